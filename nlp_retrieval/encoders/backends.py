@@ -223,9 +223,9 @@ def _export(model: SentenceTransformer, folder: Path) -> None:
     if "attention_mask" not in features:
         raise ModelError("the model's tokenizer gives no attention mask; pass backend='torch'")
 
-    def compute(read: dict[str, torch.Tensor]) -> torch.Tensor:
-        found: torch.Tensor = model(read)["sentence_embedding"]
-        return found
+    def compute(features: dict[str, torch.Tensor]) -> torch.Tensor:
+        embeddings: torch.Tensor = model(features)["sentence_embedding"]
+        return embeddings
 
     write_graph(model, compute, features, folder / GRAPH_FILE, "vectors")
     (folder / TOKENIZER_FILE).write_text(tokenizer.to_str(), "utf-8")
@@ -261,24 +261,24 @@ def write_graph(
     """
     import torch
 
-    read: dict[str, torch.Tensor] = {name: features[name] for name in OF_TOKENS if name in features}
+    features_read: dict[str, torch.Tensor] = {name: features[name] for name in OF_TOKENS if name in features}
 
     class Whole(torch.nn.Module):
         def forward(self, *tensors: torch.Tensor) -> torch.Tensor:
-            return compute(dict(zip(read, tensors, strict=True)))
+            return compute(dict(zip(features_read, tensors, strict=True)))
 
-    whole = Whole()
-    whole.model = model
+    module = Whole()
+    module.model = model
     with warnings.catch_warnings():  # warnings of the exporter to its own developers
         warnings.simplefilter("ignore")
         try:
             torch.onnx.export(
-                whole.eval(),
-                tuple(read.values()),
+                module.eval(),
+                tuple(features_read.values()),
                 str(file),
-                input_names=list(read),
+                input_names=list(features_read),
                 output_names=[output],
-                dynamic_axes={name: {0: "texts", 1: "tokens"} for name in read} | {output: {0: "texts"}},
+                dynamic_axes={name: {0: "texts", 1: "tokens"} for name in features_read} | {output: {0: "texts"}},
                 opset_version=_OPSET,
                 dynamo=False,
             )
@@ -286,17 +286,17 @@ def write_graph(
             raise ModelError(f"the model cannot be exported to ONNX ({first_line(error)}); pass backend='torch'") from error
 
 
-def write_quantized(whole: Path, file: Path) -> None:
+def write_quantized(source: Path, file: Path) -> None:
     """Write a graph again, with 8-bit weights.
 
     Args:
-        whole: the graph in float32.
+        source: the graph in float32.
         file: to write.
     """
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    graph = onnx.load_model_from_string(whole.read_bytes())
+    graph = onnx.load_model_from_string(source.read_bytes())
     onnx.helper.set_model_props(graph, {"onnx.quant.pre_process": "onnxruntime.quant"})  # or it advises this for every model
     quantize_dynamic(
         graph,
@@ -309,27 +309,27 @@ def write_quantized(whole: Path, file: Path) -> None:
     )
 
 
-def _quantize(whole: Path, folder: Path) -> None:
+def _quantize(source: Path, folder: Path) -> None:
     """Write an export again with 8-bit weights, and compare its vectors with those of the original export."""
-    write_quantized(whole / GRAPH_FILE, folder / GRAPH_FILE)
+    write_quantized(source / GRAPH_FILE, folder / GRAPH_FILE)
     for name in (TOKENIZER_FILE, SETTINGS_FILE):
-        (folder / name).write_bytes((whole / name).read_bytes())
-    require_agreement(OnnxModel(whole).encode(PROBES), OnnxModel(folder).encode(PROBES), "int8")
+        (folder / name).write_bytes((source / name).read_bytes())
+    require_agreement(OnnxModel(source).encode(PROBES), OnnxModel(folder).encode(PROBES), "int8")
 
 
-def require_agreement(wanted: Vectors, found: Vectors, precision: ExportPrecision) -> None:
+def require_agreement(expected: Vectors, actual: Vectors, precision: ExportPrecision) -> None:
     """Compare the vectors of an export with the expected ones.
 
     Args:
-        wanted: ``[vectors, dimension]``, of texts or of their tokens.
-        found: vectors of the export, as ``wanted``.
+        expected: ``[vectors, dimension]``, of texts or of their tokens.
+        actual: vectors of the export, as ``expected``.
         precision: of the export's weights.
 
     Raises:
         ModelError: a pair of vectors has too low a cosine.
     """
-    lengths = np.linalg.norm(wanted, axis=1) * np.linalg.norm(found, axis=1)
-    lowest = float(((wanted * found).sum(axis=1) / np.where(lengths > 0, lengths, 1)).min())
+    lengths = np.linalg.norm(expected, axis=1) * np.linalg.norm(actual, axis=1)
+    lowest = float(((expected * actual).sum(axis=1) / np.where(lengths > 0, lengths, 1)).min())
     if not lowest >= _AGREES[precision]:
         cure = "pass precision='float32'" if precision == "int8" else "pass backend='torch'"
         raise ModelError(
@@ -410,18 +410,23 @@ def choose(
     candidates = _candidates(backend, precision, device)
     if len(candidates) == 1:
         return candidates[0]
-    tried = [f"{one.backend} {one.precision}" for one in candidates]  # the meaning of auto depends on the processor
+    # the meaning of auto depends on the processor
+    tried = [f"{candidate.backend} {candidate.precision}" for candidate in candidates]
     key = {"format": _CHOICE_FORMAT, "model": files.fingerprint, "tried": tried, "device": device, "machine": _machine()}
 
     def write(folder: Path) -> None:
-        seconds = {one: _seconds(encoder_of(one)) for one in candidates}
+        seconds = {candidate: _seconds(encoder_of(candidate)) for candidate in candidates}
         fastest = min(candidates, key=lambda one: seconds[one])
-        told = {f"{one.backend} {one.precision}": round(seconds[one], 5) for one in candidates}
-        chosen = {"backend": fastest.backend, "precision": fastest.precision, "seconds": told}
+        shown = {f"{candidate.backend} {candidate.precision}": round(seconds[candidate], 5) for candidate in candidates}
+        chosen = {"backend": fastest.backend, "precision": fastest.precision, "seconds": shown}
         (folder / _CHOICE_FILE).write_text(json.dumps(chosen, indent=1), "utf-8")
 
-    told = read_json_file(kept_model("trials", key, write) / _CHOICE_FILE)
-    return next(one for one in candidates if (one.backend, one.precision) == (told["backend"], told["precision"]))
+    choice = read_json_file(kept_model("trials", key, write) / _CHOICE_FILE)
+    return next(
+        candidate
+        for candidate in candidates
+        if (candidate.backend, candidate.precision) == (choice["backend"], choice["precision"])
+    )
 
 
 def recorded_choice(recorded: Sequence[Config], wanted: Config, precision: Precision) -> Chosen | None:
@@ -432,9 +437,9 @@ def recorded_choice(recorded: Sequence[Config], wanted: Config, precision: Preci
         wanted: the identity of the encoder, without backend and precision.
         precision: as given.
     """
-    for one in _mappings(recorded):
-        backend, used = one.get("backend"), one.get("precision")
-        alike = all(key in one and one[key] == value for key, value in wanted.items())
+    for mapping in _mappings(recorded):
+        backend, used = mapping.get("backend"), mapping.get("precision")
+        alike = all(key in mapping and mapping[key] == value for key, value in wanted.items())
         if alike and backend in ("torch", "onnx") and used in _USED and precision in ("auto", used):
             return Chosen(cast(Literal["torch", "onnx"], backend), cast(Precision, used))
     return None
@@ -469,11 +474,13 @@ def require_device(device: str | None) -> None:
     try:
         wanted = torch.device(device)
     except RuntimeError:
-        raise ConfigurationError(f"device={device!r} is none that torch knows; cpu, cuda, cuda:1 and mps are usual") from None
-    here = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
-    if wanted.type in here and (wanted.index or 0) >= here[wanted.type]:
-        found = ", ".join(f"{kind}:{number}" if kind == "cuda" else kind for kind, n in here.items() for number in range(n))
-        raise ConfigurationError(f"there is no device {device!r} here (found: {found}); leave device out for the best")
+        raise ConfigurationError(f"device={device!r} is not a torch device; usual ones are cpu, cuda, cuda:1 and mps") from None
+    n_devices = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
+    if wanted.type in n_devices and (wanted.index or 0) >= n_devices[wanted.type]:
+        devices = ", ".join(
+            f"{kind}:{number}" if kind == "cuda" else kind for kind, n in n_devices.items() for number in range(n)
+        )
+        raise ConfigurationError(f"there is no device {device!r} here (found: {devices}); leave device out for the best")
 
 
 def _candidates(backend: Backend, precision: Precision, device: str | None) -> list[Chosen]:
@@ -563,21 +570,21 @@ def _exported(model: MultiVectorEncoder, files: ModelFiles, precision: ExportPre
         require_onnx_extra("onnx")
         with torch.autocast("cpu", enabled=False):  # in whose precision the caller may compute
             if precision == "float32":
-                wanted = _probed(model)
+                expected = _encode_probes(model)
                 _export_tokens(model, folder / GRAPH_FILE)
             else:
-                whole = _exported(model, files, "float32") / GRAPH_FILE
-                wanted = _probed(model, whole)
-                write_quantized(whole, folder / GRAPH_FILE)
-            require_agreement(wanted, _probed(model, folder / GRAPH_FILE), precision)
+                float_graph = _exported(model, files, "float32") / GRAPH_FILE
+                expected = _encode_probes(model, float_graph)
+                write_quantized(float_graph, folder / GRAPH_FILE)
+            require_agreement(expected, _encode_probes(model, folder / GRAPH_FILE), precision)
 
     return kept_model("onnx", identity, write)
 
 
 def _export_tokens(model: MultiVectorEncoder, file: Path) -> None:
     def compute(tensors: dict[str, torch.Tensor]) -> torch.Tensor:
-        found: torch.Tensor = model[0](tensors)["token_embeddings"]
-        return found
+        embeddings: torch.Tensor = model[0](tensors)["token_embeddings"]
+        return embeddings
 
     write_graph(model[0], compute, model.preprocess(list(PROBES[:2]), task="document"), file, "tokens")
 
@@ -591,16 +598,16 @@ def _run(model: MultiVectorEncoder, file: Path) -> None:
 
     def forward(features: dict[str, Any], **_: Any) -> dict[str, Any]:
         n_texts, width = features["input_ids"].shape
-        read = {name: features[name].numpy() for name in names}
-        found: dict[int, Vectors] = {}
+        inputs = {name: features[name].numpy() for name in names}
+        outputs: dict[int, Vectors] = {}
         counts = features["attention_mask"].bool() | features.get("query_expansion_positions", False)
         spans = [_span(row) for row in counts.numpy()]
 
         def fill(rows: range) -> None:
             for row in rows:
-                feed = {name: values[row : row + 1, spans[row]] for name, values in read.items()}
+                feed = {name: values[row : row + 1, spans[row]] for name, values in inputs.items()}
                 try:
-                    found[row] = session.run(None, feed)[0][0]
+                    outputs[row] = session.run(None, feed)[0][0]
                 except Exception as error:
                     n_tokens = spans[row].stop - spans[row].start
                     raise ModelError(
@@ -609,8 +616,8 @@ def _run(model: MultiVectorEncoder, file: Path) -> None:
                     ) from error
 
         in_threads(n_texts, fill)
-        tokens = np.zeros((n_texts, width, found[0].shape[1]), np.float32)
-        for row, vectors in found.items():
+        tokens = np.zeros((n_texts, width, outputs[0].shape[1]), np.float32)
+        for row, vectors in outputs.items():
             tokens[row, spans[row]] = vectors
         return features | {"token_embeddings": torch.from_numpy(tokens)}
 
@@ -623,13 +630,13 @@ def _span(counts: np.ndarray[Any, Any]) -> slice:
     return slice(int(places[0]), int(places[-1]) + 1) if len(places) else slice(0, 1)
 
 
-def _probed(model: MultiVectorEncoder, file: Path | None = None) -> Vectors:
+def _encode_probes(model: MultiVectorEncoder, file: Path | None = None) -> Vectors:
     """The vectors of all tokens of the probes, as queries and as passages, by the model or by its graph."""
     if file is not None:
         _run(model, file)
     try:
         of_tasks = (model.encode_query, model.encode_document)
-        found = [encode(list(PROBES), batch_size=1, show_progress_bar=False) for encode in of_tasks]
+        encoded = [encode(list(PROBES), batch_size=1, show_progress_bar=False) for encode in of_tasks]
     finally:
         vars(model[0]).pop("forward", None)
-    return np.concatenate([tokens for texts in found for tokens in texts])
+    return np.concatenate([tokens for texts in encoded for tokens in texts])

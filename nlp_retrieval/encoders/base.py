@@ -1,6 +1,6 @@
 """The interfaces of encoders: batches of texts to vectors, to vectors of tokens, or to weights of terms.
 
-A fingerprint tells two models apart.
+A fingerprint distinguishes models.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.components.component import Component, Config, parameters_of
 from nlp_retrieval.errors import ConfigurationError, ModelError
 
-# The interface of encoders: batches of texts to vectors, and a fingerprint that tells two models apart.
+# The interface of encoders: batches of texts to vectors, and a fingerprint that distinguishes models.
 
 Vectors = NDArray[np.float32]
 """``[texts, dimension]``, float32; of a token encoder ``[tokens, dimension]`` for each text."""
@@ -71,7 +71,7 @@ def checked_vectors(vectors: Vectors, texts: list[str], encoder: BaseEncoder, di
         raise ModelError(f"{encoder!r} returned {type(vectors).__name__}; an array of {expected} was expected")
     require_shape(vectors, len(texts), encoder, dimension)
     if vectors.shape[1] == 0:
-        raise ModelError(f"{encoder!r} returned vectors of dimension 0, which cannot be told apart; use another model")
+        raise ModelError(f"{encoder!r} returned vectors of dimension 0, which cannot be compared; use another model")
     single = real_numbers(vectors, encoder)
     lengths = np.sqrt(np.einsum("ij,ij->i", single, single, dtype=np.float64))
     wrong = np.flatnonzero(~(lengths <= LONGEST_VECTOR))
@@ -284,11 +284,11 @@ class BaseSparseEncoder(Component, ABC):
         return super().index_identity() | {"model_fingerprint": self.model_fingerprint()}
 
 
-def checked_terms(given: TermWeights, texts: list[str], encoder: BaseSparseEncoder) -> TermWeights:
+def checked_terms(encoded: TermWeights, texts: list[str], encoder: BaseSparseEncoder) -> TermWeights:
     """Return the weights as int64, int32 and float32, after checking that they can be searched.
 
     Args:
-        given: an encoder's result for ``texts``.
+        encoded: an encoder's result for ``texts``.
         texts: the encoded texts.
         encoder: named in messages.
 
@@ -298,13 +298,13 @@ def checked_terms(given: TermWeights, texts: list[str], encoder: BaseSparseEncod
     """
     if not 0 < encoder.dimension < MOST_TERMS:
         raise ModelError(f"{encoder!r} has {encoder.dimension} terms; use a model with 1 to {MOST_TERMS - 1}")
-    columns: list[NDArray[Any]] = list(given) if isinstance(given, tuple) else []
+    columns: list[NDArray[Any]] = list(encoded) if isinstance(encoded, tuple) else []
     if len(columns) != 3 or not all(isinstance(column, np.ndarray) and column.ndim == 1 for column in columns):
-        raise ModelError(f"{encoder!r} returned {type(given).__name__}; TermWeights(offsets, terms, weights) were expected")
+        raise ModelError(f"{encoder!r} returned {type(encoded).__name__}; TermWeights(offsets, terms, weights) were expected")
     offsets, terms, weights = columns
     sound = offsets.dtype.kind in "iu" and terms.dtype.kind in "iu" and weights.dtype.kind == "f"
-    whole = len(offsets) == len(texts) + 1 and offsets[0] == 0 and (np.diff(offsets) >= 0).all()
-    if not sound or not whole or not len(terms) == len(weights) == offsets[-1]:
+    offsets_fit = len(offsets) == len(texts) + 1 and offsets[0] == 0 and (np.diff(offsets) >= 0).all()
+    if not sound or not offsets_fit or not len(terms) == len(weights) == offsets[-1]:
         raise ModelError(
             f"{encoder!r} returned {len(offsets) - 1} texts with {len(terms)} terms of {terms.dtype} and {len(weights)} "
             f"weights of {weights.dtype} for {len(texts)} texts; one whole number and one real number per entry were expected"

@@ -40,7 +40,7 @@ _REACHED_SECONDS = 5.0
 _WAITED_SECONDS = 0.5
 """Seconds that a thread stays inside Ray at a time: if one still is when Ray is shut down, Ray ends the whole process."""
 
-_ADVICE = "see 'ray status', and give the workers more memory or fewer at a time; the same call goes on from what was done"
+_ADVICE = "see 'ray status', and give the workers more memory or fewer at a time; the same call continues from there"
 
 
 class ActorSide(WorkerSide):
@@ -69,7 +69,7 @@ class ClusterWorker(Worker):
 
     def ask(self, doing: str, task: Task) -> Confirmed | Failure:
         if not self._started:
-            self.place = self._place()
+            self.place = self._node_name()
             self._started = True
         return cast("Confirmed | Failure", self._answer(self._actor.ask, doing, task))
 
@@ -80,23 +80,23 @@ class ClusterWorker(Worker):
         with suppress(Exception):  # it is gone, or the whole cluster is
             self._ray.kill(self._actor)
 
-    def _place(self) -> str:
+    def _node_name(self) -> str:
         try:
-            return str(self._got(self._actor.place.remote(), ROOM_SECONDS))
+            return str(self._get(self._actor.place.remote(), ROOM_SECONDS))
         except self._ray.exceptions.GetTimeoutError:
             raise NoRoomError(
-                f"a worker waited {ROOM_SECONDS:g} seconds for a core of the cluster, which has {_room(self._ray)}"
+                f"a worker waited {ROOM_SECONDS:g} seconds for a core of the cluster, which has {_free_cores(self._ray)}"
             ) from None
         except Exception as error:  # any exception of Ray if an actor does not start
             raise WorkerLostError(f"a worker did not start: {_reason(error)}") from None
 
     def _answer(self, method: Any, *given: object) -> object:
         try:
-            return self._got(method.remote(*given))
+            return self._get(method.remote(*given))
         except Exception as error:  # an encoder's error is an answer; this one is of the actor, its node or the cluster
             raise WorkerLostError(f"{self.place} ended: {_reason(error)}") from None
 
-    def _got(self, answer: Any, seconds: float = math.inf) -> object:
+    def _get(self, answer: Any, seconds: float = math.inf) -> object:
         """Wait for an answer as ``ray.get`` does, but not when the head is gone."""
         deadline = time.monotonic() + seconds
         while not self._gone.is_set():
@@ -147,18 +147,18 @@ def _watch(head: str, pool: WorkerPool, gone: threading.Event, over: threading.E
     """End the call with an error when the head of the cluster is gone: Ray ends the whole process after a minute."""
     missed = 0
     while not over.wait(LOOK_SECONDS) and missed < MISSED_LOOKS:
-        missed = 0 if _answers(head) is None else missed + 1
+        missed = 0 if _connection_error(head) is None else missed + 1
     if missed >= MISSED_LOOKS:
         gone.set()
         pool.give_up(
             WorkerError(
-                f"the head of the Ray cluster at {head} is gone; start it again, and make the same call: it goes on from what "
-                "was done"
+                f"the head of the Ray cluster at {head} is gone; restart it and repeat the call: it continues from "
+                "what is stored"
             )
         )
 
 
-def _answers(where: str) -> OSError | None:
+def _connection_error(where: str) -> OSError | None:
     """Return the reason why no connection can be made; None if it was made."""
     host, _, port = where.rpartition(":")
     try:
@@ -190,22 +190,22 @@ def handlers_kept() -> Iterator[None]:
     connection to a cluster would end the process.
     """
     library = ctypes.CDLL(None)
-    kept = {number: ctypes.create_string_buffer(_LARGEST_ACTION) for number in _SIGNALS}
-    known = [number for number, handler in kept.items() if library.sigaction(int(number), None, handler) == 0]
+    handlers = {number: ctypes.create_string_buffer(_LARGEST_ACTION) for number in _SIGNALS}
+    saved = [number for number, handler in handlers.items() if library.sigaction(int(number), None, handler) == 0]
     try:
         yield
     finally:
-        for number in known:
-            library.sigaction(int(number), kept[number], None)
+        for number in saved:
+            library.sigaction(int(number), handlers[number], None)
 
 
 def _connect(ray: Any, address: str) -> None:
-    where = _found(address)
+    where = _resolve_address(address)
     host, _, port = where.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise ConfigurationError(f"ray={address!r}: expected 'auto', or the address of a cluster such as '10.0.0.5:6379'")
-    if (error := _answers(where)) is not None:  # Ray itself would try for minutes, and then end this process
-        raise WorkerError(f"there is no Ray cluster at {where} ({error}); start one by 'ray start --head', or see the address")
+    if (error := _connection_error(where)) is not None:  # Ray itself would try for minutes, and then end this process
+        raise WorkerError(f"there is no Ray cluster at {where} ({error}); start one with 'ray start --head', or check it")
     try:
         with handlers_kept():
             ray.init(address=where, log_to_driver=False, logging_level="ERROR")
@@ -218,28 +218,28 @@ def _disconnect(ray: Any) -> None:
         ray.shutdown()
 
 
-def _found(address: str) -> str:
+def _resolve_address(address: str) -> str:
     """The address of the cluster; ``auto`` is looked up as Ray does."""
     if address != "auto":
         return address
     from ray._private.services import canonicalize_bootstrap_address
 
     try:
-        found = canonicalize_bootstrap_address("auto")
+        local_address = canonicalize_bootstrap_address("auto")
     except Exception as error:  # a ConnectionError, which Ray does not document
         raise WorkerError(f"there is no Ray cluster on this machine: {first_line(error)}") from None
-    if not found:
-        raise WorkerError("there is no Ray cluster on this machine; start one by 'ray start --head', or pass its address")
-    return str(found)
+    if not local_address:
+        raise WorkerError("there is no Ray cluster on this machine; start one with 'ray start --head', or pass its address")
+    return str(local_address)
 
 
 def _require_same(ray: Any, address: str) -> None:
-    there = ray.get_runtime_context().gcs_address
-    if address not in ("auto", there):
-        raise WorkerError(f"this process is connected to the Ray cluster at {there} already; call ray.shutdown() first")
+    connected = ray.get_runtime_context().gcs_address
+    if address not in ("auto", connected):
+        raise WorkerError(f"this process is connected to the Ray cluster at {connected} already; call ray.shutdown() first")
 
 
-def _room(ray: Any) -> str:
+def _free_cores(ray: Any) -> str:
     everywhere, free = ray.cluster_resources(), ray.available_resources()
     return f"{everywhere.get('CPU', 0):g} cores on {len(ray.nodes())} nodes, {free.get('CPU', 0):g} of them free"
 

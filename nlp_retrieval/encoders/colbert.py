@@ -91,12 +91,15 @@ def token_by_token(path: str, settings: dict[str, Any]) -> MultiVectorEncoder:
     from sentence_transformers.base.modules import Normalize, Transformer
     from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 
-    whole = SentenceTransformer(path, **settings)
-    if not isinstance(whole[0], Transformer):
-        raise TypeError(f"it begins with a {type(whole[0]).__name__}, which has no token vectors")
-    modules = [whole[0], MultiVectorMask(list(string.punctuation)), Normalize("token_embeddings")]
-    known = {name: prompt for name, prompt in whole.prompts.items() if prompt}
-    prompts = {"query": known.get("query", ""), "document": next((known[n] for n in _PASSAGE_PROMPTS if n in known), "")}
+    loaded = SentenceTransformer(path, **settings)
+    if not isinstance(loaded[0], Transformer):
+        raise TypeError(f"it begins with a {type(loaded[0]).__name__}, which has no token vectors")
+    modules = [loaded[0], MultiVectorMask(list(string.punctuation)), Normalize("token_embeddings")]
+    prompts_set = {name: prompt for name, prompt in loaded.prompts.items() if prompt}
+    prompts = {
+        "query": prompts_set.get("query", ""),
+        "document": next((prompts_set[n] for n in _PASSAGE_PROMPTS if n in prompts_set), ""),
+    }
     return MultiVectorEncoder(modules=modules, device=settings["device"], prompts=prompts)
 
 
@@ -191,22 +194,22 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         unused = {"projection", "seed"} if self.is_multi_vector else set()
         if self.backend == "torch":  # not recorded in indexes made before there was another
             unused.add("backend")
-        return {key: value for key, value in super().index_identity().items() if key not in unused} | self._told()
+        return {key: value for key, value in super().index_identity().items() if key not in unused} | self._shown_settings()
 
     @property
     def recorded_config(self) -> Config:
-        return super().recorded_config | self._told()
+        return super().recorded_config | self._shown_settings()
 
     def opened_by(self) -> Config:
-        return super().opened_by() | self._told()
+        return super().opened_by() | self._shown_settings()
 
-    def _told(self) -> Config:
+    def _shown_settings(self) -> Config:
         """Return the precision of an export for identities and manifests, if the setting is ``auto``."""
         return {"precision": self.precision} if self.backend == "onnx" else {}
 
     def provenance(self) -> dict[str, str]:
-        read = "" if self.is_multi_vector else ", read token by token"
-        return {self.model: self.folder.source + read}
+        remark = "" if self.is_multi_vector else ", read token by token"
+        return {self.model: self.folder.source + remark}
 
     def encode_queries(self, queries: list[str]) -> list[Vectors]:
         return self._encode(check_queries(queries), "query", self.query_prompt)
@@ -228,13 +231,13 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         if self.projection is None or self.is_multi_vector:
             return None
         if self._matrix is None:
-            given = _dimension_of(self.open_model(), self.model)
-            if self.projection > given:
+            dimension = _dimension_of(self.open_model(), self.model)
+            if self.projection > dimension:
                 raise ConfigurationError(
-                    f"ColbertEncoder: projection={self.projection} is more than the {given} dimensions of {self.model}; "
+                    f"ColbertEncoder: projection={self.projection} is more than the {dimension} dimensions of {self.model}; "
                     "lower it, or pass None"
                 )
-            self._matrix = _orthonormal(given, self.projection, self.seed)
+            self._matrix = _orthonormal(dimension, self.projection, self.seed)
         return self._matrix
 
     def with_projection(self, matrix: Vectors) -> Self:
@@ -248,17 +251,17 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         model, matrix = self.open_model(), self.projection_matrix()
         dimension = _dimension_of(model, self.model) if matrix is None else matrix.shape[1]
         results = [np.zeros((0, dimension), np.float32) for _ in texts]
-        not_blank = [place for place, text in enumerate(texts) if text.strip()]
+        not_blank = [number for number, text in enumerate(texts) if text.strip()]
         if not not_blank:
             return results
         encode = model.encode_query if task == "query" else model.encode_document
-        read = [texts[place] for place in not_blank]
+        spoken = [texts[number] for number in not_blank]
         at_once = max(self.batch_size, texts_for_all_cores()) if self.backend == "onnx" else self.batch_size
         if task == "query" and self.backend == "torch":
             at_once = queries_at_once(at_once, self.precision, self.device)
-        with turn_of(model), as_model_error(self.model), alone_for(read):
+        with turn_of(model), as_model_error(self.model), alone_for(spoken):
             encoded = encode(
-                read,
+                spoken,
                 prompt=prompt,
                 batch_size=at_once,
                 show_progress_bar=False,
@@ -273,8 +276,8 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
             stacked = stacked @ matrix
         scale_to_length_one(stacked)  # the model may have normalised in 16 bits only
         begin = 0
-        for place, part in zip(not_blank, parts, strict=True):
-            results[place] = stacked[begin : begin + len(part)]
+        for number, part in zip(not_blank, parts, strict=True):
+            results[number] = stacked[begin : begin + len(part)]
             begin += len(part)
         return results
 
@@ -285,8 +288,8 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
             return 0
         put_before = model.prompts.get(task) or "" if prompt is None else prompt
         with turn_of(model), as_model_error(self.model):
-            whole = model.tokenizer([put_before + text for text in texts], truncation=False, verbose=False)["input_ids"]
-        return sum(len(tokens) > most for tokens in whole)
+            token_lists = model.tokenizer([put_before + text for text in texts], truncation=False, verbose=False)["input_ids"]
+        return sum(len(tokens) > most for tokens in token_lists)
 
     def open_model(self) -> MultiVectorEncoder:
         is_new = self._model is None

@@ -66,28 +66,28 @@ def read_embeddings(body: bytes, n_texts: int) -> EmbeddingAnswer:
     if len(data) != n_texts:
         raise ValueError(f"it holds {len(data):,} vectors for {n_texts:,} texts")
     rows: list[Any] = [None] * n_texts
-    for place, entry in enumerate(data):
+    for number, entry in enumerate(data):
         if not isinstance(entry, dict) or not isinstance(entry.get("embedding"), list):
-            raise ValueError(f'entry {place} of "data" has no list "embedding"')  # noqa: TRY004 -- the same
+            raise ValueError(f'entry {number} of "data" has no list "embedding"')  # noqa: TRY004 -- the same
         index = entry.get("index")
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < n_texts:
-            raise ValueError(f'entry {place} of "data" has no "index" from 0 to {n_texts - 1}')
+            raise ValueError(f'entry {number} of "data" has no "index" from 0 to {n_texts - 1}')
         if rows[index] is not None:
             raise ValueError(f'two entries of "data" have the "index" {index}')
         rows[index] = entry["embedding"]
     usage = content.get("usage")
     tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-    known = isinstance(tokens, int) and not isinstance(tokens, bool) and 0 <= tokens < _MOST_TOKENS
-    return EmbeddingAnswer(_matrix(rows), int(tokens) if known and tokens is not None else 0)
+    is_valid = isinstance(tokens, int) and not isinstance(tokens, bool) and 0 <= tokens < _MOST_TOKENS
+    return EmbeddingAnswer(_matrix(rows), int(tokens) if is_valid and tokens is not None else 0)
 
 
 def _matrix(rows: list[list[Any]]) -> Vectors:
     lengths = sorted({len(row) for row in rows})
     if len(lengths) > 1 or lengths[0] == 0:
         raise ValueError(f"it holds vectors of dimension {' and '.join(map(str, lengths[:3]))}")
-    for place, row in enumerate(rows):
+    for text_number, row in enumerate(rows):
         if not all(type(number) in (int, float) for number in row):
-            raise ValueError(f"the vector of text {place} holds something other than numbers")
+            raise ValueError(f"the vector of text {text_number} holds something other than numbers")
     try:
         vectors = np.array(rows, np.float64)
     except OverflowError:
@@ -124,10 +124,10 @@ class KeptVectors:
         asked: what decides a vector besides its text: server, model, dimension.
     """
 
-    def __init__(self, folder: Path | None, asked: dict[str, object]) -> None:
+    def __init__(self, folder: Path | None, identity: dict[str, object]) -> None:
         folder = cache_folder() / "vectors" if folder is None else folder
         self.files = ContentCache(folder, ".vector", "vectors of the endpoint", synced=False)
-        self._asked = asked
+        self._identity = identity
 
     def path_of(self, text: str) -> Path:
         """Return the file of a text."""
@@ -141,21 +141,21 @@ class KeptVectors:
         if content is None or not content.startswith(_MAGIC) or len(content) < head:
             return None
         written, dimension, tokens = _HEAD.unpack_from(content, len(_MAGIC))
-        whole = len(content) == head + 4 * dimension + _DIGEST and dimension > 0
-        if not whole or written != key or hashlib.sha256(content[:-_DIGEST]).digest() != content[-_DIGEST:]:
+        is_complete = len(content) == head + 4 * dimension + _DIGEST and dimension > 0
+        if not is_complete or written != key or hashlib.sha256(content[:-_DIGEST]).digest() != content[-_DIGEST:]:
             return None
         vector = np.frombuffer(content, "<f4", dimension, head).astype(np.float32)
         return KeptVector(vector, tokens) if np.isfinite(vector).all() else None
 
     def keep(self, text: str, vector: Vectors, tokens: int) -> None:
-        """Store a vector; if it cannot be written, the run goes on and the first time a warning says so."""
+        """Store a vector; if it cannot be written, warn once and continue."""
         key = self._digest(text)
         head = _MAGIC + _HEAD.pack(key, len(vector), tokens)
         content = head + np.ascontiguousarray(vector, "<f4").tobytes()
         self.files.keep(key, content + hashlib.sha256(content).digest())
 
     def _digest(self, text: str) -> bytes:
-        return digest_of_key([self._asked, text])
+        return digest_of_key([self._identity, text])
 
 
 # The base of encoders behind an OpenAI-compatible endpoint: stored vectors are not requested again, and all dimensions are
@@ -222,7 +222,7 @@ class EndpointEncoder(EndpointComponent, BaseEncoder):
         return 0 if most is None else sum(len(passage) > most for passage in passages)
 
     def _prepare(self) -> None:
-        """Check at the end of a constructor what type hints cannot."""
+        """Check what type hints cannot; called at the end of a constructor."""
         self._counter = CallCounter(f"{self.name}/{self.model}")
         self._lock = Lock()
         self._learnt: tuple[int, str] | None = None if self.dimension is None else (self.dimension, "dimension= says")
@@ -235,35 +235,35 @@ class EndpointEncoder(EndpointComponent, BaseEncoder):
 
     def _encode(self, texts: list[str], prompt: str) -> Vectors:
         most = self.max_characters
-        asked = [prompt + text[:most] or " " for text in texts]  # servers refuse an empty text
-        found: dict[str, Vectors] = {}
+        inputs = [prompt + text[:most] or " " for text in texts]  # servers refuse an empty text
+        vector_of: dict[str, Vectors] = {}
         missing = []
         stored = f"those kept in {self._vectors.files.folder} have"
-        for text in dict.fromkeys(asked):
-            kept = self._vectors.find(text)
-            if kept is None or len(kept.vector) != self._known(len(kept.vector), stored):
+        for text in dict.fromkeys(inputs):
+            cached = self._vectors.find(text)
+            if cached is None or len(cached.vector) != self._expected_dimension(len(cached.vector), stored):
                 missing.append(text)
                 continue
-            found[text] = kept.vector
-            count(self._counter, CallCounts(cache_hits=1, kept_tokens_in=kept.tokens))
-        for text, vector in zip(missing, self._asked(missing), strict=True):
-            found[text] = vector
-        if not asked:
+            vector_of[text] = cached.vector
+            count(self._counter, CallCounts(cache_hits=1, kept_tokens_in=cached.tokens))
+        for text, vector in zip(missing, self._request_all(missing), strict=True):
+            vector_of[text] = vector
+        if not inputs:
             return np.zeros((0, 0 if self._learnt is None else self._learnt[0]), np.float32)
-        vectors = np.stack([found[text] for text in asked])
+        vectors = np.stack([vector_of[text] for text in inputs])
         if self.normalize:
             lengths = np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1, keepdims=True))  # the same in any batch
             vectors = (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
         return vectors
 
-    def _asked(self, texts: list[str]) -> list[Vectors]:
+    def _request_all(self, texts: list[str]) -> list[Vectors]:
         """Ask the server, ``batch_size`` texts per request; answers are stored even if a later request fails."""
         batches = [texts[first : first + self.batch_size] for first in range(0, len(texts), self.batch_size)]
 
         def ask(batch: list[str], go_on: Callable[[], bool]) -> list[Vectors]:
-            read = partial(read_embeddings, n_texts=len(batch))
+            read_answer = partial(read_embeddings, n_texts=len(batch))
             most = len(batch) * LARGEST_PER_TEXT + LARGEST_BESIDE
-            answer = self._calls.ask(self.settings | {"input": batch}, read, most, go_on)
+            answer = self._calls.ask(self.settings | {"input": batch}, read_answer, most, go_on)
             self._require(answer.vectors.shape[1])
             for text, vector, tokens in zip(batch, answer.vectors, _shares(answer.tokens, batch), strict=True):
                 self._vectors.keep(text, vector, tokens)
@@ -271,20 +271,20 @@ class EndpointEncoder(EndpointComponent, BaseEncoder):
 
         return [vector for vectors in side_by_side(ask, batches, self.calls_at_once) for vector in vectors]
 
-    def _known(self, found: int, where: str) -> int:
+    def _expected_dimension(self, dimension: int, where: str) -> int:
         """The dimension that was declared or learnt; if neither, that of the first vector, which is learnt now."""
         with self._lock:
             if self._learnt is None:
-                self._learnt = (found, where)
+                self._learnt = (dimension, where)
             return self._learnt[0]
 
-    def _require(self, found: int) -> None:
+    def _require(self, dimension: int) -> None:
         """Raise an error unless the server's vectors have the dimension that was declared or learnt."""
-        if found == self._known(found, "those before had"):
+        if dimension == self._expected_dimension(dimension, "those before had"):
             return
         expected, where = self._learnt or (0, "")
         raise ModelError(
-            f"{self.server}: {self.model} gave vectors of dimension {found}, and {where} {expected}; one index holds one "
+            f"{self.server}: {self.model} gave vectors of dimension {dimension}, and {where} {expected}; one index holds one "
             "dimension: name the model that was meant, or set dimension to what the server gives, and index again (if it has "
             "another model of this name now, use another cache_dir)"
         )

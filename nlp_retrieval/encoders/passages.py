@@ -144,11 +144,11 @@ class PassageTask:
 
 def facts_of(encoder: Component) -> dict[str, str]:
     """Return what must be equal wherever passages are encoded together, without opening a model."""
-    versions = {f"version of {name}": found for name, found in computed_by().items() if name != "machine"}
+    versions = {f"version of {name}": number for name, number in computed_by().items() if name != "machine"}
     python = ".".join(platform.python_version_tuple()[:2])
-    own = {"nlp_retrieval": __version__, "code of nlp_retrieval": _own_code(), "python": python}
+    versions_here = {"nlp_retrieval": __version__, "code of nlp_retrieval": _code_digest(), "python": python}
     identity = {f"encoder.{key}": canonical_json(value) for key, value in encoder.identity.items()}
-    return own | {"machine": platform.machine()} | versions | identity
+    return versions_here | {"machine": platform.machine()} | versions | identity
 
 
 @cache
@@ -169,7 +169,7 @@ def digest_of_matrix(matrix: Vectors) -> str:
 
 
 @cache
-def _own_code() -> str:
+def _code_digest() -> str:
     """A digest of the files of this package: two working copies may have the same version number."""
     digest = hashlib.sha256()
     for file in sorted(_ROOT.rglob("*.py")):
@@ -345,13 +345,13 @@ def _resumed(
 ) -> Iterator[EncodedBatch]:
     """A single batch is encoded here without a checkpoint, which would be written only when it is done."""
     first = next(batches, [])
-    whole = chain([first] if first else [], batches)
+    all_batches = chain([first] if first else [], batches)
     if len(first) >= n_passages:
-        return (batch for _, batch in encoded_here(task, whole))
+        return (batch for _, batch in encoded_here(task, all_batches))
     slot = {"encoder": task.encoder.identity, "part": part}
     pool = pool_at_hand() if task.encoder.in_workers and not names_gpu(task.encoder) else None
     encode = partial(encoded_here, task) if pool is None else partial(encoded_by, pool, task)
-    return resumed_batches(slot, _settings_of(task.encoder) | also, whole, encode, dtype, task.dimension)
+    return resumed_batches(slot, _settings_of(task.encoder) | also, all_batches, encode, dtype, task.dimension)
 
 
 def _settings_of(encoder: AnyEncoder) -> Config:

@@ -101,7 +101,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         """Backend and precision in use; with ``backend="auto"`` chosen by a trial, once per machine and model."""
         if self._chosen is None:
             others: Config = {key: value for key, value in self.config.items() if key not in {"name", "backend", "precision"}}
-            self._chosen = choose(self.backend, self.precision, self.device, self.files, partial(self._alike, others))
+            self._chosen = choose(self.backend, self.precision, self.device, self.files, partial(self._with_backend, others))
         return self._chosen
 
     def take_recorded(self, recorded: Sequence[Config]) -> None:
@@ -110,14 +110,14 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
             self._chosen = recorded_choice(recorded, wanted, self.precision)
 
     def index_identity(self) -> Config:
-        return super().index_identity() | self._told()
+        return super().index_identity() | self._shown_settings()
 
     @property
     def recorded_config(self) -> Config:
-        return super().recorded_config | self._told()
+        return super().recorded_config | self._shown_settings()
 
     def opened_by(self) -> Config:
-        return super().opened_by() | self._told()
+        return super().opened_by() | self._shown_settings()
 
     def extra_state(self) -> dict[str, Any]:
         return super().extra_state() | ({"_chosen": self._chosen} if self.backend == "auto" else {})
@@ -202,17 +202,16 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         own_weights(model)
         return model
 
-    def _told(self) -> Config:
+    def _shown_settings(self) -> Config:
         """The backend and precision for identities and manifests, where they differ from the settings."""
         if self.backend == "torch":
             return {}
         return {"backend": self.chosen.backend, "precision": self.chosen.precision}
 
-    def _alike(self, others: Config, chosen: Chosen) -> SentenceTransformerEncoder:
-        """This encoder with another backend and precision."""
-        made = type(self)(**others, backend=chosen.backend, precision=chosen.precision)
-        made.local_only, made._folder, made._files = self.local_only, self._folder, self._files
-        return made
+    def _with_backend(self, others: Config, chosen: Chosen) -> SentenceTransformerEncoder:
+        encoder = type(self)(**others, backend=chosen.backend, precision=chosen.precision)
+        encoder.local_only, encoder._folder, encoder._files = self.local_only, self._folder, self._files
+        return encoder
 
 
 def longer_than_read(model: SentenceTransformer | SparseEncoder, name: str, texts: list[str]) -> int:
@@ -223,5 +222,5 @@ def longer_than_read(model: SentenceTransformer | SparseEncoder, name: str, text
     # a token has at least one byte, except the few that mark the beginning and end of a text
     suspects = [text for text in texts if len(text.encode()) > most - _MARKS]
     with turn_of(model), as_model_error(name):
-        whole = model.tokenizer(suspects, truncation=False, verbose=False)["input_ids"] if suspects else []
-    return sum(len(tokens) > most for tokens in whole)
+        token_lists = model.tokenizer(suspects, truncation=False, verbose=False)["input_ids"] if suspects else []
+    return sum(len(tokens) > most for tokens in token_lists)

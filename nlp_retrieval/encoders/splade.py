@@ -102,16 +102,16 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
         return longer_than_read(self.open_model(), self.model, check_queries(passages, "passage", "passages"))
 
     def _encode(self, texts: list[str], task: Task, most: int | None) -> TermWeights:
-        says = [place for place, text in enumerate(texts) if text.strip()]
+        not_blank = [number for number, text in enumerate(texts) if text.strip()]
         counts = np.zeros(len(texts), np.int64)
-        if not says:
+        if not not_blank:
             return TermWeights(offsets_of(counts), np.zeros(0, np.int32), np.zeros(0, np.float32))
-        encoded = self._encoded([texts[place] for place in says], task, most)
+        encoded = self._encoded([texts[number] for number in not_blank], task, most)
         rows, terms = encoded.indices().numpy()
         weights = encoded.values().float().numpy()
-        kept = weights != 0  # weights after a cut may be 0
-        counts[says] = np.bincount(rows[kept], minlength=len(says))
-        return TermWeights(offsets_of(counts), terms[kept].astype(np.int32), weights[kept])
+        positive = weights != 0  # weights after a cut may be 0
+        counts[not_blank] = np.bincount(rows[positive], minlength=len(not_blank))
+        return TermWeights(offsets_of(counts), terms[positive].astype(np.int32), weights[positive])
 
     def _encoded(self, texts: list[str], task: Task, most: int | None) -> torch.Tensor:
         """A sparse tensor ``[texts, dimension]``."""
@@ -180,11 +180,13 @@ def _require_sparse(model: str, folder: Path) -> None:
     if said("config_sentence_transformers.json", "model_type") == "SparseEncoder":
         return
     architectures = said("config.json", "architectures")
-    masked = isinstance(architectures, list) and any(str(one).endswith("ForMaskedLM") for one in architectures)
+    masked = isinstance(architectures, list) and any(
+        str(architecture).endswith("ForMaskedLM") for architecture in architectures
+    )
     if masked and not (folder / "modules.json").exists():
         return
-    found = said("config_sentence_transformers.json", "model_type") or architectures
+    kind = said("config_sentence_transformers.json", "model_type") or architectures
     raise ModelError(
-        f"{model} ({folder}) is no learned sparse model (found: {json.dumps(found)[:200]}): that takes a SparseEncoder of "
+        f"{model} ({folder}) is not a learned sparse model (found: {json.dumps(kind)[:200]}); it needs a SparseEncoder of "
         "sentence-transformers or a masked language model trained as SPLADE, such as naver/splade-cocondenser-ensembledistil"
     )

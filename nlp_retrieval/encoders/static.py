@@ -87,7 +87,7 @@ def vocabulary_of(texts: Iterable[str], encoder: BaseEncoder, most_words: int, m
     for text in texts:
         words.update(word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(tokenizer.normalizer.normalize_str(text)))
     if not words:
-        raise ItemError("the corpus has no words; a vocabulary cannot be made of it")
+        raise ItemError("the corpus has no words to make a vocabulary from")
     ordered = sorted(words, key=lambda word: (-words[word], word))
     if not pieces:
         letters = sorted({letter for word in ordered for letter in word})
@@ -133,16 +133,18 @@ def _pieces_of(encoder: BaseEncoder) -> tuple[Tokenizer, list[str]]:
     file = encoder.files.folder / "tokenizer.json" if isinstance(encoder, ModelHolder) else None
     if file is not None and file.is_file():
         try:
-            told = read_json_file(file, max_bytes=_MOST_JSON)
+            content = read_json_file(file, max_bytes=_MOST_JSON)
         except (OSError, ValueError) as error:
-            raise ModelError(f"{file} cannot be read ({error}); put the model's own file back") from None
-        own = told.get("model") if isinstance(told, dict) else None
-        if isinstance(own, dict) and own.get("type") == "WordPiece" and isinstance(own.get("vocab"), dict):
+            raise ModelError(f"{file} cannot be read ({error}); restore the model's own file") from None
+        wordpiece = content.get("model") if isinstance(content, dict) else None
+        if isinstance(wordpiece, dict) and wordpiece.get("type") == "WordPiece" and isinstance(wordpiece.get("vocab"), dict):
             tokenizer = Tokenizer.from_file(str(file))
             vocabulary = tokenizer.get_vocab()
-            usual = own.get("continuing_subword_prefix") == _JOINED and own.get("unk_token") == _UNKNOWN in vocabulary
-            whole = sorted(vocabulary.values()) == list(range(len(vocabulary)))
-            if usual and whole and tokenizer.normalizer is not None and tokenizer.pre_tokenizer is not None:
+            usual = (
+                wordpiece.get("continuing_subword_prefix") == _JOINED and wordpiece.get("unk_token") == _UNKNOWN in vocabulary
+            )
+            is_numbered = sorted(vocabulary.values()) == list(range(len(vocabulary)))
+            if usual and is_numbered and tokenizer.normalizer is not None and tokenizer.pre_tokenizer is not None:
                 tokenizer.no_padding()
                 tokenizer.no_truncation()
                 return tokenizer, sorted(vocabulary, key=lambda token: vocabulary[token])
@@ -289,27 +291,27 @@ def distill_static(
     if not isinstance(source, BaseEncoder):
         raise ConfigurationError(f"distill_static: {source!r} gives no vector for a text; name an encoder that does")
     if folder is not None:
-        _require_free(Path(folder))
+        _require_empty(Path(folder))
     vocabulary = vocabulary_of((item.text for item in items), source, most_words, min_count)
 
     def write(scratch: Path) -> None:
         _write(source, vocabulary, dimension, smoothing, scratch)
 
     settings = {"dimension": dimension, "smoothing": smoothing, "vocabulary": vocabulary.digest()}
-    kept = kept_model("static", {"format": _FORMAT, "encoder": source.identity} | settings, write)
+    made = kept_model("static", {"format": _FORMAT, "encoder": source.identity} | settings, write)
     if folder is None:
-        return kept
+        return made
     for name in _FILES:
-        write_output(Path(folder) / name, (kept / name).read_bytes())
+        write_output(Path(folder) / name, (made / name).read_bytes())
     return Path(folder)
 
 
-def _require_free(folder: Path) -> None:
+def _require_empty(folder: Path) -> None:
     """Refuse a folder with anything in it except the files of a run killed before the last file."""
     check_folder_for_output(folder)
-    there = {file.name for file in folder.iterdir() if not file.name.startswith(".")} if folder.exists() else set()
-    if not there <= set(_FILES[:-1]):
-        raise OutputError(f"{folder} is not empty ({min(there)}); name another folder, or remove it first")
+    present = {file.name for file in folder.iterdir() if not file.name.startswith(".")} if folder.exists() else set()
+    if not present <= set(_FILES[:-1]):
+        raise OutputError(f"{folder} is not empty ({min(present)}); name another folder, or remove it first")
 
 
 def _write(encoder: BaseEncoder, vocabulary: Vocabulary, dimension: int, smoothing: float, folder: Path) -> None:
@@ -337,8 +339,8 @@ def _vectors_of(encoder: BaseEncoder, vocabulary: Vocabulary, dimension: int) ->
     batches = [texts[first : first + _DISTILLING_BATCH] for first in range(0, len(texts), _DISTILLING_BATCH)]
     encoded: list[NDArray[np.float32]] = []
     for batch in tracked("static: encoding tokens", batches, len(texts)):
-        known = encoded[0].shape[1] if encoded else None
-        encoded.append(checked_vectors(encoder.encode_passages(batch), batch, encoder, known))
+        known_dimension = encoded[0].shape[1] if encoded else None
+        encoded.append(checked_vectors(encoder.encode_passages(batch), batch, encoder, known_dimension))
     vectors = np.concatenate(encoded).astype(np.float64)
     vectors -= vectors.mean(axis=0)
     _, axes = np.linalg.eigh(vectors.T @ vectors)

@@ -97,14 +97,14 @@ def read_word_vectors(path: Path) -> WordVectors:
     if suffix in _PICKLED or (path.is_file() and _first_byte(path) == _PICKLE):
         raise ModelError(f"{path} is a pickle, which could run any code when it is read; {_EXPORT}")
     if suffix in _PACKED:
-        raise ModelError(f"{path} is packed; unpack it first, so that its size is known before it is read")
+        raise ModelError(f"{path} is compressed; decompress it first, so that its size is known")
     try:
         n_words, dimension = _header(path)
         words, vectors = _read_binary(path, n_words, dimension) if suffix == ".bin" else _read_text(path, n_words, dimension)
     except OSError as error:
         raise ModelError(f"there are no word vectors at {path} ({error.strerror or error})") from None
     except ValueError as error:
-        raise ModelError(f"{path} is no file of word vectors, or is damaged: {str(error)[:200]}") from None
+        raise ModelError(f"{path} is not a file of word vectors, or is damaged: {str(error)[:200]}") from None
     numbers: dict[str, int] = {}
     for number, word in enumerate(words):
         numbers.setdefault(word, number)
@@ -142,7 +142,7 @@ def _read_folder(folder: Path) -> WordVectors:
         content = read_json_file(folder / WORDS_FILE, max_bytes=_MOST_JSON)
         checksum = sha256_of(folder / VECTORS_FILE)
     except (OSError, ValueError) as error:
-        raise ModelError(f"{folder} is no folder of word vectors ({error}); {cure}") from None
+        raise ModelError(f"{folder} is not a folder of word vectors ({error}); {cure}") from None
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise ModelError(f"{folder / WORDS_FILE} is not of format {_FORMAT}; {cure}")
     words, idf, dimension = content.get("words"), content.get("idf"), content.get("dimension")
@@ -197,7 +197,7 @@ def _read_binary(path: Path, n_words: int, dimension: int) -> tuple[list[str], N
                 content, start = content[start:] + file.read(_LONGEST_LINE + n_bytes), 0
                 end = content.find(b" ")
             if end < 0 or len(content) <= end + n_bytes:
-                raise ValueError(f"it ends before word {row + 1:,} of {n_words:,} does")
+                raise ValueError(f"it ends within word {row + 1:,} of {n_words:,}")
             words.append(content[start:end].lstrip(b"\n").decode("utf-8", "replace"))
             start = end + 1 + n_bytes
             vectors[row] = np.frombuffer(content, "<f4", dimension, end + 1)
@@ -217,7 +217,7 @@ def _read_text(path: Path, n_words: int, dimension: int) -> tuple[list[str], NDA
             if dimension < 1:
                 raise ValueError(f"no numbers follow the word on line {1 + has_header}")
             pieces = [line.rstrip().rsplit(b" ", dimension) for line in lines]
-            wrong = next((place for place, piece in enumerate(pieces) if len(piece) != dimension + 1), None)
+            wrong = next((number for number, piece in enumerate(pieces) if len(piece) != dimension + 1), None)
             if wrong is not None:
                 raise ValueError(f"line {len(words) + wrong + 1 + has_header} has not {dimension} numbers")
             words += [piece[0].decode("utf-8", "replace") for piece in pieces]
@@ -297,7 +297,7 @@ def train_word_vectors(
     frequencies = Counter(word for words in texts for word in set(words))
     counts = Counter(word for words in texts for word in words)
     if not any(count >= min_count for count in counts.values()):
-        raise ItemError(f"no word stands {min_count} times or more in {len(texts):,} texts; nothing can be trained")
+        raise ItemError(f"no word occurs {min_count} times or more in {len(texts):,} texts; nothing can be trained")
     trained = Word2Vec(
         sentences=list(_sentences(texts)),
         vector_size=dimension,
@@ -316,7 +316,7 @@ def train_word_vectors(
 
 
 def _sentences(texts: list[list[str]], longest: int = 5000) -> Iterator[list[str]]:
-    """The texts in pieces that the trainer reads whole: it drops everything beyond 10,000 words."""
+    """Split texts into pieces of at most 10,000 words; the trainer drops everything beyond."""
     for words in texts:
         for first in range(0, len(words), longest):
             yield words[first : first + longest]
@@ -364,7 +364,7 @@ class WordVectorEncoder(BaseEncoder):
         self._vectors: WordVectors | None = None
         self._fingerprint: str | None = None
         self._opening = Lock()
-        self._told = False
+        self._has_warned = False
 
     def model_fingerprint(self) -> str:
         """A checksum of the file or the folder."""
@@ -385,7 +385,7 @@ class WordVectorEncoder(BaseEncoder):
         vectors = np.zeros((len(passages), opened.vectors.shape[1]), np.float32)
         without = []
         for row, text in enumerate(passages):
-            words, known = self._known(text, opened, stems)
+            words, known = self._known_words(text, opened, stems)
             if known:
                 chosen = np.array(known)
                 weights = opened.idf[chosen] if self.weighting == "idf" else np.ones(len(chosen))
@@ -393,11 +393,11 @@ class WordVectorEncoder(BaseEncoder):
                 vectors[row] = mean / max(float(np.sqrt(mean @ mean)), 1e-30)
             elif words:
                 without.append(text)
-        if without and not self._told:
-            self._told = True
+        if without and not self._has_warned:
+            self._has_warned = True
             warnings.warn(
                 f"{self.name}: {len(without):,} of {len(passages):,} texts have no word with a vector, and so no vector "
-                f"(the first: {without[0][:80]!r}); this is said once",
+                f"(the first: {without[0][:80]!r}); shown once",
                 RetrievalWarning,
                 stacklevel=2,
             )
@@ -406,16 +406,16 @@ class WordVectorEncoder(BaseEncoder):
     def coverage(self, texts: Sequence[str]) -> VocabularyReport:
         """Return how many words of texts have a vector."""
         opened, stems = self._opened(), stems_of_language(None)
-        counts = [(words, len(known)) for words, known in (self._known(text, opened, stems) for text in texts)]
+        counts = [(words, len(known)) for words, known in (self._known_words(text, opened, stems) for text in texts)]
         n_words, n_known = sum(words for words, _ in counts), sum(known for _, known in counts)
         spoken = [known for words, known in counts if words]
         return VocabularyReport(n_words, n_words - n_known, len(spoken), sum(known == 0 for known in spoken))
 
-    def _known(self, text: str, opened: WordVectors, stems: Stems) -> tuple[int, list[int]]:
+    def _known_words(self, text: str, opened: WordVectors, stems: Stems) -> tuple[int, list[int]]:
         """Return the word count of a text, and the numbers of the words with a vector."""
         numbers = opened.numbers
         words = stems.as_written(text)
-        found = []
+        rows = []
         for word in words:
             number = numbers.get(word)
             if number is None:
@@ -423,8 +423,8 @@ class WordVectorEncoder(BaseEncoder):
             if number is None:
                 number = numbers.get(stems.stem(word))
             if number is not None:
-                found.append(number)
-        return len(words), found
+                rows.append(number)
+        return len(words), rows
 
     def _opened(self) -> WordVectors:
         with self._opening:

@@ -185,13 +185,13 @@ def serve_parent(descriptor: int) -> None:
     side = WorkerSide()
     while True:
         try:
-            what, *arguments = connection.recv()
+            request, *arguments = connection.recv()
         except (EOFError, OSError):
             return
         except Exception as error:  # the object sent cannot be created here: a module is missing
             connection.send(Failure.of(error))
             continue
-        connection.send(side.ask(*arguments) if what == "ask" else side.do(*arguments))
+        connection.send(side.ask(*arguments) if request == "ask" else side.do(*arguments))
 
 
 def _end_with(parent: int) -> None:
@@ -268,9 +268,9 @@ class ProcessWorker(Worker):
             self._connection.send(asked)
             return self._connection.recv()
         except (EOFError, OSError):
-            raise WorkerLostError(f"{self.place} {self._how_it_ended()}") from None
+            raise WorkerLostError(f"{self.place} {self._exit_reason()}") from None
 
-    def _how_it_ended(self) -> str:
+    def _exit_reason(self) -> str:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE)
         status = self._process.poll()
@@ -432,13 +432,13 @@ class _Call:
             self._changed.notify_all()
 
     @property
-    def _over(self) -> bool:
+    def _is_over(self) -> bool:
         return self._ended or self._failed.done()
 
     def _serve(self, slot: int) -> None:
         try:
             while (worker := self._ready(slot)) is not None and (job := self._next(slot)) is not None:
-                self._do(worker, slot, *job)
+                self._run_block(worker, slot, *job)
         except BaseException as error:
             self.fail(error)
         with self._changed:
@@ -447,14 +447,14 @@ class _Call:
     def _next(self, slot: int) -> tuple[TaskBlock, Future[object]] | None:
         with self._changed:
             self._busy.discard(slot)
-            while not self._waiting and not self._over:
+            while not self._waiting and not self._is_over:
                 self._changed.wait()
-            if self._over:
+            if self._is_over:
                 return None
             self._busy.add(slot)
             return self._waiting.popleft()
 
-    def _do(self, worker: Worker, slot: int, block: TaskBlock, future: Future[object]) -> None:
+    def _run_block(self, worker: Worker, slot: int, block: TaskBlock, future: Future[object]) -> None:
         try:
             future.set_result(self._answer(worker, block))
         except WorkerLostError as error:
@@ -472,11 +472,11 @@ class _Call:
         if isinstance(answer, Failure):
             return answer.error(f"{worker.place} failed at {block}")
         if not block.fits(answer):
-            raise WorkerLostError(f"{worker.place} sent something else than was asked for")
+            raise WorkerLostError(f"{worker.place} sent an unexpected answer")
         return answer
 
-    def _leave_to_others(self, why: str) -> None:
-        """Continue without a worker, and check for others in the same step, or the last two would each rely on the other."""
+    def _give_up_worker(self, why: str) -> None:
+        """Continue without a worker; check in the same step that others are left, or the last two would rely on each other."""
         with self._changed:
             self._alive -= 1
             if self._alive < 1:
@@ -485,7 +485,7 @@ class _Call:
     def _ready(self, slot: int) -> Worker | None:
         """Return the worker of a slot, with this task opened; None if there is no room for it, or the call is over."""
         lost = 0
-        while not self._over:
+        while not self._is_over:
             with self._changed:
                 self._busy.add(slot)
             try:
@@ -493,13 +493,13 @@ class _Call:
             except WorkerLostError as error:
                 self._pool.drop(slot)
                 lost += 1
-                if lost >= ATTEMPTS and not self._over:
+                if lost >= ATTEMPTS and not self._is_over:
                     raise WorkerError(
                         f"{lost} workers were lost before their first block, the last: {error}; {self._pool.advice}"
                     ) from None
             except NoRoomError as error:
                 self._pool.drop(slot)
-                self._leave_to_others(str(error))
+                self._give_up_worker(str(error))
                 return None
         return None
 
@@ -510,14 +510,14 @@ class _Call:
             worker = pool.start()
             with pool.changing:
                 pool.workers[slot] = worker
-            if self._over:
-                raise WorkerLostError("it is not needed any more")
+            if self._is_over:
+                raise WorkerLostError("it is no longer needed")
         if (slot, self._doing) not in pool.opened:
             answer = worker.ask(self._doing, self._task)
             if isinstance(answer, Failure):
                 raise answer.error(f"{worker.place} cannot open {self._task}")
             if not isinstance(answer, Confirmed):
-                raise WorkerLostError(f"{worker.place} sent something else than was asked for")
+                raise WorkerLostError(f"{worker.place} sent an unexpected answer")
             self._require_alike(answer)
             with pool.changing:
                 pool.opened |= {(slot, self._doing)}
@@ -526,7 +526,7 @@ class _Call:
     def _require_alike(self, worker: Confirmed) -> None:
         """Raise a :class:`WorkerError` unless a worker has what this process has, and computes the same as other workers."""
         if other := worker.difference(self._facts):
-            raise WorkerError(f"{worker.place} has another {other}; have the same versions, models and code on all nodes")
+            raise WorkerError(f"{worker.place} has another {other}; install the same versions, models and code on all nodes")
         with self._pool.changing:
             first = self._pool.trials.setdefault(self._doing, worker)
         if first.facts.get("trial") != worker.facts.get("trial"):

@@ -52,16 +52,16 @@ class BaseAnswerer(Component, ABC):
             QueryError: a question is not a string, or there are not as many lists as questions.
             EngineError: the answerer returned something other than an answer, or one that cites passages it was not given.
         """
-        asked = check_queries(questions, "question", "questions")
-        if len(results) != len(asked):
-            raise QueryError(f"{len(asked)} questions and {len(results)} lists of results; give one list for each question")
-        read = [[result.item for result in found[: self.passages]] for found in results]
-        answers = self.answer_batch(asked, read) if asked else []
-        if len(answers) != len(asked):
+        texts = check_queries(questions, "question", "questions")
+        if len(results) != len(texts):
+            raise QueryError(f"{len(texts)} questions and {len(results)} lists of results; give one list for each question")
+        passages_read = [[result.item for result in of_question[: self.passages]] for of_question in results]
+        answers = self.answer_batch(texts, passages_read) if texts else []
+        if len(answers) != len(texts):
             raise EngineError(
-                f"{type(self).__name__} gave {len(answers)} answers to {len(asked)} questions; it must answer each"
+                f"{type(self).__name__} gave {len(answers)} answers to {len(texts)} questions; it must answer each"
             )
-        for answer, passages in zip(answers, read, strict=True):
+        for answer, passages in zip(answers, passages_read, strict=True):
             _check(answer, passages, type(self).__name__)
         return answers
 
@@ -130,11 +130,11 @@ class QuestionAnswering:
             QueryError: a question is not a string.
             IndexMissingError: no index was opened.
         """
-        asked = check_queries(questions, "question", "questions")
+        texts = check_queries(questions, "question", "questions")
         k = self.answerer.passages
-        found = self.searcher.search(asked, k, where) if asked and k else [[] for _ in asked]
-        answers = self.answerer.answer(asked, found)
-        return [AnsweredQuestion(*one) for one in zip(asked, found, answers, strict=True)]
+        results = self.searcher.search(texts, k, where) if texts and k else [[] for _ in texts]
+        answers = self.answerer.answer(texts, results)
+        return [AnsweredQuestion(*fields) for fields in zip(texts, results, answers, strict=True)]
 
 
 # Showing passages to a language model: numbered sentences, one per line, in which no text can imitate structure.
@@ -179,7 +179,7 @@ def written(passages: Sequence[ShownPassage]) -> str:
     lines = []
     for number, passage in enumerate(passages, start=1):
         lines.append(f"Passage {number}: {fenced(title_of(passage.item)[:_TITLE_CHARACTERS])}")
-        lines += [f"{number}.{place} {text}" for place, text in enumerate(passage.sentences, start=1) if text]
+        lines += [f"{number}.{line} {text}" for line, text in enumerate(passage.sentences, start=1) if text]
     return "\n".join(lines)
 
 
@@ -217,10 +217,10 @@ def read_answer(fields: object) -> ReadAnswer | None:
     Args:
         fields: by name; anything else is no answer.
     """
-    if not isinstance(fields, Mapping) or not isinstance(told := fields.get("answer"), str):
+    if not isinstance(fields, Mapping) or not isinstance(answer := fields.get("answer"), str):
         return None
-    bracketed = _BRACKETED.findall(told[:_LABELS_IN])
-    text = read_line(_BRACKETED.sub(" ", told) if bracketed else told, _MOST_WORDS)
+    bracketed = _BRACKETED.findall(answer[:_LABELS_IN])
+    text = read_line(_BRACKETED.sub(" ", answer) if bracketed else answer, _MOST_WORDS)
     if text is None:
         return None
     if text.lower().strip(" .") in _NO_ANSWER:
@@ -256,7 +256,7 @@ def as_answer(read: ReadAnswer, passages: Sequence[ShownPassage]) -> Answer:
 
 def _text_of(citations: object) -> str:
     if isinstance(citations, list):
-        citations = ", ".join(str(one)[:40] for one in citations[:100])
+        citations = ", ".join(str(citation)[:40] for citation in citations[:100])
     return citations[:_LABELS_IN] if isinstance(citations, str) else ""
 
 
@@ -305,19 +305,19 @@ class LanguageModelAnswerer(BaseAnswerer):
         """
         from nlp_retrieval.lm.asking import ask_all
 
-        shown = [[shown_passage(item, self.passage_characters) for item in found] for found in passages]
-        asked = [
+        shown = [[shown_passage(item, self.passage_characters) for item in items] for items in passages]
+        numbers = [
             number for number, question in enumerate(questions) if not has_no_words(question) and self._readable(shown[number])
         ]
         answers = [Answer(text="")] * len(questions)
-        if not asked:
+        if not numbers:
             return answers
         if self._program is None:
-            self._program = self._made()
+            self._program = self._program_of_settings()
         fields = ("reasoning", "citations", "answer") if self.passages else ("reasoning", "answer")
-        inputs = [self._inputs(questions[number], shown[number]) for number in asked]
-        found = ask_all(self.lm, self._program, inputs, fields, _read, self.name, "are left without an answer")
-        for number, read in zip(asked, found, strict=True):
+        inputs = [self._inputs(questions[number], shown[number]) for number in numbers]
+        outcomes = ask_all(self.lm, self._program, inputs, fields, _read, self.name, "are left without an answer")
+        for number, read in zip(numbers, outcomes, strict=True):
             answers[number] = Answer(text="", failed=True) if read is None else as_answer(read, shown[number])
         return answers
 
@@ -327,7 +327,7 @@ class LanguageModelAnswerer(BaseAnswerer):
     def _inputs(self, question: str, shown: list[ShownPassage]) -> dict[str, str]:
         return {"question": fenced(question)} | ({"passages": written(shown)} if self.passages else {})
 
-    def _made(self) -> Any:
+    def _program_of_settings(self) -> Any:
         from nlp_retrieval.lm.answering_program import AnswerFromMemory, AnswerFromPassages
         from nlp_retrieval.lm.dspy_package import dspy
 

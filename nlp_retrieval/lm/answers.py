@@ -43,16 +43,16 @@ class AnswerStore:
     def find(self, question: Question) -> Answer | None:
         """Return the stored answer to a question, or None."""
         try:
-            kept = json.loads(self._files.find(digest_of_key(question)) or b"")
+            entry = json.loads(self._files.find(digest_of_key(question)) or b"")
         except (ValueError, RecursionError):
             return None
-        if not isinstance(kept, dict) or kept.get("format") != FORMAT or kept.get("question") != question:
+        if not isinstance(entry, dict) or entry.get("format") != FORMAT or entry.get("question") != question:
             return None
-        answer = kept.get("answer")
+        answer = entry.get("answer")
         return answer if isinstance(answer, dict) and isinstance(answer.get("text"), str) else None
 
     def keep(self, question: Question, answer: Answer) -> None:
-        """Store an answer; if it cannot be written, the run goes on and the first time a warning says so."""
+        """Store an answer; if it cannot be written, warn once and continue."""
         content = json.dumps({"format": FORMAT, "question": question, "answer": answer}, ensure_ascii=False, indent=1)
         self._files.keep(digest_of_key(question), content.encode("utf-8", "surrogatepass"))
 

@@ -264,7 +264,7 @@ def _part(text: str, field: str, outputs: list[str]) -> str | None:
     return _MARKER.sub("", text).strip() if len(outputs) == 1 else None
 
 
-def _warn(lm: LanguageModel | None, outcomes: Sequence[Outcome[T]], what: str, otherwise: str) -> None:
+def _warn(lm: LanguageModel | None, outcomes: Sequence[Outcome[T]], task: str, otherwise: str) -> None:
     reasons = Counter(outcome.reason for outcome in outcomes if outcome.value is None)
     if not reasons:
         return
@@ -273,7 +273,7 @@ def _warn(lm: LanguageModel | None, outcomes: Sequence[Outcome[T]], what: str, o
     more = f"; and {len(reasons) - 3} other reasons" if len(reasons) > 3 else ""
     model = lm.model if lm is not None else "the language model"
     warnings.warn(
-        f"{what}: no usable answer from {model} for {sum(reasons.values())} of {len(outcomes)} queries, "
+        f"{task}: no usable answer from {model} for {sum(reasons.values())} of {len(outcomes)} queries, "
         f"which {otherwise} ({commonest}{more})",
         RetrievalWarning,
         stacklevel=4,

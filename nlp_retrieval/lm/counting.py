@@ -68,7 +68,10 @@ def summed(counts: Iterable[CallCounts]) -> CallCounts:
 
 def added(counts: Mapping[str, CallCounts], others: Mapping[str, CallCounts]) -> dict[str, CallCounts]:
     """Return the sums of counts by model, in the order of their names."""
-    return {model: summed(one[model] for one in (counts, others) if model in one) for model in sorted({*counts, *others})}
+    return {
+        model: summed(by_model[model] for by_model in (counts, others) if model in by_model)
+        for model in sorted({*counts, *others})
+    }
 
 
 class CallCounter:
@@ -87,8 +90,8 @@ class CallCounter:
     @property
     def failure(self) -> str | None:
         """The reason why no question to a language model got any answer; None if one did, or nothing was asked."""
-        asked = [counts for counts in self.by_model.values() if counts.degraded]
-        return self._failure if asked and not any(counts.answers for counts in asked) else None
+        degraded = [counts for counts in self.by_model.values() if counts.degraded]
+        return self._failure if degraded and not any(counts.answers for counts in degraded) else None
 
     def note_failure(self, reason: str) -> None:
         """Note the reason why a question got no answer."""

@@ -116,9 +116,9 @@ class EndpointComponent(Component):
 
 def _joined(owner: type, endpoint: ModelEndpoint | None, arguments: dict[str, Any]) -> dict[str, Any]:
     fields = {} if endpoint is None else endpoint.model_dump(exclude_unset=True)
-    twice = sorted(fields.keys() & arguments.keys())
-    if twice:
-        raise ConfigurationError(f"{owner.__name__}: {twice[0]} is given twice, by itself and in endpoint; give it once")
+    repeated = sorted(fields.keys() & arguments.keys())
+    if repeated:
+        raise ConfigurationError(f"{owner.__name__}: {repeated[0]} is given both directly and in endpoint; give it once")
     return fields | arguments
 
 
@@ -207,7 +207,7 @@ def within(seconds: float, work: Callable[[], MadeT]) -> MadeT:
 
     threading.Thread(target=run, name="nlp_retrieval-call", daemon=True).start()
     if not wait([result], seconds).done:
-        raise TimeoutError(f"no whole answer within {seconds:g} s")
+        raise TimeoutError(f"no complete answer within {seconds:g} s")
     return result.result()
 
 
@@ -234,8 +234,8 @@ class EndpointKey:
             not variable.isascii() or not variable.isidentifier() or HIDDEN in without_secrets(variable)
         ):
             raise ConfigurationError(
-                f"{owner}: api_key_env must name an environment variable, such as OPENAI_API_KEY; what was given is not such a "
-                "name (it is not shown, because it may be a key)"
+                f"{owner}: api_key_env must name an environment variable, such as OPENAI_API_KEY; the given value is not "
+                "one (not shown, because it may be a key)"
             )
         self._owner, self._model, self._variable, self._alternative = owner, model, variable, alternative
         self.read()
@@ -260,7 +260,7 @@ class EndpointKey:
                 f"{self._alternative}"
             )
         if not (key.isascii() and key.isprintable()):
-            raise ConfigurationError(f"{self._owner}: what {self._variable} holds is not a key (it is not shown); set it again")
+            raise ConfigurationError(f"{self._owner}: the value of {self._variable} is not a key (not shown); set it again")
         return key
 
     def hidden(self, message: str) -> str:
@@ -397,7 +397,7 @@ class LimitedCalls:
             if number > self.endpoint.retries or not failure.temporary:
                 failure.attempts = number
                 raise failure
-            self._put_off(failure.wait, number - 1)
+            self._delay_next_request(failure.wait, number - 1)
         raise FailedCallError("it is no longer wanted")
 
     def _free_slot(self) -> threading.BoundedSemaphore:
@@ -419,11 +419,11 @@ class LimitedCalls:
         if begin > now:
             _sleep(begin - now)
 
-    def _put_off(self, asked: float | None, attempt: int) -> None:
-        """Let no request begin before the server allows; without a time from it, only this one waits."""
-        if asked is not None:
+    def _delay_next_request(self, retry_after: float | None, attempt: int) -> None:
+        """Delay all requests until the time that the server gives; without one, delay only this request."""
+        if retry_after is not None:
             with self._lock:
-                self._next = max(self._next, time.monotonic() + min(asked, _LONGEST_WAIT))
+                self._next = max(self._next, time.monotonic() + min(retry_after, _LONGEST_WAIT))
             return
         longest = min(self.endpoint.backoff * 2.0**attempt, _LONGEST_WAIT)
         _sleep(longest * random.uniform(0.5, 1.0))  # noqa: S311 -- jitter, so that parallel requests do not come back together
@@ -471,20 +471,20 @@ class EndpointCalls:
         return answer
 
     def _attempt(self, body: bytes, read: Callable[[bytes], AnswerT], most: int) -> AnswerT:
-        """Ask once, within ``timeout`` for the whole."""
+        """Send one request; ``timeout`` limits the whole exchange."""
         client, seconds = self._opened(), self._calls.endpoint.timeout
         try:
-            content = within(seconds, lambda: self._received(client, body, most))
+            content = within(seconds, lambda: self._receive(client, body, most))
         except TimeoutError as error:
             raise FailedCallError(str(error), temporary=True) from None
         try:
             return read(content)
         except ValueError as error:
             raise FailedCallError(
-                f"what it answered is no answer of {self._address.what}: {error}; is it the URL of {self._address.kind}?"
+                f"its answer is not that of {self._address.what}: {error}; is it the URL of {self._address.kind}?"
             ) from None
 
-    def _received(self, client: httpx2.Client, body: bytes, most: int) -> bytes:
+    def _receive(self, client: httpx2.Client, body: bytes, most: int) -> bytes:
         import httpx2
 
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
@@ -494,28 +494,28 @@ class EndpointCalls:
         try:
             with client.stream("POST", f"{self._address.url}/{self._address.what}", content=body, headers=headers) as response:
                 if response.status_code != 200:
-                    raise self._refused(response)
+                    raise self._refusal(response)
                 if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-                    raise FailedCallError("it compressed its answer, which was not asked for")
+                    raise FailedCallError("it compressed its answer, which was not requested")
                 return _read(response, most)
         except httpx2.TransportError as error:
             raise FailedCallError(f"{type(error).__name__}: {error}", temporary=True) from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise FailedCallError(f"{type(error).__name__}: {error}") from None
 
-    def _refused(self, response: httpx2.Response) -> FailedCallError:
+    def _refusal(self, response: httpx2.Response) -> FailedCallError:
         status = response.status_code
         if 300 <= status < 400:
             target = printable(response.headers.get("Location", ""))[:_TOLD_OF_AN_ERROR]
             return FailedCallError(
-                f"HTTP {status}: it redirects to {target!r}, which is not followed; give the URL to ask as base_url"
+                f"HTTP {status}: it redirects to {target!r}, which is not followed; pass the URL to use as base_url"
             )
         message = _first_bytes(response)
         reason = f"HTTP {status}: {printable(' '.join(message.split()))[:_TOLD_OF_AN_ERROR]}"
         if status in (401, 403):
             return FailedCallError(f"{reason}; {self._address.key.cure}")
         temporary = status in _TEMPORARY and "insufficient_quota" not in message
-        return FailedCallError(reason, temporary=temporary, wait=_asked_to_wait(response.headers.get("Retry-After")))
+        return FailedCallError(reason, temporary=temporary, wait=_retry_after_seconds(response.headers.get("Retry-After")))
 
     def check_ready(self) -> None:
         """Require httpx2.
@@ -549,10 +549,10 @@ def _close(client: httpx2.Client, process: int) -> None:
 
 def _read(response: httpx2.Response, most: int) -> bytes:
     """The body of an answer, which is not compressed."""
-    parts, left = [], most
+    parts, remaining = [], most
     for part in response.iter_raw():
-        left -= len(part)
-        if left < 0:
+        remaining -= len(part)
+        if remaining < 0:
             raise FailedCallError(f"its answer is longer than {most:,} bytes; the rest was not read")
         parts.append(part)
     return b"".join(parts)
@@ -568,8 +568,8 @@ def _first_bytes(response: httpx2.Response) -> str:
     return content[:_READ_OF_AN_ERROR].decode("utf-8", "replace")
 
 
-def _asked_to_wait(header: str | None) -> float | None:
-    """Seconds that a ``Retry-After`` asks for, in either of its forms (RFC 9110, 10.2.3); None if there are none."""
+def _retry_after_seconds(header: str | None) -> float | None:
+    """The seconds of a ``Retry-After`` header, in either form (RFC 9110, 10.2.3)."""
     if header is None:
         return None
     try:

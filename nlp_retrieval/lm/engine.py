@@ -69,10 +69,10 @@ class BoundedTransport:
         self._transport.close()
 
     def _chunks(self, response: Any) -> Iterator[bytes]:
-        left = LARGEST_ANSWER
+        remaining = LARGEST_ANSWER
         for chunk in response:
-            left -= len(chunk)
-            if left < 0:
+            remaining -= len(chunk)
+            if remaining < 0:
                 raise AnswerTooLargeError(f"the answer is longer than {LARGEST_ANSWER:,} bytes; the rest was not read")
             yield chunk
 
@@ -136,12 +136,12 @@ class Engine:
         """Answer a ``dspy.lm15.Request`` with a ``dspy.lm15.Response``."""
         scope = model_context().scope
         if scope is None:
-            return _answered(self._sent(request), request)
+            return _strip_thoughts(self._send(request), request)
         question = self._question(request, scope.program)
-        kept = self._store.find(question)
-        final = None if kept is None else final_answer(str(kept["text"]))
-        if kept is not None and final is not None:
-            took = {f"kept_{side}": _tokens(kept, side) for side in ("tokens_in", "tokens_out")}
+        cached = self._store.find(question)
+        final = None if cached is None else final_answer(str(cached["text"]))
+        if cached is not None and final is not None:
+            took = {f"kept_{side}": _tokens(cached, side) for side in ("tokens_in", "tokens_out")}
             count(self.counter, CallCounts(cache_hits=1, **took))
             return lm15.Response(
                 id=None,
@@ -152,7 +152,7 @@ class Engine:
             )
         if scope.only_kept:
             raise NotAskedError("not asked")
-        response = _answered(self._sent(request), request)
+        response = _strip_thoughts(self._send(request), request)
         usage = response.usage
         answer: Answer = {"text": response.message.text, "tokens_in": usage.input_tokens, "tokens_out": usage.output_tokens}
         if isinstance(answer["text"], str):
@@ -175,7 +175,7 @@ class Engine:
         messages += [[message.role, message.text] for message in request.messages]
         return self._identity | {"sampling": sampling, "program": program, "messages": messages}
 
-    def _sent(self, request: Any) -> Any:
+    def _send(self, request: Any) -> Any:
         def attempt() -> Any:
             try:
                 return within(self._calls.endpoint.timeout, lambda: self._wire.complete(request))
@@ -183,8 +183,8 @@ class Engine:
                 late = lm15.TransportError(f"timed out: {error}")
                 raise FailedCallError(str(late), temporary=True) from late
             except lm15.LM15Error as error:
-                asked = getattr(error, "retry_after", None)
-                seconds = float(asked) if isinstance(asked, int | float) and asked >= 0 else None
+                retry_after = getattr(error, "retry_after", None)
+                seconds = float(retry_after) if isinstance(retry_after, int | float) and retry_after >= 0 else None
                 raise FailedCallError(str(error), temporary=isinstance(error, _RETRIED), wait=seconds) from error
 
         try:
@@ -198,7 +198,7 @@ class Engine:
         return response
 
 
-def _answered(response: Any, request: Any) -> Any:
+def _strip_thoughts(response: Any, request: Any) -> Any:
     """Return a response without the thoughts in it.
 
     Raises:
@@ -206,19 +206,19 @@ def _answered(response: Any, request: Any) -> Any:
     """
     parts = response.message.parts
     text = "\n".join(part.text for part in parts if isinstance(part, lm15.TextPart))
-    beside = any(isinstance(part, lm15.ThinkingPart) for part in parts)
+    has_thoughts = any(isinstance(part, lm15.ThinkingPart) for part in parts)
     final = final_answer(text)
-    if final == text and not beside and (text.strip() or not response.usage.reasoning_tokens):
+    if final == text and not has_thoughts and (text.strip() or not response.usage.reasoning_tokens):
         return response
     if final is None or not final.strip():
         most = request.config.max_tokens if response.finish_reason == "length" else None
         limit = "" if most is None else f"; it may write {most:,} tokens: give it more by max_tokens"
-        raise OnlyThoughtsError(f"it holds only what the model thought{limit}")
+        raise OnlyThoughtsError(f"it holds only the model's reasoning{limit}")
     return replace(response, message=lm15.Message.assistant(final))
 
 
 def _tokens(answer: Answer, side: str) -> int:
-    """Tokens that a stored answer took; 0 if neither its file nor the server tells."""
+    """The token count of a stored answer; 0 if neither its file nor the server reports one."""
     tokens = answer.get(side)
     return tokens if isinstance(tokens, int) and tokens > 0 else 0
 

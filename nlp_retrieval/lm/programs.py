@@ -38,7 +38,7 @@ class CompiledProgram:
 
 def fingerprint_of_program(program: Any) -> str:
     """Return a hash of everything that a program adds to a prompt: its instructions, fields and demonstrations."""
-    state = {name: _essence(predictor) for name, predictor in program.named_predictors()}
+    state = {name: _state_to_compare(predictor) for name, predictor in program.named_predictors()}
     return hashlib.sha256(canonical_json(state).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -134,7 +134,7 @@ def _require_fit(compiled: CompiledProgram, fields: Mapping[str, Mapping[str, st
             )
 
 
-def _essence(predictor: Any) -> dict[str, Any]:
+def _state_to_compare(predictor: Any) -> dict[str, Any]:
     state = predictor.dump_state()
     return {"signature": state["signature"], "demos": state["demos"]}
 

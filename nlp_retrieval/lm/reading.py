@@ -78,7 +78,7 @@ def final_answer(text: str) -> str | None:
     """
     if (values := _json_with_thoughts(text)) is not None:
         return json.dumps(_without_thoughts(values), ensure_ascii=False)
-    final = _spoken(text)
+    final = _visible_part(text)
     if final is None or (final is text and _THOUGHT_MARK.search(text) is None):
         return final
     pieces: list[str] = []
@@ -96,7 +96,7 @@ def final_answer(text: str) -> str | None:
     rest = final[begin:]
     if not set(_FIELD_MARK.findall(rest)).isdisjoint(_FIELD_MARK.findall("".join(pieces))):
         pieces.clear()  # the part before the thoughts was answered again
-    return None if thinking else _bare("".join([*pieces, rest]))
+    return None if thinking else _without_marks("".join([*pieces, rest]))
 
 
 def _json_with_thoughts(text: str) -> object:
@@ -122,7 +122,7 @@ def _closes(mark: re.Match[str]) -> bool:
     return bool(mark["end"] or mark["square_end"] or mark["channel_end"] or (mark["side"] or "").lower().startswith("end"))
 
 
-def _spoken(text: str) -> str | None:
+def _visible_part(text: str) -> str | None:
     """The part of an answer that is meant for the reader, by a chat template's channels or by the model's own words."""
     if _CHANNEL.search(text):
         finals = [match.end() for match in _FINAL_CHANNEL.finditer(text)]
@@ -137,7 +137,7 @@ def _spoken(text: str) -> str | None:
     return text
 
 
-def _bare(text: str) -> str | None:
+def _without_marks(text: str) -> str | None:
     """An answer after thoughts, without the marks around it; None if it is empty."""
     return _ANSWER_MARK.sub("", text).strip() or None
 
@@ -160,11 +160,11 @@ def read_phrases(answer: object, claim: str, most: int, max_words: int) -> list[
         Distinct phrases, in order, without those of only stop words; None if there are none.
     """
     phrases: dict[tuple[str, ...], str] = {}
-    taken = _words(claim)
+    words_of_claim = _words(claim)
     for part in _parts(answer):
         phrase = _trimmed(part, max_words)
         words = _words(phrase)
-        if _is_empty(phrase) or words == taken or phrase.casefold() in _NOTHING:
+        if _is_empty(phrase) or words == words_of_claim or phrase.casefold() in _NOTHING:
             continue
         phrases.setdefault(words, phrase)
         if len(phrases) == most:
@@ -230,9 +230,9 @@ def _text_of(answer: str) -> str:
 def _parts(answer: object, depth: int = 0) -> Iterator[str]:
     if isinstance(answer, str):
         text = _FENCE.sub("", _text_of(answer)).strip()
-        held = _json_list(text)
-        if held is not None:
-            yield from _parts(held, depth + 1)
+        entries = _json_list(text)
+        if entries is not None:
+            yield from _parts(entries, depth + 1)
             return
         for line in text.splitlines():
             bare = _BULLET.sub("", " ".join(line.split()))

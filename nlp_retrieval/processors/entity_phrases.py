@@ -97,13 +97,13 @@ def _phrases(query: str, mentions: Mentions, context: int) -> list[str]:
     words = _words(query)
     quoted = {normalize(straight or curly) for straight, curly in _QUOTED.findall(query)}
     spans = _located(words, (quoted | mentions.entities | mentions.proper_nouns) - FUNCTION_WORDS - {""})
-    free = set(range(len(words))) - {place for span in spans for place in span}
+    free = set(range(len(words))) - {position for span in spans for position in span}
     ranked = []
     for span in spans:
-        name = " ".join(words[place].text for place in span)
+        name = " ".join(words[position].text for position in span)
         kind = _QUOTE if name in quoted else _NUMBER if name.isdigit() else _NAME
-        before = [[place] for place in _related(words, range(span.start - 1, -1, -1), free, context)[::-1]]
-        after = [[place] for place in _related(words, range(span.stop, len(words)), free, context)]
+        before = [[position] for position in _related(words, range(span.start - 1, -1, -1), free, context)[::-1]]
+        after = [[position] for position in _related(words, range(span.stop, len(words)), free, context)]
         # words without a space between them ("2009/10") have the same text
         phrase = " ".join(dict.fromkeys(_text(query, words, places) for places in [*before, span, *after]))
         ranked.append((kind, -len(span), span.start, phrase))
@@ -135,20 +135,20 @@ def _located(words: list[_Word], names: set[str]) -> list[range]:
         parts = name.split()
         lengths.setdefault(parts[0], set()).add(len(parts))
     spans: list[range] = []
-    place = 0
-    while place < len(words):
+    position = 0
+    while position < len(words):
         fitting = (
             length
-            for length in sorted(lengths.get(words[place].text, ()), reverse=True)
-            if length <= min(_LONGEST, len(words) - place)
-            and " ".join(word.text for word in words[place : place + length]) in names
+            for length in sorted(lengths.get(words[position].text, ()), reverse=True)
+            if length <= min(_LONGEST, len(words) - position)
+            and " ".join(word.text for word in words[position : position + length]) in names
         )
         length = next(fitting, 0)
-        if length and spans and _only_initials(words, spans[-1].stop, place):
-            spans[-1] = range(spans[-1].start, place + length)
+        if length and spans and _only_initials(words, spans[-1].stop, position):
+            spans[-1] = range(spans[-1].start, position + length)
         elif length:
-            spans.append(range(place, place + length))
-        place += max(length, 1)
+            spans.append(range(position, position + length))
+        position += max(length, 1)
     return spans
 
 
@@ -160,24 +160,24 @@ def _only_initials(words: list[_Word], begin: int, end: int) -> bool:
 def _related(words: list[_Word], places: range, free: set[int], limit: int) -> list[int]:
     """The nearest words along ``places``, up to the end of the clause or the next name, without function words."""
     related: list[int] = []
-    for place in places:
-        ahead = place if places.step > 0 else place + 1
-        if len(related) == limit or place not in free or words[ahead].after_break:
+    for position in places:
+        ahead = position if places.step > 0 else position + 1
+        if len(related) == limit or position not in free or words[ahead].after_break:
             break
-        if words[place].text not in FUNCTION_WORDS:
-            related.append(place)
+        if words[position].text not in FUNCTION_WORDS:
+            related.append(position)
     return related
 
 
 def _descriptions(words: list[_Word], free: set[int]) -> list[list[int]]:
     """Runs of at least two words that are neither part of a name nor function words."""
     runs: list[list[int]] = [[]]
-    for place, word in enumerate(words):
-        stays = place in free and word.text not in FUNCTION_WORDS
+    for position, word in enumerate(words):
+        stays = position in free and word.text not in FUNCTION_WORDS
         if runs[-1] and (word.after_break or not stays):
             runs.append([])
         if stays:
-            runs[-1].append(place)
+            runs[-1].append(position)
     return [run for run in runs if 1 < len(run) <= _LONGEST]
 
 

@@ -147,23 +147,23 @@ class Chain(BaseUserQueryProcessor):
     manifest_may_set = may_set("processors")
 
     def __init__(self, processors: Annotated[Sequence[BaseUserQueryProcessor | ByName], Field(min_length=1)]) -> None:
-        made = resolve_components(self, Chain, processors=processors)
-        self.processors: list[BaseUserQueryProcessor] = made["processors"]
+        components = resolve_components(self, Chain, processors=processors)
+        self.processors: list[BaseUserQueryProcessor] = components["processors"]
 
     def calls_per_query(self) -> int | None:
         calls = 0
-        asked: int | None = 1
+        n_queries: int | None = 1
         for processor in self.processors:
-            each, made = processor.calls_per_query(), processor.subqueries_per_query()
-            if each is None or (each and asked is None):
+            calls_each, n_subqueries = processor.calls_per_query(), processor.subqueries_per_query()
+            if calls_each is None or (calls_each and n_queries is None):
                 return None
-            calls += each * (asked or 0)
-            asked = None if asked is None or made is None else asked * made
+            calls += calls_each * (n_queries or 0)
+            n_queries = None if n_queries is None or n_subqueries is None else n_queries * n_subqueries
         return calls
 
     def subqueries_per_query(self) -> int | None:
         most = [processor.subqueries_per_query() for processor in self.processors]
-        known = [made for made in most if made is not None]
+        known = [number for number in most if number is not None]
         return prod(known) if len(known) == len(most) else None
 
     def process(self, nlqs: list[str]) -> list[list[str]]:

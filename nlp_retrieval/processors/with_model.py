@@ -67,8 +67,8 @@ class CompiledProcessor(BaseUserQueryProcessor, Generic[AnswerT]):
         Raises:
             DependencyError: DSPy is not installed.
         """
-        asked = [nlq for nlq in nlqs if not has_no_words(nlq)]
-        if not asked:
+        queries = [nlq for nlq in nlqs if not has_no_words(nlq)]
+        if not queries:
             return {}
         from nlp_retrieval.lm.asking import ask_all
 
@@ -77,9 +77,9 @@ class CompiledProcessor(BaseUserQueryProcessor, Generic[AnswerT]):
             self._program = self.new_program()
             if self.compiled is not None:
                 load_program(self._program, self.compiled)
-        questions = [{query_field: nlq} for nlq in asked]
+        questions = [{query_field: nlq} for nlq in queries]
         answers = ask_all(self.lm, getattr(self._program, predictor), questions, answer_field, self.read, self.name)
-        return dict(zip(asked, answers, strict=True))
+        return dict(zip(queries, answers, strict=True))
 
     @abstractmethod
     def new_program(self) -> Any:

@@ -69,13 +69,13 @@ def read_scores(body: bytes, documents: list[str]) -> RerankAnswer:
         raise ValueError('it has no list "results"')  # noqa: TRY004 -- the fault is in the text
     n = len(documents)
     scores = np.full(n, np.nan)
-    for place, entry in enumerate(results):
+    for number, entry in enumerate(results):
         index = entry.get("index") if isinstance(entry, dict) else None
         if type(index) is not int or not 0 <= index < n:
-            raise ValueError(f'entry {place} of "results" has no "index" from 0 to {n - 1}')
+            raise ValueError(f'entry {number} of "results" has no "index" from 0 to {n - 1}')
         score = entry.get("relevance_score")
         if type(score) not in (int, float) or not abs(score) <= _LARGEST:
-            raise ValueError(f'entry {place} of "results" has no finite "relevance_score"')
+            raise ValueError(f'entry {number} of "results" has no finite "relevance_score"')
         if not math.isnan(scores[index]):
             raise ValueError(f'two entries of "results" have the "index" {index}')
         scores[index] = score
@@ -88,11 +88,11 @@ def read_scores(body: bytes, documents: list[str]) -> RerankAnswer:
 def _tokens(content: dict[str, Any]) -> int:
     """Token count of Jina (``usage.total_tokens``) or Cohere (``meta.tokens.input_tokens``)."""
     for path in (("usage", "total_tokens"), ("meta", "tokens", "input_tokens")):
-        found: object = content
+        value: object = content
         for key in path:
-            found = found.get(key) if isinstance(found, dict) else None
-        if isinstance(found, int | float) and not isinstance(found, bool) and 0 <= found < _MOST_TOKENS:
-            return int(found)
+            value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS:
+            return int(value)
     return 0
 
 
@@ -198,5 +198,5 @@ class HttpReranker(EndpointComponent, BaseReranker):
 
     def _ask(self, texts: list[str], request: _Request, go_on: Callable[[], bool]) -> RerankAnswer:
         documents = [texts[pair] for pair in request.pairs]
-        asked = {"model": self.model, "query": request.query or " ", "documents": documents, "top_n": len(documents)}
-        return self._calls.ask(asked, partial(read_scores, documents=documents), largest_answer(documents), go_on)
+        body = {"model": self.model, "query": request.query or " ", "documents": documents, "top_n": len(documents)}
+        return self._calls.ask(body, partial(read_scores, documents=documents), largest_answer(documents), go_on)

@@ -55,9 +55,9 @@ class LateInteractionReranker(BaseReranker):
         return {"score": scores}
 
     def cut_off(self, queries: list[str], items: list[SearchableItem]) -> dict[str, tuple[int, int]]:
-        asked, passages = list(dict.fromkeys(queries)), list(dict.fromkeys(item.text for item in items))
+        distinct, passages = list(dict.fromkeys(queries)), list(dict.fromkeys(item.text for item in items))
         return {
-            "queries": (self.encoder.cut_queries(asked), len(asked)),
+            "queries": (self.encoder.cut_queries(distinct), len(distinct)),
             "passages": (self.encoder.cut_passages(passages), len(passages)),
         }
 

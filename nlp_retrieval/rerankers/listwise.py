@@ -56,15 +56,17 @@ def read_permutation(answer: object, n: int) -> Permutation | None:
     named = dict.fromkeys(number - 1 for number in numbers if type(number) is int and 1 <= number <= n)
     if not named:
         return None
-    return Permutation([*named, *(place for place in range(n) if place not in named)], not len(named) == len(numbers) == n)
+    return Permutation(
+        [*named, *(position for position in range(n) if position not in named)], not len(named) == len(numbers) == n
+    )
 
 
 def _numbers(text: str) -> list[int]:
     """The longest list in a text; or else the numbers in brackets, or all numbers."""
-    lists = [_NUMBER.findall(found) for found in _LIST.findall(text)]
+    lists = [_NUMBER.findall(listed) for listed in _LIST.findall(text)]
     longest = max(lists, key=len, default=[])
-    found = longest if len(longest) > 1 else _BRACKETED.findall(text) or _NUMBER.findall(text)
-    return [int(number) for number in found]
+    numbers = longest if len(longest) > 1 else _BRACKETED.findall(text) or _NUMBER.findall(text)
+    return [int(number) for number in numbers]
 
 
 # Listwise reranking by a language model, in windows that slide from the end of a list to its beginning.
@@ -140,7 +142,7 @@ class ListwiseReranker(BaseListReranker):
         lines: dict[int, str] = {}
         for order, of_list in zip(orders, windows, strict=True):
             if of_list:
-                lines |= {place: self._line(items[place]) for place in order[: self.depth]}
+                lines |= {position: self._line(items[position]) for position in order[: self.depth]}
         self._ask(shown, orders, windows, lines)
         scores = np.zeros(len(items))
         for order in orders:
@@ -164,42 +166,42 @@ class ListwiseReranker(BaseListReranker):
         line = AskingLine(self.lm.give_up_after)
         n_answers = n_repaired = 0
         for number in range(n_rounds):
-            asked = [place for place, of_list in enumerate(windows) if number < len(of_list)]
-            parts = [orders[place][windows[place][number]] for place in asked]
+            active = [query for query, of_list in enumerate(windows) if number < len(of_list)]
+            parts = [orders[query][windows[query][number]] for query in active]
             questions = [
-                {"query": queries[place], "passages": _numbered(lines, part)} for place, part in zip(asked, parts, strict=True)
+                {"query": queries[query], "passages": _numbered(lines, part)} for query, part in zip(active, parts, strict=True)
             ]
-            what = f"{self.name}, window {number + 1} of {n_rounds}"
-            found = ask_all(
-                self.lm, self._program.rank, questions, "ranking", _read, what, "keep the order of this window", line
+            task = f"{self.name}, window {number + 1} of {n_rounds}"
+            permutations = ask_all(
+                self.lm, self._program.rank, questions, "ranking", _read, task, "keep the order of this window", line
             )
-            for place, part, permutation in zip(asked, parts, found, strict=True):
+            for query, part, permutation in zip(active, parts, permutations, strict=True):
                 if permutation is not None:
                     n_answers += 1
                     n_repaired += permutation.repaired
-                    orders[place][windows[place][number]] = [part[one] for one in permutation.order]
+                    orders[query][windows[query][number]] = [part[position] for position in permutation.order]
         if n_repaired:
             warnings.warn(
                 f"{self.name}: {n_repaired:,} of {n_answers:,} orders that {self.lm.model} gave name a passage twice or not at "
-                "all, or one that is not there; what is not named follows in the order that it had",
+                "all, or one that is not there; passages not named follow in their previous order",
                 RetrievalWarning,
                 stacklevel=2,
             )
 
     def _windows(self, n: int) -> list[slice]:
         """The windows of a list, from its end."""
-        found = [slice(max(n - self.window, 0), n)]
-        while found[-1].start > 0:
-            end = found[-1].stop - self.step
-            found.append(slice(max(end - self.window, 0), end))
-        return found
+        windows = [slice(max(n - self.window, 0), n)]
+        while windows[-1].start > 0:
+            end = windows[-1].stop - self.step
+            windows.append(slice(max(end - self.window, 0), end))
+        return windows
 
     def _line(self, item: SearchableItem) -> str:
         return fenced(item.text[: self.passage_characters])
 
 
 def _numbered(lines: dict[int, str], places: list[int]) -> str:
-    return "\n".join(f"[{number}] {lines[place]}" for number, place in enumerate(places, 1))
+    return "\n".join(f"[{number}] {lines[position]}" for number, position in enumerate(places, 1))
 
 
 def _read(question: Mapping[str, Any], answer: object) -> Permutation | None:

@@ -59,10 +59,12 @@ class MmrReranker(BaseListReranker):
         self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem]
     ) -> Mapping[str, NDArray[np.floating]]:
         texts = [item.text for item in items]
-        places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        places = {text: number for number, text in enumerate(dict.fromkeys(texts))}
         vectors = _of_length_one(self._passages(list(places)))
         slots = np.array([places[text] for text in texts])
-        relevance = self._incoming(batch) if self.relevance == "incoming" else self._cosines(queries, batch, vectors, slots)
+        relevance = (
+            self._incoming_scores(batch) if self.relevance == "incoming" else self._cosines(queries, batch, vectors, slots)
+        )
         scores, redundancy = np.zeros(len(items)), np.zeros(len(items))
         for begin, end in pairwise(batch.offsets.tolist()):
             part = slice(begin, end)
@@ -79,7 +81,7 @@ class MmrReranker(BaseListReranker):
         parts = []
         dimension = None
         for first in range(0, len(texts), _TEXTS_AT_ONCE):
-            chosen = [texts[place] for place in order[first : first + _TEXTS_AT_ONCE]]
+            chosen = [texts[number] for number in order[first : first + _TEXTS_AT_ONCE]]
             parts.append(checked_vectors(self.encoder.encode_passages(chosen), chosen, self.encoder, dimension))
             dimension = parts[0].shape[1]
         vectors = np.empty((len(texts), parts[0].shape[1]), np.float32)
@@ -89,8 +91,8 @@ class MmrReranker(BaseListReranker):
     def _cosines(self, queries: Sequence[str], batch: CandidateBatch, vectors: Vectors, slots: NDArray[np.integer]) -> Scores:
         distinct = list(dict.fromkeys(queries))
 
-        def encode(asked: list[str]) -> Vectors:
-            return checked_vectors(self.encoder.encode_queries(asked), asked, self.encoder, vectors.shape[1])
+        def encode(distinct: list[str]) -> Vectors:
+            return checked_vectors(self.encoder.encode_queries(distinct), distinct, self.encoder, vectors.shape[1])
 
         directions = _of_length_one(current_stages().encoded(self.encoder, distinct, encode))
         numbers = {query: number for number, query in enumerate(distinct)}
@@ -98,7 +100,7 @@ class MmrReranker(BaseListReranker):
         cosines: Scores = np.einsum("ij,ij->i", directions[of_lists], vectors[slots], dtype=np.float64)
         return cosines
 
-    def _incoming(self, batch: CandidateBatch) -> Scores:
+    def _incoming_scores(self, batch: CandidateBatch) -> Scores:
         pool = FusionPool(
             ["incoming"], batch.owner, batch.n_lists, batch.scores[:, None], batch.ranks[:, None].astype(np.float64)
         )
@@ -116,18 +118,20 @@ def chosen_by_mmr(relevance: Scores, vectors: Vectors, lambda_mult: float) -> tu
     n = len(relevance)
     scores, redundancy = np.empty(n), np.zeros(n)
     nearest = np.full(n, -np.inf)
-    left = np.ones(n, np.bool_)
+    remaining = np.ones(n, np.bool_)
     before = np.inf
     for turn in range(n):
         if turn:
-            redundancy[left] = nearest[left]
-        values = np.where(left, lambda_mult * relevance - (1 - lambda_mult) * redundancy, -np.inf)
-        place = int(np.argmax(values))  # the first of equals
-        before = min(float(values[place]), float(np.nextafter(before, -np.inf)))
-        scores[place] = before
-        left[place] = False
+            redundancy[remaining] = nearest[remaining]
+        values = np.where(remaining, lambda_mult * relevance - (1 - lambda_mult) * redundancy, -np.inf)
+        chosen = int(np.argmax(values))  # the first of equals
+        before = min(float(values[chosen]), float(np.nextafter(before, -np.inf)))
+        scores[chosen] = before
+        remaining[chosen] = False
         # row by row: a product of BLAS depends on the neighbouring rows
-        nearest[left] = np.maximum(nearest[left], np.einsum("ij,j->i", vectors[left], vectors[place], dtype=np.float64))
+        nearest[remaining] = np.maximum(
+            nearest[remaining], np.einsum("ij,j->i", vectors[remaining], vectors[chosen], dtype=np.float64)
+        )
     return scores, redundancy
 
 

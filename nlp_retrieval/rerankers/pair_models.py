@@ -123,8 +123,8 @@ class TorchPairs:
             return 0
         queries, passages = map(list, zip(*pairs, strict=True))
         with turn_of(self._model), as_model_error(self._name):
-            whole = self._model.tokenizer(queries, passages, truncation=False, verbose=False)["input_ids"]
-        return sum(len(tokens) > most for tokens in whole)
+            token_lists = self._model.tokenizer(queries, passages, truncation=False, verbose=False)["input_ids"]
+        return sum(len(tokens) > most for tokens in token_lists)
 
 
 class OnnxPairs:
@@ -170,17 +170,17 @@ class OnnxPairs:
         self._tokenizer.enable_truncation(max_length or _own_limit(folder, self._tokenizer.truncation))
 
     def logits(self, pairs: list[Pair]) -> Logits:
-        found: dict[int, Logits] = {}
+        logits_of: dict[int, Logits] = {}
 
         def score(rows: range) -> None:
             for row in rows:
                 feed = {name: np.array([getattr(encoded[row], _ONNX_INPUTS[name])], np.int64) for name in self._inputs}
-                found[row] = np.asarray(self._session.run(None, feed)[0], np.float32).reshape(1, -1)
+                logits_of[row] = np.asarray(self._session.run(None, feed)[0], np.float32).reshape(1, -1)
 
         with as_model_error(self._name):
             encoded = self._tokenizer.encode_batch(pairs)
             in_threads(len(pairs), score)
-        return np.concatenate([found[row] for row in range(len(pairs))]) if found else np.zeros((0, 1), np.float32)
+        return np.concatenate([logits_of[row] for row in range(len(pairs))]) if logits_of else np.zeros((0, 1), np.float32)
 
     def cut(self, pairs: list[Pair]) -> int:
         with as_model_error(self._name):
@@ -216,25 +216,25 @@ def _session(file: Path) -> onnxruntime.InferenceSession:
     graph, options, providers = file.read_bytes(), session_options(), ["CPUExecutionProvider"]
     if b"location" not in graph:  # every graph with external data has this key
         return onnxruntime.InferenceSession(graph, options, providers=providers)
-    with TemporaryDirectory(prefix="nlp_retrieval-", ignore_cleanup_errors=True) as own:
-        (Path(own) / file.name).write_bytes(graph)
-        for beside in file.parent.rglob("*"):
-            if beside.is_file() and beside != file and os.fsencode(beside.name) in graph:
-                copy = Path(own) / beside.relative_to(file.parent)
+    with TemporaryDirectory(prefix="nlp_retrieval-", ignore_cleanup_errors=True) as folder:
+        (Path(folder) / file.name).write_bytes(graph)
+        for weights in file.parent.rglob("*"):
+            if weights.is_file() and weights != file and os.fsencode(weights.name) in graph:
+                copy = Path(folder) / weights.relative_to(file.parent)
                 copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(beside, copy)
-        return onnxruntime.InferenceSession(str(Path(own) / file.name), options, providers=providers)
+                shutil.copyfile(weights, copy)
+        return onnxruntime.InferenceSession(str(Path(folder) / file.name), options, providers=providers)
 
 
 def _require_head(folder: Path) -> None:
     """Refuse a model without a scoring head: the library would add a random one, another at every load."""
-    own = _setting(folder / "config_sentence_transformers.json", "model_type")
+    model_type = _setting(folder / "config_sentence_transformers.json", "model_type")
     heads = _setting(folder / "config.json", "architectures")
-    if own == "CrossEncoder" or (own is None and heads is None):
+    if model_type == "CrossEncoder" or (model_type is None and heads is None):
         return
     if not isinstance(heads, list) or not any(str(head).endswith(_HEADS) for head in heads):
-        head = ", ".join(map(str, heads)) if isinstance(heads, list) else own
-        raise ModelError(f"{folder} holds no cross-encoder but {head}, which has no scoring head; pass one that has")
+        head = ", ".join(map(str, heads)) if isinstance(heads, list) else model_type
+        raise ModelError(f"{folder} is not a cross-encoder but {head}, without a scoring head; pass a model that has one")
 
 
 def has_classifier(folder: Path) -> bool:
@@ -297,7 +297,7 @@ _ALWAYS_ALIKE = 0.02
 def require_precision(backend: str, precision: PairPrecision) -> None:
     """Raise :class:`ConfigurationError` unless a backend computes in a precision."""
     if backend == "torch" and precision == "int8":
-        raise ConfigurationError("precision='int8' needs backend='onnx': by torch, pairs are read in float32")
+        raise ConfigurationError("precision='int8' needs backend='onnx': torch reads pairs in float32")
 
 
 def onnx_pairs(files: ModelFiles, precision: PairPrecision, max_length: int | None) -> OnnxPairs:
@@ -332,12 +332,12 @@ def _exported(files: ModelFiles, precision: ExportPrecision) -> Path:
             with files.unchanged(), torch.autocast("cpu", enabled=False):
                 _export(files.folder, folder)
             return
-        whole = _exported(files, "float32")
-        write_quantized(whole / GRAPH_FILE, folder / GRAPH_FILE)
+        float_model = _exported(files, "float32")
+        write_quantized(float_model / GRAPH_FILE, folder / GRAPH_FILE)
         for name in (TOKENIZER_FILE, *_BESIDE):
-            if (whole / name).is_file():
-                shutil.copyfile(whole / name, folder / name)
-        _require_agreement(OnnxPairs(whole, None).logits(_PROBES), OnnxPairs(folder, None).logits(_PROBES), "int8")
+            if (float_model / name).is_file():
+                shutil.copyfile(float_model / name, folder / name)
+        _require_agreement(OnnxPairs(float_model, None).logits(_PROBES), OnnxPairs(folder, None).logits(_PROBES), "int8")
 
     return kept_model("onnx", identity, write)
 
@@ -346,7 +346,7 @@ def _export(source: Path, folder: Path) -> None:
     """Write graph and tokenizer of a model, and compare the export's scores with the model's."""
     if not has_classifier(source):
         raise ModelError(
-            f"{source} is no model for sequence classification, which is what can be exported; pass backend='torch'"
+            f"{source} is not a model for sequence classification, the only kind that can be exported; pass backend='torch'"
         )
     model, tokenizer = _opened(source)
     backend = getattr(tokenizer, "backend_tokenizer", None)
@@ -354,9 +354,9 @@ def _export(source: Path, folder: Path) -> None:
         raise ModelError(f"{source} has no tokenizer.json, which onnxruntime's pairs need; pass backend='torch'")
     features = tokenizer(*map(list, zip(*_PROBES[:2], strict=True)), padding=True, return_tensors="pt")
 
-    def compute(read: dict[str, torch.Tensor]) -> torch.Tensor:
-        found: torch.Tensor = model(**read).logits
-        return found
+    def compute(features: dict[str, torch.Tensor]) -> torch.Tensor:
+        logits: torch.Tensor = model(**features).logits
+        return logits
 
     write_graph(model, compute, features, folder / GRAPH_FILE, "logits")
     backend.no_padding()
@@ -388,14 +388,14 @@ def _by_torch(model: Any, tokenizer: Any) -> Logits:
     import torch
 
     with torch.inference_mode():
-        read = [tokenizer([query], [text], truncation=True, return_tensors="pt") for query, text in _PROBES]
-        rows = [model(**features).logits.numpy() for features in read]
+        inputs = [tokenizer([query], [text], truncation=True, return_tensors="pt") for query, text in _PROBES]
+        rows = [model(**features).logits.numpy() for features in inputs]
     return np.concatenate(rows).astype(np.float32, copy=False)
 
 
-def _require_agreement(wanted: Logits, found: Logits, precision: ExportPrecision) -> None:
-    spread = float(np.ptp(wanted, axis=0).max())
-    apart = float(np.abs(wanted - found).max()) if wanted.shape == found.shape else float("inf")
+def _require_agreement(expected: Logits, actual: Logits, precision: ExportPrecision) -> None:
+    spread = float(np.ptp(expected, axis=0).max())
+    apart = float(np.abs(expected - actual).max()) if expected.shape == actual.shape else float("inf")
     allowed = max(_APART[precision] * spread, _ALWAYS_ALIKE * _APART[precision])
     if not apart <= allowed:
         cure = "pass precision='float32'" if precision == "int8" else "pass backend='torch'"

@@ -58,14 +58,14 @@ def best_products(vectors: Vectors, others: Vectors) -> tuple[Numbers, Vectors]:
         vectors: ``[vectors, dimension]``, in whole units.
         others: ``[others, dimension]``, in whole units.
     """
-    found, best = np.zeros(len(vectors), np.int64), np.zeros(len(vectors), np.float32)
+    centroids, best = np.zeros(len(vectors), np.int64), np.zeros(len(vectors), np.float32)
     size = max(1, (_SCORES_AT_ONCE if vectors.shape[1] > _NARROW else _NARROW_AT_ONCE) // len(others))
     for first in range(0, len(vectors), size):
         part = slice(first, first + size)
         products = vectors[part] @ others.T
-        found[part] = products.argmax(axis=1)
-        best[part] = np.take_along_axis(products, found[part, None], axis=1)[:, 0]
-    return found, best
+        centroids[part] = products.argmax(axis=1)
+        best[part] = np.take_along_axis(products, centroids[part, None], axis=1)[:, 0]
+    return centroids, best
 
 
 def spherical_kmeans(sample: Vectors, count: int, seed: int, rounds: int) -> Vectors:
@@ -77,7 +77,7 @@ def spherical_kmeans(sample: Vectors, count: int, seed: int, rounds: int) -> Vec
         seed: seed for drawing the initial vectors.
         rounds: number of rounds.
     """
-    centroids = directions(_beginning(sample, count, seed))
+    centroids = directions(_initial_centroids(sample, count, seed))
     for _ in range(rounds):
         numbers, products = best_products(sample, centroids)
         centroids = directions(_update_centroids(sample, numbers, products, centroids))
@@ -89,7 +89,7 @@ def kmeans_by_product(sample: Vectors, count: int, seed: int, rounds: int) -> Ve
 
     Args: those of :func:`spherical_kmeans`.
     """
-    centroids = _beginning(sample, count, seed)
+    centroids = _initial_centroids(sample, count, seed)
     for _ in range(rounds):
         numbers, products = best_products(sample, centroids)
         centroids = np.rint(_update_centroids(sample, numbers, products, centroids)).astype(np.float32)
@@ -101,7 +101,7 @@ def kmeans_by_distance(sample: Vectors, count: int, seed: int, rounds: int) -> V
 
     Args: those of :func:`spherical_kmeans`; vectors have a length of at most 2**10.
     """
-    centroids, above = _beginning(sample, count, seed), with_one(sample)
+    centroids, above = _initial_centroids(sample, count, seed), with_one(sample)
     halves = np.square(sample).sum(axis=1) / 2
     for _ in range(rounds):
         numbers, products = best_products(above, less_half_square(centroids))
@@ -133,7 +133,7 @@ def means_of(sample: Vectors, numbers_of: Callable[[Vectors], Numbers], centroid
     return means
 
 
-def _beginning(sample: Vectors, count: int, seed: int) -> Vectors:
+def _initial_centroids(sample: Vectors, count: int, seed: int) -> Vectors:
     return sample[np.sort(np.random.default_rng(seed).choice(len(sample), count, replace=False))]
 
 

@@ -64,11 +64,11 @@ def write_places(items: ItemTable, folder: Path, subject: str | None, document: 
             named = item.metadata.get(subject) if subject else None
             if isinstance(named, str) and named.strip():
                 subjects[row] = names.setdefault(named, len(names))
-            place = item.metadata.get(position)
-            held = item.metadata.get(document)
-            if held is not None and isinstance(place, int | float) and math.isfinite(place):
-                documents[row] = (hash_of(json.dumps(held, sort_keys=True)) >> 1) or 1
-                positions[row] = place
+            position_of_item = item.metadata.get(position)
+            document_of_item = item.metadata.get(document)
+            if document_of_item is not None and isinstance(position_of_item, int | float) and math.isfinite(position_of_item):
+                documents[row] = (hash_of(json.dumps(document_of_item, sort_keys=True)) >> 1) or 1
+                positions[row] = position_of_item
             if row % _STEP == _STEP - 1:
                 advance(_STEP)
     (folder / _NAMES).write_text(json.dumps(list(names), ensure_ascii=False), "utf-8")
@@ -105,23 +105,25 @@ class PassagePlaces:
         Raises:
             IndexDamagedError: a file is missing, cut off, or not such a file.
         """
-        known: dict[str, int] = {}
+        numbers_of_names: dict[str, int] = {}
         subjects, documents, positions = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
         for segment in segments:
             shape = (len(segment),)
             names = _names_in(segment.folder / _NAMES)
             numbers = mapped(segment.folder / _SUBJECTS, np.int64, shape)
             check_numbers(segment.folder / _SUBJECTS, np.maximum(numbers, 0), max(len(names), 1))
-            global_numbers = np.array([known.setdefault(name, len(known)) for name in names] or [-1], np.int64)
+            global_numbers = np.array(
+                [numbers_of_names.setdefault(name, len(numbers_of_names)) for name in names] or [-1], np.int64
+            )
             subjects.append(np.where(numbers < 0, -1, global_numbers[np.maximum(numbers, 0)]))
             documents.append(mapped(segment.folder / _DOCUMENTS, np.int64, shape))
             positions.append(mapped(segment.folder / _POSITIONS, np.float64, shape))
         document = np.concatenate(documents)
         rows = np.flatnonzero(live & (document != 0))
         ordered = rows[np.lexsort((rows, np.concatenate(positions)[rows], document[rows]))]
-        place = np.full(len(document), -1, np.int64)
-        place[ordered] = np.arange(len(ordered))
-        return cls(tuple(known), np.concatenate(subjects), ordered, document[ordered], place)
+        places = np.full(len(document), -1, np.int64)
+        places[ordered] = np.arange(len(ordered))
+        return cls(tuple(numbers_of_names), np.concatenate(subjects), ordered, document[ordered], places)
 
     def neighbours(self, rows: Rows, distance: int) -> Rows:
         """Return the passage at a distance in the same document, ``[rows]``; -1 if there is none.
@@ -130,13 +132,13 @@ class PassagePlaces:
             rows: of passages.
             distance: 1 for the next, -1 for the one before.
         """
-        found = np.full(len(rows), -1, np.int64)
-        place = self.place[rows]
-        target = place + distance
-        inside = np.flatnonzero((place >= 0) & (target >= 0) & (target < len(self.ordered)))
-        same = inside[self.documents[place[inside]] == self.documents[target[inside]]]
-        found[same] = self.ordered[target[same]]
-        return found
+        rows_beside = np.full(len(rows), -1, np.int64)
+        places = self.place[rows]
+        target = places + distance
+        inside = np.flatnonzero((places >= 0) & (target >= 0) & (target < len(self.ordered)))
+        same = inside[self.documents[places[inside]] == self.documents[target[inside]]]
+        rows_beside[same] = self.ordered[target[same]]
+        return rows_beside
 
 
 def _names_in(path: Path) -> list[str]:
@@ -213,7 +215,7 @@ class Similarities:
                 self._means[number] = vectors_of(evenly(order[begin:end], _OF_A_SUBJECT)).mean(axis=0)
         self._sample = evenly(rows, SAMPLED)
         self._sampled_vectors = vectors_of(self._sample) if len(rows) else np.zeros((0, dimension), np.float32)
-        self._sampled_own = self._own(self._sample)
+        self._sampled_own = self._centred_vectors(self._sample)
         hashes, counts = terms.of_rows(self._sample)
         order = np.argsort(hashes, kind="stable")
         self._sampled_terms = hashes[order]
@@ -226,18 +228,18 @@ class Similarities:
             rows: of the passages, best first.
             n_terms: most terms.
         """
-        mean = self._own(rows).mean(axis=0) if len(rows) else np.zeros(self._means.shape[1], np.float32)
+        mean = self._centred_vectors(rows).mean(axis=0) if len(rows) else np.zeros(self._means.shape[1], np.float32)
         length = float(np.sqrt(np.square(mean).sum()))
         hashes, counts = self._terms.of_rows(rows)
         terms, number = np.unique(hashes, return_inverse=True)
         information = self._terms.information_of(terms)
         lengths = np.maximum(np.repeat(self._lengths_of(rows), counts), np.finfo(np.float64).tiny)
         weights = np.bincount(number, information[number] / lengths, len(terms))
-        kept = np.sort(np.argsort(-weights, kind="stable")[:n_terms])
-        weights = weights[kept]
+        strongest = np.sort(np.argsort(-weights, kind="stable")[:n_terms])
+        weights = weights[strongest]
         norm = float(np.sqrt(np.square(weights).sum())) or 1.0
-        shares = weights / norm * information[kept]
-        return Feedback(rows, (mean / length if length else mean).astype(np.float32), terms[kept], shares)
+        shares = weights / norm * information[strongest]
+        return Feedback(rows, (mean / length if length else mean).astype(np.float32), terms[strongest], shares)
 
     def with_query(self, vector: Vectors, rows: Rows) -> Scores:
         """Return the standardised inner products of the query's vector and passages, ``[rows]``."""
@@ -245,7 +247,9 @@ class Similarities:
 
     def with_vector(self, feedback: Feedback, rows: Rows) -> Scores:
         """Return the standardised similarities of passages to the mean vector of the feedback, ``[rows]``."""
-        return _standardised(_products(feedback.vector, self._own, rows), _row_by_row(self._sampled_own, feedback.vector))
+        return _standardised(
+            _products(feedback.vector, self._centred_vectors, rows), _row_by_row(self._sampled_own, feedback.vector)
+        )
 
     def with_terms(self, feedback: Feedback, rows: Rows) -> Scores:
         """Return the standardised similarities of passages to the terms of the feedback, ``[rows]``."""
@@ -254,16 +258,16 @@ class Similarities:
 
     def nearest(self, feedback: Feedback, rows: Rows) -> tuple[Rows, Scores]:
         """Return for each passage the most similar one of the feedback, other than itself, and their similarity."""
-        products = self._own(rows) @ self._own(feedback.rows).T
+        products = self._centred_vectors(rows) @ self._centred_vectors(feedback.rows).T
         products[rows[:, None] == feedback.rows[None, :]] = -np.inf
         best = products.argmax(axis=1)
         return feedback.rows[best], products[np.arange(len(rows)), best].astype(np.float64)
 
-    def _own(self, rows: Rows) -> Vectors:
+    def _centred_vectors(self, rows: Rows) -> Vectors:
         """The vectors of passages without the means of their subjects, of length 1."""
-        own = self._vectors_of(rows) - self._means[self._subjects[rows]]
-        lengths = np.sqrt(np.einsum("ij,ij->i", own, own))
-        return np.asarray(own / np.maximum(lengths, np.float32(1e-9))[:, None], np.float32)
+        centred = self._vectors_of(rows) - self._means[self._subjects[rows]]
+        lengths = np.sqrt(np.einsum("ij,ij->i", centred, centred))
+        return np.asarray(centred / np.maximum(lengths, np.float32(1e-9))[:, None], np.float32)
 
     def _by_terms(self, terms: Terms, shares: Scores, rows: Rows) -> Scores:
         """The cosine of each passage's terms and those of the feedback, ``[rows]``.
@@ -284,7 +288,7 @@ class Similarities:
         return scores / np.maximum(self._lengths_of(rows), np.finfo(np.float64).tiny)
 
     def _sampled_by_terms(self, terms: Terms, shares: Scores) -> Scores:
-        """The same for the sample, whose passages are kept by term."""
+        """The same for the sample, whose passages are stored by term."""
         begins = np.searchsorted(self._sampled_terms, terms)
         counts = np.searchsorted(self._sampled_terms, terms, side="right") - begins
         entries = np.repeat(begins - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
@@ -356,7 +360,7 @@ class NamedSubjects:
         if len(words) != len(spans):  # normalisation splits or drops words; nothing can be replaced safely
             return query, np.zeros(0, np.int64)
         parts: list[str] = []
-        found: set[int] = set()
+        subjects: set[int] = set()
         begin = at = 0
         while at < len(words):
             lengths = sorted((n for n in self._lengths.get(words[at], ()) if at + n <= len(words)), reverse=True)
@@ -364,11 +368,11 @@ class NamedSubjects:
             if not length:
                 at += 1
                 continue
-            found.update(self._numbers[words[at : at + length]])
+            subjects.update(self._numbers[words[at : at + length]])
             parts.append(_THE.sub("", query[begin : spans[at][0]]) + f"the {self._field}")
             begin = spans[at + length - 1][1]
             at += length
-        return "".join([*parts, query[begin:]]), np.array(sorted(found), np.int64)
+        return "".join([*parts, query[begin:]]), np.array(sorted(subjects), np.int64)
 
 
 _DECIMALS = 6  # further digits are rounding noise, which must not break ties
@@ -449,8 +453,8 @@ class FeedbackRetriever(BaseRetriever):
         self.pool = pool
         self.merge = merge
         if not any(isinstance(seed, VectorRetriever) for seed in self.seeds.values()):
-            found = ", ".join(seed.name for seed in self.seeds.values())
-            raise ConfigurationError(f"feedback: none of its seeds ({found}) has vectors to compare; add faiss or pgvector")
+            names = ", ".join(seed.name for seed in self.seeds.values())
+            raise ConfigurationError(f"feedback: none of its seeds ({names}) has vectors to compare; add faiss or pgvector")
 
     def parts(self) -> list[BaseRetriever]:
         return list(self.seeds.values())
@@ -477,13 +481,13 @@ class FeedbackRetriever(BaseRetriever):
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         lists: list[tuple[Rows, Scores]] = []
         signals: dict[str, list[Scores]] = {key: [] for key in ("query", "vector", "terms", "neighbours", "named")}
-        for asked in self._asked(queries):
+        for question in self._questions(queries):
             with stage(f"{self.name}.compare"):
-                rows = self._candidates(asked, k, allowed)
-                columns = self._columns(asked, rows)
+                rows = self._candidates(question, k, allowed)
+                columns = self._columns(question, rows)
                 scores = sum(columns.values(), np.zeros(len(rows))).round(_DECIMALS)
-                best, found = top_k(rows, scores, k)
-            lists.append((best, found))
+                best, best_scores = top_k(rows, scores, k)
+            lists.append((best, best_scores))
             places = np.searchsorted(rows, best)
             for key, column in columns.items():
                 signals[key].append(column[places])
@@ -491,77 +495,80 @@ class FeedbackRetriever(BaseRetriever):
         return replace(Hits.from_lists(lists), signals=joined)
 
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
-        (asked,) = self._asked([query])
-        if len(asked.feedback.rows) == 0 or len(rows) == 0:
+        (question,) = self._questions([query])
+        if len(question.feedback.rows) == 0 or len(rows) == 0:
             return [None] * len(rows)
-        near, likeness = self._similarities.nearest(asked.feedback, rows)
-        places = {row: place for place, row in enumerate(asked.feedback.rows.tolist(), 1)}
-        told: list[Explanation | None] = []
+        near, likeness = self._similarities.nearest(question.feedback, rows)
+        places = {row: rank for rank, row in enumerate(question.feedback.rows.tolist(), 1)}
+        explanations: list[Explanation | None] = []
         for item, other, row, like, alike in zip(
             items.items(rows), items.items(near), rows.tolist(), likeness.tolist(), near.tolist(), strict=True
         ):
-            own = f"it is number {places[row]} of the passages fed back" if row in places else ""
+            fed_back = f"it is number {places[row]} of the passages fed back" if row in places else ""
             if not np.isfinite(like):
-                told.append(Explanation(item, own, (), 1.0))
+                explanations.append(Explanation(item, fed_back, (), 1.0))
                 continue
             reason = f'it says what "{name_of(other)}" says (cosine {like:.2f}), number {places[alike]} of those fed back'
-            told.append(Explanation(item, "; ".join(filter(None, [own, reason])), (), max(like, 0.0)))
-        return told
+            explanations.append(Explanation(item, "; ".join(filter(None, [fed_back, reason])), (), max(like, 0.0)))
+        return explanations
 
-    def _asked(self, queries: list[str]) -> list[_Asked]:
-        read = [(query, np.zeros(0, np.int64)) if self._named is None else self._named.read(query) for query in queries]
-        texts = [text for text, _ in read]
+    def _questions(self, queries: list[str]) -> list[_Question]:
+        parsed = [(query, np.zeros(0, np.int64)) if self._named is None else self._named.read(query) for query in queries]
+        texts = [text for text, _ in parsed]
         distinct = list(dict.fromkeys(texts))
         with stage(f"{self.name}.encode"):
             vectors = dict(zip(distinct, self._dense.encode(distinct), strict=True))
         with stage(f"{self.name}.seeds"):
             depth = min(self.depth, max(len(self._rows), 1))
-            found = [seed.find(distinct, depth, self._n_rows) for seed in self._open_seeds.values()]
+            hits_of_seeds = [seed.find(distinct, depth, self._n_rows) for seed in self._open_seeds.values()]
         with stage(f"{self.name}.feedback"):
             feedback = {
-                text: self._similarities.fed_back(_first([hits.of(number) for hits in found], self.passages), self.terms)
+                text: self._similarities.fed_back(
+                    _top_rows([hits.of(number) for hits in hits_of_seeds], self.passages), self.terms
+                )
                 for number, text in enumerate(distinct)
             }
-        seeds = {text: [hits.of(number)[0] for hits in found] for number, text in enumerate(distinct)}
-        return [_Asked(vectors[text], feedback[text], named, seeds[text]) for text, named in read]
+        seeds = {text: [hits.of(number)[0] for hits in hits_of_seeds] for number, text in enumerate(distinct)}
+        return [_Question(vectors[text], feedback[text], named, seeds[text]) for text, named in parsed]
 
-    def _candidates(self, asked: _Asked, k: int, allowed: Mask | None) -> Rows:
+    def _candidates(self, question: _Question, k: int, allowed: Mask | None) -> Rows:
         """Rows to compare, ascending: all allowed rows if they are few."""
         rows = self._rows if allowed is None else np.flatnonzero(allowed)
         most = max(self.pool, k)
         if len(rows) <= most:
             return rows
-        vectors = np.stack([asked.vector, asked.feedback.vector])
+        vectors = np.stack([question.vector, question.feedback.vector])
         hits = self._dense.search_vectors(vectors, most, allowed if allowed is not None else self._live)
-        given = [part if allowed is None else part[allowed[part]] for part in asked.seeds]
+        seed_rows = [part if allowed is None else part[allowed[part]] for part in question.seeds]
         named = np.zeros(0, np.int64)
-        if len(asked.named):
-            named = rows[np.isin(self._places.subjects[rows], asked.named)]
-        return np.unique(np.concatenate([hits.rows, *given, named]))
+        if len(question.named):
+            named = rows[np.isin(self._places.subjects[rows], question.named)]
+        return np.unique(np.concatenate([hits.rows, *seed_rows, named]))
 
-    def _columns(self, asked: _Asked, rows: Rows) -> dict[str, Scores]:
-        """The parts of the scores of some rows."""
+    def _columns(self, question: _Question, rows: Rows) -> dict[str, Scores]:
         around = {distance: self._places.neighbours(rows, distance) for distance in _distances(self.neighbour_weight)}
         wanted = np.unique(np.concatenate([rows, *around.values()]))
         wanted = wanted[wanted >= 0]
         compared = self._similarities
         parts = {
-            "query": compared.with_query(asked.vector, wanted),
-            "vector": self.vector_weight * compared.with_vector(asked.feedback, wanted),
-            "terms": self.term_weight * compared.with_terms(asked.feedback, wanted),
+            "query": compared.with_query(question.vector, wanted),
+            "vector": self.vector_weight * compared.with_vector(question.feedback, wanted),
+            "terms": self.term_weight * compared.with_terms(question.feedback, wanted),
         }
-        whole = sum(parts.values(), np.zeros(len(wanted)))
-        beside = np.zeros(len(rows))
+        totals = sum(parts.values(), np.zeros(len(wanted)))
+        of_neighbours = np.zeros(len(rows))
         for distance, near in around.items():
-            there = np.flatnonzero(near >= 0)
-            beside[there] += self.neighbour_weight / abs(distance) * whole[np.searchsorted(wanted, near[there])]
+            with_neighbour = np.flatnonzero(near >= 0)
+            of_neighbours[with_neighbour] += (
+                self.neighbour_weight / abs(distance) * totals[np.searchsorted(wanted, near[with_neighbour])]
+            )
         places = np.searchsorted(wanted, rows)
-        named: Scores = self.named_weight * np.isin(self._places.subjects[rows], asked.named).astype(np.float64)
-        return {key: column[places] for key, column in parts.items()} | {"neighbours": beside, "named": named}
+        named: Scores = self.named_weight * np.isin(self._places.subjects[rows], question.named).astype(np.float64)
+        return {key: column[places] for key, column in parts.items()} | {"neighbours": of_neighbours, "named": named}
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _Question:
     """A query: its vector, its feedback, the subjects that it names, and the hits of each seed."""
 
     vector: Vectors
@@ -574,9 +581,9 @@ def _distances(weight: float) -> list[int]:
     return [sign * distance for distance in range(1, _REACH + 1) for sign in (-1, 1)] if weight else []
 
 
-def _first(hits: list[tuple[Rows, Scores]], n: int) -> Rows:
+def _top_rows(hits: list[tuple[Rows, Scores]], n: int) -> Rows:
     """The n rows with the highest sums of min-max normalised scores, best first; ties by row."""
-    rows = np.concatenate([np.zeros(0, np.int64), *(found for found, _ in hits)])
+    rows = np.concatenate([np.zeros(0, np.int64), *(best for best, _ in hits)])
     distinct, number = np.unique(rows, return_inverse=True)
     values = np.concatenate([np.zeros(0), *(scaled(scores) for _, scores in hits)])
     return top_k(distinct, np.bincount(number, values, len(distinct)).astype(np.float64), n)[0]

@@ -81,8 +81,8 @@ def _blocks(path: Path, ids: list[str], half: bool) -> Iterator[bytes]:
         width = len(body) // len(vectors)
         header = (width + 4).to_bytes(4, "big") + dimension.to_bytes(2, "big") + bytes(2)
         parts: list[bytes] = []
-        for place, item_id in enumerate(ids[first : first + len(vectors)]):
-            row, stored = first + place, stored_id(item_id).encode()
+        for number, item_id in enumerate(ids[first : first + len(vectors)]):
+            row, stored = first + number, stored_id(item_id).encode()
             parts += (
                 b"\0\4\0\0\0\4",
                 row.to_bytes(4, "big"),
@@ -91,7 +91,7 @@ def _blocks(path: Path, ids: list[str], half: bool) -> Iterator[bytes]:
                 b"\0\0\0\x08",
                 row_sum(row, stored).to_bytes(8, "big", signed=True),
                 header,
-                body[place * width : (place + 1) * width],
+                body[number * width : (number + 1) * width],
             )
         first += len(vectors)
         yield b"".join(parts)
@@ -144,8 +144,8 @@ def exact_hits(connection: PostgresConnection, record: TableRecord, queries: Vec
     condition, values = condition_of(allowed)
     table = SQL("{} WHERE {}").format(table_of(record), condition)
     if len(queries) == 1 or (allowed is None and record.rows > _MANY_ROWS):
-        alone = _statement(record, table, _ALONE)
-        lists = [_fetched(connection, alone, queries[number][None], k, values)[0] for number in range(len(queries))]
+        one_query = _statement(record, table, _ALONE)
+        lists = [_fetched(connection, one_query, queries[number][None], k, values)[0] for number in range(len(queries))]
         return _hits(lists)
     before = SQL("")
     if "rows" in values:  # fetched once for the batch
@@ -189,8 +189,8 @@ def nearest_hits(
         _widen(connection, min(max(ef_search, depth), _WIDEST), iterative)
         lists = _fetched(connection, statement, queries[numbers], depth, values)
         rows, scores = np.full((len(numbers), depth), -1, np.int64), np.full((len(numbers), depth), -np.inf)
-        for place, (some, their) in enumerate(lists):
-            rows[place, : len(some)], scores[place, : len(some)] = some, their
+        for position, (some, their) in enumerate(lists):
+            rows[position, : len(some)], scores[position, : len(some)] = some, their
         return rows, scores
 
     hits = search_past_ties(search, len(queries), k, n_found)
@@ -403,7 +403,7 @@ class PgvectorRetriever(PostgresRetriever, VectorRetriever):
     # searching
 
     def preparing(self) -> Callable[[PostgresConnection], None]:
-        precision, found = self.precision, self._version
+        precision, server_version = self.precision, self._version
 
         def prepare(connection: PostgresConnection) -> None:
             schema, version = extension_of(connection, "vector")
@@ -415,7 +415,7 @@ class PgvectorRetriever(PostgresRetriever, VectorRetriever):
             # only the schema of the extension: tables are named with theirs
             connection.execute("SELECT set_config('search_path', quote_ident(%s), false)", [schema])
             connection.execute("SELECT '[1]'::vector")  # its settings stay from now on
-            found["vector"] = version
+            server_version["vector"] = version
 
         return prepare
 
@@ -435,17 +435,17 @@ class PgvectorRetriever(PostgresRetriever, VectorRetriever):
 
     def vectors_of(self, rows: Rows) -> Vectors:
         distinct, places = np.unique(rows, return_inverse=True)
-        found = np.empty((len(distinct), self.dimension), np.float32)
+        stored = np.empty((len(distinct), self.dimension), np.float32)
 
         def read(connection: PostgresConnection) -> None:
             for segment, record in self._records:
                 part = slice(*np.searchsorted(distinct, [segment.first_row, segment.end_row]).tolist())
                 if part.stop > part.start:
-                    found[part] = stored_vectors(connection, record, distinct[part] - segment.first_row)
+                    stored[part] = stored_vectors(connection, record, distinct[part] - segment.first_row)
 
         if len(distinct):
             self.reading(read)
-        vectors: Vectors = found[places]
+        vectors: Vectors = stored[places]
         return vectors
 
     def search_table(

@@ -159,9 +159,9 @@ class PostgresTextRetriever(PostgresRetriever):
         warn_of_cut(self.name, n_cut, len(queries), _LIMIT, "shorten them", "queries")
         condition, values = condition_of(allowed)
         statement = SQL(_SEARCH).format(table=table_of(record), condition=condition)
-        asked = {"queries": [_storable(query) for query in queries], "language": self.language, "k": k}
+        parameters = {"queries": [_storable(query) for query in queries], "language": self.language, "k": k}
         lists: list[tuple[list[int], list[float]]] = [([], []) for _ in queries]
-        for number, row, score in connection.execute(statement, asked | values):
+        for number, row, score in connection.execute(statement, parameters | values):
             rows, scores = lists[number - 1]
             rows.append(row)
             scores.append(score)

@@ -227,8 +227,8 @@ class SpladeRetriever(BaseRetriever):
         explained: list[Explanation | None] = []
         for item, row in zip(items.items(rows), rows.tolist(), strict=True):
             rows_of, scorer = next(part for part in zip(self._rows, self._scorers, strict=True) if row < part[0].stop)
-            held = scorer.weights_in(row - rows_of.start, terms).tolist()
-            parts = map(TermScore, names, weights.tolist(), held)
+            item_weights = scorer.weights_in(row - rows_of.start, terms).tolist()
+            parts = map(TermScore, names, weights.tolist(), item_weights)
             explained.append(Explanation.by_terms(self.name, item, list(parts)))
         return explained
 

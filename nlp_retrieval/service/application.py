@@ -111,7 +111,7 @@ def create_app(service: BaseService, settings: ServiceSettings) -> FastAPI:
             status: {"model": ErrorAnswer, "description": _REFUSALS[status]} for status in sorted(statuses)
         }
         if "{" in endpoint.path:
-            responses[404] = {"model": ErrorAnswer, "description": "There is none."}
+            responses[404] = {"model": ErrorAnswer, "description": "Not found."}
         app.add_api_route(
             endpoint.path,
             _handler(endpoint, pool),
@@ -195,14 +195,14 @@ def _add_error_handlers(app: FastAPI) -> None:
     from fastapi.responses import Response
     from starlette.exceptions import HTTPException
 
-    def told(refusal: RefusedError) -> Response:
+    def respond(refusal: RefusedError) -> Response:
         return Response(refusal.body(), refusal.status, refusal.headers, "application/json")
 
     async def failed(_: Request, error: Exception) -> Response:
-        return told(refusal_of(error))
+        return respond(refusal_of(error))
 
     async def invalid(_: Request, error: Exception) -> Response:
-        return told(
+        return respond(
             RefusedError(422, "invalid_request", faults_of(error.errors()) if isinstance(error, RequestValidationError) else "")
         )
 
@@ -210,7 +210,7 @@ def _add_error_handlers(app: FastAPI) -> None:
         status = error.status_code if isinstance(error, HTTPException) else 500
         headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
         kind, message = _OF_HTTP.get(status, ("refused", "the request cannot be read"))
-        return told(RefusedError(status, kind, message, headers))
+        return respond(RefusedError(status, kind, message, headers))
 
     for kind, handler in (
         (RequestValidationError, invalid),

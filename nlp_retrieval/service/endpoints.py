@@ -129,11 +129,11 @@ def refusal_of(error: Exception) -> RefusedError:
     """
     if isinstance(error, RefusedError):
         return error
-    for kind, status, name, said in _STATUSES:
+    for kind, status, name, public_message in _STATUSES:
         if isinstance(error, kind):
             if kind is not InputError:
                 logging.getLogger(__name__).error("%s: %s", name, without_secrets(str(error)))
-            message = said or (_PATH.sub("...", str(error)) if kind is IndexStateError else str(error))
+            message = public_message or (_PATH.sub("...", str(error)) if kind is IndexStateError else str(error))
             return RefusedError(status, name, message, _RETRY if status == 503 else None)
     return RefusedError(500, "internal", "an unexpected error, which is a defect of the service; its log says more")
 
@@ -146,19 +146,19 @@ def faults_of(faults: Sequence[Mapping[str, Any]]) -> str:
     """
     shown = []
     for fault in faults[:_SHOWN_FAULTS]:
-        place = ".".join(str(part)[:60] for part in fault["loc"] if part != "body")
-        shown.append(f"{place}: {fault['msg']}" if place else str(fault["msg"]))
+        field = ".".join(str(part)[:60] for part in fault["loc"] if part != "body")
+        shown.append(f"{field}: {fault['msg']}" if field else str(fault["msg"]))
     if len(faults) > _SHOWN_FAULTS:
         shown.append(f"and {len(faults) - _SHOWN_FAULTS} more")
     return "; ".join(shown)
 
 
-def _whole(value: object) -> object:
-    """Integers in JSON, which has one kind of number: 3.0 is an integer there."""
+def _as_integer(value: object) -> object:
+    """Turn 3.0 into 3: JSON has one kind of number."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-ResultCount = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=1000)]
+ResultCount = Annotated[int, BeforeValidator(_as_integer), Field(ge=1, le=1000)]
 """Number of results."""
 
 QueryText = Annotated[str, StringConstraints(max_length=10_000)]
@@ -226,8 +226,8 @@ class McpTool:
         Args:
             arguments: arguments of this tool's model.
         """
-        found: dict[str, Any] = json.loads(self.run(arguments))
-        return {"about_texts": ABOUT_TEXTS} | found if self.shows_texts else found
+        answer: dict[str, Any] = json.loads(self.run(arguments))
+        return {"about_texts": ABOUT_TEXTS} | answer if self.shows_texts else answer
 
     @property
     def input_schema(self) -> dict[str, Any]:

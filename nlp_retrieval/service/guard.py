@@ -75,16 +75,16 @@ class RequestGuard:
             raise RefusedError(
                 421,
                 "wrong_host",
-                f"this service is not known as {name[:100]!r}; ask for it as localhost, or start it with --allowed-host",
+                f"the host name {name[:100]!r} is not allowed; use localhost, or start the service with --allowed-host",
             )
 
     def _check_token(self, headers: dict[bytes, list[bytes]]) -> None:
         if self._digest is None:
             return
         values = headers.get(b"authorization", [])
-        scheme, _, given = values[0].partition(b" ") if len(values) == 1 else (b"", b"", b"")
+        scheme, _, token = values[0].partition(b" ") if len(values) == 1 else (b"", b"", b"")
         # digests: the comparison takes the same time for any input of any length
-        if not hmac.compare_digest(_digest(given.strip()), self._digest) or scheme.lower() != b"bearer":
+        if not hmac.compare_digest(_digest(token.strip()), self._digest) or scheme.lower() != b"bearer":
             raise RefusedError(
                 401,
                 "unauthorized",
@@ -130,12 +130,12 @@ class RequestGuard:
 
     async def _too_large(self, receive: _Receive) -> RefusedError:
         """Read on for a moment, because a client that is cut off while it sends may never read the answer."""
-        left, more = self._limits.body, True
+        remaining, more = self._limits.body, True
         try:
             async with asyncio.timeout(_LINGER):
-                while more and left > 0:
+                while more and remaining > 0:
                     message = await receive()
-                    left -= len(message.get("body", b""))
+                    remaining -= len(message.get("body", b""))
                     more = message.get("more_body", False)
         except TimeoutError:
             pass
@@ -163,19 +163,19 @@ async def _answer(refusal: RefusedError, send: _Send) -> None:
 
 def _replayed(body: bytes, receive: _Receive) -> _Receive:
     """Return a receive function that gives a body already read, once, and then the messages after it."""
-    left = [body]
+    bodies = [body]
 
     async def again() -> _Message:
-        return {"type": "http.request", "body": left.pop(), "more_body": False} if left else await receive()
+        return {"type": "http.request", "body": bodies.pop(), "more_body": False} if bodies else await receive()
 
     return again
 
 
 def _headers(scope: _Message) -> dict[bytes, list[bytes]]:
-    found: dict[bytes, list[bytes]] = {}
+    values_of: dict[bytes, list[bytes]] = {}
     for name, value in scope["headers"]:
-        found.setdefault(name.lower(), []).append(value)
-    return found
+        values_of.setdefault(name.lower(), []).append(value)
+    return values_of
 
 
 def _host_name(value: str) -> str:

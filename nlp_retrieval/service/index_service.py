@@ -52,7 +52,7 @@ class SearchBody(RequestBody):
     where: MetadataFilter | None = Field(default=None, description="Only items whose metadata meet this.")
 
     @model_validator(mode="after")
-    def _one_or_several(self) -> Self:
+    def _check_queries(self) -> Self:
         if len(self.model_fields_set & {"query", "queries"}) != 1:
             raise ValueError('pass either "query" or "queries"')
         if len(self.texts) * self.k > MOST_RESULTS:
@@ -167,10 +167,12 @@ class IndexService(BaseService):
     def tools(self) -> list[McpTool]:
         """Search, and reading one whole item."""
 
-        def search(given: ItemSearchArguments) -> bytes:
-            body = {"query": given.query, "k": given.k} | ({} if given.where is None else {"where": given.where})
-            found = json.loads(self._search(SearchBody.model_validate(body)))
-            return json.dumps({"results": found["results"][0], "notes": found["notes"]}).encode()
+        def search(arguments: ItemSearchArguments) -> bytes:
+            body = {"query": arguments.query, "k": arguments.k} | (
+                {} if arguments.where is None else {"where": arguments.where}
+            )
+            answer = json.loads(self._search(SearchBody.model_validate(body)))
+            return json.dumps({"results": answer["results"][0], "notes": answer["notes"]}).encode()
 
         return [
             McpTool(
@@ -212,8 +214,8 @@ class IndexService(BaseService):
     def _search(self, body: SearchBody) -> bytes:
         self._refresh()
         with collected_notes() as notes:
-            found = self.searcher.search(body.texts, body.k, body.where)
-        return SearchResults.model_construct(results=found, notes=notes).model_dump_json().encode()
+            results = self.searcher.search(body.texts, body.k, body.where)
+        return SearchResults.model_construct(results=results, notes=notes).model_dump_json().encode()
 
     def _stats(self, _: None) -> bytes:
         self._refresh()

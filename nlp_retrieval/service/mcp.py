@@ -71,22 +71,22 @@ def create_mcp_server(service: BaseService, body: int, reading: WorkPool, writin
     from mcp_types import CallToolResult, ListToolsResult, TextContent
 
     tools = {tool.name: tool for tool in service.tools}
-    listed = [_listed(tool) for tool in tools.values()]
+    listed = [_tool_of(tool) for tool in tools.values()]
 
     async def list_tools(*_: object) -> ListToolsResult:
         return ListToolsResult(tools=listed)
 
     async def call_tool(_: object, params: Any) -> CallToolResult:
         try:
-            tool, arguments = _checked(tools, params.name, params.arguments or {}, body)
+            tool, arguments = _check_arguments(tools, params.name, params.arguments or {}, body)
             pool = writing if tool.writes else reading
-            found, text = await pool.run(functools.partial(_called, tool, arguments))
+            structured, text = await pool.run(functools.partial(_call, tool, arguments))
         except Exception as error:
             refusal = refusal_of(error)
             if refusal.kind == "internal":
                 logging.getLogger(__name__).exception("a tool failed")
             return CallToolResult(content=[TextContent(type="text", text=refusal.message)], is_error=True)
-        return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=found)
+        return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=structured)
 
     return Server(
         "nlp-retrieval",
@@ -97,7 +97,7 @@ def create_mcp_server(service: BaseService, body: int, reading: WorkPool, writin
     )
 
 
-def _listed(tool: McpTool) -> Tool:
+def _tool_of(tool: McpTool) -> Tool:
     from mcp_types import Tool, ToolAnnotations
 
     return Tool(
@@ -111,7 +111,7 @@ def _listed(tool: McpTool) -> Tool:
     )
 
 
-def _checked(tools: dict[str, McpTool], name: str, arguments: dict[str, Any], body: int) -> tuple[McpTool, Any]:
+def _check_arguments(tools: dict[str, McpTool], name: str, arguments: dict[str, Any], body: int) -> tuple[McpTool, Any]:
     tool = tools.get(name)
     if tool is None:
         raise RefusedError(404, "not_found", f"there is no tool {name[:100]!r}; there are {', '.join(tools)}")
@@ -129,9 +129,9 @@ def _checked(tools: dict[str, McpTool], name: str, arguments: dict[str, Any], bo
         raise RefusedError(422, "invalid_request", faults_of(error.errors(include_url=False))) from None
 
 
-def _called(tool: McpTool, arguments: Any) -> tuple[dict[str, Any], str]:
-    found = tool.call(arguments)
-    return found, json.dumps(found, ensure_ascii=False)
+def _call(tool: McpTool, arguments: Any) -> tuple[dict[str, Any], str]:
+    answer = tool.call(arguments)
+    return answer, json.dumps(answer, ensure_ascii=False)
 
 
 def session_manager_of(server: Server[Any], settings: ServiceSettings) -> StreamableHTTPSessionManager:
@@ -183,13 +183,13 @@ def mcp_route(manager: StreamableHTTPSessionManager) -> Route:
 # The protocol over standard input and output, for the program that started this one; nothing else is written there.
 
 
-def serve_stdio(opening: Callable[[], BaseService], limits: ServiceLimits, told: Callable[[], None]) -> None:
+def serve_stdio(opening: Callable[[], BaseService], limits: ServiceLimits, on_ready: Callable[[], None]) -> None:
     """Answer messages on standard input until it ends, or until a signal ends the process.
 
     Args:
         opening: opens the service.
         limits: limits of a call.
-        told: called when it is open.
+        on_ready: called when it is open.
 
     Raises:
         DependencyError: the protocol's package is not installed.
@@ -197,11 +197,11 @@ def serve_stdio(opening: Callable[[], BaseService], limits: ServiceLimits, told:
     """
     require_mcp()
     leave_notes_out()
-    with _output_elsewhere():
+    with _stdout_to_stderr():
         service = opening()
     # a thread reading standard input cannot be interrupted; output is written completely or not at all
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    told()
+    on_ready()
     try:
         asyncio.run(_answer(service, limits))
     finally:
@@ -224,14 +224,14 @@ async def _answer(service: BaseService, limits: ServiceLimits) -> None:
 
 
 @contextmanager
-def _output_elsewhere() -> Iterator[None]:
+def _stdout_to_stderr() -> Iterator[None]:
     """Redirect output of libraries, in any language, to standard error."""
     sys.stdout.flush()
-    kept = os.dup(1)
+    stdout = os.dup(1)
     os.dup2(2, 1)
     try:
         yield
     finally:
         sys.stdout.flush()
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(stdout, 1)
+        os.close(stdout)

@@ -172,31 +172,31 @@ def listen(settings: ServiceSettings) -> socket.socket:
         # with the protocol named, asyncio sends small answers at once; otherwise each would wait 40 ms for the client's reply
         listener = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise _taken(settings, error) from None
+        raise _port_error(settings, error) from None
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
-        raise _taken(settings, error) from None
+        raise _port_error(settings, error) from None
     return listener
 
 
-def _taken(settings: ServiceSettings, error: OSError) -> ConfigurationError:
+def _port_error(settings: ServiceSettings, error: OSError) -> ConfigurationError:
     return ConfigurationError(
         f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}; choose another --port, or 0 for "
         "any that is free"
     )
 
 
-def serve(opening: Callable[[], BaseService], settings: ServiceSettings, told: Callable[[str], None]) -> None:
+def serve(opening: Callable[[], BaseService], settings: ServiceSettings, on_ready: Callable[[str], None]) -> None:
     """Answer requests until SIGTERM or SIGINT.
 
     Args:
         opening: opens the service; with several workers it is called in each of them, and must be picklable.
         settings: address, access and limits.
-        told: called with the address.
+        on_ready: called with the address.
 
     Raises:
         DependencyError: FastAPI or uvicorn is not installed.
@@ -213,14 +213,14 @@ def serve(opening: Callable[[], BaseService], settings: ServiceSettings, told: C
         if settings.workers > 1:
             service.close()
             del service
-            told(_address(listener))
+            on_ready(_address(listener))
             _serve_by_many(opening, settings, listener)
         else:
             from uvicorn import Server
 
             server = Server(_config(settings, create_app(service, settings)))
             with _ended_by_signals(server):
-                told(_address(listener))
+                on_ready(_address(listener))
                 server.run([listener])
 
 
@@ -231,7 +231,7 @@ def _serve_by_many(opening: Callable[[], BaseService], settings: ServiceSettings
     processes = Multiprocess(config, [listener])
     processes.run()
     if any(process.exitcode == _NOT_STARTED for process in processes.processes):
-        raise RetrievalError("a worker could not start; what it said stands above")
+        raise RetrievalError("a worker could not start; see its output above")
 
 
 def _config(settings: ServiceSettings, app: Callable[..., object], *, factory: bool = False) -> Config:

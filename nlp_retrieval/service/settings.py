@@ -74,13 +74,13 @@ class ServiceSettings:
     def __post_init__(self) -> None:
         """Raise an error for invalid values."""
         if not 0 <= self.port <= 65_535:
-            raise ConfigurationError(f"port={self.port}; ports are 0 (any that is free) to 65,535")
+            raise ConfigurationError(f"port={self.port}; ports are 0 (any free one) to 65,535")
         if not 1 <= self.workers <= 256:
             raise ConfigurationError(f"workers={self.workers}; take 1 to 256 processes")
         if self.token is None and not self.on_loopback:
             raise ConfigurationError(
-                f"host={self.host!r} can be reached from other machines, and no token is set: anyone could ask. Put a token "
-                "into the environment variable NLP_RETRIEVAL_TOKEN or a file (--token-file), or listen on 127.0.0.1"
+                f"host={self.host!r} can be reached from other machines, and no token is set: anyone could send requests. Put "
+                "a token into the environment variable NLP_RETRIEVAL_TOKEN or a file (--token-file), or listen on 127.0.0.1"
             )
 
     @property
@@ -98,10 +98,10 @@ def is_loopback(host: str) -> bool:
     if not host:
         raise ConfigurationError("host is empty, which would mean every address; name one, such as 127.0.0.1")
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise ConfigurationError(f"host={host[:100]!r} is no address to listen on ({error}); take 127.0.0.1") from None
-    return all(ipaddress.ip_address(str(address[4][0]).partition("%")[0]).is_loopback for address in found)
+        raise ConfigurationError(f"host={host[:100]!r} is not an address to listen on ({error}); use 127.0.0.1") from None
+    return all(ipaddress.ip_address(str(address[4][0]).partition("%")[0]).is_loopback for address in addresses)
 
 
 def read_token(variable: str, file: Path | None, *, required: bool = False) -> str | None:
@@ -118,19 +118,19 @@ def read_token(variable: str, file: Path | None, *, required: bool = False) -> s
     if file is not None:
         try:
             with file.open("rb") as opened:
-                found = opened.read(_LONGEST_TOKEN + 1).decode("ascii", "replace").strip()
+                token = opened.read(_LONGEST_TOKEN + 1).decode("ascii", "replace").strip()
         except OSError as error:
             raise ConfigurationError(f"the token in {file} cannot be read: {error.strerror or error}") from None
-        place = str(file)
+        where = str(file)
     else:
-        found, place = read_variable(variable).strip(), f"the environment variable {variable}"
-        if not found and not required:
+        token, where = read_variable(variable).strip(), f"the environment variable {variable}"
+        if not token and not required:
             return None
-    if len(found) < _SHORTEST_TOKEN:
+    if len(token) < _SHORTEST_TOKEN:
         raise ConfigurationError(
-            f"{place} holds {'no token' if not found else 'too short a token'}; take {_SHORTEST_TOKEN} characters or more, "
-            "such as those of: openssl rand -hex 32"
+            f"{where} holds {'no token' if not token else 'too short a token'}; use at least {_SHORTEST_TOKEN} characters, "
+            "for example from: openssl rand -hex 32"
         )
-    if len(found) > _LONGEST_TOKEN or not all("!" <= character <= "~" for character in found):
-        raise ConfigurationError(f"{place} holds no token: letters, digits and signs of ASCII, without spaces, in one line")
-    return found
+    if len(token) > _LONGEST_TOKEN or not all("!" <= character <= "~" for character in token):
+        raise ConfigurationError(f"{where} holds an invalid token: use ASCII letters, digits and punctuation, on one line")
+    return token

@@ -26,7 +26,7 @@ def stop_where_nobody_waits() -> None:
     """
     abandoned = search_context().abandoned
     if abandoned is not None and abandoned.is_set():
-        raise RefusedError(504, "too_long", "nobody waits for this answer any more")
+        raise RefusedError(504, "too_long", "the client no longer waits for this answer")
 
 
 class WorkPool:
@@ -55,7 +55,7 @@ class WorkPool:
         Raises:
             RefusedError: the queue is full, or the time limit was exceeded.
         """
-        self._under_way = {one for one in self._under_way if not one.done()}
+        self._under_way = {running for running in self._under_way if not running.done()}
         if len(self._under_way) >= self._most:
             raise RefusedError(
                 503, "overloaded", f"{len(self._under_way)} requests are waiting; try again in a second", {"retry-after": "1"}
@@ -68,12 +68,12 @@ class WorkPool:
 
         future = self._threads.submit(awaited)
         self._under_way.add(future)
-        done, _ = await asyncio.wait([asyncio.wrap_future(future)], timeout=self._seconds)
-        if not done:
+        finished, _ = await asyncio.wait([asyncio.wrap_future(future)], timeout=self._seconds)
+        if not finished:
             abandoned.set()
             future.cancel()
             raise RefusedError(504, "too_long", f"it took more than {self._seconds:g} seconds; ask for less at a time")
-        return done.pop().result()
+        return finished.pop().result()
 
     def close(self) -> None:
         """Stop the threads after their current work."""

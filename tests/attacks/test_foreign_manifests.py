@@ -156,7 +156,7 @@ def test_a_model_that_a_manifest_names_is_taken_from_the_cache_and_from_nowhere_
     from .manifest_trials import sign
 
     manifest.write_bytes(sign(content))
-    with tally(FAMILY), pytest.raises(ModelError, match="may name models of this machine's cache alone"):
+    with tally(FAMILY), pytest.raises(ModelError, match="may name only models in this machine's cache"):
         retrievers_of(tmp_path / "index")
 
 

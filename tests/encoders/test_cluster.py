@@ -146,7 +146,7 @@ def test_a_cluster_that_is_not_there_is_an_error_at_once(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    with pytest.raises(WorkerError, match=rf"there is no Ray cluster at {address} \(.*\); start one by 'ray start --head'"):
+    with pytest.raises(WorkerError, match=rf"there is no Ray cluster at {address} \(.*\); start one with 'ray start --head'"):
         cluster_pool(address, None)
 
 
@@ -170,7 +170,7 @@ def test_a_head_that_is_gone_ends_the_build_and_the_same_call_goes_on(cluster, t
     searcher = Searcher([FaissRetriever(encoder)])
     ending = threading.Thread(target=_end_head_at, args=(cluster, log))
     ending.start()
-    with pytest.raises(WorkerError, match=r"the head of the Ray cluster at .* is gone; start it again, and make the same call"):
+    with pytest.raises(WorkerError, match=r"the head of the Ray cluster at .* is gone; restart it and repeat the call"):
         searcher.index(items_of(TEXTS), tmp_path / "index", ray=cluster.address, workers=1)
     ending.join()
     report = searcher.index(items_of(TEXTS), tmp_path / "index")

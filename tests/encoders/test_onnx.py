@@ -202,7 +202,7 @@ def test_what_does_not_go_together_is_refused_at_once(settings: dict[str, str], 
 
 @pytest.mark.parametrize(
     ("device", "message"),
-    [("cuda:9", r"no device 'cuda:9' here \(found: cpu"), ("toaster", "device='toaster' is none that torch knows")],
+    [("cuda:9", r"no device 'cuda:9' here \(found: cpu"), ("toaster", "device='toaster' is not a torch device")],
 )
 def test_a_device_that_is_not_there_is_an_error(model: Path, device: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):

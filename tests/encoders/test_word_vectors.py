@@ -175,13 +175,13 @@ def test_a_pickle_is_refused_and_not_run(name, tmp_path, monkeypatch):
     [
         ("a.txt", b"999999999 300\nthe 1 2 3\n", "says that it holds 999,999,999 words of dimension 300, and has only"),
         ("a.bin", b"400 300\nthe ", "has only 12 bytes"),
-        ("a.bin", b"2 1\nthe \0\0\0\0wind \0\0", "it ends before word 2 of 2 does"),
-        ("a.txt", b"the 1 2 3\nwind 1 2\n", "no file of word vectors, or is damaged"),
+        ("a.bin", b"2 1\nthe \0\0\0\0wind \0\0", "it ends within word 2 of 2"),
+        ("a.txt", b"the 1 2 3\nwind 1 2\n", "not a file of word vectors, or is damaged"),
         ("a.txt", b"3 2\nthe 1 2\nwind 1 2\n", "says that it holds 3 words, and holds 2"),
-        ("a.txt", b"", "no file of word vectors, or is damaged|holds no word vectors"),
+        ("a.txt", b"", "not a file of word vectors, or is damaged|holds no word vectors"),
         ("a.txt", b"the nan 2 3\n", "is not finite"),
-        ("a.txt", b"{not vectors}\n", "no file of word vectors|holds no word vectors"),
-        ("a.txt.gz", b"\x1f\x8b", "is packed; unpack it first"),
+        ("a.txt", b"{not vectors}\n", "not a file of word vectors|holds no word vectors"),
+        ("a.txt.gz", b"\x1f\x8b", "is compressed; decompress it first"),
     ],
 )
 def test_a_file_that_is_none_is_refused(name, content, message, tmp_path):
@@ -194,7 +194,7 @@ def test_a_missing_file_is_an_error(tmp_path):
     with pytest.raises(ModelError, match="there are no word vectors at"):
         WordVectorEncoder(str(tmp_path / "none.txt")).encode_queries(["a"])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ModelError, match=r"no word vectors|no folder of word vectors"):
+    with pytest.raises(ModelError, match=r"no word vectors|not a folder of word vectors"):
         WordVectorEncoder(str(tmp_path / "empty")).encode_queries(["a"])
 
 
@@ -258,7 +258,7 @@ def test_the_same_corpus_gives_the_same_bytes_whatever_the_hash_seed(tmp_path):
 def test_training_that_cannot_be_is_refused(tmp_path):
     with pytest.raises(ConfigurationError, match="dimension=0"):
         train_word_vectors(corpus(), tmp_path, dimension=0)
-    with pytest.raises(ItemError, match="no word stands 2 times or more in 1 texts"):
+    with pytest.raises(ItemError, match="no word occurs 2 times or more in 1 texts"):
         train_word_vectors([SearchableItem(item_id="a", content="one two")], tmp_path)
 
 

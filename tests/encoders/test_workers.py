@@ -242,7 +242,7 @@ UNTRUE: dict[str, object] = {
 def test_what_a_worker_makes_up_is_not_believed_though_its_checksums_fit(told):
     pool = WorkerPool(lambda: Untrue(UNTRUE[told]), 1, "use others")
     task = PassageTask(HashedWords(32), 32)
-    with pytest.raises(WorkerError, match=r"3 workers were lost .* a worker sent something else than was asked for"):
+    with pytest.raises(WorkerError, match=r"3 workers were lost .* a worker sent an unexpected answer"):
         list(encoded_by(pool, task, iter([["a", "b"]])))
     pool.close()
 
@@ -266,7 +266,7 @@ class Roomless(Worker):
 
 def test_the_last_two_workers_do_not_rely_on_each_other_where_both_find_no_room(monkeypatch):
     started, left = threading.Barrier(2), threading.Barrier(2)
-    leave = _Call._leave_to_others
+    leave = _Call._give_up_worker
 
     def together(call: _Call, why: str) -> None:
         try:
@@ -274,7 +274,7 @@ def test_the_last_two_workers_do_not_rely_on_each_other_where_both_find_no_room(
         finally:
             left.wait(300)
 
-    monkeypatch.setattr(_Call, "_leave_to_others", together)
+    monkeypatch.setattr(_Call, "_give_up_worker", together)
     pool, raised = WorkerPool(lambda: Roomless(started), 2, "free a core"), []
 
     def encode() -> None:

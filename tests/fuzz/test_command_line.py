@@ -88,7 +88,7 @@ def check_told(
     monkeypatch.chdir(here)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("WANDB_MODE", "offline")
-    monkeypatch.setattr(LimitedCalls, "_put_off", lambda *_: None)  # before a model that nobody serves is asked again
+    monkeypatch.setattr(LimitedCalls, "_delay_next_request", lambda *_: None)  # before a retry
     monkeypatch.setattr(calls, "_sleep", lambda _: None)
     chance = random.Random(f"lines of {command}")
     wrong = []

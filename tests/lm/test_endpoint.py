@@ -43,7 +43,7 @@ def test_help_and_signature_list_the_fields_and_not_the_object(cls):
 
 
 def test_a_field_that_is_given_twice_or_unknown_is_an_error():
-    with pytest.raises(ConfigurationError, match="retries is given twice, by itself and in endpoint"):
+    with pytest.raises(ConfigurationError, match="retries is given both directly and in endpoint"):
         HttpEncoder(URL, "m", retries=1, endpoint=ModelEndpoint(retries=2))
     with pytest.raises(TypeError, match="unexpected keyword argument 'calls_per_minute'"):
         LanguageModel("some/model", URL, endpoint=ModelEndpoint(calls_per_minute=60))

@@ -145,7 +145,7 @@ def test_only_thoughts_are_no_answer_counted_said_and_asked_again(server, model,
     server.answer = lambda body: ONLY_THOUGHTS[form].format("Okay, the user asks")
     for _ in range(2):
         lm = model()
-        with pytest.warns(RetrievalWarning, match="1 of 1 queries.*holds only what the model thought"):
+        with pytest.warns(RetrievalWarning, match="1 of 1 queries.*holds only the model's reasoning"):
             assert HyDE(lm).process(["what runs?"]) == [["what runs?"]]
         assert lm.counts.degraded == 1
     assert server.calls == 2
@@ -172,7 +172,7 @@ def test_thoughts_beside_no_answer_say_that_the_length_was_too_short(server, mod
     hidden = {"completion_tokens_details": {"reasoning_tokens": 9}}
     server.answer = lambda body: message(content, "Okay, the user" if beside else None, "length", **({} if beside else hidden))
     with pytest.warns(
-        RetrievalWarning, match="only what the model thought; it may write 512 tokens: give it more by max_tokens"
+        RetrievalWarning, match="only the model's reasoning; it may write 512 tokens: give it more by max_tokens"
     ):
         assert HyDE(model()).process(["what runs?"]) == [["what runs?"]]
 

@@ -19,7 +19,7 @@ CLAIMS = [f"red fox number {n} of blue whale" for n in range(4)]
 def test_a_server_that_sends_a_byte_now_and_then_is_not_waited_for_without_an_end(server, model, drip):
     server.answer = lambda body: drip
     lm = model(timeout=0.3, retries=1)
-    with pytest.warns(RetrievalWarning, match=r"4 of 4 queries.*4 times .*timed out: no whole answer within 0\.3 s"):
+    with pytest.warns(RetrievalWarning, match=r"4 of 4 queries.*4 times .*timed out: no complete answer within 0\.3 s"):
         assert ClaimDecomposition(lm, keep_query=False).process(CLAIMS) == [[claim] for claim in CLAIMS]
     assert lm.counts == CallCounts(calls=8, failures=8, degraded=4)
 
@@ -51,6 +51,6 @@ def test_what_comes_in_time_comes_as_it_is_errors_too():
 
 def test_what_comes_too_late_is_left():
     gate = threading.Event()
-    with pytest.raises(TimeoutError, match=r"no whole answer within 0\.05 s"):
+    with pytest.raises(TimeoutError, match=r"no complete answer within 0\.05 s"):
         within(0.05, lambda: gate.wait(300))
     gate.set()

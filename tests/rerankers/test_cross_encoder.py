@@ -264,7 +264,7 @@ def test_a_model_of_three_logits_scores_no_relevance(tmp_path: Path, backend: st
 
 def test_a_model_without_a_scoring_head_is_refused_because_a_random_one_would_be_drawn(tmp_path: Path) -> None:
     folder = save_bert(tmp_path / "encoder", head=False)
-    with pytest.raises(ModelError, match="holds no cross-encoder but BertModel, which has no scoring head"):
+    with pytest.raises(ModelError, match="is not a cross-encoder but BertModel, without a scoring head"):
         scores_of(CrossEncoderReranker(str(folder), device="cpu"), "red", ["fox"])
 
 
@@ -334,7 +334,7 @@ def test_a_parameter_out_of_range_is_refused(wrong: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("device", "message"),
-    [("cuda:9", r"^there is no device 'cuda:9' here"), ("toaster", r"^device='toaster' is none that torch")],
+    [("cuda:9", r"^there is no device 'cuda:9' here"), ("toaster", r"^device='toaster' is not a torch device")],
 )
 def test_a_device_that_is_not_there_is_an_error(bert: Path, device: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):

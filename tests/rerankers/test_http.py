@@ -125,7 +125,7 @@ def test_a_key_that_is_missing_or_no_key_is_an_error_at_once(make, monkeypatch):
     monkeypatch.delenv("SOME_SERVER", raising=False)
     with pytest.raises(ConfigurationError, match=r"HttpReranker: rerank-small needs a key, and .* SOME_SERVER is not set"):
         make(api_key_env="SOME_SERVER")
-    with pytest.raises(ConfigurationError, match="is not shown"):
+    with pytest.raises(ConfigurationError, match="not shown"):
         make(api_key_env="sk-0123456789012345678901")
     with pytest.raises(ConfigurationError, match="HttpReranker: base_url") as error:
         make(base_url="http://me:password@a/v1")
@@ -155,10 +155,10 @@ def each(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[s
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda body: Raw(b"<html>welcome</html>"), "no answer of rerank: .*Cohere- or Jina-compatible"),
-        (lambda body: Raw(b""), "no answer of rerank: "),
+        (lambda body: Raw(b"<html>welcome</html>"), "not that of rerank: .*Cohere- or Jina-compatible"),
+        (lambda body: Raw(b""), "not that of rerank: "),
         (lambda body: Raw(b"[1]"), 'no list "results"'),
-        (lambda body: Raw(b"[" * 10_000), "no answer of rerank: "),
+        (lambda body: Raw(b"[" * 10_000), "not that of rerank: "),
         (lambda body: {"data": []}, 'no list "results"'),
         (lambda body: {"results": []}, "0 scores for 6 documents"),
         (lambda body: reranked(body | {"top_n": 4}), "4 scores for 6 documents"),
@@ -171,8 +171,8 @@ def each(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[s
         (each(lambda entry: {"relevance_score": None}), 'no finite "relevance_score"'),
         (each(lambda entry: {"relevance_score": "0.5"}), 'no finite "relevance_score"'),
         (each(lambda entry: {"relevance_score": True}), 'no finite "relevance_score"'),
-        (each(lambda entry: {"relevance_score": float("nan")}), "no answer of rerank|no finite"),
-        (each(lambda entry: {"relevance_score": float("inf")}), "no answer of rerank|no finite"),
+        (each(lambda entry: {"relevance_score": float("nan")}), "not that of rerank|no finite"),
+        (each(lambda entry: {"relevance_score": float("inf")}), "not that of rerank|no finite"),
         (each(lambda entry: {"relevance_score": 1e300}), 'no finite "relevance_score"'),
         (each(lambda entry: {"relevance_score": 10**400}), 'no finite "relevance_score"'),
         (lambda body: Raw(b"x" * 2**20), "longer than"),
@@ -230,7 +230,7 @@ def test_after_the_last_retry_or_the_limit_of_requests_it_is_an_error(make, serv
 
 def test_a_server_that_hangs_is_given_up(make, server):
     failing(server, Raw(b"{}", dripping=True, length=2**20))
-    with pytest.raises(ModelError, match=r"no whole answer within 0.2 s|ReadTimeout"):
+    with pytest.raises(ModelError, match=r"no complete answer within 0.2 s|ReadTimeout"):
         scores_of(make(timeout=0.2, retries=0))
 
 

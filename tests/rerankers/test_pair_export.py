@@ -86,10 +86,10 @@ def test_what_cannot_be_exported_is_told(tmp_path: Path, own_cache: Path) -> Non
         CrossEncoderReranker("any", precision="int8")
     alone = TinyOnnx().save(tmp_path / "alone")
     assert onnx_pairs(ModelFiles.of(alone), "auto", None).logits(PAIRS).shape == (4, 2)
-    with pytest.raises(ModelError, match="is no model for sequence classification"):
+    with pytest.raises(ModelError, match="is not a model for sequence classification"):
         onnx_pairs(ModelFiles.of(alone), "int8", None)
     causal = save_bert(tmp_path / "causal")
     config = json.loads((causal / "config.json").read_text())
     (causal / "config.json").write_text(json.dumps(config | {"architectures": ["BertForCausalLM"]}))
-    with pytest.raises(ModelError, match=r"is no model for sequence classification, .* pass backend='torch'"):
+    with pytest.raises(ModelError, match=r"is not a model for sequence classification, .* pass backend='torch'"):
         onnx_pairs(ModelFiles.of(causal), "auto", None)

@@ -231,7 +231,7 @@ def test_lines_that_are_no_messages_are_survived(index):
     assert f"serving the index {index} over MCP" in said
 
 
-REFUSED = {
+REFUSED_OVER_STDIO = {
     '{"query": "fox", "k": NaN}': "k: Input should be a valid integer",
     '{"query": "fox", "k": 1e999}': "k: Input should be a valid integer",
     '{"query": "fox", "where": {"year": NaN}}': "where.year: nan is not a number",
@@ -243,16 +243,16 @@ REFUSED = {
 def test_numbers_that_json_does_not_know_are_refused(index):
     calls = [
         f'{{"jsonrpc": "2.0", "id": {n}, "method": "tools/call", "params": {{"name": "search", "arguments": {arguments}}}}}'
-        for n, arguments in enumerate(REFUSED, 2)
+        for n, arguments in enumerate(REFUSED_OVER_STDIO, 2)
     ]
     messages, _ = messages_of(
         started(COMMAND, "serve", index, "--mcp"),
         *written(HELLO, INITIALIZED),
         *(call.encode() for call in calls),
-        until=set(range(1, 2 + len(REFUSED))),
+        until=set(range(1, 2 + len(REFUSED_OVER_STDIO))),
     )
     answers = {message["id"]: message["result"] for message in messages if "id" in message}
-    for number, reason in enumerate(REFUSED.values(), 2):
+    for number, reason in enumerate(REFUSED_OVER_STDIO.values(), 2):
         assert answers[number]["isError"]
         assert reason in answers[number]["content"][0]["text"]
 

@@ -57,9 +57,9 @@ def weighted_mean(columns: Mapping[str, Scores], weights: Mapping[str, float], n
     """
     total, weight = np.zeros(n_passages), np.zeros(n_passages)
     for name, column in columns.items():
-        there = ~np.isnan(column)
-        total[there] += weights[name] * column[there]
-        weight[there] += weights[name]
+        present = ~np.isnan(column)
+        total[present] += weights[name] * column[present]
+        weight[present] += weights[name]
     with np.errstate(invalid="ignore", divide="ignore"):
         mean: Scores = np.where(weight > 0, total / weight, np.nan)
     return mean
@@ -144,13 +144,13 @@ class Features:
             words: the stems of the text.
             text: the text itself.
         """
-        found: Counter[int] = Counter(number for number, _, _ in self._runs(words))
+        counts: Counter[int] = Counter(number for number, _, _ in self._runs(words))
         if self._patterns:
             data = text.encode("utf-8", "replace")
             for number, pattern in enumerate(self._patterns, self.n_keywords):
                 if spans := pattern.spans(data, COUNTED):
-                    found[number] = len(spans)
-        return found
+                    counts[number] = len(spans)
+        return counts
 
     def focus(self, query: str) -> Focus:
         """Return the features that count for a query.
@@ -194,8 +194,10 @@ class Features:
         for number, pattern in enumerate(self._patterns, self.n_keywords):
             if number in groups:
                 places += [(number, begin, end) for begin, end in in_characters(data, pattern.spans(data))]
-        made = {PatternMatch(group, begin, end, text[begin:end]) for number, begin, end in places for group in groups[number]}
-        return sorted(made, key=lambda match: (match.begin, match.end, match.group))
+        matches = {
+            PatternMatch(group, begin, end, text[begin:end]) for number, begin, end in places for group in groups[number]
+        }
+        return sorted(matches, key=lambda match: (match.begin, match.end, match.group))
 
     def _numbered(self, keyword: str) -> int:
         stems = tuple(self._stems.words(keyword))
@@ -207,11 +209,11 @@ class Features:
     def _runs(self, words: Sequence[str]) -> Iterator[tuple[int, int, int]]:
         """Yield the keywords in a text with the first of their words, and the one after the last."""
         starts = self._starts
-        for place, word in enumerate(words):
+        for begin, word in enumerate(words):
             for rest, number in starts.get(word, ()):
-                end = place + 1 + len(rest)
-                if not rest or tuple(words[place + 1 : end]) == rest:
-                    yield number, place, end
+                end = begin + 1 + len(rest)
+                if not rest or tuple(words[begin + 1 : end]) == rest:
+                    yield number, begin, end
 
     def _topic(self, question: ProfileQuestion) -> frozenset[str]:
         words = {word for text in (question.asked_of(None), *question.keywords) for word in self._stems.words(text)}
@@ -257,8 +259,8 @@ class Rarity:
         Args:
             word: its number in the vocabulary; None for an unknown word.
         """
-        known = word is not None and word < len(self.frequencies)
-        return math.log((self.n_texts + 1) / ((int(self.frequencies[word]) if known else 0) + 0.5))
+        is_known = word is not None and word < len(self.frequencies)
+        return math.log((self.n_texts + 1) / ((int(self.frequencies[word]) if is_known else 0) + 0.5))
 
 
 class PassageSource(ABC):
@@ -329,11 +331,11 @@ class TablePassages(PassageSource):
         return analysed.rarity(self._table)
 
     def values(self, key: str) -> list[object]:
-        found: list[object] = []
+        values: list[object] = []
         for first in range(0, len(self._rows), _READ_AT_ONCE):
             items = self._table.items(self._rows[first : first + _READ_AT_ONCE])
-            found += [item.metadata.get(key) for item in items]
-        return found
+            values += [item.metadata.get(key) for item in items]
+        return values
 
 
 class AnalysedTexts:
@@ -377,22 +379,22 @@ class AnalysedTexts:
 
     def slots_of_rows(self, table: ItemTable, rows: Rows) -> Rows:
         """Return the slots of the texts in some rows of an index, ``[rows]``."""
-        known = self._rows.get(table)
-        n_missing = len(rows) if known is None else int((known[rows] < 0).sum())
+        slots = self._rows.get(table)
+        n_missing = len(rows) if slots is None else int((slots[rows] < 0).sum())
         if len(self._slots) + n_missing > _MOST_TEXTS and self._slots and n_missing:
             self.forget()
         return self._slots_of_rows(table, rows)
 
     def _slots_of_rows(self, table: ItemTable, rows: Rows) -> Rows:
-        known = self._rows.get(table)
-        if known is None:
-            known = self._rows[table] = np.full(len(table), -1, np.int64)
-        missing = np.unique(rows[known[rows] < 0])
+        slots = self._rows.get(table)
+        if slots is None:
+            slots = self._rows[table] = np.full(len(table), -1, np.int64)
+        missing = np.unique(rows[slots[rows] < 0])
         for first in range(0, len(missing), _READ_AT_ONCE):
             part = missing[first : first + _READ_AT_ONCE]
-            known[part] = self._add([item.text for item in table.items(part)])
-        found: Rows = known[rows]
-        return found
+            slots[part] = self._add([item.text for item in table.items(part)])
+        requested: Rows = slots[rows]
+        return requested
 
     def number_of(self, word: str) -> int | None:
         """Return the number of a word in the vocabulary; None if no text has it."""
@@ -400,23 +402,23 @@ class AnalysedTexts:
 
     def rarity(self, table: ItemTable) -> Rarity:
         """Return the rarity of words in an index; in a large one, in 20,000 of its texts, evenly spread."""
-        known = self._rarities.get(table)
-        if known is None:
+        rarity = self._rarities.get(table)
+        if rarity is None:
             rows = np.arange(len(table)) if table.live is None else np.flatnonzero(table.live)
             rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), _SAMPLED)).astype(np.int64)]
             words, _ = self.words.of(self._slots_of_rows(table, rows))
-            known = self._rarities[table] = Rarity(len(rows), np.bincount(words, minlength=len(self.vocabulary)))
-        return known
+            rarity = self._rarities[table] = Rarity(len(rows), np.bincount(words, minlength=len(self.vocabulary)))
+        return rarity
 
     def _add(self, texts: Sequence[str]) -> Rows:
         slots = np.empty(len(texts), np.int64)
-        for place, text in enumerate(texts):
+        for number, text in enumerate(texts):
             key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
             slot = self._slots.get(key)
             if slot is None:
                 slot = self._slots[key] = len(self._slots)
                 self._analyse(text)
-            slots[place] = slot
+            slots[number] = slot
         return slots
 
     def _analyse(self, text: str) -> None:
@@ -430,9 +432,9 @@ class AnalysedTexts:
                 self.vocabulary.append(word)
             ids.append(number)
         self.words.append(ids)
-        found = {} if self._features is None else self._features.find(words, text)
-        self.features.append(list(found))
-        self.counts.append(list(found.values()))
+        features = {} if self._features is None else self._features.find(words, text)
+        self.features.append(list(features))
+        self.counts.append(list(features.values()))
 
 
 class _Lists:
@@ -490,14 +492,14 @@ def pattern_scores(
     """
     total, weights = np.zeros(len(slots)), 0.0
     if features is not None and focus is not None and focus.groups:
-        found, owner = texts.features.of(slots)
+        groups, owner = texts.features.of(slots)
         counts, _ = texts.counts.of(slots)
-        counted = np.where(found < features.n_keywords, 1, np.minimum(counts, COUNTED))
+        counted = np.where(groups < features.n_keywords, 1, np.minimum(counts, COUNTED))
         for members, weight in zip(focus.features, focus.weights, strict=True):
             wanted = np.zeros(len(features), np.bool_)
             wanted[members] = True
-            here = wanted[found]
-            total += weight * _saturated(np.bincount(owner[here], counted[here], len(slots)).astype(np.float64))
+            matching = wanted[groups]
+            total += weight * _saturated(np.bincount(owner[matching], counted[matching], len(slots)).astype(np.float64))
             weights += weight
     if numbers is not None:
         total += MENTIONED * _saturated(numbers)
@@ -539,13 +541,13 @@ class AskedNumbers:
 
     def matches(self, text: str) -> list[PatternMatch]:
         """Return the positions of the wanted numbers in a text."""
-        found = [
+        matches = [
             PatternMatch(QUANTITIES, other.begin, other.end, text[other.begin : other.end])
             for other in (quantities_of(text) if self.quantities else [])
-            if any(_agree(asked, other) for asked in self.quantities)
+            if any(_agree(quantity, other) for quantity in self.quantities)
         ]
         words = stems_of_language(None).spans(text) if self.years else []
-        return found + [PatternMatch(YEARS, begin, end, text[begin:end]) for word, begin, end in words if word in self.years]
+        return matches + [PatternMatch(YEARS, begin, end, text[begin:end]) for word, begin, end in words if word in self.years]
 
 
 class NumbersOfTexts:
@@ -575,13 +577,13 @@ class NumbersOfTexts:
         if self._epoch != texts.epoch:
             self._epoch, self._known = texts.epoch, {}
         wanted: Sequence[int] = slots.tolist()
-        missing = [place for place, slot in enumerate(wanted) if slot not in self._known]
-        for place, text in zip(missing, source.texts(positions[missing]) if missing else [], strict=True):
-            self._known[wanted[place]] = quantities_of(text)
+        missing = [index for index, slot in enumerate(wanted) if slot not in self._known]
+        for index, text in zip(missing, source.texts(positions[missing]) if missing else [], strict=True):
+            self._known[wanted[index]] = quantities_of(text)
         for quantity in asked.quantities:
             counts += [any(_agree(quantity, other) for other in self._known[slot]) for slot in wanted]
         return counts
 
 
-def _agree(one: Quantity, other: Quantity) -> bool:
-    return one.unit == other.unit and same_value(one, other)
+def _agree(first: Quantity, second: Quantity) -> bool:
+    return first.unit == second.unit and same_value(first, second)

@@ -43,7 +43,7 @@ class SignalWeights(BaseModel):
     fuzzy: _Weight = 0.25
 
     @model_validator(mode="after")
-    def _some(self) -> SignalWeights:
+    def _not_all_zero(self) -> SignalWeights:
         if not any(self.as_dict().values()):
             raise ValueError("all weights are 0; at least one must be above 0")
         return self
@@ -124,11 +124,11 @@ class Profile(BaseModel):
             for pattern in patterns:
                 LinearPattern.compiled(pattern, f"patterns.{name}")
         _check_numbers([question.number for question in self.questions])
-        known = {*self.groups, *self.patterns}
+        names = {*self.groups, *self.patterns}
         for question in self.questions:
             for name in question.groups:
-                if name not in known:
-                    raise ConfigurationError(f"question {question.number}: there is no group {name!r}; {nearest(name, known)}")
+                if name not in names:
+                    raise ConfigurationError(f"question {question.number}: there is no group {name!r}; {nearest(name, names)}")
         return self
 
     @classmethod
@@ -149,17 +149,17 @@ class Profile(BaseModel):
             parts = settings.get(key, {})
             for number, part in enumerate(parts if isinstance(parts, list | tuple) else [parts], 1):
                 if isinstance(part, Mapping):
-                    place = f"{where}, {key}" + (f", entry {number}" if key == "questions" else "")
-                    check_keys(dict(part), model.model_fields, (), place)
+                    location = f"{where}, {key}" + (f", entry {number}" if key == "questions" else "")
+                    check_keys(dict(part), model.model_fields, (), location)
         try:
             return cls.model_validate(_tuples(settings))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            place = ".".join(map(str, first["loc"]))
+            location = ".".join(map(str, first["loc"]))
             fault = first["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
             if not isinstance(first["ctx"].get("error") if "ctx" in first else None, Exception):
                 fault = f"{fault}, not {str(first['input'])[:40]!r}"
-            raise ConfigurationError(f"{where}{f', {place}' if place else ''}: {printable(fault)}") from None
+            raise ConfigurationError(f"{where}{f', {location}' if location else ''}: {printable(fault)}") from None
         except ConfigurationError as error:
             raise ConfigurationError(f"{where}: {error}") from None
 
@@ -186,7 +186,7 @@ class Profile(BaseModel):
             return list(self.questions)
         chosen = [numbers] if isinstance(numbers, int) else list(dict.fromkeys(numbers))
         if not chosen:
-            raise QueryError("no question is named; leave the list out to ask all")
+            raise QueryError("the list of questions is empty; leave it out to ask all")
         return [self.question(number) for number in chosen]
 
 
@@ -224,15 +224,15 @@ def profile_path(name_or_path: str | Path) -> Path:
     is_path = isinstance(name_or_path, Path) or text.endswith((".yaml", ".yml")) or "/" in text or "\\" in text
     path = Path(text) if is_path else _FOLDER / f"{text}.yaml"
     try:
-        found = path.is_file()
+        exists = path.is_file()
     except (OSError, ValueError):
-        found = False
-    if found:
+        exists = False
+    if exists:
         return path
     if is_path:
         raise SourceError(f"there is no profile at {printable(text)}; profiles of the package: {', '.join(profile_names())}")
     raise ConfigurationError(
-        f"there is no profile {printable(text)!r}; {nearest(text, profile_names())}; a file of yours is named by its path, "
+        f"there is no profile {printable(text)!r}; {nearest(text, profile_names())}; name a file of your own by its path, "
         "such as ./mine.yaml"
     )
 
@@ -255,17 +255,17 @@ def _check_repeated(words: Any, lists: Iterable[tuple[str, Iterable[str]]]) -> N
             if not stems:
                 raise ConfigurationError(f"{where}: the keyword {keyword!r} has no word in it; leave it out")
             if stems in seen:
-                other, place = seen[stems]
+                other, earlier = seen[stems]
                 alike = f"the keyword {keyword!r} is repeated" if keyword == other else f"{keyword!r} repeats {other!r}"
-                both = f"in {where}" if place == where else f"in {place} and in {where}"
+                both = f"in {where}" if earlier == where else f"in {earlier} and in {where}"
                 raise ConfigurationError(f"{alike}, {both} (words are compared by their stems); keep one of them")
             seen[stems] = keyword, where
 
 
 def _check_numbers(numbers: list[int]) -> None:
-    repeated = next((number for place, number in enumerate(numbers) if number in numbers[:place]), None)
+    repeated = next((number for position, number in enumerate(numbers) if number in numbers[:position]), None)
     if repeated is not None:
-        raise ConfigurationError(f"question {repeated} stands more than once; give each question a number of its own")
+        raise ConfigurationError(f"question {repeated} occurs more than once; give each question its own number")
     missing = sorted(set(range(1, len(numbers) + 1)) - set(numbers))
     if missing:
         raise ConfigurationError(f"question {missing[0]} is missing; number the {len(numbers)} questions from 1 without a gap")

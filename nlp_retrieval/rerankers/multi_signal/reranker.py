@@ -98,18 +98,18 @@ class FuzzyWords:
         if not terms:
             return None
         weights = [1.0 if rarity is None else rarity.of(texts.number_of(term)) for term in terms]
-        alike = [self._alike(term, texts) for term in terms]
+        alike = [self._similar_words(term, texts) for term in terms]
         met = np.zeros(len(texts.vocabulary), np.bool_)
         for words, _ in alike:
             met[words] = True
-        found, owner = texts.words.of(slots)
-        here = np.flatnonzero(met[found])
-        found, owner = found[here], owner[here]
+        word_numbers, owner = texts.words.of(slots)
+        similar = np.flatnonzero(met[word_numbers])
+        word_numbers, owner = word_numbers[similar], owner[similar]
         total = np.zeros(len(slots))
         likeness = np.zeros(len(met))
         for weight, (words, values) in zip(weights, alike, strict=True):
             likeness[words] = values
-            values_there = likeness[found]
+            values_there = likeness[word_numbers]
             alike_there = np.flatnonzero(values_there)
             best = np.zeros(len(slots))
             np.maximum.at(best, owner[alike_there], values_there[alike_there])
@@ -118,7 +118,7 @@ class FuzzyWords:
         scores: Scores = np.minimum(total / sum(weights), 1.0)
         return scores
 
-    def _alike(self, term: str, texts: AnalysedTexts) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _similar_words(self, term: str, texts: AnalysedTexts) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The words of the vocabulary that resemble a term, with their likeness; earlier comparisons are remembered."""
         if self._epoch != texts.epoch:
             self._known.clear()
@@ -267,7 +267,7 @@ class SignalScoring:
         self._numbers = NumbersOfTexts()
         encoders = {"transformer": encoder, "word_vectors": word_vectors}
         self._vectors = {
-            name: PassageVectors(one) for name, one in encoders.items() if one is not None and weights.get(name, 0) > 0
+            name: PassageVectors(model) for name, model in encoders.items() if model is not None and weights.get(name, 0) > 0
         }
         self._computing = Lock()
 
@@ -294,21 +294,21 @@ class SignalScoring:
             slots = source.slots(self._texts)
             if "fuzzy" in columns:
                 source.rarity(self._texts)  # first: more texts must be read before their words are counted
-            asked = {
+            query_vectors = {
                 name: vectors.queries(list(queries)) for name, vectors in self._vectors.items() if np.isnan(columns[name]).any()
             }
             for query, (begin, end) in zip(queries, pairwise(offsets.tolist()), strict=True):
                 if end > begin:
                     list_columns = {name: column[begin:end] for name, column in columns.items()}
-                    self._fill(query, list_columns, slots[begin:end], begin, source, asked)
+                    self._fill(query, list_columns, slots[begin:end], begin, source, query_vectors)
         return columns
 
     def matches(self, query: str, text: str) -> list[PatternMatch]:
         """Return the positions of keywords, patterns and numbers that count for a query in a text, in order."""
-        found = set(AskedNumbers.of(query).matches(text))
+        matches = set(AskedNumbers.of(query).matches(text))
         if self.features is not None:
-            found.update(self.features.matches(self.features.focus(query), text))
-        return sorted(found, key=lambda match: (match.begin, match.end, match.group))
+            matches.update(self.features.matches(self.features.focus(query), text))
+        return sorted(matches, key=lambda match: (match.begin, match.end, match.group))
 
     def _fill(
         self,
@@ -317,11 +317,11 @@ class SignalScoring:
         slots: Rows,
         begin: int,
         source: PassageSource,
-        asked: Mapping[str, Mapping[str, Vectors]],
+        query_vectors: Mapping[str, Mapping[str, Vectors]],
     ) -> None:
         """Compute the missing signals of one query's candidates; each text once, in the order of the slots."""
         distinct, first, copies = np.unique(slots, return_index=True, return_inverse=True)
-        for name, vectors in asked.items():
+        for name, vectors in query_vectors.items():
             missing = np.flatnonzero(np.isnan(columns[name]))
             if len(missing) == len(slots):
                 cosines = self._vectors[name].cosines(vectors[query], self._texts, distinct, source, begin + first)
@@ -334,12 +334,12 @@ class SignalScoring:
             focus = None if self.features is None else self.features.focus(query)
             named = AskedNumbers.of(query)
             numbers = self._numbers.counts(named, self._texts, distinct, source, begin + first) if named else None
-            found = pattern_scores(self.features, focus, self._texts, distinct, numbers)
-            columns["patterns"][:] = np.nan if found is None else found[copies]
+            signal = pattern_scores(self.features, focus, self._texts, distinct, numbers)
+            columns["patterns"][:] = np.nan if signal is None else signal[copies]
         if "fuzzy" in columns:
             rarity = source.rarity(self._texts)
-            found = self._fuzzy.scores(query, self._texts, distinct, rarity)
-            columns["fuzzy"][:] = np.nan if found is None else found[copies]
+            signal = self._fuzzy.scores(query, self._texts, distinct, rarity)
+            columns["fuzzy"][:] = np.nan if signal is None else signal[copies]
 
 
 # The signal of sentence vectors: from a dense retriever's scores, or from an encoder where these are missing.
@@ -430,10 +430,10 @@ class MultiSignalReranker(BaseReranker):
     ) -> None:
         if isinstance(profile, str):
             profile_path(profile)
-        given = (transformer_weight, word_vectors_weight, patterns_weight, fuzzy_weight)
-        if not any(weight is None or weight > 0 for weight in given):
+        weights = (transformer_weight, word_vectors_weight, patterns_weight, fuzzy_weight)
+        if not any(weight is None or weight > 0 for weight in weights):
             raise ConfigurationError("MultiSignalReranker: all weights are 0; at least one must be above 0")
-        self._given = dict(zip(SIGNALS, given, strict=True))
+        self._given = dict(zip(SIGNALS, weights, strict=True))
         self._profile = profile
         self._fuzzy_threshold, self._min_similarity, self._n_per_document = fuzzy_threshold, min_similarity, n_per_document
         self.encoder = encoder
@@ -442,7 +442,7 @@ class MultiSignalReranker(BaseReranker):
         self.document_field = document_field
         self.blend: Blend = blend
         self._opening = Lock()
-        self.told: set[str] = set()
+        self.warned: set[str] = set()
         """Missing signals that were warned of, or whose absence is expected."""
 
     @cached_property
@@ -459,10 +459,10 @@ class MultiSignalReranker(BaseReranker):
         Raises:
             ConfigurationError: all of them are 0.
         """
-        own = self.profile.weights.as_dict()
-        weights = {name: own[name] if weight is None else float(weight) for name, weight in self._given.items()}
+        of_profile = self.profile.weights.as_dict()
+        weights = {name: of_profile[name] if weight is None else float(weight) for name, weight in self._given.items()}
         if not any(weights.values()):
-            raise ConfigurationError("MultiSignalReranker: with those of the profile, all weights are 0; set one above 0")
+            raise ConfigurationError("MultiSignalReranker: together with the profile's, all weights are 0; set one above 0")
         return weights
 
     @property
@@ -531,7 +531,7 @@ class MultiSignalReranker(BaseReranker):
         use_one_thread_after_fork()
         columns = self._columns(queries, batch, source)
         mean = weighted_mean(columns, self.weights, len(batch.rows))
-        self._tell(columns, mean)
+        self._warn_of_missing(columns, mean)
         prefix = label or self.name
         places = np.arange(len(batch.rows), dtype=np.float64)
         signals = {f"{prefix}.score": np.nan_to_num(mean)}
@@ -554,18 +554,20 @@ class MultiSignalReranker(BaseReranker):
         names = DENSE_SIGNALS if self.transformer_signal is None else (self.transformer_signal,)
         return self.scoring.columns(queries, batch.offsets, dense_scores(batch, names), source)
 
-    def _tell(self, columns: Mapping[str, Scores], mean: Scores) -> None:
+    def _warn_of_missing(self, columns: Mapping[str, Scores], mean: Scores) -> None:
         """Warn of missing signals, of each once."""
         missing = {name: int(np.isnan(column).sum()) for name, column in columns.items()}
-        new = [name for name, count in missing.items() if count and name not in self.told]
+        new = [name for name, count in missing.items() if count and name not in self.warned]
         if not new:
             return
-        self.told.update(new)
-        told = "; ".join(f"{name!r} of {missing[name]:,} of {len(mean):,} candidates ({self._reason(name)})" for name in new)
-        alone = int(np.isnan(mean).sum())
-        without = f"; {alone:,} have no signal at all" if alone else ""
+        self.warned.update(new)
+        missing_signals = "; ".join(
+            f"{name!r} of {missing[name]:,} of {len(mean):,} candidates ({self._reason(name)})" for name in new
+        )
+        n_without = int(np.isnan(mean).sum())
+        without = f"; {n_without:,} have no signal at all" if n_without else ""
         warnings.warn(
-            f"{self.name}: signals that are missing: {told}{without}. Their weights are left out (this is said once; a signal "
+            f"{self.name}: missing signals: {missing_signals}{without}. Their weights are left out (shown once; a signal "
             "of weight 0 is not missed)",
             RetrievalWarning,
             stacklevel=4,
@@ -596,10 +598,10 @@ def _first_of_document(
     counts: dict[tuple[int, object], int] = {}
     chosen = kept.copy()
     lists = owner.tolist()
-    for place in np.flatnonzero(kept).tolist():
-        document = documents[order[place]]
+    for position in np.flatnonzero(kept).tolist():
+        document = documents[order[position]]
         if isinstance(document, str | int | float):
-            key = lists[place], document
+            key = lists[position], document
             counts[key] = counts.get(key, 0) + 1
-            chosen[place] = counts[key] <= most
+            chosen[position] = counts[key] <= most
     return chosen

@@ -71,8 +71,8 @@ class SignalTuningReport:
         """Return the loss of a measure without a signal, and its interval over groups."""
         return self._difference(self.out_of_fold, self.without[signal], measure)
 
-    def _difference(self, one: Evaluation, other: Evaluation, measure: str) -> tuple[float, float, float]:
-        difference = one.per_query[measure] - other.per_query[measure]
+    def _difference(self, first: Evaluation, second: Evaluation, measure: str) -> tuple[float, float, float]:
+        difference = first.per_query[measure] - second.per_query[measure]
         return float(difference.mean()), *bootstrap_interval(difference, self.groups, bounds=(-1, 1))
 
 
@@ -187,16 +187,16 @@ def _pools(
     """The candidates of every query, with every signal that can be computed."""
     equal = {f"{name}_weight": 1.0 for name in SIGNALS}
     every = type(reranker)(**(reranker._arguments | equal | {"min_similarity": 0.0, "n_per_document": None}))
-    every.told.update(SIGNALS)  # the report lists the missing ones
+    every.warned.update(SIGNALS)  # the report lists the missing ones
     probe = Searcher(searcher.retrievers, searcher.processor, searcher.fusion, every, "pooled", searcher.depth)
     probe.open(searcher.opened.path)
-    asked: dict[tuple[tuple[str, Any], ...], list[int]] = {}
+    queries_of: dict[tuple[tuple[str, Any], ...], list[int]] = {}
     for number, query in enumerate(queries):
         where = tuple((field, _metadata(query, key)) for field, key in (where_from or {}).items())
-        asked.setdefault(where, []).append(number)
+        queries_of.setdefault(where, []).append(number)
     empty = _Pool(np.zeros(0, np.int64), {name: np.zeros(0) for name in SIGNALS})
     pools = [empty] * len(queries)
-    for where, members in asked.items():
+    for where, members in queries_of.items():
         for number in members:  # one by one: a query without content makes no list, and another query's pool is not its own
             recording = _Recording()
             with using_stages(recording):
@@ -206,16 +206,16 @@ def _pools(
     return pools
 
 
-def _grid(present: Sequence[str], given: Mapping[str, float]) -> Iterator[dict[str, float]]:
-    """The weights to try: all shares of 1 in tenths, and the given ones."""
+def _grid(present: Sequence[str], usual: Mapping[str, float]) -> Iterator[dict[str, float]]:
+    """Yield the weights to try: all shares of 1 in tenths, and the usual ones."""
     n_signals = len(present)
     for bars in combinations(range(_PARTS + n_signals - 1), n_signals - 1):
         ends = [-1, *bars, _PARTS + n_signals - 1]
         shares = [(last - first - 1) / _PARTS for first, last in pairwise(ends)]
         yield dict.fromkeys(SIGNALS, 0.0) | dict(zip(present, shares, strict=True))
-    total = sum(given[name] for name in present)
+    total = sum(usual[name] for name in present)
     if total > 0:
-        yield dict.fromkeys(SIGNALS, 0.0) | {name: given[name] / total for name in present}
+        yield dict.fromkeys(SIGNALS, 0.0) | {name: usual[name] / total for name in present}
 
 
 def _evaluated(evaluator: RetrievalEvaluator, pools: Sequence[_Pool], weights: Mapping[str, float]) -> Evaluation:
@@ -224,8 +224,8 @@ def _evaluated(evaluator: RetrievalEvaluator, pools: Sequence[_Pool], weights: M
     used = [name for name in SIGNALS if weights[name] > 0]
     for number, pool in enumerate(pools):
         mean = weighted_mean({name: pool.columns[name] for name in used}, weights, len(pool.rows))
-        there = np.flatnonzero(~np.isnan(mean))
-        best = there[top_k_positions(mean[there], depth)]
+        scored = np.flatnonzero(~np.isnan(mean))
+        best = scored[top_k_positions(mean[scored], depth)]
         rows[number, : len(best)] = pool.rows[best]
     return evaluator.evaluate(rows)
 
@@ -261,7 +261,7 @@ def _metadata(query: Query, key: str) -> object:
 def _unreachable(judged: Sequence[Gold], item_ids: Sequence[str], titles: Sequence[str], pools: Sequence[_Pool]) -> int:
     """Return how many gold documents are not among the candidates of their query."""
     documents = relevant_documents(judged)
-    places = rows_of({key for one in documents for key in one}, item_ids, titles)
+    places = rows_of({key for keys in documents for key in keys}, item_ids, titles)
     return sum(
-        not np.isin(places.get(key, []), pool.rows).any() for one, pool in zip(documents, pools, strict=True) for key in one
+        not np.isin(places.get(key, []), pool.rows).any() for keys, pool in zip(documents, pools, strict=True) for key in keys
     )

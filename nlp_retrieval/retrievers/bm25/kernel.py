@@ -12,17 +12,17 @@ from nlp_retrieval.core.candidates import Mask, Rows, Scores
 @njit(nogil=True)
 def _sift(sums: Scores, rows: Rows, size: int, score: float, row: int) -> None:
     """Put an entry at the root of a heap of ``size`` entries and let it sink to its place."""
-    place = 0
-    while 2 * place + 1 < size:
-        child = 2 * place + 1
+    node = 0
+    while 2 * node + 1 < size:
+        child = 2 * node + 1
         other = child + 1
         if other < size and (sums[other] < sums[child] or (sums[other] == sums[child] and rows[other] > rows[child])):
             child = other
         if score < sums[child] or (score == sums[child] and row > rows[child]):
             break
-        sums[place], rows[place] = sums[child], rows[child]
-        place = child
-    sums[place], rows[place] = score, row
+        sums[node], rows[node] = sums[child], rows[child]
+        node = child
+    sums[node], rows[node] = score, row
 
 
 @njit(nogil=True)
@@ -35,7 +35,7 @@ def score_and_select(
     weights: NDArray[np.float32],
     n_items: int,
     mask: Mask,
-    found: Rows,
+    row_lists: Rows,
     values: Scores,
 ) -> None:
     """Score each query over its postings, and keep the best items in a heap whose root is the worst of them.
@@ -49,18 +49,18 @@ def score_and_select(
         weights: weights of the postings, all above 0.
         n_items: size of the index.
         mask: rows that may be returned; empty for all.
-        found: ``[queries, k]``, receives rows; unchanged after the last hit.
+        row_lists: ``[queries, k]``, receives rows; unchanged after the last hit.
         values: ``[queries, k]``, receives scores.
     """
-    k = found.shape[1]
+    k = row_lists.shape[1]
     sums = np.zeros(n_items, np.float64)
     touched = np.empty(n_items, np.int64)
     heap_rows = np.empty(k + 1, np.int64)
     heap_sums = np.empty(k + 1, np.float64)
     for query in range(len(bounds) - 1):
         n_touched = 0
-        for place in range(bounds[query], bounds[query + 1]):
-            term, factor = terms[place], factors[place] if len(factors) > 0 else 1.0
+        for entry in range(bounds[query], bounds[query + 1]):
+            term, factor = terms[entry], factors[entry] if len(factors) > 0 else 1.0
             for posting in range(indptr[term], indptr[term + 1]):
                 row = rows[posting]
                 if sums[row] == 0.0 and n_touched < n_items:
@@ -75,17 +75,17 @@ def score_and_select(
             if len(mask) > 0 and not mask[row]:
                 continue
             if size < k:
-                place = size
+                node = size
                 size += 1
-                while place > 0:
-                    parent = (place - 1) // 2
+                while node > 0:
+                    parent = (node - 1) // 2
                     if heap_sums[parent] < score or (heap_sums[parent] == score and heap_rows[parent] > row):
                         break
-                    heap_sums[place], heap_rows[place] = heap_sums[parent], heap_rows[parent]
-                    place = parent
-                heap_sums[place], heap_rows[place] = score, row
+                    heap_sums[node], heap_rows[node] = heap_sums[parent], heap_rows[parent]
+                    node = parent
+                heap_sums[node], heap_rows[node] = score, row
             elif score > heap_sums[0] or (score == heap_sums[0] and row < heap_rows[0]):
                 _sift(heap_sums, heap_rows, size, score, row)
         for last in range(size - 1, -1, -1):
-            values[query, last], found[query, last] = heap_sums[0], heap_rows[0]
+            values[query, last], row_lists[query, last] = heap_sums[0], heap_rows[0]
             _sift(heap_sums, heap_rows, last, heap_sums[last], heap_rows[last])

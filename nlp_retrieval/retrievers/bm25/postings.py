@@ -301,12 +301,12 @@ def merge_runs(
                 terms = slice(terms_read[number], int(np.searchsorted(run.terms, end)))
                 part = slice(postings_read[number], postings_read[number] + int(run.counts[terms].sum()))
                 terms_read[number], postings_read[number] = terms.stop, part.stop
-                _place(run, terms, part, run.terms[terms] - begin, free, merged)
+                _copy_postings(run, terms, part, run.terms[terms] - begin, free, merged)
             rows.write(merged[0])
             values.write(merged[1])
 
 
-def _place(
+def _copy_postings(
     run: Run,
     terms: slice,
     part: slice,
@@ -329,8 +329,8 @@ def _place(
         rows = run.targets[rows]
         is_live = rows >= 0
         rows, values = rows[is_live], values[is_live]
-    kept = run.kept[terms]
-    places = np.repeat(free[targets] - offsets_of(kept)[:-1], kept)
+    live_counts = run.kept[terms]
+    places = np.repeat(free[targets] - offsets_of(live_counts)[:-1], live_counts)
     places += np.arange(len(places))
     merged[0][places], merged[1][places] = rows, values
-    free[targets] += kept
+    free[targets] += live_counts

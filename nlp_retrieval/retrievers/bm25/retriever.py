@@ -200,59 +200,59 @@ class QueryExpander:
         """
         if len(rows) == 0:
             return Weighted(np.zeros(0, np.int32), np.zeros(0), np.zeros(0))
-        found = [self._row_terms[part].of(int(row - self._first_rows[part])) for row, part in self._placed(rows)]
-        documents = np.repeat(np.arange(len(rows)), [len(numbers) for numbers, _ in found])
-        ranks = self._ranks[np.concatenate([np.zeros(0, np.int32), *(numbers for numbers, _ in found)])]
-        frequencies = np.concatenate([np.zeros(0), *(times for _, times in found)])
+        terms_of_rows = [self._row_terms[part].of(int(row - self._first_rows[part])) for row, part in self._local_rows(rows)]
+        documents = np.repeat(np.arange(len(rows)), [len(numbers) for numbers, _ in terms_of_rows])
+        ranks = self._ranks[np.concatenate([np.zeros(0, np.int32), *(numbers for numbers, _ in terms_of_rows)])]
+        frequencies = np.concatenate([np.zeros(0), *(times for _, times in terms_of_rows)])
         terms = terms[self._n_containing[terms] > 0]  # others may occur only in deleted items
-        asked, counts = np.unique(self._ranks[terms], return_counts=True)
+        query_ranks, counts = np.unique(self._ranks[terms], return_counts=True)
         if self._expansion.rule == "rm3":
             added, weights = self._by_rm3(documents, ranks, frequencies, scores)
             weights = weights * (1.0 - self._expansion.original_weight)
-            own = self._expansion.original_weight * counts / counts.sum()
+            query_weights = self._expansion.original_weight * counts / counts.sum()
         else:
-            added, weights = self._by_bo1(documents, ranks, frequencies, asked)
-            own = counts / counts.max()
-        joined, places = np.unique(np.concatenate([asked, added]), return_inverse=True)
-        summed = _sums(places, np.concatenate([own, weights]), len(joined))
-        fed_back = _sums(places[len(own) :], weights, len(joined))
+            added, weights = self._by_bo1(documents, ranks, frequencies, query_ranks)
+            query_weights = counts / counts.max()
+        joined, places = np.unique(np.concatenate([query_ranks, added]), return_inverse=True)
+        summed = _sums(places, np.concatenate([query_weights, weights]), len(joined))
+        fed_back = _sums(places[len(query_weights) :], weights, len(joined))
         has_weight = summed > 0
         return Weighted(self._ranked[joined[has_weight]], summed[has_weight], fed_back[has_weight])
 
-    def _placed(self, rows: Rows) -> list[tuple[int, int]]:
+    def _local_rows(self, rows: Rows) -> list[tuple[int, int]]:
         parts = np.searchsorted(self._first_rows, rows, side="right") - 1
         return list(zip(rows.tolist(), parts.tolist(), strict=True))
 
     def _by_rm3(self, documents: Rows, ranks: Rows, frequencies: Scores, scores: Scores) -> tuple[Rows, Scores]:
         """The relevance model: each document's most frequent terms, by their share of these, weighted by its score."""
         numbers = self._ranked[ranks]
-        kept = self._may_join[numbers] & (self._n_containing[numbers] <= _COMMON * self._n_items)
-        documents, ranks, frequencies = documents[kept], ranks[kept], frequencies[kept]
+        eligible = self._may_join[numbers] & (self._n_containing[numbers] <= _COMMON * self._n_items)
+        documents, ranks, frequencies = documents[eligible], ranks[eligible], frequencies[eligible]
         order = np.lexsort((ranks, -frequencies, documents))
         begins = offsets_of(np.bincount(documents, minlength=len(scores)))[documents]  # of a document, in this order
         order = order[np.arange(len(order)) - begins < self._expansion.terms]
         documents, ranks, frequencies = documents[order], ranks[order], frequencies[order]
         shares = frequencies / np.bincount(documents, frequencies, len(scores))[documents] * scores[documents]
         distinct, places = np.unique(ranks, return_inverse=True)
-        added, weights = self._weightiest(distinct, _sums(places, shares, len(distinct)))
+        added, weights = self._top_weights(distinct, _sums(places, shares, len(distinct)))
         return added, weights / (weights.sum() or 1.0)
 
-    def _by_bo1(self, documents: Rows, ranks: Rows, frequencies: Scores, asked: Rows) -> tuple[Rows, Scores]:
+    def _by_bo1(self, documents: Rows, ranks: Rows, frequencies: Scores, query_ranks: Rows) -> tuple[Rows, Scores]:
         """Bose-Einstein statistics: the excess of terms in the documents over their expectation in the collection."""
         distinct, places, in_documents = np.unique(ranks, return_inverse=True, return_counts=True)
         occur = _sums(places, frequencies, len(distinct))
         fed_back = len(np.unique(documents))
-        kept = np.isin(distinct, asked)
-        kept |= self._may_join[self._ranked[distinct]] & (in_documents >= min(_IN_DOCUMENTS, fed_back))
-        distinct, occur = distinct[kept], occur[kept]
+        eligible = np.isin(distinct, query_ranks)
+        eligible |= self._may_join[self._ranked[distinct]] & (in_documents >= min(_IN_DOCUMENTS, fed_back))
+        distinct, occur = distinct[eligible], occur[eligible]
         if len(distinct) == 0:
             return distinct, np.zeros(0)
         weights = _bose_einstein(occur, self._occurrences[self._ranked[distinct]] / self._n_items)
         most = occur[weights.argmax()]
-        added, weights = self._weightiest(distinct, weights)
+        added, weights = self._top_weights(distinct, weights)
         return added, weights / _bose_einstein(most, most / self._n_items)
 
-    def _weightiest(self, ranks: Rows, weights: Scores) -> tuple[Rows, Scores]:
+    def _top_weights(self, ranks: Rows, weights: Scores) -> tuple[Rows, Scores]:
         order = np.lexsort((ranks, -weights))[: self._expansion.terms]
         return ranks[order], weights[order]
 
@@ -466,12 +466,12 @@ class Bm25Retriever(BaseRetriever):
             return [None] * len(rows)
         ((terms, weights, fed_back),) = self._expanded(self._expander, self.feedback, *self._analyzer.analyze([query]))
         names = list(self._scorer.vocabulary)
-        told: list[Explanation | None] = []
+        explanations: list[Explanation | None] = []
         for item, row in zip(items.items(rows), rows.tolist(), strict=True):
-            held = self._scorer.weights_in(row, terms)
-            parts = zip(terms.tolist(), weights.tolist(), held.tolist(), fed_back.tolist(), strict=True)
-            told.append(Explanation.by_terms(self.name, item, [TermScore(names[term], *rest) for term, *rest in parts]))
-        return told
+            item_weights = self._scorer.weights_in(row, terms)
+            parts = zip(terms.tolist(), weights.tolist(), item_weights.tolist(), fed_back.tolist(), strict=True)
+            explanations.append(Explanation.by_terms(self.name, item, [TermScore(names[term], *rest) for term, *rest in parts]))
+        return explanations
 
     def _expanded(
         self, expander: QueryExpander, feedback: Expansion, counts: NDArray[np.int32], terms: NDArray[np.int32]

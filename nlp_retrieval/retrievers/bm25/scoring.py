@@ -93,13 +93,13 @@ class Scorer:
 
     def weights_in(self, row: int, terms: NDArray[np.int32]) -> Scores:
         """Return each term's part of the score of an item, 0 for terms that it lacks."""
-        held = np.zeros(len(terms))
-        for place, term in enumerate(terms.tolist()):
+        weights = np.zeros(len(terms))
+        for number, term in enumerate(terms.tolist()):
             begin, end = self._indptr[term : term + 2].tolist()
             at = begin + int(np.searchsorted(self._rows[begin:end], row))
             if at < end and self._rows[at] == row:
-                held[place] = self._weights[at]
-        return held
+                weights[number] = self._weights[at]
+        return weights
 
     def _by_numpy(self, terms: NDArray[np.int32], k: int, allowed: Mask | None, factors: Scores | None) -> tuple[Rows, Scores]:
         if len(terms) == 0:

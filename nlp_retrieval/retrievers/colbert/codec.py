@@ -39,8 +39,8 @@ def blocks_of(rows: Rows, offsets: Rows, most: int) -> Iterator[slice]:
     ends = np.cumsum(offsets[rows + 1] - offsets[rows])
     begin = 0
     while begin < len(rows):
-        done = int(ends[begin - 1]) if begin else 0
-        end = max(begin + 1, int(np.searchsorted(ends, done + most, side="right")))
+        before = int(ends[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, before + most, side="right")))
         yield slice(begin, end)
         begin = end
 
@@ -120,14 +120,14 @@ class Centroids:
         best, nearest = np.full(len(tokens), -np.inf, np.float32), np.zeros(len(tokens), np.int64)
         for group in range(n_groups):
             begin, end = self._bounds[group], self._bounds[group + 1]
-            here = rows[looking[group] : looking[group + 1]]
-            if begin == end or len(here) == 0:
+            members = rows[looking[group] : looking[group + 1]]
+            if begin == end or len(members) == 0:
                 continue
-            products = tokens[here] @ self.vectors[begin:end].T
+            products = tokens[members] @ self.vectors[begin:end].T
             places = products.argmax(axis=1)
-            values = products[np.arange(len(here)), places]
-            better = values > best[here]
-            best[here[better]], nearest[here[better]] = values[better], places[better] + begin
+            values = products[np.arange(len(members)), places]
+            better = values > best[members]
+            best[members[better]], nearest[members[better]] = values[better], places[better] + begin
         return nearest
 
 
@@ -260,8 +260,8 @@ class Compressor:
         for cutoff in self.cutoffs:
             buckets[:, : tokens.shape[1]] += residuals > cutoff
         packed = np.zeros((len(tokens), size), np.uint8)
-        for place in range(per_byte):
-            packed |= buckets[:, place::per_byte] << np.uint8(place * bits)
+        for position in range(per_byte):
+            packed |= buckets[:, position::per_byte] << np.uint8(position * bits)
         return numbers.astype(code_type(len(self.codec.centroids))), packed
 
 
@@ -284,8 +284,8 @@ def train_compressor(sample: Vectors, n_centroids: int, bits: Bits, seed: int) -
     n_held = min(len(sample) // 20, _MOST_HELD_OUT, len(sample) - n_centroids)
     trained = train_centroids(in_token_units(sample[n_held:]), n_centroids, seed)
     centroids = trained.vectors.astype(np.int16)
-    held = sample[: n_held or None]
-    residuals = np.sort(_residuals(held, trained.nearest(in_token_units(held)), centroids), axis=None)
+    held_out = sample[: n_held or None]
+    residuals = np.sort(_residuals(held_out, trained.nearest(in_token_units(held_out)), centroids), axis=None)
     weights, cutoffs = _buckets(residuals, 2**bits)
     return Compressor(Codec(centroids, weights), trained, cutoffs)
 

@@ -167,8 +167,8 @@ def _open_projection(folder: Path, sizes: Sizes) -> Vectors | None:
     return projection
 
 
-def _equal(one: NDArray[np.generic] | None, other: NDArray[np.generic] | None) -> bool:
-    return one is other or (one is not None and other is not None and np.array_equal(one, other))
+def _equal(first: NDArray[np.generic] | None, second: NDArray[np.generic] | None) -> bool:
+    return first is second or (first is not None and second is not None and np.array_equal(first, second))
 
 
 def _open_codec(folder: Path, sizes: Sizes) -> Codec:
@@ -293,8 +293,8 @@ def write_lists(folder: Path, counts: NDArray[np.int64], offsets: Rows) -> int:
     with Stream(folder / "list_rows.npy", np.int32) as rows:
         begin = 0
         while begin < len(counts):
-            done = int(ends[begin - 1]) if begin else 0
-            end = max(begin + 1, int(np.searchsorted(ends, done + PAIRS_AT_ONCE, side="right")))
+            before = int(ends[begin - 1]) if begin else 0
+            end = max(begin + 1, int(np.searchsorted(ends, before + PAIRS_AT_ONCE, side="right")))
             centroids, passages = _pairs(folder, begin, end, offsets)
             lengths[begin:end] = np.bincount(centroids - begin, minlength=end - begin)
             rows.write(passages)
@@ -309,9 +309,9 @@ def _pairs(folder: Path, begin: int, end: int, offsets: Rows) -> tuple[NDArray[n
     n_passages = len(offsets) - 1
     for block in read_blocks(folder / "codes.npy", 16 * TOKENS_AT_ONCE):
         codes = block.astype(np.int64)
-        here = np.flatnonzero((codes >= begin) & (codes < end))
-        passages = np.searchsorted(offsets, here + first, side="right") - 1
-        parts.append(np.unique(codes[here] * n_passages + passages))
+        positions = np.flatnonzero((codes >= begin) & (codes < end))
+        passages = np.searchsorted(offsets, positions + first, side="right") - 1
+        parts.append(np.unique(codes[positions] * n_passages + passages))
         first += len(codes)
     pairs = np.unique(np.concatenate(parts))
     return pairs // n_passages, pairs % n_passages

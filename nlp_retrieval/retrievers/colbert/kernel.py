@@ -36,16 +36,16 @@ def closest_centroids(scores: Vectors, nprobe: int, probed: Mask) -> None:
         for token in range(n_tokens):
             score = scores[centroid, token]
             if score > best[token, nprobe - 1]:
-                place = nprobe - 1
-                while place > 0 and best[token, place - 1] < score:
-                    best[token, place] = best[token, place - 1]
-                    numbers[token, place] = numbers[token, place - 1]
-                    place -= 1
-                best[token, place] = score
-                numbers[token, place] = centroid
+                rank = nprobe - 1
+                while rank > 0 and best[token, rank - 1] < score:
+                    best[token, rank] = best[token, rank - 1]
+                    numbers[token, rank] = numbers[token, rank - 1]
+                    rank -= 1
+                best[token, rank] = score
+                numbers[token, rank] = centroid
     for token in range(n_tokens):
-        for place in range(nprobe):
-            probed[numbers[token, place]] = True
+        for rank in range(nprobe):
+            probed[numbers[token, rank]] = True
 
 
 @njit(nogil=True, fastmath=_NO_NAN)
@@ -139,13 +139,13 @@ def _spread(pairs: NDArray[np.uint64], residuals: NDArray[np.uint8], spread: NDA
     """The residuals of tokens, in units. Two numbers are copied at once; all tokens before any is read, which avoids a wait."""
     for number in range(len(residuals)):
         if pairs.shape[1] == 2:
-            for place in range(residuals.shape[1]):
-                byte = residuals[number, place]
-                spread[number, 2 * place] = pairs[byte, 0]
-                spread[number, 2 * place + 1] = pairs[byte, 1]
+            for column in range(residuals.shape[1]):
+                byte = residuals[number, column]
+                spread[number, 2 * column] = pairs[byte, 0]
+                spread[number, 2 * column + 1] = pairs[byte, 1]
         else:
-            for place in range(residuals.shape[1]):
-                spread[number, place] = pairs[residuals[number, place], 0]
+            for column in range(residuals.shape[1]):
+                spread[number, column] = pairs[residuals[number, column], 0]
 
 
 @njit(nogil=True, fastmath=_ANY_ORDER)
@@ -153,9 +153,9 @@ def _decode(residuals: Vectors, centroids: Vectors, codes: Codes, vectors: Vecto
     """Tokens before they have a length of 1, and the squares of their lengths; no token waits for another's centroid."""
     for number in range(len(codes)):
         code, total = codes[number], 0.0
-        for place in range(vectors.shape[1]):
-            value = residuals[number, place] + centroids[code, place]
-            vectors[number, place] = value
+        for column in range(vectors.shape[1]):
+            value = residuals[number, column] + centroids[code, column]
+            vectors[number, column] = value
             total += np.float64(value) * np.float64(value)
         squares[number] = total
 
@@ -164,8 +164,8 @@ def _decode(residuals: Vectors, centroids: Vectors, codes: Codes, vectors: Vecto
 def _scale(vectors: Vectors, squares: Scores, count: int, units: float) -> None:
     for number in range(count):
         factor = np.float32(units / math.sqrt(squares[number])) if squares[number] > 0 else np.float32(0)
-        for place in range(vectors.shape[1]):
-            vectors[number, place] = (vectors[number, place] * factor + _ROUNDING) - _ROUNDING
+        for column in range(vectors.shape[1]):
+            vectors[number, column] = (vectors[number, column] * factor + _ROUNDING) - _ROUNDING
 
 
 @njit(nogil=True, fastmath=_ANY_ORDER)
@@ -177,16 +177,16 @@ def _multiply(vectors: Vectors, count: int, query: Vectors, products: Vectors) -
         for p in range(0, n_tokens, 4):
             q, r, s = min(p + 1, n_tokens - 1), min(p + 2, n_tokens - 1), min(p + 3, n_tokens - 1)
             ap = aq = ar = as_ = bp = bq = br = bs = np.float32(0)
-            for place in range(dimension):
-                one, two = vectors[a, place], vectors[b, place]
-                ap += one * query[p, place]
-                aq += one * query[q, place]
-                ar += one * query[r, place]
-                as_ += one * query[s, place]
-                bp += two * query[p, place]
-                bq += two * query[q, place]
-                br += two * query[r, place]
-                bs += two * query[s, place]
+            for column in range(dimension):
+                of_a, of_b = vectors[a, column], vectors[b, column]
+                ap += of_a * query[p, column]
+                aq += of_a * query[q, column]
+                ar += of_a * query[r, column]
+                as_ += of_a * query[s, column]
+                bp += of_b * query[p, column]
+                bq += of_b * query[q, column]
+                br += of_b * query[r, column]
+                bs += of_b * query[s, column]
             products[a, p], products[a, q], products[a, r], products[a, s] = ap, aq, ar, as_
             products[b, p], products[b, q], products[b, r], products[b, s] = bp, bq, br, bs
 

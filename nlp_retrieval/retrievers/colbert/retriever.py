@@ -146,17 +146,17 @@ class CompressedIndex:
         all_rows, all_sums = [np.zeros(0, np.int64)], [np.zeros(0)]
         first = 0
         for offsets, columns, number in self._segments:
-            here = present[first : first + len(offsets) - 1]
-            rows = np.flatnonzero(here)
+            in_segment = present[first : first + len(offsets) - 1]
+            rows = np.flatnonzero(in_segment)
             if len(rows) > wanted:
                 if number not in scores:
                     scores[number] = steps.centroid_scores(by_dimension, self._centroids[number])
-                rows = self._candidates(offsets, columns, scores[number], here, wanted, settings, steps)
+                rows = self._candidates(offsets, columns, scores[number], in_segment, wanted, settings, steps)
             if len(rows):
                 codec = self._centroids[number], self._tables[number]
                 all_rows.append(rows + first)
                 all_sums.append(steps.maxsim(by_dimension, *codec, columns, offsets, rows))
-            first += len(here)
+            first += len(in_segment)
         return top_k(np.concatenate(all_rows), np.concatenate(all_sums) / self._squared_unit, k)
 
     def _candidates(
@@ -364,9 +364,9 @@ class ExactIndex:
         first = 0
         for offsets, tokens in self._segments:
             begin, end = np.searchsorted(rows, [first, first + len(offsets) - 1]).tolist()
-            here = rows[begin:end] - first
-            for block in blocks_of(here, offsets, _TOKENS_AT_ONCE):
-                part = here[block]
+            local_rows = rows[begin:end] - first
+            for block in blocks_of(local_rows, offsets, _TOKENS_AT_ONCE):
+                part = local_rows[block]
                 products = query_tokens @ _in_units(tokens[entries_of(offsets, part)[0]]).T
                 starts = offsets_of(offsets[part + 1] - offsets[part])[:-1]
                 best = np.maximum.reduceat(products, starts, axis=1)
@@ -376,8 +376,8 @@ class ExactIndex:
 
 
 def _in_units(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    whole: NDArray[np.float64] = np.trunc(vectors.astype(np.float64) * _UNITS)
-    return whole
+    units: NDArray[np.float64] = np.trunc(vectors.astype(np.float64) * _UNITS)
+    return units
 
 
 _BATCH = 256
@@ -476,10 +476,10 @@ class ColbertRetriever(BaseRetriever):
         join_segments(segments, opened, live, codec, folder, encode)
 
     def load(self, folder: Path) -> None:
-        self._take([open_files(folder)])
+        self._open_segments([open_files(folder)])
 
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
-        self._take(open_segments(segments))
+        self._open_segments(open_segments(segments))
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         with stage(f"{self.name}.encode"):
@@ -518,12 +518,11 @@ class ColbertRetriever(BaseRetriever):
             )
         return encoder
 
-    def _take(self, opened: Sequence[ColbertFiles]) -> None:
-        """Open these segments for searching."""
+    def _open_segments(self, opened: Sequence[ColbertFiles]) -> None:
         compressed = [(files.offsets, files.tokens) for files in opened if isinstance(files.tokens, Compressed)]
-        whole = [(files.offsets, files.tokens) for files in opened if not isinstance(files.tokens, Compressed)]
+        uncompressed = [(files.offsets, files.tokens) for files in opened if not isinstance(files.tokens, Compressed)]
         self._index: ExactIndex | CompressedIndex
-        self._index = CompressedIndex(compressed) if compressed else ExactIndex(whole)
+        self._index = CompressedIndex(compressed) if compressed else ExactIndex(uncompressed)
         if opened[0].projection is not None:
             self.encoder = self.encoder.with_projection(opened[0].projection)
 
@@ -581,11 +580,11 @@ class ColbertRetriever(BaseRetriever):
         count = len(codec.centroids)
         return n_tokens == 0 or (count >= _FEW_CENTROIDS and _OUTGROWN * count >= self._n_centroids(n_tokens))
 
-    def _warn_of_cut(self, n_cut: int, n_all: int, what: str) -> None:
+    def _warn_of_cut(self, n_cut: int, n_all: int, unit: str) -> None:
         limit, cure = ENCODER_LIMIT
-        if what == "queries":
+        if unit == "queries":
             cure = "where the model can read more, raise query_length"
-        warn_of_cut(self.name, n_cut, n_all, limit, cure, what)
+        warn_of_cut(self.name, n_cut, n_all, limit, cure, unit)
 
 
 def _part_of(items: ItemTable, first: int, end: int) -> Iterator[list[str]]:

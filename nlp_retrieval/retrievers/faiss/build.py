@@ -154,7 +154,7 @@ def build_ann_index(folder: Path, index_type: FaissIndexType) -> None:
             _add(index, block, scale)
             advance(len(block))
     if scale is not None:
-        _put_back(index, path)
+        _restore_vectors(index, path)
     path.unlink()
     _write(index, folder)
 
@@ -189,7 +189,7 @@ def join_codes(segments: Sequence[SegmentFolder], folder: Path) -> None:
     if first.live is not None:
         index.remove_ids(faiss.IDSelectorBitmap(np.packbits(~first.live, bitorder="little")))
         if isinstance(index, faiss.IndexIVF):  # other indexes number the rest from 0 themselves
-            _number_anew(index.invlists, np.cumsum(first.live) - 1)
+            _renumber(index.invlists, np.cumsum(first.live) - 1)
     for segment in segments[1:]:
         for block in _live_vectors(segment):
             _add(index, block)
@@ -227,7 +227,7 @@ def _scale_of(path: Path, dimension: int) -> float | None:
     return None if few else units_per_length(math.sqrt(longest), dimension)
 
 
-def _put_back(index: Any, path: Path) -> None:
+def _restore_vectors(index: Any, path: Path) -> None:
     """Let a graph store the vectors of a file instead of those in units."""
     stored, first = cast(Vectors, whole_vectors(index)), 0
     for block in read_blocks(path, _AT_ONCE):
@@ -239,10 +239,12 @@ def _live_vectors(segment: SegmentFolder) -> Iterator[Vectors]:
     """Yield the vectors of a segment's items that are not deleted, in order, in blocks; the segment stores whole vectors."""
     if (segment.folder / ANN_FILE).exists():
         index = read_ann(segment.folder, len(segment))
-        whole = whole_vectors(index)
-        if whole is None:
+        vectors_of_index = whole_vectors(index)
+        if vectors_of_index is None:
             raise damaged(segment.folder / ANN_FILE, "it holds codes instead of vectors")
-        blocks: Iterator[Vectors] = (whole[first : first + _AT_ONCE] for first in range(0, len(whole), _AT_ONCE))
+        blocks: Iterator[Vectors] = (
+            vectors_of_index[first : first + _AT_ONCE] for first in range(0, len(vectors_of_index), _AT_ONCE)
+        )
         yield from _live_parts(blocks, segment)
     else:
         mapped(segment.folder / VECTORS_FILE, np.float32, (len(segment), None))
@@ -256,7 +258,7 @@ def _live_parts(blocks: Iterator[Vectors], segment: SegmentFolder) -> Iterator[V
         first += len(block)
 
 
-def _number_anew(lists: Any, numbers: Rows) -> None:
+def _renumber(lists: Any, numbers: Rows) -> None:
     for number in range(lists.nlist):
         size = lists.list_size(number)
         if size:

@@ -65,8 +65,8 @@ class Stack:
         vectors = np.empty((len(rows), self.dimension), np.float32)
         owner = np.searchsorted(self._starts, rows, side="right") - 1
         for number, (start, block) in enumerate(zip(self._starts.tolist(), self._blocks, strict=False)):
-            here = owner == number
-            vectors[here] = block[rows[here] - start]
+            in_block = owner == number
+            vectors[in_block] = block[rows[in_block] - start]
         return vectors
 
 

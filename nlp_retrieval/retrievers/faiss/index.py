@@ -106,8 +106,8 @@ class Sq8Index:
         if selector is not None:
             parts = [faiss.IDSelectorAnd(part, selector) for part in parts]
         with ThreadPoolExecutor(n_parts) as threads:
-            found = list(threads.map(compare, parts))
-        rows, scores = (np.concatenate(matrices, axis=1) for matrices in zip(*found, strict=True))
+            results = list(threads.map(compare, parts))
+        rows, scores = (np.concatenate(matrices, axis=1) for matrices in zip(*results, strict=True))
         best = np.argsort(-scores, axis=1, kind="stable")[:, :depth]
         return np.take_along_axis(rows, best, axis=1), np.take_along_axis(scores, best, axis=1)
 
@@ -204,8 +204,8 @@ class AnnIndex:
         self._mapping = Lock()
         self._mapped = False
         self.n_items, self.dimension = int(index.ntotal), int(index.d)
-        whole = whole_vectors(index)
-        self._whole = None if whole is None else Stack(whole)
+        stored = whole_vectors(index)
+        self._whole = None if stored is None else Stack(stored)
 
     @cached_property
     def _longest(self) -> float:
@@ -289,9 +289,9 @@ class ExtendedIndex:
 
     def vectors_of(self, rows: Rows) -> Vectors:
         vectors = np.empty((len(rows), self.dimension), np.float32)
-        here = rows < self._first.n_items
-        vectors[here] = self._first.vectors_of(rows[here])
-        vectors[~here] = self._joined.vectors_of(rows[~here] - self._first.n_items)
+        in_first = rows < self._first.n_items
+        vectors[in_first] = self._first.vectors_of(rows[in_first])
+        vectors[~in_first] = self._joined.vectors_of(rows[~in_first] - self._first.n_items)
         return vectors
 
 
@@ -378,7 +378,7 @@ def read_ann(folder: Path, n_items: int | None) -> Any:
     except RuntimeError as error:
         raise damaged(path, f"FAISS cannot read it ({str(error)[:200]})") from error
     if not isinstance(index, faiss.IndexHNSWFlat | faiss.IndexIVFPQ | faiss.IndexScalarQuantizer):
-        raise damaged(path, f"it holds {type(index).__name__}, which is not built here")
+        raise damaged(path, f"it holds {type(index).__name__}, an unsupported index type")
     _check_size(path, index.ntotal, n_items)
     inner = faiss.downcast_index(index.storage if isinstance(index, faiss.IndexHNSW) else getattr(index, "quantizer", index))
     if inner is not index and inner.d != index.d:
@@ -393,9 +393,9 @@ def read_ann(folder: Path, n_items: int | None) -> Any:
     return index
 
 
-def _check_size(path: Path, found: int, wanted: int | None) -> None:
-    if wanted is not None and found != wanted:
-        raise damaged(path, f"it holds {found:,} vectors, and {wanted:,} items are in it")
+def _check_size(path: Path, size: int, expected: int | None) -> None:
+    if expected is not None and size != expected:
+        raise damaged(path, f"it holds {size:,} vectors, and {expected:,} items are in it")
 
 
 def _lists_of(hits: Hits) -> list[tuple[Rows, NDArray[np.float64]]]:

@@ -97,8 +97,8 @@ class FaissRetriever(VectorRetriever):
             raise ConfigurationError(
                 f"FaissRetriever: {', '.join(former)} and index both describe the index type; pass index alone"
             )
-        made = Auto() if index == "auto" else resolve_components(self, FaissRetriever, index=index)["index"]
-        flat = FORMER | former if former else made.flat
+        chosen_type = Auto() if index == "auto" else resolve_components(self, FaissRetriever, index=index)["index"]
+        flat = FORMER | former if former else chosen_type.flat
         self._type = from_flat(flat)
         self.index_type: str = flat["index_type"]
         self._searching = {key: flat[key] for key in ("ef_search", "nprobe")}
@@ -113,15 +113,15 @@ class FaissRetriever(VectorRetriever):
             return super().__repr__()
         shown = {"encoder": self.encoder, "index": self._type, "merge": self.merge}
         usual = {"encoder": SentenceTransformerEncoder(_MODEL), "index": Auto(), "merge": "alternate"}
-        given = ", ".join(f"{key}={value!r}" for key, value in shown.items() if value != usual[key])
-        return f"{type(self).__name__}({given})"
+        arguments = ", ".join(f"{key}={value!r}" for key, value in shown.items() if value != usual[key])
+        return f"{type(self).__name__}({arguments})"
 
     def index_identity(self) -> Config:
         identity = super().index_identity()
         if self.index_type == "auto":
             return identity
-        own = self._type.index_identity().keys() - {"name", "format"}
-        keep = {"name", "format", "encoder", "index_type"} | {self._type.flat_names.get(key, key) for key in own}
+        type_keys = self._type.index_identity().keys() - {"name", "format"}
+        keep = {"name", "format", "encoder", "index_type"} | {self._type.flat_names.get(key, key) for key in type_keys}
         return {key: value for key, value in identity.items() if key in keep}
 
     def build(self, items: ItemTable, folder: Path) -> None:

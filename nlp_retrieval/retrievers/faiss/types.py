@@ -189,6 +189,6 @@ class IVFPQ(FaissIndexType):
 def from_flat(flat: Config) -> FaissIndexType:
     """Return the index type of a flat form; parameters of other types are ignored."""
     cls: type[FaissIndexType] = {"auto": Auto, "flat": Flat, "hnsw": HNSW, "ivfpq": IVFPQ, "sq8": SQ8}[flat["index_type"]]
-    made = cls()
-    names = {cls.flat_names.get(key, key): key for key in made._arguments}
+    index_type = cls()
+    names = {cls.flat_names.get(key, key): key for key in index_type._arguments}
     return cls(**{names[key]: value for key, value in flat.items() if key in names})

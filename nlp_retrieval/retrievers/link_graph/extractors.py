@@ -236,12 +236,12 @@ def sentence_at(text: str, start: int, end: int) -> LinkSentence:
         elif boundary >= end:
             stop = boundary
             break
-    whole = begin, stop
+    sentence = begin, stop
     if stop - begin > _CAP:
         begin = max(begin, start - (_CAP - (end - start)) // 2)
         stop = min(stop, begin + _CAP)
-        begin = max(whole[0], stop - _CAP)
-    cut_before, cut_after = begin != whole[0] or begin == first > 0, stop != whole[1] or stop == last < len(text)
+        begin = max(sentence[0], stop - _CAP)
+    cut_before, cut_after = begin != sentence[0] or begin == first > 0, stop != sentence[1] or stop == last < len(text)
     if cut_before:  # between words, unless one word fills all the space
         begin = next((position + 1 for position in range(begin, start) if text[position].isspace()), begin)
     if cut_after:
@@ -383,7 +383,7 @@ class SharedKeys(BaseLinkExtractor):
     def extracted(self, items: ItemTable, terms: PassageTerms | None = None) -> Extracted:
         """Find the links, and which passages have which key."""
         del terms
-        table = self._having(items)
+        table = self._rows_of_keys(items)
         return Extracted(self._links(table, len(items)), {_ENTITY_TABLE: table})
 
     def extend(self, joining: JoiningItems) -> Extracted:
@@ -391,12 +391,11 @@ class SharedKeys(BaseLinkExtractor):
 
         Until ``compact``, links among earlier passages keep their weights, and stay even where a key is now too common.
         """
-        new = self._having(joining.items)
+        new = self._rows_of_keys(joining.items)
         table = joining.with_new(joining.known(_ENTITY_TABLE, new.hashes), new)
         return Extracted(joining.touching(self._links(table, len(joining.everything))), {_ENTITY_TABLE: new})
 
-    def _having(self, items: ItemTable) -> HashedRows:
-        """Keys and the rows that have them."""
+    def _rows_of_keys(self, items: ItemTable) -> HashedRows:
         hashes, rows = array("Q"), array("q")
         with progress("finding entities", len(items)) as advance:
             for row, keys in enumerate(self.keys_of(items.stream(self.read))):
@@ -510,7 +509,7 @@ class EntitySentences(SharedEntities):
 
     def keys_of(self, items: Iterable[SearchableItem]) -> Iterator[set[str]]:
         """Yield the entities of each item, and the pairs that share a sentence."""
-        return ({*one.all, *_pairs(one)} for one in entities_by_sentence(items, self._finder))
+        return ({*entities.all, *_pairs(entities)} for entities in entities_by_sentence(items, self._finder))
 
     def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
         """Return the sentence of the source that names most of the target's entities; of equals, the first."""

@@ -194,7 +194,7 @@ class LinkGraph:
     def of(cls, n_nodes: int, links: Mapping[str, Links]) -> LinkGraph:
         """Build a graph in memory; see :func:`write_link_graph`."""
         if len(links) > _MOST_KINDS:
-            raise ConfigurationError(f"{len(links)} kinds of links; a graph holds at most {_MOST_KINDS}: join some of them")
+            raise ConfigurationError(f"{len(links)} kinds of links; a graph holds at most {_MOST_KINDS}: merge some of them")
         if not 0 <= n_nodes <= np.iinfo(np.int32).max:
             raise ConfigurationError(
                 f"a graph of {n_nodes} nodes; it holds at most {np.iinfo(np.int32).max}: split the collection"
@@ -475,7 +475,7 @@ def open_graph(segments: Sequence[SegmentFolder]) -> LinkGraph:
         return graph
     links_of_segments = [graph.links(), *(open_added_links(segment) for segment in segments[1:])]
     if any(links.keys() != graph.n_links.keys() for links in links_of_segments):
-        raise IndexDamagedError(f"the segments beside {first.folder} have other kinds of links; {CURE}")
+        raise IndexDamagedError(f"the segments next to {first.folder} have other kinds of links; {CURE}")
     live = live_of(segments)
     joined = {kind: Links.joined([links[kind] for links in links_of_segments]).among(live) for kind in graph.n_links}
     return LinkGraph.of(segments[-1].end_row, joined)

@@ -63,12 +63,12 @@ def spread(
         The numbers of nodes that rose above epsilon, above 0, and above their bound.
     """
     n_above, n_reached, n_ready = 0, 0, 0
-    for place in range(len(nodes)):
-        node = nodes[place]
+    for position in range(len(nodes)):
+        node = nodes[position]
         for entry in range(offsets[node], offsets[node + 1]):
             neighbour = neighbours[entry]
             before = residuals[neighbour]
-            after = before + carried[place] * weights[entry] * type_weights[types[entry]]
+            after = before + carried[position] * weights[entry] * type_weights[types[entry]]
             if before == 0.0 and after > 0.0:
                 n_reached += 1
                 noted[len(noted) - n_reached] = neighbour

@@ -47,7 +47,7 @@ from nlp_retrieval.text.surfaces import (
 
 @dataclass(frozen=True)
 class Meant:
-    """Likelihoods that tell the rows with the same name apart.
+    """Likelihoods that distinguish rows with the same name.
 
     Args:
         likely: returns, for sources and rows that carry a name they mention, the likelihood that they mean these rows; above 0.
@@ -79,10 +79,10 @@ def names_itself(table: NamedRows, sources: Rows, names: NDArray[np.int64], n_it
     carried = np.repeat(np.arange(len(table.offsets) - 1), np.diff(table.offsets)) * n_items + table.rows
     wanted = names * n_items + sources
     places = np.searchsorted(carried, wanted)
-    found = np.zeros(len(wanted), bool)
+    is_own_name = np.zeros(len(wanted), bool)
     inside = places < len(carried)
-    found[inside] = carried[places[inside]] == wanted[inside]
-    return found
+    is_own_name[inside] = carried[places[inside]] == wanted[inside]
+    return is_own_name
 
 
 def shared_links(table: NamedRows, sources: Rows, names: NDArray[np.int64], n_items: int, meant: Meant | None = None) -> Links:
@@ -104,7 +104,7 @@ def shared_links(table: NamedRows, sources: Rows, names: NDArray[np.int64], n_it
     order = np.argsort(sources, kind="stable")
     for begin in range(0, len(order), _MENTIONS_AT_ONCE):
         part = order[begin : begin + _MENTIONS_AT_ONCE]
-        linking, linked, share = _carried(table, sources[part], names[part], meant)
+        linking, linked, share = _rows_of_names(table, sources[part], names[part], meant)
         keys.append(linking * n_items + linked)
         shares.append(share.astype(np.float32))
     key, weights = np.concatenate(keys), np.concatenate(shares)
@@ -116,7 +116,7 @@ def shared_links(table: NamedRows, sources: Rows, names: NDArray[np.int64], n_it
     return Links(linking, linked, weights[first])
 
 
-def _carried(table: NamedRows, sources: Rows, names: NDArray[np.int64], meant: Meant | None) -> tuple[Rows, Rows, Scores]:
+def _rows_of_names(table: NamedRows, sources: Rows, names: NDArray[np.int64], meant: Meant | None) -> tuple[Rows, Rows, Scores]:
     """For some mentions, the source and each row that carries the name, with its share."""
     places, counts = entries_of(table.offsets, names)
     linking, linked, several = np.repeat(sources, counts), table.rows[places], np.repeat(counts, counts)
@@ -127,10 +127,10 @@ def _carried(table: NamedRows, sources: Rows, names: NDArray[np.int64], meant: M
     likely[several > 1] = meant.likely(linking[several > 1], linked[several > 1])
     likely, parts = of_bearers(mention, meant.bearers[linked], likely)
     begins = np.cumsum(counts) - counts
-    kept = likely >= _LEAST * np.repeat(np.maximum.reduceat(likely, begins), counts)
-    weighed = np.where(kept, likely / parts, 0.0)
+    likely_enough = likely >= _LEAST * np.repeat(np.maximum.reduceat(likely, begins), counts)
+    weighed = np.where(likely_enough, likely / parts, 0.0)
     shares = weighed / np.repeat(np.add.reduceat(weighed, begins), counts)
-    return linking[kept], linked[kept], shares[kept]
+    return linking[likely_enough], linked[likely_enough], shares[likely_enough]
 
 
 def of_bearers(mention: Rows, bearers: Rows, likely: Scores) -> tuple[Scores, Rows]:
@@ -179,8 +179,8 @@ def mentions_before(
     titles = joining.titles
     if titles is not None:
         for rows, texts in _read(joining, list(dict.fromkeys(surface for _, surface in surfaces))):
-            for row, found in zip(rows, titles.named_in(texts), strict=True):
-                new = [number for number in found if is_new[number]]
+            for row, named in zip(rows, titles.named_in(texts), strict=True):
+                new = [number for number in named if is_new[number]]
                 mentioned.extend(new)
                 sources.extend([row] * len(new))
     return np.array(sources, np.int64), np.array(mentioned, np.int64)
@@ -189,23 +189,23 @@ def mentions_before(
 def _read(joining: JoiningItems, surfaces: list[Surface]) -> Iterator[tuple[list[int], list[str]]]:
     """Rows and contents of the passages in which the words of any surface are adjacent."""
     phrases = [Phrase(surface) for surface in surfaces]
-    held = joining.terms.holding([surface.words for surface in surfaces])
+    rows_of_surfaces = joining.terms.holding([surface.words for surface in surfaces])
     most = max(MOST_READ, joining.first_row // ONE_IN)
-    held = [rows if len(rows) <= most else rows[:0] for rows in held]
-    owner = np.repeat(np.arange(len(held)), [len(rows) for rows in held])
-    rows = np.concatenate([np.zeros(0, np.int64), *held])
+    rows_of_surfaces = [rows if len(rows) <= most else rows[:0] for rows in rows_of_surfaces]
+    owner = np.repeat(np.arange(len(rows_of_surfaces)), [len(rows) for rows in rows_of_surfaces])
+    rows = np.concatenate([np.zeros(0, np.int64), *rows_of_surfaces])
     order = np.argsort(rows, kind="stable")
     distinct, begins = np.unique(rows[order], return_index=True)
     bounds = [*begins.tolist(), len(rows)]
     numbers = owner[order]
     for first in range(0, len(distinct), _STEP):
         part = distinct[first : first + _STEP]
-        kept: tuple[list[int], list[str]] = ([], [])
+        batch: tuple[list[int], list[str]] = ([], [])
         for number, (row, item) in enumerate(zip(part.tolist(), joining.everything.items(part), strict=True), first):
             if holds_one(item.content, phrases, numbers[bounds[number] : bounds[number + 1]].tolist()):
-                kept[0].append(row)
-                kept[1].append(item.content)
-        yield kept
+                batch[0].append(row)
+                batch[1].append(item.content)
+        yield batch
 
 
 class Phrase:
@@ -224,9 +224,9 @@ class Phrase:
 
 def _joined(words: Sequence[str]) -> Iterator[str]:
     """The pattern of each word with its separator, which may be empty beside a character of a script without spaces."""
-    for place, word in enumerate(words):
-        if place:
-            yield r"(?:[\W_]s)?[\W_]" + ("*" if is_unspaced(word) or is_unspaced(words[place - 1]) else "+")
+    for position, word in enumerate(words):
+        if position:
+            yield r"(?:[\W_]s)?[\W_]" + ("*" if is_unspaced(word) or is_unspaced(words[position - 1]) else "+")
         yield re.escape(word)
 
 
@@ -283,19 +283,19 @@ class TermCloseness:
         cosines = np.zeros(len(ones))
         for begin in range(0, len(ones), _PAIRS_AT_ONCE):
             part = slice(begin, begin + _PAIRS_AT_ONCE)
-            cosines[part] = self._of_some(ones[part], others[part])
+            cosines[part] = self._closeness(ones[part], others[part])
         return cosines
 
-    def _of_some(self, ones: Rows, others: Rows) -> Scores:
-        one, one_number = np.unique(ones, return_inverse=True)
-        other, other_number = np.unique(others, return_inverse=True)
-        rows, rows_number = np.unique(np.concatenate([one, other]), return_inverse=True)
+    def _closeness(self, ones: Rows, others: Rows) -> Scores:
+        distinct_ones, one_number = np.unique(ones, return_inverse=True)
+        distinct_others, other_number = np.unique(others, return_inverse=True)
+        rows, rows_number = np.unique(np.concatenate([distinct_ones, distinct_others]), return_inverse=True)
         terms, counts = self._terms.of_rows(rows)
         begins = np.cumsum(counts) - counts
         vocabulary, number = np.unique(terms, return_inverse=True)
         squares = (self._terms.information_of(vocabulary) ** 2)[number]
         lengths = np.bincount(np.repeat(np.arange(len(rows)), counts), squares, len(rows))
-        one_rows, other_rows = rows_number[: len(one)][one_number], rows_number[len(one) :][other_number]
+        one_rows, other_rows = rows_number[: len(distinct_ones)][one_number], rows_number[len(distinct_ones) :][other_number]
         shared = _shared(number, squares, counts, begins, one_rows, other_rows, len(vocabulary))
         cosines: Scores = shared / np.sqrt(np.maximum(lengths[one_rows] * lengths[other_rows], np.finfo(np.float64).tiny))
         return cosines
@@ -439,17 +439,17 @@ class TitleMentions(BaseLinkExtractor):
         terms: Callable[[], PassageTerms],
     ) -> Links:
         """Links to those that carry the mentioned titles; a link weighs its share."""
-        own = names_itself(titles, sources, mentioned, len(items))
-        sources, mentioned = sources[~own], mentioned[~own]
+        names_own_title = names_itself(titles, sources, mentioned, len(items))
+        sources, mentioned = sources[~names_own_title], mentioned[~names_own_title]
         too_common = np.diff(titles.offsets)[mentioned] > self.max_shared
         if too_common.any():
             self._warn(items, titles, mentioned[too_common])
         sources, mentioned = sources[~too_common], mentioned[~too_common]
         is_ambiguous = self.context > 0 and (np.diff(titles.offsets)[mentioned] > 1).any()
-        meant = self._meant(terms()) if is_ambiguous else None
-        return shared_links(titles, sources, mentioned, len(items), meant)
+        intended = self._disambiguation(terms()) if is_ambiguous else None
+        return shared_links(titles, sources, mentioned, len(items), intended)
 
-    def _meant(self, terms: PassageTerms) -> Meant:
+    def _disambiguation(self, terms: PassageTerms) -> Meant:
         closeness = TermCloseness(terms)
 
         def likely(sources: Rows, carriers: Rows) -> Scores:
@@ -471,9 +471,9 @@ class TitleMentions(BaseLinkExtractor):
         worst = surfaces[counts.argmax()]
         (carrier,) = items.items(titles.rows[titles.offsets[worst] :][:1])
         warnings.warn(
-            f"{len(left_out)} mentions of {len(surfaces)} titles link nothing, because more than max_shared={self.max_shared} "
-            f"passages carry each; the most common is that of item {carrier.item_id!r} ({carrier.title!r}), carried by "
-            f"{counts.max()}: give passages titles of their own, or raise max_shared",
+            f"{len(left_out)} mentions of {len(surfaces)} titles give no links, because more than max_shared={self.max_shared} "
+            f"passages share each; the most common is that of item {carrier.item_id!r} ({carrier.title!r}), shared by "
+            f"{counts.max()}: give passages distinct titles, or raise max_shared",
             RetrievalWarning,
             stacklevel=4,
         )
@@ -548,8 +548,8 @@ class Hyperlinks(BaseLinkExtractor):
         """Find the links, the names that items carry, and which items link to which name."""
         del terms
         names = HashedRows.of(_names(items.stream(_NAMING)))
-        links, given = self._links(names, self._given(enumerate(items.stream({self.links}))), items)
-        return Extracted(links, {_NAMES: names, _GIVEN: given})
+        links, names_given = self._links(names, self._named_links(enumerate(items.stream({self.links}))), items)
+        return Extracted(links, {_NAMES: names, _GIVEN: names_given})
 
     def extend(self, joining: JoiningItems) -> Extracted:
         """Find the links from and to items that join: the same as when all items are indexed at once.
@@ -558,33 +558,33 @@ class Hyperlinks(BaseLinkExtractor):
         name now means only the new item.
         """
         new_names = HashedRows.of(_names(joining.items.stream(_NAMING)))
-        called = {_words_key(name) for item in joining.items.stream(_NAMING) for name in _called(item)}
+        called = {_words_key(name) for item in joining.items.stream(_NAMING) for name in _names_of(item)}
         givers = np.unique(joining.known(_GIVEN, _distinct(called)).rows)
         everything, first_row = joining.everything, joining.first_row
         rows = np.concatenate([givers, np.arange(first_row, len(everything))])
         givers_items = (item for part in _parts(givers) for item in everything.items(part))
         giving = zip(rows.tolist(), chain(givers_items, joining.items.stream({self.links})), strict=True)
-        given = [(row, name) for row, name in self._given(giving) if row >= first_row or _words_key(name) in called]
-        keys = _distinct(key(name) for _, name in given for key in _KEYS)
+        names_given = [(row, name) for row, name in self._named_links(giving) if row >= first_row or _words_key(name) in called]
+        keys = _distinct(key(name) for _, name in names_given for key in _KEYS)
         names = joining.with_new(joining.known(_NAMES, keys), new_names)
-        links, _ = self._links(names, iter(given), everything)
-        by_new = HashedRows.of((_words_key(name), row - first_row) for row, name in given if row >= first_row)
+        links, _ = self._links(names, iter(names_given), everything)
+        by_new = HashedRows.of((_words_key(name), row - first_row) for row, name in names_given if row >= first_row)
         return Extracted(joining.touching(links), {_NAMES: new_names, _GIVEN: by_new})
 
     def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
-        wanted, own = surface_of(target.title, min_characters=1), surface_of(source.title, min_characters=1)
-        if wanted is None:
+        target_surface, source_surface = surface_of(target.title, min_characters=1), surface_of(source.title, min_characters=1)
+        if target_surface is None:
             return None
-        span = first_mention(source.content, [wanted], [own] if own is not None else [])
+        span = first_mention(source.content, [target_surface], [source_surface] if source_surface is not None else [])
         return None if span is None else sentence_at(source.content, *span)
 
-    def _links(self, table: HashedRows, given: Iterator[tuple[int, str]], items: ItemTable) -> tuple[Links, HashedRows]:
+    def _links(self, table: HashedRows, names_of_rows: Iterator[tuple[int, str]], items: ItemTable) -> tuple[Links, HashedRows]:
         """The links that some items state, and the rows of those items by the words of the names."""
         sources, numbers = array("q"), array("q")
         words, givers = array("Q"), array("q")
         unknown: list[tuple[int, str]] = []
         n_given = n_unknown = 0
-        while batch := list(islice(given, _AT_ONCE)):
+        while batch := list(islice(names_of_rows, _AT_ONCE)):
             numbers_of_names = _resolved(table, [name for _, name in batch])
             missing = np.flatnonzero(numbers_of_names < 0)
             n_given, n_unknown = n_given + len(batch), n_unknown + len(missing)
@@ -599,11 +599,11 @@ class Hyperlinks(BaseLinkExtractor):
         links = self._shared(items, table, np.array(sources, np.int64), np.array(numbers, np.int64))
         return links, HashedRows(*grouped(np.array(words, np.uint64), np.array(givers, np.int64)))
 
-    def _given(self, items: Iterable[tuple[int, SearchableItem]]) -> Iterator[tuple[int, str]]:
+    def _named_links(self, items: Iterable[tuple[int, SearchableItem]]) -> Iterator[tuple[int, str]]:
         """Rows and the names that they link to."""
         for row, item in items:
-            given = item.metadata.get(self.links)
-            for name in given if isinstance(given, list) else [] if given in (None, "") else [given]:
+            value = item.metadata.get(self.links)
+            for name in value if isinstance(value, list) else [] if value in (None, "") else [value]:
                 if not isinstance(name, str):
                     raise ItemError(
                         f"item {item.item_id!r}: its metadata {self.links!r} holds {name!r}, which names no item; "
@@ -612,8 +612,8 @@ class Hyperlinks(BaseLinkExtractor):
                 yield row, name
 
     def _shared(self, items: ItemTable, table: HashedRows, sources: Rows, numbers: NDArray[np.int64]) -> Links:
-        own = names_itself(table, sources, numbers, len(items))
-        sources, numbers = sources[~own], numbers[~own]
+        is_own_name = names_itself(table, sources, numbers, len(items))
+        sources, numbers = sources[~is_own_name], numbers[~is_own_name]
         counts = np.diff(table.offsets)[numbers]
         too_common = counts > self.max_shared
         if too_common.any():
@@ -624,9 +624,9 @@ class Hyperlinks(BaseLinkExtractor):
             self._warn(items, int(sources[worst]), f"{np.count_nonzero(too_common)} links", why)
         return shared_links(table, sources[~too_common], numbers[~too_common], len(items))
 
-    def _warn(self, items: ItemTable, row: int, what: str, why: str) -> None:
+    def _warn(self, items: ItemTable, row: int, count: str, why: str) -> None:
         (item,) = items.items(np.array([row]))
-        message = f"{what} in the metadata {self.links!r} are left out: item {item.item_id!r}, for example, {why}"
+        message = f"{count} in the metadata {self.links!r} are left out: item {item.item_id!r}, for example, {why}"
         warnings.warn(message, RetrievalWarning, stacklevel=4)
 
 
@@ -642,8 +642,7 @@ def _names(items: Iterable[SearchableItem]) -> Iterator[tuple[str, int]]:
             yield _words_key(item.title), row
 
 
-def _called(item: SearchableItem) -> list[str]:
-    """The names of an item."""
+def _names_of(item: SearchableItem) -> list[str]:
     parent = item.metadata.get(_PARENT)
     return [name for name in (item.item_id, parent, item.title) if isinstance(name, str) and name]
 

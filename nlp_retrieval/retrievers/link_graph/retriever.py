@@ -125,8 +125,8 @@ def extend_files(
     PassageTerms.write(folder, items)  # extractors read them
     by_kind: dict[str, Extracted] = {}
     for number, (kind, extractor) in enumerate(kinds.items()):
-        known = all_titles if extractor is titles else None
-        by_kind[kind] = extractor.extend(JoiningItems(items, everything, segments, kind, _prefix(number), known, folder))
+        title_table = all_titles if extractor is titles else None
+        by_kind[kind] = extractor.extend(JoiningItems(items, everything, segments, kind, _prefix(number), title_table, folder))
     write_added_links(folder, {kind: extracted.links for kind, extracted in by_kind.items()}, len(everything))
     _write_tables(folder, by_kind)
     new_titles.write(folder)
@@ -148,8 +148,8 @@ def join_files(segments: Sequence[SegmentFolder], folder: Path, kinds: Kinds) ->
     PassageTerms.open_all(segments).write_joined(folder)
     for number, extractor in enumerate(kinds.values()):
         for name in extractor.tables:
-            kept = kept_tables(segments, _prefix(number) + name)
-            placed = [table._replace(first_row=table.first_row - first_row) for table in kept]
+            tables = kept_tables(segments, _prefix(number) + name)
+            placed = [table._replace(first_row=table.first_row - first_row) for table in tables]
             HashedRows.joined(placed).renumbered(new_rows).write(folder, _prefix(number) + name)
 
 
@@ -409,9 +409,9 @@ class LinkGraphRetriever(BaseRetriever):
         weights: Mapping[str, float] | None = None,
         merge: MergeRule = "alternate",
     ) -> None:
-        made = resolve_components(self, LinkGraphRetriever, seeds=seeds, links=links)
-        self.seeds = labelled(made["seeds"], "link_graph: seeds")
-        self.links: list[BaseLinkExtractor] = default_links() if links is None else made["links"]
+        components = resolve_components(self, LinkGraphRetriever, seeds=seeds, links=links)
+        self.seeds = labelled(components["seeds"], "link_graph: seeds")
+        self.links: list[BaseLinkExtractor] = default_links() if links is None else components["links"]
         self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
         self._arguments |= {"links": self.links, "encoder": self.encoder}  # default and explicit names are equal
         self.depth = depth
@@ -516,7 +516,7 @@ class LinkGraphRetriever(BaseRetriever):
         hits_of = [self._hits_of(queries, vectors, self._live)]
         if allowed is not None and np.count_nonzero(allowed) < self._n_live:
             hits_of.insert(0, self._hits_of(queries, vectors, allowed))
-        return vectors, [self._restarts_of(*asked, hits_of) for asked in enumerate(queries)]
+        return vectors, [self._restarts_of(*numbered, hits_of) for numbered in enumerate(queries)]
 
     def _hits_of(self, queries: list[str], vectors: Vectors | None, within: Mask | None) -> dict[str, Hits]:
         n_items, depth = self._graph.graph.n_nodes, min(self.depth, self._n_live)
@@ -530,10 +530,10 @@ class LinkGraphRetriever(BaseRetriever):
                 hits_of[label] = seed.find(queries, depth, n_items, within)
         return hits_of
 
-    def _restarts_of(self, number: int, query: str, found: list[dict[str, Hits]]) -> Seeded:
+    def _restarts_of(self, number: int, query: str, hits_of_seeds: list[dict[str, Hits]]) -> Seeded:
         rows_of, weights_of = [np.zeros(0, np.int64)], [np.zeros(0)]
         scores: dict[str, tuple[Rows, Scores]] = {}
-        for label, hits in chain.from_iterable(hits_of.items() for hits_of in found):
+        for label, hits in chain.from_iterable(hits_of.items() for hits_of in hits_of_seeds):
             found_rows, found_scores = hits.of(number)
             scores.setdefault(label, (found_rows, found_scores))
             rows_of.append(found_rows)
@@ -542,8 +542,8 @@ class LinkGraphRetriever(BaseRetriever):
         titled_rows, titled = titled_by(query, self._title_table, self._terms, self._max_shared)
         rows_of.append(titled_rows)
         weights_of.append(self.title_weight * titled)
-        rows, place = np.unique(np.concatenate(rows_of), return_inverse=True)
-        weights = np.bincount(place, np.concatenate(weights_of), len(rows))
+        rows, positions = np.unique(np.concatenate(rows_of), return_inverse=True)
+        weights = np.bincount(positions, np.concatenate(weights_of), len(rows))
         return Seeded(rows, weights / (weights.sum() or 1.0), scores, titled_rows, titled)
 
     def _walks(self, seeded: list[Seeded]) -> Iterator[tuple[Rows, Scores]]:

@@ -106,10 +106,10 @@ class HashedRows:
     def find(self, hashes: Hashes) -> Rows:
         """Return the numbers of the keys with these hashes, -1 if there is no such key."""
         places = np.searchsorted(self.hashes, hashes)
-        found = np.zeros(len(hashes), bool)
+        is_there = np.zeros(len(hashes), bool)
         inside = places < len(self.hashes)
-        found[inside] = self.hashes[places[inside]] == hashes[inside]
-        return np.where(found, places, -1)
+        is_there[inside] = self.hashes[places[inside]] == hashes[inside]
+        return np.where(is_there, places, -1)
 
     def rows_of(self, number: int) -> Rows:
         """Return the rows of a key."""
@@ -206,13 +206,13 @@ class TermFiles:
     @classmethod
     def read_from(cls, items: ItemTable) -> TermFiles:
         """Read all items, streamed; memory holds 4 bytes per term of a passage."""
-        known: dict[str, int] = {}
+        numbers_of_terms: dict[str, int] = {}
         hashes, titles = array("I"), array("I")
         counts, title_counts, keys = np.zeros((3, len(items)), np.int64)
         named = np.ones(len(items), np.float32)
         with progress("reading terms", len(items)) as advance:
             for row, item in enumerate(items.stream({"title"})):
-                content, title = _terms_in(item.content, known), _terms_in(item.title, known)
+                content, title = _terms_in(item.content, numbers_of_terms), _terms_in(item.title, numbers_of_terms)
                 hashes.extend(sorted(content | title))
                 titles.extend(sorted(title))
                 counts[row], title_counts[row] = len(content | title), len(title)
@@ -363,19 +363,19 @@ class PassageTerms:
         """
         wanted = {term_of(word) for word in words_of(query) if word not in STOP_WORDS and word not in _ASKED}
         terms = np.array(sorted(wanted), np.uint32)
-        terms = terms[self._having(terms) > 0]
+        terms = terms[self._n_passages_with(terms) > 0]
         information = self.information_of(terms)
         return terms, information / (information.sum() or 1.0)
 
     def information_of(self, terms: Terms) -> Scores:
         """Return the inverse document frequency of each term, as BM25 defines it."""
-        having = self._having(terms)
+        having = self._n_passages_with(terms)
         information: Scores = np.log1p((self._n_passages - having + 0.5) / (having + 0.5))
         return information
 
     def of_rows(self, rows: Rows) -> tuple[Terms, Rows]:
         """Return the terms of some passages, one passage after another, and how many each has."""
-        return self._gathered(rows, "hashes", "offsets")
+        return self._entries_of_rows(rows, "hashes", "offsets")
 
     def named(self, rows: Rows) -> Scores:
         """Return for each passage the extent to which it is about its title: 0 to 1, and 1 without a title.
@@ -410,10 +410,10 @@ class PassageTerms:
     def title_shares(self, query: str, rows: Rows) -> Scores:
         """Return for each passage the share of its title's terms in a query; 0 without a title."""
         wanted = np.array([term_of(word) for word in words_of(query)], np.uint32)
-        terms, counts = self._gathered(rows, "title_hashes", "title_offsets")
+        terms, counts = self._entries_of_rows(rows, "title_hashes", "title_offsets")
         owner = np.repeat(np.arange(len(rows)), counts)
-        found = np.bincount(owner[np.isin(terms, wanted)], minlength=len(rows))
-        return found / np.maximum(counts, 1)
+        n_shared = np.bincount(owner[np.isin(terms, wanted)], minlength=len(rows))
+        return n_shared / np.maximum(counts, 1)
 
     def covered(self, terms: Terms, rows: Rows) -> NDArray[np.bool_]:
         """Return ``[rows, terms]``: whether each passage has each term.
@@ -440,21 +440,21 @@ class PassageTerms:
             phrases: the words of each as they are compared, at least one.
         """
         wanted = [np.array(sorted({term_of(word) for word in words}), np.uint32) for words in phrases]
-        asked: list[Terms] = []
+        terms_of_phrases: list[Terms] = []
         for terms in wanted:
-            having = self._having(terms)
+            having = self._n_passages_with(terms)
             rarest = np.argsort(having, kind="stable")[:_MOST_ASKED]
-            asked.append(terms[rarest][: 1 + np.count_nonzero(having[rarest[1:]] <= self._n_passages * _COMMON)])
-        distinct = np.unique(np.concatenate([np.zeros(0, np.uint32), *asked]))
+            terms_of_phrases.append(terms[rarest][: 1 + np.count_nonzero(having[rarest[1:]] <= self._n_passages * _COMMON)])
+        distinct = np.unique(np.concatenate([np.zeros(0, np.uint32), *terms_of_phrases]))
         begins, rows = self._postings(distinct)
         by_phrase = []
-        for terms in asked:
+        for terms in terms_of_phrases:
             lists = [rows[begins[number] : begins[number + 1]] for number in np.searchsorted(distinct, terms).tolist()]
             lists.sort(key=len)
-            held = lists[0]
+            rows_with_all = lists[0]
             for other in lists[1:]:
-                held = held[np.isin(held, other, assume_unique=True)]
-            by_phrase.append(held)
+                rows_with_all = rows_with_all[np.isin(rows_with_all, other, assume_unique=True)]
+            by_phrase.append(rows_with_all)
         return by_phrase
 
     def _by_segment(self, rows: Rows) -> Iterator[tuple[int, Rows]]:
@@ -463,19 +463,18 @@ class PassageTerms:
         for number in np.unique(owner).tolist():
             yield number, np.flatnonzero(owner == number)
 
-    def _gathered(self, rows: Rows, hashes: str, offsets: str) -> tuple[Terms, Rows]:
+    def _entries_of_rows(self, rows: Rows, hashes: str, offsets: str) -> tuple[Terms, Rows]:
         """Entries of a column of all segments for some rows, one row after another, and how many each has."""
         places, terms, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.uint32)], np.zeros(len(rows), np.int64)
-        for number, here in self._by_segment(rows):
+        for number, in_segment in self._by_segment(rows):
             files = self._files[number]
-            entries, counts[here] = entries_of(getattr(files, offsets), rows[here] - self._starts[number])
+            entries, counts[in_segment] = entries_of(getattr(files, offsets), rows[in_segment] - self._starts[number])
             terms.append(getattr(files, hashes)[entries])
-            places.append(np.repeat(here, counts[here]))
+            places.append(np.repeat(in_segment, counts[in_segment]))
         order = np.argsort(np.concatenate(places), kind="stable") if len(terms) > 2 else slice(None)
         return np.concatenate(terms)[order], counts
 
-    def _having(self, terms: Terms) -> Scores:
-        """Return how many passages have each term."""
+    def _n_passages_with(self, terms: Terms) -> Scores:
         if len(self._vocabulary) == 0:
             return np.zeros(len(terms))
         places = np.minimum(np.searchsorted(self._vocabulary, terms), len(self._vocabulary) - 1)
@@ -624,7 +623,7 @@ class TitleTable:
     def _mentioned(self, texts: Sequence[str], *, has_case: bool) -> list[list[tuple[int, int, int]]]:
         """The mentions in each text, in order: number of the title, and where the mention begins and ends."""
         words: list[str] = []
-        alone: list[bool] = []  # whether a title of one word must begin in lower case to be mentioned here
+        lower_only: list[bool] = []  # whether a title of one word must begin in lower case to be mentioned here
         longer: list[bool] = []  # the same for a title of several words that begins here
         ends: list[int] = []
         spans = []
@@ -632,45 +631,45 @@ class TitleTable:
             spans.append(spans_of(text))
             words += words_of(text)
             ends += [len(words)] * len(spans[-1])
-            for (start, _), word in zip(spans[-1], words[len(alone) :], strict=True):
+            for (start, _), word in zip(spans[-1], words[len(lower_only) :], strict=True):
                 lower = text[start].islower()
                 longer.append(lower and has_case)
-                alone.append(lower and (has_case or len(word) < _FEWEST_ALONE))
-        numbers, lasts = self._longest(words, np.array(ends, np.int64), alone, longer)
+                lower_only.append(lower and (has_case or len(word) < _FEWEST_ALONE))
+        numbers, lasts = self._longest(words, np.array(ends, np.int64), lower_only, longer)
         first, mentions = 0, []
         for text, spans_of_text in zip(texts, spans, strict=True):
             part = slice(first, first + len(spans_of_text))
-            mentions.append(list(_apart(text, spans_of_text, numbers[part], lasts[part], first)))
+            mentions.append(list(_without_overlaps(text, spans_of_text, numbers[part], lasts[part], first)))
             first += len(spans_of_text)
         return mentions
 
-    def _longest(self, words: list[str], ends: Rows, alone: list[bool], longer: list[bool]) -> tuple[list[int], list[int]]:
+    def _longest(self, words: list[str], ends: Rows, lower_only: list[bool], longer: list[bool]) -> tuple[list[int], list[int]]:
         """For each word, the number of the longest title that begins there (-1 for none), and the word after its last."""
         numbers, lasts = np.full(len(words), -1, np.int64), np.zeros(len(words), np.int64)
-        single = list(zip(words, alone, strict=True)), list(zip(words, longer, strict=True))
-        known = {(word, lower): hash_of(_key((word,), lower=lower)) for word, lower in {*single[0], *single[1]}}
-        keys, beginnings = (np.array([known[pair] for pair in pairs], np.uint64) for pairs in single)
+        single = list(zip(words, lower_only, strict=True)), list(zip(words, longer, strict=True))
+        hashes = {(word, lower): hash_of(_key((word,), lower=lower)) for word, lower in {*single[0], *single[1]}}
+        keys, beginnings = (np.array([hashes[pair] for pair in pairs], np.uint64) for pairs in single)
         places = np.arange(len(words))
         for width in range(1, MOST_WORDS + 1):
-            found = self.table.find(keys)
-            numbers[places[found >= 0]] = found[found >= 0]
-            lasts[places[found >= 0]] = places[found >= 0] + width
-            places = places[self._goes_on(beginnings) & (places + width < ends[places])]
+            entries = self.table.find(keys)
+            numbers[places[entries >= 0]] = entries[entries >= 0]
+            lasts[places[entries >= 0]] = places[entries >= 0] + width
+            places = places[self._begins_title(beginnings) & (places + width < ends[places])]
             if len(places) == 0:
                 break
-            parts = [_key(words[place : place + width + 1], lower=longer[place]) for place in places.tolist()]
+            parts = [_key(words[begin : begin + width + 1], lower=longer[begin]) for begin in places.tolist()]
             keys = beginnings = np.array(list(map(hash_of, parts)), np.uint64)
         return numbers.tolist(), lasts.tolist()
 
-    def _goes_on(self, hashes: Hashes) -> Mask:
+    def _begins_title(self, hashes: Hashes) -> Mask:
         if len(self._prefixes) == 0:
             return np.zeros(len(hashes), bool)
         places = np.minimum(np.searchsorted(self._prefixes, hashes), len(self._prefixes) - 1)
-        found: Mask = self._prefixes[places] == hashes
-        return found
+        matches: Mask = self._prefixes[places] == hashes
+        return matches
 
 
-def _apart(
+def _without_overlaps(
     text: str, spans: list[tuple[int, int]], numbers: list[int], lasts: list[int], offset: int
 ) -> Iterator[tuple[int, int, int]]:
     """Choose the mentions that do not overlap, from left to right."""

@@ -86,7 +86,7 @@ def tune(
         IndexStateError: the index is missing, or does not fit the retriever.
     """
     if folds < 2:
-        raise GoldError(f"folds={folds}; at least 2 are needed, or nothing is left to judge by")
+        raise GoldError(f"folds={folds}; at least 2 are needed, so that some queries are held out")
     numbers = family_numbers([query.family for query in queries])
     if numbers.max(initial=-1) + 1 < folds:
         raise GoldError(
@@ -99,7 +99,7 @@ def tune(
     judged = gold_of(queries, gold)
     evaluator = RetrievalEvaluator(judged, item_ids, titles if any(titles) else None, k_values)
     pools = _pools(opened, [query.text for query in queries], max(k_values))
-    golden, unreachable = _golden(judged, item_ids, titles, pools)
+    golden, unreachable = _gold_masks(judged, item_ids, titles, pools)
     fold_of = np.random.default_rng(seed).permutation(np.arange(numbers.max() + 1) % folds)[numbers]
     weights = [fit_weights(*_chosen(pools, golden, fold_of != fold), retriever.weights) for fold in range(folds)]
     return TuningReport(
@@ -131,25 +131,25 @@ def fit_weights(
         from scipy.optimize import minimize
     except ImportError:
         raise DependencyError("fitting weights needs SciPy: pip install scipy") from None
-    useful = [place for place, found in enumerate(golden) if found.any() and not found.all()]
+    useful = [query for query, mask in enumerate(golden) if mask.any() and not mask.all()]
     if not useful:
         raise GoldError("no gold passage is among the candidates, so there is nothing to fit; raise pool or depth")
-    size = max(len(golden[place]) for place in useful)
+    size = max(len(golden[query]) for query in useful)
     evidence = np.zeros((len(useful), size, len(_KINDS)))
     gold, other = np.zeros((len(useful), size), bool), np.zeros((len(useful), size), bool)
-    for number, place in enumerate(useful):
-        n_candidates = len(golden[place])
-        evidence[number, :n_candidates] = np.stack([pools[place].evidence[kind] for kind in _KINDS], axis=1)
-        gold[number, :n_candidates], other[number, :n_candidates] = golden[place], ~golden[place]
+    for number, query in enumerate(useful):
+        n_candidates = len(golden[query])
+        evidence[number, :n_candidates] = np.stack([pools[query].evidence[kind] for kind in _KINDS], axis=1)
+        gold[number, :n_candidates], other[number, :n_candidates] = golden[query], ~golden[query]
     scale = evidence[gold | other].std(axis=0)
     used = scale > 1e-9  # constant evidence has no weight to fit
     evidence[..., used] /= scale[used]
     begin = np.array([start[kind] for kind in _KINDS]) * scale
     pull = _PULL / len(useful)
-    found = minimize(listwise_loss, begin, (evidence, gold, other, begin, pull), jac=True, method="L-BFGS-B").x
+    fitted = minimize(listwise_loss, begin, (evidence, gold, other, begin, pull), jac=True, method="L-BFGS-B").x
     return {
         kind: float(weight / size) if usable else start[kind]
-        for kind, weight, size, usable in zip(_KINDS, found, scale, used, strict=True)
+        for kind, weight, size, usable in zip(_KINDS, fitted, scale, used, strict=True)
     }
 
 
@@ -179,31 +179,31 @@ def listwise_loss(
 
 
 def _pools(opened: LinkGraphRetriever, texts: Sequence[str], at_least: int) -> list[GraphCandidates]:
-    asked = [text for text in dict.fromkeys(texts) if not has_no_words(text)]
-    found = dict(zip(asked, opened.pools(asked, at_least=at_least), strict=True))
+    distinct = [text for text in dict.fromkeys(texts) if not has_no_words(text)]
+    pool_of = dict(zip(distinct, opened.pools(distinct, at_least=at_least), strict=True))
     nothing = np.zeros(0)
     empty = GraphCandidates(np.zeros(0, np.int64), nothing, nothing, dict.fromkeys(_KINDS, nothing), {})
-    return [found.get(text, empty) for text in texts]
+    return [pool_of.get(text, empty) for text in texts]
 
 
-def _golden(
+def _gold_masks(
     judged: Sequence[Gold], item_ids: Sequence[str], titles: Sequence[str], pools: Sequence[GraphCandidates]
 ) -> tuple[list[NDArray[np.bool_]], int]:
     """Per query, a mask of the gold ones among the candidates with evidence; and the number of other gold documents."""
     documents = relevant_documents(judged)
-    places = rows_of({key for one in documents for key in one}, item_ids, titles)
+    places = rows_of({key for keys in documents for key in keys}, item_ids, titles)
     golden, unreachable = [], 0
-    for one, pool in zip(documents, pools, strict=True):
+    for keys, pool in zip(documents, pools, strict=True):
         rows = pool.rows[: len(pool.evidence["pagerank"])]
-        golden.append(np.isin(rows, [row for key in one for row in places.get(key, [])]))
-        unreachable += sum(not np.isin(places.get(key, []), rows).any() for key in one)
+        golden.append(np.isin(rows, [row for key in keys for row in places.get(key, [])]))
+        unreachable += sum(not np.isin(places.get(key, []), rows).any() for key in keys)
     return golden, unreachable
 
 
 def _chosen(
     pools: list[GraphCandidates], golden: list[NDArray[np.bool_]], chosen: NDArray[np.bool_]
 ) -> tuple[list[GraphCandidates], list[NDArray[np.bool_]]]:
-    return [pools[place] for place in np.flatnonzero(chosen)], [golden[place] for place in np.flatnonzero(chosen)]
+    return [pools[number] for number in np.flatnonzero(chosen)], [golden[number] for number in np.flatnonzero(chosen)]
 
 
 def _evaluated(evaluator: RetrievalEvaluator, pools: list[GraphCandidates], weights: list[dict[str, float]]) -> Evaluation:

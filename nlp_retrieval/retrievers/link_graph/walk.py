@@ -62,8 +62,8 @@ class Restarts:
     def _shares(self) -> Iterator[tuple[Rows, Scores]]:
         for begin, end in pairwise(self.offsets.tolist()):
             weights = self.weights[begin:end].astype(np.float64)
-            rows, place = np.unique(self.rows[begin:end], return_inverse=True)
-            shares = np.bincount(place, weights / (weights.max(initial=0.0) or 1.0), len(rows))
+            rows, positions = np.unique(self.rows[begin:end], return_inverse=True)
+            shares = np.bincount(positions, weights / (weights.max(initial=0.0) or 1.0), len(rows))
             some = shares > 0
             yield rows[some], shares[some] / (shares.sum() or 1.0)
 
@@ -194,14 +194,14 @@ class _Push:
         offsets, damping = self.graph.graph.offsets, self.damping
         self.waiting[rows] = shares
         above, touched = [rows], [rows]
-        left, work = 1.0, 0
+        remaining, work = 1.0, 0
         nodes = rows[shares > self.epsilon * np.maximum(offsets[rows + 1] - offsets[rows], 1)]
         while damping > 0 and len(nodes):
             mass = self.waiting[nodes]
             self.waiting[nodes] = 0.0
             self._kept[nodes] += (1 - damping) * mass
             carried = self.graph.per_weight(nodes, damping * mass)
-            left -= float((1 - damping) * mass.sum() + damping * mass[carried == 0].sum())
+            remaining -= float((1 - damping) * mass.sum() + damping * mass[carried == 0].sum())
             work += int((offsets[nodes + 1] - offsets[nodes]).sum())
             raised, reached, nodes = self._step(self, nodes, carried)
             above.append(raised)
@@ -209,13 +209,13 @@ class _Push:
         listed = np.sort(np.concatenate(above))  # several times faster than np.unique
         listed = listed[np.diff(listed, prepend=-1) > 0]
         late = (1 - damping) * self.waiting[listed]
-        kept = self._kept[listed] + late
-        missing = max(left - float(late.sum()), 0.0)
-        reach = float(kept.sum()) + missing
+        masses = self._kept[listed] + late
+        missing = max(remaining - float(late.sum()), 0.0)
+        reach = float(masses.sum()) + missing
         for nodes in touched:
             self.waiting[nodes] = 0.0
         self._kept[listed] = 0.0
-        return listed, kept / reach, missing / reach, work
+        return listed, masses / reach, missing / reach, work
 
 
 _Step = Callable[[_Push, Rows, Scores], tuple[Rows, Rows, Rows]]

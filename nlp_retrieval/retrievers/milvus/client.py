@@ -79,13 +79,13 @@ class MilvusLiteServer(KeptServer):
         sockets = self.sockets
         make_private(sockets)
         status = self.folder / _STATUS
-        for left in (status, sockets / _SOCKET):
-            left.unlink(missing_ok=True)
+        for leftover in (status, sockets / _SOCKET):
+            leftover.unlink(missing_ok=True)
         command: list[str | Path] = [sys.executable, "-P", lite_process.__file__, data, sockets / _SOCKET, status]
-        said = self.keep(status, command, environment={"PYTHONPATH": os.environ.get("PYTHONPATH", "")} | _UNDIVIDED)
-        if said is not None:
+        failure = self.keep(status, command, environment={"PYTHONPATH": os.environ.get("PYTHONPATH", "")} | _UNDIVIDED)
+        if failure is not None:
             raise ServerError(
-                f"{self.folder}: Milvus Lite does not start: {said}. The data may be damaged, or of another version: index "
+                f"{self.folder}: Milvus Lite does not start: {failure}. The data may be damaged, or of another version: index "
                 "again with replace=True after removing this folder; or pass url=env:NAME of a server"
             )
 
@@ -218,10 +218,10 @@ class MilvusConnections:
                     client = self.client()
                     return work(client)
             except _errors() as error:
-                again = _is_passing(error) or (self.embedded is not None and _is_lost(error))
-                lost, told = _is_lost(error), self.explained(error)
+                again = _is_temporary(error) or (self.embedded is not None and _is_lost(error))
+                lost, explained = _is_lost(error), self.explained(error)
                 if attempt == self.retries or not again:
-                    raise told from None
+                    raise explained from None
                 if lost and client is not None and client is self._client:  # another thread may have reconnected
                     self.close()
                 time.sleep(min(0.05 * 4**attempt, _LONGEST_WAIT))
@@ -297,14 +297,14 @@ class MilvusConnections:
         if _NO_ROOM.search(reason):
             return IndexWriteError(f"{self.shown}: the server has no room: {reason}; free some disk or memory there{and_so}")
         if status == "DEADLINE_EXCEEDED":
-            told = f"a request took longer than timeout={self.timeout:g} s; raise it, or use index_type='hnsw'"
+            explanation = f"a request took longer than timeout={self.timeout:g} s; raise it, or use index_type='hnsw'"
         elif status in ("UNAUTHENTICATED", "PERMISSION_DENIED") or "auth check failure" in text or "permission deny" in text:
-            told = f"the server refuses the user: {reason}; check the token (pass token='env:NAME') and its rights"
+            explanation = f"the server refuses the user: {reason}; check the token (pass token='env:NAME') and its rights"
         elif lost:
-            told = f"the server cannot be reached: {reason}; check that it runs, and the URL"
+            explanation = f"the server cannot be reached: {reason}; check that it runs, and the URL"
         else:
-            told = f"the server refuses: {reason}"
-        return ServerError(f"{self.shown}: {told}{and_so}")
+            explanation = f"the server refuses: {reason}"
+        return ServerError(f"{self.shown}: {explanation}{and_so}")
 
     def _connected(self) -> MilvusClient:
         from pymilvus import MilvusClient
@@ -358,8 +358,8 @@ def _status(error: Exception) -> str:
     if isinstance(error.__cause__, RpcError) and error.__cause__ is not error:
         return _status(error.__cause__)
     code = getattr(error, "code", None)
-    found = code() if callable(code) else code
-    return str(getattr(found, "name", ""))
+    status = code() if callable(code) else code
+    return str(getattr(status, "name", ""))
 
 
 def _code(error: Exception) -> int:
@@ -377,14 +377,14 @@ def _is_lost(error: Exception) -> bool:
     return _status(error) in _AWAY or "Fail connecting to server" in str(error) or _is_closed(error)
 
 
-def _is_passing(error: Exception) -> bool:
+def _is_temporary(error: Exception) -> bool:
     """Return whether the same request may succeed soon; a failed connection has waited already."""
     return _status(error) in _AWAY or _code(error) == _RATE_LIMIT or _is_closed(error)
 
 
 def _is_closed(error: Exception) -> bool:
     """Return whether another thread, which found the connection lost, has closed it."""
-    return any(said in str(error) for said in _CLOSED)
+    return any(phrase in str(error) for phrase in _CLOSED)
 
 
 def let_go(error: BaseException | None) -> None:

@@ -98,13 +98,17 @@ def orphans(directory: Path, names: list[str], *, embedded: bool) -> list[str]:
     """
     records = CollectionRecord.named(directory)
     named, tokens = {record.collection for record in records}, {record.token[:12] for record in records}
-    inode, place = _inode(directory), _digest(place_of(directory))
-    found = []
+    inode, path_digest = _inode(directory), _digest(place_of(directory))
+    orphaned = []
     for name in names:
         match = re.fullmatch(_COLLECTION, name)
-        if match and name not in named and (embedded or (match[2] == inode and (match[3] == place or match[1] in tokens))):
-            found.append(name)
-    return found
+        if (
+            match
+            and name not in named
+            and (embedded or (match[2] == inode and (match[3] == path_digest or match[1] in tokens)))
+        ):
+            orphaned.append(name)
+    return orphaned
 
 
 def _inode(directory: Path) -> str:
@@ -185,8 +189,8 @@ def schema_of(directory: Path, dimension: int, analyzer: str | None) -> Any:
             "text", DataType.VARCHAR, max_length=MOST_BYTES, enable_analyzer=True, analyzer_params={"type": analyzer}
         )
         schema.add_field(WORDS, DataType.SPARSE_FLOAT_VECTOR)
-        made = Function(name="bm25", function_type=FunctionType.BM25, input_field_names=["text"], output_field_names=[WORDS])
-        schema.add_function(made)
+        bm25 = Function(name="bm25", function_type=FunctionType.BM25, input_field_names=["text"], output_field_names=[WORDS])
+        schema.add_function(bm25)
     return schema
 
 
@@ -312,7 +316,7 @@ def stored_vectors(connections: MilvusConnections, client: MilvusClient, record:
     Raises:
         IndexDamagedError: a row is missing.
     """
-    found = np.empty((len(rows), record.dimension), np.float32)
+    vectors = np.empty((len(rows), record.dimension), np.float32)
     for first in range(0, len(rows), at_once := _rows_at_once(record.dimension)):
         wanted = rows[first : first + at_once]
         listed = _query(client, record, f"row in {wanted.tolist()}", [VECTORS])
@@ -321,8 +325,8 @@ def stored_vectors(connections: MilvusConnections, client: MilvusClient, record:
                 f"{connections.shown}: vectors of the index are not in the {record.shown} any more; {_CURE}"
             )
         for hit in listed:
-            found[first + np.searchsorted(wanted, hit["row"])] = hit[VECTORS]
-    return found
+            vectors[first + np.searchsorted(wanted, hit["row"])] = hit[VECTORS]
+    return vectors
 
 
 def loaded(client: MilvusClient, record: CollectionRecord, work: Any) -> Any:
@@ -351,14 +355,14 @@ def _check(connections: MilvusConnections, client: MilvusClient, record: Collect
     if {*fields} != wanted or (record.dimension and int(fields[VECTORS] or 0) != record.dimension):
         raise IndexDamagedError(f"{connections.shown}: {record.shown} has other fields than the index; {_CURE}")
     client.load_collection(record.collection, retry_times=0)
-    found = _query(client, record, "", ["count(*)"])
-    rows = int(found[0]["count(*)"])
+    answer = _query(client, record, "", ["count(*)"])
+    rows = int(answer[0]["count(*)"])
     if rows != record.rows:
         raise IndexDamagedError(
             f"{connections.shown}: {record.shown} holds {rows:,} rows, and not the {record.rows:,} of the index: it was "
             f"changed; {_CURE}"
         )
-    same = _is_whole(client, record) if whole else _has_sample(client, record)
+    same = _is_complete(client, record) if whole else _has_sample(client, record)
     if not same:
         raise IndexDamagedError(
             f"{connections.shown}: {record.shown} holds other rows, and not the {record.rows:,} of the index: it was changed; "
@@ -366,7 +370,7 @@ def _check(connections: MilvusConnections, client: MilvusClient, record: Collect
         )
 
 
-def _is_whole(client: MilvusClient, record: CollectionRecord) -> bool:
+def _is_complete(client: MilvusClient, record: CollectionRecord) -> bool:
     fields = ["id_sum", *([VECTORS] if record.dimension else []), *(["text"] if record.words else [])]
     ids = content = 0
     at_once = _rows_at_once(record.dimension)
@@ -402,8 +406,8 @@ def _query(client: MilvusClient, record: CollectionRecord, expression: str, fiel
             )
         ]
 
-    found: list[dict[str, Any]] = loaded(client, record, query)
-    return found
+    rows: list[dict[str, Any]] = loaded(client, record, query)
+    return rows
 
 
 def _sampled(ids: Any) -> Iterator[tuple[int, Any]]:
@@ -429,24 +433,24 @@ def _batches(
     items: ItemTable, vectors: Iterable[Vectors] | None, *, with_text: bool
 ) -> Iterator[tuple[list[dict[str, Any]], int]]:
     """The rows of a segment in batches of a few megabytes, each with the checksum of its content."""
-    whole = chain.from_iterable(items.texts(1000)) if with_text else repeat(None)
+    texts = chain.from_iterable(items.texts(1000)) if with_text else repeat(None)
     n_cut = 0
     each = repeat(None) if vectors is None else chain.from_iterable(vectors)
     batch: list[dict[str, Any]] = []
     size = content = 0
     ids = items.ids()
     parts = tracked("milvus: writing", (ids[first : first + 1000] for first in range(0, len(ids), 1000)), len(ids))
-    for row, (item_id, vector, text) in enumerate(zip(chain.from_iterable(parts), each, whole, strict=False)):
-        made: dict[str, Any] = {"row": row, "id_sum": _id_sum(row, item_id)}
+    for row, (item_id, vector, text) in enumerate(zip(chain.from_iterable(parts), each, texts, strict=False)):
+        entry: dict[str, Any] = {"row": row, "id_sum": _id_sum(row, item_id)}
         if vector is not None:
-            made[VECTORS] = vector
+            entry[VECTORS] = vector
             size += 4 * len(vector)
         if text is not None:
-            made["text"] = kept = cut_to_bytes(text)
+            entry["text"] = kept = cut_to_bytes(text)
             n_cut += len(kept) < len(text)
             size += len(text)
-        content += _content_sum(row, vector, made.get("text"))
-        batch.append(made)
+        content += _content_sum(row, vector, entry.get("text"))
+        batch.append(entry)
         if size >= _SENT or len(batch) == _MOST_ROWS:
             yield batch, content
             batch, size, content = [], 0, 0
@@ -487,13 +491,13 @@ def verify_collections(directory: Path, url: str | None = None, token: str | Non
     records = CollectionRecord.of_index(directory)
     if not records:
         return []
-    place = directory.absolute() / EMBEDDED
-    if url is None and not place.is_dir():
+    server_folder = directory.absolute() / EMBEDDED
+    if url is None and not server_folder.is_dir():
         raise ConfigurationError(
             f"{directory}: {len(records)} collections of this index are on a server (database "
             f"{records[0].database or 'default'!r}), which was not asked; pass its URL with --url env:NAME"
         )
-    server = MilvusLiteServer(place) if url is None else None
+    server = MilvusLiteServer(server_folder) if url is None else None
     connections = MilvusConnections(url, token, server, timeout=_MOST_SECONDS, retries=1)
     damaged = []
     try:

@@ -33,17 +33,17 @@ def serve(data: str, socket: str, status: Path) -> None:
     from milvus_lite.db import MilvusLite
     from pymilvus.grpc_gen import common_pb2, milvus_pb2, milvus_pb2_grpc
 
-    alone = threading.RLock()
+    lock = threading.RLock()
 
     class OneAtATime(MilvusLite):  # type: ignore[misc]
         """Opens collections one at a time: two requests for the same one would open it twice, and each see another state."""
 
         def get_collection(self, *args: Any, **options: Any) -> Any:
-            with alone:
+            with lock:
                 return super().get_collection(*args, **options)
 
         def drop_collection(self, *args: Any, **options: Any) -> Any:
-            with alone:
+            with lock:
                 return super().drop_collection(*args, **options)
 
     class Servicer(MilvusServicer):  # type: ignore[misc]

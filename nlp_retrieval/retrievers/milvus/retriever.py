@@ -94,8 +94,8 @@ class Search:
         if self.record.index_type == "flat" or len(short) == 0:
             return hits
         lists = [(hits.rows[a:b], hits.scores[a:b]) for a, b in pairwise(hits.offsets.tolist())]
-        for number, found in zip(short.tolist(), self._compared(vectors[short], k, allowed), strict=True):
-            lists[number] = found
+        for number, exact in zip(short.tolist(), self._compared(vectors[short], k, allowed), strict=True):
+            lists[number] = exact
         return Hits.from_lists(lists)
 
     def matching(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
@@ -107,30 +107,30 @@ class Search:
 
         def search(numbers: Rows, depth: int) -> Matrix:
             rows, scores = np.full((len(numbers), depth), -1, np.int64), np.zeros((len(numbers), depth))
-            asked = [queries[number] for number in numbers.tolist()]
-            pages = [self._page(field, asked, depth, allowed)] if depth <= MOST_AT_ONCE else []
-            lists = pages[0] if pages else [self._paged(field, query, depth, allowed) for query in asked]
-            for place, (some, their) in enumerate(lists):
-                rows[place, : len(some)], scores[place, : len(some)] = some, their
+            vectors = [queries[number] for number in numbers.tolist()]
+            pages = [self._page(field, vectors, depth, allowed)] if depth <= MOST_AT_ONCE else []
+            lists = pages[0] if pages else [self._paged(field, query, depth, allowed) for query in vectors]
+            for position, (some, their) in enumerate(lists):
+                rows[position, : len(some)], scores[position, : len(some)] = some, their
             return rows, np.take_along_axis(scores, first_of_level(scores), axis=1)
 
         return search_past_ties(search, len(queries), k, n_found, past_the_cut=1)
 
     def _paged(self, field: str, query: Any, depth: int, allowed: Mask | None) -> tuple[Rows, Any]:
         """A list longer than a server's limit: each page leaves out the rows found before."""
-        left = np.ones(self.record.rows, np.bool_) if allowed is None else allowed.copy()
-        found: list[tuple[Rows, Any]] = []
+        remaining = np.ones(self.record.rows, np.bool_) if allowed is None else allowed.copy()
+        pages: list[tuple[Rows, Any]] = []
         missing = depth
-        while missing > 0 and left.any():
-            ((rows, scores),) = self._page(field, [query], min(missing, MOST_AT_ONCE), None if left.all() else left)
+        while missing > 0 and remaining.any():
+            ((rows, scores),) = self._page(field, [query], min(missing, MOST_AT_ONCE), None if remaining.all() else remaining)
             if len(rows) == 0:
                 break
-            found.append((rows, scores))
-            left[rows] = False
+            pages.append((rows, scores))
+            remaining[rows] = False
             missing -= len(rows)
-        if not found:
+        if not pages:
             return np.zeros(0, np.int64), np.zeros(0)
-        rows, scores = (np.concatenate(columns) for columns in zip(*found, strict=True))
+        rows, scores = (np.concatenate(columns) for columns in zip(*pages, strict=True))
         return rows, scores
 
     def _page(self, field: str, queries: list[Any], depth: int, allowed: Mask | None) -> list[tuple[Rows, Any]]:
@@ -150,11 +150,11 @@ class Search:
                 retry_times=0,
             )
 
-        found = []
+        lists = []
         for hits in loaded(self.client, self.record, search):
             rows, scores = np.array(hits.ids, np.int64), np.array(hits.distances, np.float64)
-            found.append((rows, np.abs(scores) if field == WORDS else scores))  # Milvus Lite returns negative scores for BM25
-        return found
+            lists.append((rows, np.abs(scores) if field == WORDS else scores))  # Milvus Lite returns negative scores for BM25
+        return lists
 
     def _compared(self, vectors: Any, k: int, allowed: Mask | None) -> list[tuple[Rows, Any]]:
         """The best k per query of all allowed rows."""
@@ -316,12 +316,12 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
     # building
 
     def build(self, items: ItemTable, folder: Path) -> None:
-        self._encode_into(items, folder, None, self._making(len(items)))
+        self._encode_into(items, folder, None, self._collection_settings(len(items)))
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
         del everything
         self.require_segments(segments)
-        self._encode_into(items, folder, self.record.read(segments[0].folder).dimension, self._making(None))
+        self._encode_into(items, folder, self.record.read(segments[0].folder).dimension, self._collection_settings(None))
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
         connections = self.pool_of(folder.parent)
@@ -335,10 +335,10 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
                     yield connections.read(partial(stored_vectors, connections, record=record, rows=some))
 
         dimension = records[0][1].dimension
-        making = self._making(len(items) if segments[0].first_row == 0 else None)
+        making = self._collection_settings(len(items) if segments[0].first_row == 0 else None)
         self._make(items, folder, vectors() if dimension else None, dimension, making)
 
-    def _making(self, n_items: int | None) -> Making:
+    def _collection_settings(self, n_items: int | None) -> Making:
         """Return the settings for a collection of this size; None for one that joins others, and is compared exactly."""
         index_type: IndexType = "flat" if n_items is None or self.mode == "bm25" else self.index_type
         clusters = self.nlist or min(65_536, 4 * math.ceil(math.sqrt(n_items or 1)))
@@ -377,8 +377,8 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
 
     # searching
 
-    def connect(self, place: Path | None) -> MilvusConnections:
-        embedded = None if place is None else MilvusLiteServer(place / EMBEDDED)
+    def connect(self, directory: Path | None) -> MilvusConnections:
+        embedded = None if directory is None else MilvusLiteServer(directory / EMBEDDED)
         return MilvusConnections(self.url, self.token, embedded, timeout=self.timeout, retries=self.retries)
 
     def check(self, connections: MilvusConnections, record: CollectionRecord) -> None:
@@ -425,35 +425,35 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
 
     def vectors_of(self, rows: Rows) -> Vectors:
         distinct, places = np.unique(rows, return_inverse=True)
-        found = np.empty((len(distinct), self.dimension), np.float32)
+        stored = np.empty((len(distinct), self.dimension), np.float32)
         for segment, record in self._records:
             part = slice(*np.searchsorted(distinct, [segment.first_row, segment.end_row]).tolist())
             if part.stop > part.start:
                 wanted = distinct[part] - segment.first_row
-                found[part] = self.reading(partial(stored_vectors, self._server, record=record, rows=wanted))
-        vectors: Vectors = found[places]
+                stored[part] = self.reading(partial(stored_vectors, self._server, record=record, rows=wanted))
+        vectors: Vectors = stored[places]
         return vectors
 
     def _params_of(self, record: CollectionRecord) -> Callable[[int], dict[str, int]]:
         """The parameters of a search for this many rows."""
-        found: dict[str, Callable[[int], dict[str, int]]] = {
+        params: dict[str, Callable[[int], dict[str, int]]] = {
             "hnsw": lambda depth: {"ef": max(self.ef_search, depth)},
             "diskann": lambda depth: {"search_list": max(self.ef_search, depth)},
             "ivf": lambda _: {"nprobe": self.nprobe},
             "rabitq": lambda _: {"nprobe": self.nprobe},
         }
-        return found.get(record.index_type, lambda _: {})
+        return params.get(record.index_type, lambda _: {})
 
 
 def _fused(dense: Hits, words: Hits, k: int) -> Hits:
     """The best k of two lists per query, by the sum of their reciprocal ranks; equal scores share a rank."""
     lists = []
     for ends in zip(pairwise(dense.offsets.tolist()), pairwise(words.offsets.tolist()), strict=True):
-        found, shares = [], []
+        row_lists, shares = [], []
         for hits, (first, end) in zip((dense, words), ends, strict=True):
-            found.append(hits.rows[first:end])
+            row_lists.append(hits.rows[first:end])
             shares.append(reciprocal_ranks(1 + first_of_level(hits.scores[first:end])))
-        rows, places = np.unique(np.concatenate(found), return_inverse=True)
+        rows, places = np.unique(np.concatenate(row_lists), return_inverse=True)
         scores: Scores = np.bincount(places, np.concatenate(shares), len(rows)).astype(np.float64)
         lists.append(top_k(rows, scores, k))
     return Hits.from_lists(lists)

@@ -221,14 +221,14 @@ class Connections:
         from psycopg.conninfo import conninfo_to_dict
 
         try:
-            known = conninfo_to_dict(url)
+            parts = conninfo_to_dict(url)
         except ProgrammingError:  # its message quotes the URL, which may hold a password anywhere
-            known = None
-        if known is None:
+            parts = None
+        if parts is None:
             raise ConfigurationError(
                 f"{self.shown}: not the URL of a PostgreSQL server (its value is not shown); write postgresql://user@host/name"
             )
-        if not known.get("dbname") and not known.get("service") and not os.environ.get("PGDATABASE"):
+        if not parts.get("dbname") and not parts.get("service") and not os.environ.get("PGDATABASE"):
             raise ConfigurationError(f"{self.shown}: names no database; write postgresql://user@host/name")
 
     def _scrubbed(self, error: object) -> str:

@@ -42,10 +42,10 @@ def programs_of(folder: Path | None) -> Path:
         ConfigurationError: the folder does not hold them.
     """
     if folder is None:
-        found = importlib.util.find_spec(_PACKAGE)  # located without importing, because importing it creates files
-        if found is None or found.origin is None:
+        spec = importlib.util.find_spec(_PACKAGE)  # located without importing, because importing it creates files
+        if spec is None or spec.origin is None:
             raise DependencyError(f"the embedded server needs PostgreSQL: {install('postgres')} (or pass url=... of a server)")
-        folder = Path(found.origin).parent / _PROGRAMS
+        folder = Path(spec.origin).parent / _PROGRAMS
     for program in ("initdb", "pg_config", "postgres"):
         if not (folder / program).is_file():
             raise ConfigurationError(f"{folder} holds no {program}; name the folder of PostgreSQL's programs")
@@ -54,21 +54,21 @@ def programs_of(folder: Path | None) -> Path:
 
 def has_extension(programs: Path, name: str) -> bool:
     """Return whether an extension is installed with PostgreSQL's programs."""
-    return (Path(_told(programs / "pg_config", "--sharedir")) / "extension" / f"{name}.control").is_file()
+    return (Path(_output_of(programs / "pg_config", "--sharedir")) / "extension" / f"{name}.control").is_file()
 
 
 def major_version(programs: Path) -> int:
     """Return the major version of PostgreSQL's programs."""
-    told = _told(programs / "postgres", "--version")
-    numbers = [word.partition(".")[0] for word in told.split() if word[0].isdigit()]
+    output = _output_of(programs / "postgres", "--version")
+    numbers = [word.partition(".")[0] for word in output.split() if word[0].isdigit()]
     if not numbers or not numbers[0].isdecimal():
-        raise ConfigurationError(f"{programs / 'postgres'} does not tell its version: {told!r:.100}")
+        raise ConfigurationError(f"{programs / 'postgres'} does not report its version: {output!r:.100}")
     return int(numbers[0])
 
 
-def _told(program: Path, option: str) -> str:
-    done = subprocess.run([program, option], capture_output=True, text=True, check=True)  # noqa: S603 - our own arguments
-    return done.stdout.strip()
+def _output_of(program: Path, option: str) -> str:
+    process = subprocess.run([program, option], capture_output=True, text=True, check=True)  # noqa: S603 - our own arguments
+    return process.stdout.strip()
 
 
 NAME = "nlp_retrieval"
@@ -98,26 +98,26 @@ _MADE_IN_DATA = ("postgresql.auto.conf", "recovery.signal", "standby.signal", "p
 """Files of a data folder that would change settings, or name a server that is not running."""
 
 
-def prepare(folder: Path, sockets: Path, given: Path | None) -> tuple[int | None, Path, list[Path | str]]:
+def prepare(folder: Path, sockets: Path, own_programs: Path | None) -> tuple[int | None, Path, list[Path | str]]:
     """Prepare the folder of a server; it is not running, and nobody else starts it.
 
     Args:
         folder: of the server.
         sockets: the folder of its socket.
-        given: the folder of PostgreSQL's programs; None for those of the package.
+        own_programs: the folder of PostgreSQL's programs; None for those of the package.
 
     Returns:
         The user that PostgreSQL runs as, the file of its status, and the command that starts it.
     """
     require_trust(folder, "postgres", "PostgreSQL")
-    programs = programs_of(given)
+    programs = programs_of(own_programs)
     uid = _server_user()
-    for left in folder.glob(f"{_INITIAL}*"):
-        shutil.rmtree(left, ignore_errors=True)
+    for leftover in folder.glob(f"{_INITIAL}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
     data = folder / DATA
     if not data.exists():
         _initialise(folder, programs, uid)
-    _tame(data, uid)
+    _remove_settings(data, uid)
     make_private(sockets)
     settings = _SETTINGS | {"unix_socket_directories": str(sockets)}
     (folder / "server.conf").write_text("".join(f"{name} = {_quoted(value)}\n" for name, value in settings.items()), "utf-8")
@@ -136,33 +136,33 @@ def _initialise(folder: Path, programs: Path, uid: int | None) -> None:
         os.chown(scratch, uid, -1)
     locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"] if major_version(programs) >= 17 else []
     become = [sys.executable, "-I", "-S", keeper.__file__, keeper.RUN, "-" if uid is None else str(uid)]
-    alone: list[Path | str] = [programs / "postgres", "--single", "-j", "-D", "."]
+    single_user: list[Path | str] = [programs / "postgres", "--single", "-j", "-D", "."]
     steps: list[tuple[list[Path | str], str]] = [
         ([programs / "initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", *locale, "-D", "."], ""),
-        ([*alone, "postgres"], f"CREATE ROLE {NAME} LOGIN;\n\nCREATE DATABASE {NAME} OWNER {NAME};\n\n"),
+        ([*single_user, "postgres"], f"CREATE ROLE {NAME} LOGIN;\n\nCREATE DATABASE {NAME} OWNER {NAME};\n\n"),
     ]
     if has_extension(programs, "vector"):  # which only a superuser may create
-        steps.append(([*alone, NAME], "CREATE EXTENSION vector;\n\n"))
-    for command, given in steps:
-        done = subprocess.run(  # noqa: S603 - with our own arguments
+        steps.append(([*single_user, NAME], "CREATE EXTENSION vector;\n\n"))
+    for command, statements in steps:
+        process = subprocess.run(  # noqa: S603 - with our own arguments
             [*become, *command],
-            input=given.encode(),
+            input=statements.encode(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             cwd=scratch,  # initdb refuses a path with a line end as an argument
             env=plain_environment(),
             check=False,
         )
-        if done.returncode != 0 or b"ERROR" in done.stdout:
+        if process.returncode != 0 or b"ERROR" in process.stdout:
             shutil.rmtree(scratch, ignore_errors=True)
-            reason = " ".join(printable(done.stdout.decode("utf-8", "replace")).split())[-600:]
+            reason = " ".join(printable(process.stdout.decode("utf-8", "replace")).split())[-600:]
             raise ServerError(f"{folder}: PostgreSQL cannot make its data: {reason}; is the disk full?")
     remember(folder, "postgres")
     scratch.rename(folder / DATA)
     sync_folder(folder)
 
 
-def _tame(data: Path, uid: int | None) -> None:
+def _remove_settings(data: Path, uid: int | None) -> None:
     """Remove everything in a data folder that decides what its server does, and refuse anything that leads elsewhere.
 
     Raises:
@@ -220,12 +220,14 @@ class EmbeddedServer(KeptServer):
 
     def start(self) -> None:
         uid, status, command = prepare(self.folder, self.sockets, self._programs)
-        said = self.keep(status, command, uid)
-        if said is None:
+        failure = self.keep(status, command, uid)
+        if failure is None:
             return
-        if FULL in said:
-            raise ServerError(f"{self.folder}: PostgreSQL has no room to start: {said}. Free some disk there; its data is kept")
+        if FULL in failure:
+            raise ServerError(
+                f"{self.folder}: PostgreSQL has no room to start: {failure}. Free some disk there; its data is kept"
+            )
         raise ServerError(
-            f"{self.folder}: PostgreSQL does not start: {said}. The data may be damaged, or of another version of PostgreSQL: "
+            f"{self.folder}: PostgreSQL does not start: {failure}. The data may be damaged, or of another version: "
             "index again with replace=True after removing this folder; or pass url=env:NAME of a server"
         )

@@ -60,10 +60,10 @@ class PostgresRetriever(ServerRetriever[TableRecord, Connections]):
         """Return a function that prepares a new connection; it must not hold this object, which holds the connections."""
         return lambda _: None
 
-    def connect(self, place: Path | None) -> Connections:
+    def connect(self, directory: Path | None) -> Connections:
         return Connections(
             self.url,
-            EmbeddedServer(place / EMBEDDED) if place is not None else None,
+            EmbeddedServer(directory / EMBEDDED) if directory is not None else None,
             statement_timeout=self.statement_timeout,
             most=self.connections,
             prepare=self.preparing(),
@@ -134,13 +134,13 @@ def verify_tables(directory: Path, url: str | None = None) -> list[str]:
     records = TableRecord.of_index(directory)
     if not records:
         return []
-    place = directory.absolute() / EMBEDDED
-    if url is None and not place.is_dir():
+    server_folder = directory.absolute() / EMBEDDED
+    if url is None and not server_folder.is_dir():
         raise ConfigurationError(
             f"{directory}: {len(records)} tables of this index are on a server (database {records[0].database!r}), which was "
             "not asked; pass its URL with --url env:NAME"
         )
-    server = EmbeddedServer(place) if url is None else None
+    server = EmbeddedServer(server_folder) if url is None else None
     connections = Connections(url, server, statement_timeout=_MOST_SECONDS)
     damaged = []
     try:

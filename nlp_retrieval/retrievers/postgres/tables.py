@@ -247,8 +247,8 @@ def make_table(
         for setting, value in (settings or {}).items():
             connection.execute("SELECT set_config(%s, %s, true)", [setting, value])
         create_registry(connection, schema)
-        made = _new_record(connection, directory, items, engine, schema, column, approximate)
-        table = table_of(made)
+        record = _new_record(connection, directory, items, engine, schema, column, approximate)
+        table = table_of(record)
         name, kind = column
         connection.execute(
             SQL(
@@ -259,10 +259,10 @@ def make_table(
         connection.execute(SQL("ALTER TABLE {} ADD PRIMARY KEY (row) INCLUDE (id_sum)").format(table))
         for index in indexed:
             connection.execute(SQL("CREATE INDEX ON {} ").format(table) + SQL(index))
-        register(connection, made, directory)
-        content = _content_of(connection, made, connections.shown)
+        register(connection, record, directory)
+        content = _content_of(connection, record, connections.shown)
         connection.execute(SQL("ANALYZE {}").format(table))
-        return made.model_copy(update={"content": content})
+        return record.model_copy(update={"content": content})
 
     return connections.write(make)
 
@@ -277,8 +277,8 @@ def _new_record(
     approximate: bool,
 ) -> TableRecord:
     """The record of a table that is about to be created; the checksum of its content is not known yet."""
-    found = connection.execute("SELECT (pg_control_system()).system_identifier::text, current_database()").fetchone()
-    server, database = found or ("0", "")
+    identity = connection.execute("SELECT (pg_control_system()).system_identifier::text, current_database()").fetchone()
+    server, database = identity or ("0", "")
     name, kind = column
     return TableRecord(
         server=str(int(server) % 2**64),
@@ -295,21 +295,21 @@ def _new_record(
     )
 
 
-def _content_of(connection: PostgresConnection, made: TableRecord, shown: str) -> str:
+def _content_of(connection: PostgresConnection, record: TableRecord, shown: str) -> str:
     """The checksum of the content of a new table, which must hold all rows that were sent."""
-    rows, first, last, ids, content = _whole_state(connection, made, made.type)
-    if (rows, first, last, ids) != (made.rows, 0, made.rows - 1, made.ids):
-        raise EngineError(f"{shown}: {made.shown} holds {rows:,} other rows than the {made.rows:,} that were sent")
+    rows, first, last, ids, content = _table_state(connection, record, record.type)
+    if (rows, first, last, ids) != (record.rows, 0, record.rows - 1, record.ids):
+        raise EngineError(f"{shown}: {record.shown} holds {rows:,} other rows than the {record.rows:,} that were sent")
     return str(content)
 
 
-def _whole_state(connection: PostgresConnection, record: TableRecord, kind: str) -> tuple[Any, ...]:
+def _table_state(connection: PostgresConnection, record: TableRecord, kind: str) -> tuple[Any, ...]:
     """Return how many rows a table holds, the lowest and the highest, and the checksums of ids and content; reads all of it."""
     from psycopg.sql import SQL
 
     check = whole_check(kind.partition("(")[0])
-    found = connection.execute(SQL("SELECT {} FROM {}").format(check, table_of(record))).fetchone()
-    return found or (0, None, None, "0", "0")
+    state = connection.execute(SQL("SELECT {} FROM {}").format(check, table_of(record))).fetchone()
+    return state or (0, None, None, "0", "0")
 
 
 def check_table(connection: PostgresConnection, record: TableRecord, shown: str, *, whole: bool = False) -> None:
@@ -326,30 +326,30 @@ def check_table(connection: PostgresConnection, record: TableRecord, shown: str,
     """
     table = table_of(record)
     quoted = table.as_string(connection)
-    found = connection.execute(
+    column = connection.execute(
         "SELECT format_type(atttypid, atttypmod) FROM pg_attribute "
         "WHERE attrelid = to_regclass(%s) AND attname = %s AND NOT attisdropped",
         [quoted, record.column],
     ).fetchone()
-    if found is None:
+    if column is None:
         raise IndexDamagedError(
             f"{shown}: there is no {record.shown} with a column {record.column!r}, which the index needs (it was built on the "
             f"server {record.server}, database {record.database!r}); {_CURE}"
         )
-    kind = str(found[0]).rpartition(".")[2].replace('"', "")
+    kind = str(column[0]).rpartition(".")[2].replace('"', "")
     if kind != record.type:
         raise IndexDamagedError(f"{shown}: {record.shown} holds {kind} and not {record.type}; {_CURE}")
     wanted: tuple[object, ...] = (record.rows, 0, record.rows - 1, record.ids)
     if whole or record.rows <= CHECKED_WHOLE:
-        state = _whole_state(connection, record, kind)
+        state = _table_state(connection, record, kind)
         wanted = (*wanted, record.content)
     else:
         state = connection.execute(quick_check(table)).fetchone() or ()
     if state != wanted:
         rows = state[0] if state else 0
-        what = f"{rows:,} rows" if rows != record.rows else "other rows"
+        holds = f"{rows:,} rows" if rows != record.rows else "other rows"
         raise IndexDamagedError(
-            f"{shown}: {record.shown} holds {what}, and not the {record.rows:,} of the index: it was changed; {_CURE}"
+            f"{shown}: {record.shown} holds {holds}, and not the {record.rows:,} of the index: it was changed; {_CURE}"
         )
 
 
@@ -365,8 +365,8 @@ def extension_of(connection: PostgresConnection, name: str) -> tuple[str, tuple[
     query = (
         "SELECT nspname, extversion FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = %s"
     )
-    found = connection.execute(query, [name]).fetchone()
-    if found is None:
+    extension = connection.execute(query, [name]).fetchone()
+    if extension is None:
         try:
             connection.execute(SQL("CREATE EXTENSION IF NOT EXISTS {}").format(Identifier(name)))
         except psycopg.Error as error:
@@ -380,10 +380,10 @@ def extension_of(connection: PostgresConnection, name: str) -> tuple[str, tuple[
             raise ServerError(
                 f"the database has no extension {name!r}; {reason}, or use url=None, the embedded server"
             ) from None
-        found = connection.execute(query, [name]).fetchone()
-    if found is None:
+        extension = connection.execute(query, [name]).fetchone()
+    if extension is None:
         raise ServerError(f"the database has no extension {name!r}")
-    return found[0], tuple(int(part) for part in found[1].split(".") if part.isdigit())
+    return extension[0], tuple(int(part) for part in extension[1].split(".") if part.isdigit())
 
 
 # Filters pushed down to the server: the rows of a table that a search may find, as a list of few rows or one bit per row.
@@ -415,7 +415,7 @@ def condition_of(allowed: Mask | None) -> tuple[SQL, dict[str, Any]]:
 
 
 def filled_by_joining(segments: Sequence[tuple[SegmentFolder, TableRecord]], columns: LiteralString) -> Fill:
-    """Fill a table from others, without the rows of deleted items, and number the rows anew.
+    """Fill a table from others, without the rows of deleted items, and renumber the rows.
 
     Args:
         segments: and their tables.

@@ -178,17 +178,19 @@ def columns(arrays: Java, most: int, fields: Java) -> NDArray[np.int32]:
     return np.frombuffer(memory.array().tostring(), "<i4")[: numbers.position()].reshape(2, -1)
 
 
-def two_columns(array_type: str, one: Java, other: Java) -> Java:
+def two_columns(array_type: str, left_column: Java, right_column: Java) -> Java:
     """Return a handle of a buffer of ints and a Java list of arrays of objects, which appends one field of all, then the other.
 
     Args:
         array_type: the type of each array.
-        one: a handle from an object to an int.
-        other: as ``one``.
+        left_column: a handle from an object to an int.
+        right_column: as ``left_column``.
     """
     append = fill(method("java.nio.IntBuffer", "put", "java.nio.IntBuffer", "[I"), 1, method(_INTS, "toArray", "[I"))
     spread = _by("flatMap", _spread(array_type))
-    first, second = (fill(append, 1, chain(_streamed(), spread, _by("mapToInt", field))) for field in (one, other))
+    first, second = (
+        fill(append, 1, chain(_streamed(), spread, _by("mapToInt", field))) for field in (left_column, right_column)
+    )
     buffer, lists = "java.nio.IntBuffer", "java.util.List"
     return _handles().permuteArguments(fill(second, 0, first), signature(buffer, buffer, lists), 0, 1, 1)
 

@@ -243,7 +243,7 @@ _left: list[Java] = []
 """Readers of indexes no longer in use; closed when the next is opened, or Java might keep their files mapped for ever."""
 
 
-def _close_left() -> None:
+def _close_remaining() -> None:
     while _left:
         _left.pop().close()
 
@@ -290,7 +290,7 @@ class LuceneIndex:
     def __init__(self, *folders: Path, language: str, stemmer: str, keep_stopwords: bool = False) -> None:
         start()
         with calls.calling:
-            _close_left()
+            _close_remaining()
             self._analyzer = make_analyzer(language, stemmer, keep_stopwords)
             # a query of 100,000 characters has more than the 1,024 terms that Lucene allows by default
             java_class(_SEARCHER).setMaxClauseCount(2**31 - 1)
@@ -391,8 +391,8 @@ class LuceneIndex:
         try:
             if len(queries) == 1 and rm3 is None:  # waiting for a task would take longer than most searches
                 with calls.calling:
-                    found = calls.apply_to_one(calls.java_list(queries), self._finder((k1, b, k, rm3, allowed, True)))
-                    return _top_lists(found, k if k <= _SHORT_LIST else None)
+                    results = calls.apply_to_one(calls.java_list(queries), self._finder((k1, b, k, rm3, allowed, True)))
+                    return _top_lists(results, k if k <= _SHORT_LIST else None)
             for start in range(0, len(queries), step):
                 with calls.calling:
                     batch = calls.java_list(queries[start : start + step])
@@ -450,16 +450,16 @@ def _with_feedback(search: Java, searcher: Java, analyzer: Java, k: int, rm3: Rm
     arguments = java_class("io.anserini.search.SearchCollection$Args")()
     arguments.hits = k
     expander = java_class(reranker)(analyzer, None, "contents", rm3.terms, rm3.documents, rm3.query_weight, False, True)
-    read = calls.static(_SCORED, "fromTopDocs", _SCORED, _TOP_DOCS, _SEARCHER)
-    first = calls.chain(search, calls.fill(read, 1, calls.constant(_SEARCHER, searcher)))
+    read_docs = calls.static(_SCORED, "fromTopDocs", _SCORED, _TOP_DOCS, _SEARCHER)
+    first = calls.chain(search, calls.fill(read_docs, 1, calls.constant(_SEARCHER, searcher)))
     fields = (_SEARCHER, "java.lang.Object", _QUERY, _STRING, _STRING, "java.util.List", _QUERY, _ARGUMENTS)
     make = calls.constructor(context, *fields)
     tokens = calls.static("io.anserini.analysis.AnalyzerUtils", "analyze", "java.util.List", _ANALYZER, _STRING)
     # RM3 reads only these; filled from the last argument to the first, so that the others keep their positions
     fillers = {0: searcher, 1: None, 2: None, 3: None, 6: None, 7: arguments}
-    for place in range(7, -1, -1):
-        if place in fillers:
-            make = calls.fill(make, place, calls.constant(fields[place], fillers[place]))
+    for number in range(7, -1, -1):
+        if number in fillers:
+            make = calls.fill(make, number, calls.constant(fields[number], fillers[number]))
     make = calls.fill(make, 1, tokens.bindTo(analyzer))
     rerank = calls.method(reranker, "rerank", _SCORED, _SCORED, context).bindTo(expander)
     both = calls.fill(calls.fill(rerank, 1, make), 0, first)

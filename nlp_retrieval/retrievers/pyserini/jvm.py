@@ -93,7 +93,7 @@ def start() -> None:
             config.add_options(*_options(java))
             with _java_home(java.home):
                 _load(java)
-        _hush()
+        _silence_logging()
         _started = True
 
 
@@ -169,13 +169,13 @@ def inspect_java(home: Path) -> JavaHome:
     try:
         release = (home / "release").read_text("utf-8", "replace")
     except OSError:
-        return JavaHome(home, _ask_version(home))
+        return JavaHome(home, _read_version(home))
     version = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', release, re.MULTILINE)
     modules = re.search(r'^MODULES="([^"]*)"', release, re.MULTILINE)
     return JavaHome(home, int(version[1]) if version else 0, frozenset(modules[1].split()) if modules else frozenset())
 
 
-def _ask_version(home: Path) -> int:
+def _read_version(home: Path) -> int:
     try:
         answer = subprocess.run(  # noqa: S603 - the program that the user's JAVA_HOME names
             [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=30, check=False
@@ -228,7 +228,7 @@ def _load(java: JavaHome) -> None:
             ) from error
 
 
-def _hush() -> None:
+def _silence_logging() -> None:
     jnius = import_module("jnius")
     try:
         jnius.autoclass("org.apache.lucene.search.IndexSearcher")
@@ -267,7 +267,7 @@ def _diverted_stderr() -> Iterator[Callable[[], str]]:
             return target.read().decode("utf-8", "replace")
 
         try:
-            kept = os.dup(2)
+            stderr = os.dup(2)
         except OSError:  # a process without stderr
             yield output
             return
@@ -275,5 +275,5 @@ def _diverted_stderr() -> Iterator[Callable[[], str]]:
         try:
             yield output
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(stderr, 2)
+            os.close(stderr)

@@ -52,10 +52,10 @@ def make_private(folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-        raise PermissionError(f"{folder} is no folder of this user")
-    if found.st_mode & 0o077:
+    info = folder.lstat()
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():
+        raise PermissionError(f"{folder} is not a folder of this user")
+    if info.st_mode & 0o077:
         folder.chmod(0o700)
 
 
@@ -84,7 +84,7 @@ def remember(folder: Path, kind: str) -> None:
     token = secrets.token_hex(16)
     write_atomically(folder / _MADE_BY, token.encode())
     make_own(cache_folder() / kind)
-    write_atomically(_known(token, kind), b"")
+    write_atomically(_marker_file(token, kind), b"")
 
 
 def require_trust(folder: Path, kind: str, server: str) -> None:
@@ -104,7 +104,7 @@ def require_trust(folder: Path, kind: str, server: str) -> None:
         token = (folder / _MADE_BY).read_text("ascii").strip()
     except (OSError, ValueError):
         token = ""
-    if token and _known(token, kind).is_file():
+    if token and _marker_file(token, kind).is_file():
         return
     trusted = [Path(path).absolute() for path in os.environ.get(TRUSTED, "").split(os.pathsep) if path]
     if folder in trusted:
@@ -115,7 +115,7 @@ def require_trust(folder: Path, kind: str, server: str) -> None:
     )
 
 
-def _known(token: str, kind: str) -> Path:
+def _marker_file(token: str, kind: str) -> Path:
     return cache_folder() / kind / hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -171,7 +171,7 @@ class KeptServer(ABC):
         try:
             make_private(self.folder)
             if self._release is None or not self._release.alive:
-                with _alone(self.folder):
+                with _exclusive(self.folder):
                     self._use()
             if not _is_running(self.folder):
                 self._start()
@@ -206,7 +206,7 @@ class KeptServer(ABC):
                 log.truncate(0)
             begun = log.tell()
             keeping = [sys.executable, "-I", "-S", keeper.__file__, keeper.KEEP, "-" if uid is None else str(uid)]
-            told = subprocess.run(  # noqa: S603 - with our own arguments
+            output = subprocess.run(  # noqa: S603 - with our own arguments
                 [*keeping, str(self.folder), str(status), str(self.sockets), *map(str, command)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -216,9 +216,9 @@ class KeptServer(ABC):
                 start_new_session=True,
                 check=False,
             ).stdout
-        return None if told.strip() == keeper.READY.encode() else self._said(log_file, begun)
+        return None if output.strip() == keeper.READY.encode() else self._failure_in_log(log_file, begun)
 
-    def _said(self, log: Path, begun: int) -> str:
+    def _failure_in_log(self, log: Path, begun: int) -> str:
         with log.open("rb") as file:
             file.seek(begun)
             lines = file.read().decode("utf-8", "replace").strip().splitlines()
@@ -227,7 +227,7 @@ class KeptServer(ABC):
 
     def _start(self) -> None:
         """Start the server if it is not running; once more after a failure, as it may have been killed in the meantime."""
-        with _alone(self.folder):
+        with _exclusive(self.folder):
             if not _is_running(self.folder):
                 try:
                     self.start()
@@ -286,8 +286,8 @@ def _is_held(path: Path, kind: int) -> bool:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Hold the exclusive right to start or stop the server of a folder."""
+def _exclusive(folder: Path) -> Iterator[None]:
+    """Hold the lock under which the server of a folder is started or stopped."""
     descriptor = os.open(folder / STARTING, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

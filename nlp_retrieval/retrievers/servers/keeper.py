@@ -95,9 +95,9 @@ def keep(folder: Path, uid: int | None, status: Path, sockets: Path, command: li
         sockets: the folder of its socket; removed with the server if it is another folder, and empty.
         command: starts the server, which shuts down cleanly at an interrupt.
     """
-    held = os.open(folder / SERVER, os.O_RDWR | os.O_CREAT, 0o600)
-    fcntl.flock(held, fcntl.LOCK_EX)
-    os.set_inheritable(held, True)
+    lock = os.open(folder / SERVER, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    os.set_inheritable(lock, True)
     users = os.open(folder / USERS, os.O_RDWR | os.O_CREAT, 0o600)
     log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     server = subprocess.Popen(  # noqa: S603 - with our own arguments
@@ -105,7 +105,7 @@ def keep(folder: Path, uid: int | None, status: Path, sockets: Path, command: li
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=log,
-        pass_fds=(held,),
+        pass_fds=(lock,),
         preexec_fn=_prepared(uid),  # noqa: PLW1509 - this process has one thread
     )
     begin = time.monotonic()
@@ -113,13 +113,13 @@ def keep(folder: Path, uid: int | None, status: Path, sockets: Path, command: li
         if server.poll() is not None or time.monotonic() - begin > _LONGEST_START:
             server.kill()
             server.wait()
-            _say(FAILED)
+            _report(FAILED)
             return
         time.sleep(_POLL)
     signal.signal(signal.SIGCHLD, _ended)
     try:
-        _say(READY)
-        _wait_until_unused(folder, users, server, held, sockets)
+        _report(READY)
+        _wait_until_unused(folder, users, server, lock, sockets)
     except _ServerEndedError:
         server.wait()
 
@@ -133,7 +133,7 @@ def _ended(number: int, frame: object) -> None:
     raise _ServerEndedError
 
 
-def _wait_until_unused(folder: Path, users: int, server: subprocess.Popen[bytes], held: int, sockets: Path) -> None:
+def _wait_until_unused(folder: Path, users: int, server: subprocess.Popen[bytes], lock: int, sockets: Path) -> None:
     while server.poll() is None:
         fcntl.flock(users, fcntl.LOCK_EX)
         fcntl.flock(users, fcntl.LOCK_UN)
@@ -150,13 +150,13 @@ def _wait_until_unused(folder: Path, users: int, server: subprocess.Popen[bytes]
             if sockets != folder:
                 with suppress(OSError):
                     sockets.rmdir()
-            os.close(held)  # before other processes, which check whether it is held, may start it
+            os.close(lock)  # before other processes, which check whether it is held, may start it
             return
         finally:
             os.close(starting)
 
 
-def _say(word: str) -> None:
+def _report(word: str) -> None:
     """Report to the parent, which may be gone, and close the pipe."""
     with suppress(OSError):
         os.write(1, f"{word}\n".encode())

@@ -102,7 +102,7 @@ class ServerRecord(BaseModel):
             reason = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else error
             raise damaged(path, f"it is not the record of what a server holds: {reason}") from None
         if rows is not None and record.rows != rows:
-            raise damaged(path, f"it tells of {record.rows:,} rows, and the segment has {rows:,}")
+            raise damaged(path, f"it records {record.rows:,} rows, and the segment has {rows:,}")
         return record
 
     @classmethod
@@ -190,11 +190,11 @@ class ServerRetriever(BaseRetriever, Generic[Record, Connections]):
     # set by each engine
 
     @abstractmethod
-    def connect(self, place: Path | None) -> Connections:
+    def connect(self, directory: Path | None) -> Connections:
         """Return new connections to the server.
 
         Args:
-            place: the index directory of the embedded server; None if there is a URL.
+            directory: the index directory of the embedded server; None if there is a URL.
         """
 
     @abstractmethod
@@ -249,7 +249,7 @@ class ServerRetriever(BaseRetriever, Generic[Record, Connections]):
             return Hits.from_lists([])
 
         def search(connection: Any, prepared: Any) -> Hits:
-            found = []
+            hits_of_segments = []
             for segment, record in self._records:
                 part = None if allowed is None else allowed[segment.rows]
                 if part is not None and part.all():
@@ -257,8 +257,8 @@ class ServerRetriever(BaseRetriever, Generic[Record, Connections]):
                 n_found = len(segment) if part is None else int(np.count_nonzero(part))
                 if n_found:
                     hits = self.search_table(connection, record, prepared, min(k, n_found), part)
-                    found.append(replace(hits, rows=hits.rows + segment.first_row))
-            return self.joined(found, len(prepared), k)
+                    hits_of_segments.append(replace(hits, rows=hits.rows + segment.first_row))
+            return self.joined(hits_of_segments, len(prepared), k)
 
         parts = [prepared[first : first + self.at_once] for first in range(0, len(prepared), self.at_once)]
         hits = [self.reading(partial(search, prepared=part)) for part in parts]
@@ -277,9 +277,9 @@ class ServerRetriever(BaseRetriever, Generic[Record, Connections]):
 
     def pool_of(self, directory: Path) -> Connections:
         """Return the connections to the server of an index directory."""
-        place = directory.absolute() if self.url is None else None
+        folder = directory.absolute() if self.url is None else None
         with self._pooling:
-            pool = self._pools.get(place)
+            pool = self._pools.get(folder)
             if pool is None or pool.process != os.getpid():
-                self._pools[place] = pool = self.connect(place)
+                self._pools[folder] = pool = self.connect(folder)
             return pool

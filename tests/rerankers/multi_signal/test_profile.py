@@ -75,7 +75,7 @@ def test_the_subject_stands_in_the_question_or_is_left_out():
         ({"patterns": {"a": ["x*"]}}, r"matches the empty text"),
         ({"patterns": {"a": ["(.{100}){9}"]}}, r"becomes 7,222 instructions; 5,000 are allowed"),
         ({"patterns": {"a": ["x" * 1001]}}, r"has 1,001 characters; 1,000 are allowed"),
-        ({"questions": [{"number": 1, "text": "a"}, {"number": 1, "text": "b"}]}, r"question 1 stands more than once"),
+        ({"questions": [{"number": 1, "text": "a"}, {"number": 1, "text": "b"}]}, r"question 1 occurs more than once"),
         ({"questions": [{"number": 1, "text": "a"}, {"number": 3, "text": "b"}]}, r"question 2 is missing"),
         ({"questions": [{"number": 1, "txt": "a"}]}, r"mine, questions, entry 1: unknown key 'txt'; did you mean 'text'"),
         (

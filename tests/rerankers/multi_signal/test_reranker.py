@@ -316,7 +316,7 @@ def test_a_profile_that_is_missing_or_wrong_is_an_error():
     with pytest.raises(ConfigurationError, match="unknown key 'gruops'"):
         ranked(MultiSignalReranker({"name": "a", "subject": "b", "gruops": {}}), "wind")
     zero = {"name": "a", "subject": "b", "weights": {"transformer": 0, "word_vectors": 0, "patterns": 0, "fuzzy": 1}}
-    with pytest.raises(ConfigurationError, match="with those of the profile, all weights are 0"):
+    with pytest.raises(ConfigurationError, match="together with the profile's, all weights are 0"):
         ranked(MultiSignalReranker(zero, fuzzy_weight=0.0), "wind")
 
 

@@ -227,7 +227,7 @@ def test_data_that_lead_elsewhere_are_refused(server, tmp_path):
 def test_a_link_is_no_folder_of_a_server(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / ".postgres").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(IndexWriteError, match="no folder of this user"):
+    with pytest.raises(IndexWriteError, match="not a folder of this user"):
         EmbeddedServer(tmp_path / ".postgres").url()
     assert not [*(tmp_path / "elsewhere").iterdir()]
 

@@ -261,7 +261,7 @@ def test_a_device_that_is_not_there_is_an_error(tmp_path):
 def test_a_model_of_another_kind_is_refused_before_random_weights_are_added_to_it(tmp_path):
     from rerankers.tiny_models import save_bert
 
-    with pytest.raises(ModelError, match=r"is no learned sparse model \(found: \[\"BertModel\"\]\)"):
+    with pytest.raises(ModelError, match=r"is not a learned sparse model \(found: \[\"BertModel\"\]\)"):
         SpladeEncoder(str(save_bert(tmp_path / "plain", head=False)), device="cpu").encode_queries(["fox"])
     folder = save_splade(tmp_path / "model")
     config = folder / "config_sentence_transformers.json"

@@ -82,7 +82,7 @@ def test_an_endpoint_that_never_answers_is_waited_for_as_long_as_was_set(played,
 
     played.answer = hang
     texts = [claim.text for claim in claims[:4]]
-    with pytest.warns(RetrievalWarning, match=r"4 of 4 queries.*timed out: no whole answer within 0\.1 s"):
+    with pytest.warns(RetrievalWarning, match=r"4 of 4 queries.*timed out: no complete answer within 0\.1 s"):
         found = made(model(timeout=0.1, retries=0)).open(index).search(texts, 7)
     gate.set()
     assert [ids(one) for one in found] == [ids(one) for one in WITHOUT[made].open(index).search(texts, 7)]

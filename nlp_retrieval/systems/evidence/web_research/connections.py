@@ -91,7 +91,7 @@ class Deadline:
 
     def passed(self) -> FetchError:
         """Return the error for an answer that is not complete in time."""
-        return FetchError(f"there was no whole answer within {self._seconds:g} s; try again, or allow more seconds")
+        return FetchError(f"there was no complete answer within {self._seconds:g} s; try again, or allow more seconds")
 
 
 def resolve_host(host: str, port: int) -> list[str]:
@@ -266,7 +266,7 @@ def ask_web(
         raise deadline.passed() from None
     except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.ConnectionNotAvailable) as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise FetchError(f"{where}: the server gave no whole answer ({shown(reason)})") from None
+        raise FetchError(f"{where}: the server gave no complete answer ({shown(reason)})") from None
     return WebAnswer(response.status, answered, body)
 
 

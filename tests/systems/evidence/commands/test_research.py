@@ -86,7 +86,7 @@ def test_nothing_is_fetched_that_was_not_asked_for(folder: Path) -> None:
     [
         (("--search", "bing", "--fetch", "http"), 2, "there is no search_engine called 'bing'"),
         (("--search", "folder:folder=nowhere", "--fetch", "http"), 2, "not a folder"),
-        (("--search", "searxng:url=http://127.0.0.1:1", "--fetch", "http"), 1, "no whole answer"),
+        (("--search", "searxng:url=http://127.0.0.1:1", "--fetch", "http"), 1, "no complete answer"),
         (("--search", "folder:folder=web", "--fetch", "http:ports=[0]"), 2, "ports"),
         (("--search", "folder:folder=web", "--fetch", "searxng:url=x"), 2, "there is no fetcher called 'searxng'"),
     ],

@@ -259,7 +259,7 @@ def test_passages_of_no_country_are_counted(tmp_path: Path) -> None:
         ({"subjects": []}, QueryError, "the list names no country"),
         ({"subjects": ["Ile", "  "]}, QueryError, "has no name"),
         ({"questions": 9}, ConfigurationError, "no question 9; they are numbered 1 to 2"),
-        ({"questions": []}, QueryError, "no question is named"),
+        ({"questions": []}, QueryError, "the list of questions is empty"),
         ({"questions": 0}, ConfigurationError, "no question 0"),
         ({"method": "hops"}, ConfigurationError, "no method 'hops'; did you mean 'hop'"),
         ({"top_k": 0}, QueryError, "top_k must be at least 1"),

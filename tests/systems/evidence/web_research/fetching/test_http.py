@@ -276,7 +276,7 @@ def test_a_body_without_an_end_is_cut_off_and_the_client_hangs_up(web: WebServer
 )
 def test_a_page_that_comes_too_slowly_or_not_whole_is_given_up(web: WebServer, page: Page) -> None:
     web.pages["/a"] = page
-    with pytest.raises(FetchError, match=r"within 0\.4 s|no whole answer"):
+    with pytest.raises(FetchError, match=r"within 0\.4 s|no complete answer"):
         fetcher(seconds=0.4).fetch(f"{web.url}/a")
 
 
@@ -353,12 +353,12 @@ def test_what_holds_no_text_is_an_error(web: WebServer, media_type: str) -> None
 )
 def test_what_is_no_answer_of_http_is_an_error(web: WebServer, answer: bytes) -> None:
     web.pages["/a"] = Page(answer, head_too=True)
-    with pytest.raises(FetchError, match="no whole answer"):
+    with pytest.raises(FetchError, match="no complete answer"):
         fetcher().fetch(f"{web.url}/a")
 
 
 def test_a_server_that_is_not_there_is_an_error() -> None:
-    with web_server_that_ended() as port, pytest.raises(FetchError, match="no whole answer"):
+    with web_server_that_ended() as port, pytest.raises(FetchError, match="no complete answer"):
         fetcher().fetch(f"http://127.0.0.1:{port}/")
 
 

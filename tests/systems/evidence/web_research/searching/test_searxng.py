@@ -103,7 +103,7 @@ def test_what_is_no_answer_is_an_error_that_says_what_to_do(web: WebServer, page
 
 
 def test_a_server_that_is_not_there_is_an_error() -> None:
-    with pytest.raises(FetchError, match="no whole answer"):
+    with pytest.raises(FetchError, match="no complete answer"):
         SearxngSearch("http://127.0.0.1:1").search("fox")
 
 
