@@ -165,11 +165,6 @@ class BenchmarkSettings:
         if baseline not in self.searchers:
             raise ConfigurationError(f"there is no searcher {baseline!r}; {nearest(baseline, self.searchers)}")
         object.__setattr__(self, "baseline", baseline)
-        if self.answerer is not None and self.answerer.passages > self.k_values[-1]:
-            raise ConfigurationError(
-                f"the answerer reads {self.answerer.passages} passages, and the largest cutoff is {self.k_values[-1]}, so no "
-                f"more are found; add the cutoff {self.answerer.passages}, or let it read fewer"
-            )
         self.processes  # noqa: B018 -- checks the number of workers and the address
         if self.queries or not isinstance(self.query_loader, BaseQueryLoader):
             self._line_up()
@@ -183,6 +178,11 @@ class BenchmarkSettings:
         lined = {"queries": queries, "gold": gold, "unjudged": unjudged, "unasked": unasked}
         for name, value in lined.items():
             object.__setattr__(self, name, value)
+        if self.answerer is not None and self.answerer.passages > self.k_values[-1]:
+            raise ConfigurationError(
+                f"the answerer reads {self.answerer.passages} passages, and the largest cutoff is {self.k_values[-1]}, so no "
+                f"more are found; add the cutoff {self.answerer.passages}, or let it read fewer"
+            )
         self.right_answers  # noqa: B018 -- unreadable answers are reported before the work
         filters_of(self.queries, self.where_from, self.where)
 

@@ -63,7 +63,7 @@ class LanguageModel(EndpointComponent):
     kind: ClassVar[str] = "language_models"
     name = "dspy"
     without = frozenset({"calls_per_minute"})
-    manifest_may_set = LIMIT_RULES | may_set(
+    manifest_may_set = {key: rule for key, rule in LIMIT_RULES.items() if key != "calls_per_minute"} | may_set(
         *("temperature", "max_tokens", "give_up_after"),
         model=given("send questions to the language model"),
         base_url=given("send them to the server"),
