@@ -29,7 +29,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any, Protocol, cast
 
 from nlp_retrieval import errors
-from nlp_retrieval.core.processes import limit_cores, threads_of
+from nlp_retrieval.core.processes import Lock, limit_cores, threads_of
 from nlp_retrieval.errors import RetrievalError, WorkerError, first_line
 
 ATTEMPTS = 3
@@ -319,7 +319,7 @@ class WorkerPool:
         self.trials: dict[str, Confirmed] = {}
         self.broken: WorkerError | None = None
         self.call: _Call | None = None
-        self.changing = threading.RLock()
+        self.changing = Lock()
         self._closing: list[Callable[[], None]] = []
 
     def done(self, task: Task, blocks: Iterable[TaskBlock]) -> Generator[tuple[TaskBlock, object], None, None]:
