@@ -81,7 +81,8 @@ def _digests(folder: Path) -> dict[str, str]:
     files = sorted(file for pattern in _COMPARED for file in folder.rglob(pattern) if file.is_file())
     digests: dict[str, list[str]] = {}
     for file in files:
-        name = re.sub(r"[0-9a-f]{12,}", "*", file.relative_to(folder).as_posix()).replace("/bm25s-", "/bm25-")  # its former name
+        name = re.sub(r"[0-9a-f]{12,}", "*", file.relative_to(folder).as_posix())
+        name = name.replace("/bm25s-", "/bm25-")  # its former name
         content = file.read_bytes()
         if file.suffix == ".json":
             content = _TIMES.sub(b"", content)
