@@ -27,6 +27,7 @@ GOOD: dict[str, list[list[str]]] = {
         ["sqlite:///corpus.db", "new", "-l", "database", "-o", "table=items", "-r", "bm25"],
         ["claims.json", "new", "-l", "chunker", "-o", "size=3", "-r", "link_graph:seeds=[bm25]"],
         ["claims.json", "new", "-l", "hover", "-r", "link_graph:seeds=[bm25],links=[entity_sentences]"],
+        ["corpus.jsonl", "new", "--distill", "word_vectors:model=words.txt", "--dimension", "2", "--most-words", "3"],
     ],
     "add": [["more.jsonl", "index", "--update"], ["more.jsonl", "index", "-l", "beir", "-o", "split=test"]],
     "delete": [["index", "p1", "p2"], ["index", "--file", "ids.txt"], ["index", "-f", "-"]],
@@ -48,10 +49,6 @@ GOOD: dict[str, list[list[str]]] = {
         ["index", "-a", "language_model:lm=openai/small", "--config", "sweep.yaml", "--searcher", "linked"],
         ["index", "fox", "--config", "hostile.yaml", "--json"],
     ],
-    "distill": [
-        ["corpus.jsonl", "new", "-e", "word_vectors:model=words.txt", "--dimension", "2"],
-        ["corpus.jsonl", "index", "-e", "word_vectors:model=nowhere", "-l", "jsonl", "-o", "id_field=id", "--most-words", "3"],
-    ],
     "serve": [
         ["index", "--port", "0", "--workers", "2", "--seconds", "5"],
         ["index", "--as", "index", "--max-body", "1", "--allowed-host", "example.org"],
@@ -62,6 +59,7 @@ GOOD: dict[str, list[list[str]]] = {
     "benchmark": [
         ["sweep.yaml", "--no-wandb", "--output", "out"], ["hostile.yaml", "--no-wandb"], ["hostile.yaml", "--dry-run"],
         ["sweep.yaml", "--log-to", "tensorboard", "--output", "out"],
+        ["--from", "run", "--output", "again", "--index", "index"],
     ],
     "compare": [
         ["run", "other.trec", "--k", "2", "--output", "compared"],
@@ -75,7 +73,6 @@ GOOD: dict[str, list[list[str]]] = {
         ["run", "--output", "reported", "--only", "bm25", "--baseline", "bm25"],
         ["run", "--output", "reported", "--format", "csv", "--columns", "recall,cost"],
     ],
-    "rerun": [["run", "--output", "again", "--index", "index"]],
     "tune": [["sweep.yaml", "--folds", "2", "--seed", "3", "--output", "weights.json"], ["hostile.yaml", "-s", "linked"]],
     "components": [["retrievers", "bm25"], []],
     "demo": [["--output", "demo", "--claims", "3", "--lm", "openai/small", "--lm-api-key-env", "NO_KEY"]],
@@ -99,7 +96,6 @@ _ALWAYS = {
     "index": ["-r", "bm25"],
     "demo": ["--claims", "0"],
     "serve": ["--check", "--check"],
-    "distill": ["-e", "word_vectors:model=words.txt"] * 2,
 }
 """Put behind a command line, so that it starts no Java, loads no model, does not run all of the demo, serves nobody, and waits
 for nobody; twice where an option before it may take the first for its value."""

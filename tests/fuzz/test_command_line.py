@@ -21,7 +21,7 @@ from nlp_retrieval.lm.endpoint import LimitedCalls
 
 from .command_lines import GOOD, TYPED, Ended, command_line, ended, hostile_settings, make_world
 
-_LINES = {"benchmark": 16, "rerun": 10, "tune": 10, "compare": 20, "report": 20}
+_LINES = {"benchmark": 16, "tune": 10, "compare": 20, "report": 20}
 _OTHERS = 40
 """Command lines of each command, in the short run."""
 
