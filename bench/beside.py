@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 _HERE = Path(__file__).parents[1]
-_TURNS = 1
+_TURNS = 3
 _COMMANDS = {"help": ("--help",), "version": ("--version",)}
 _WORKLOADS = r"""
 import json, sys, time, warnings
