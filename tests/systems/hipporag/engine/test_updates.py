@@ -79,7 +79,7 @@ CHANGES = st.lists(
 )
 
 
-@settings(max_examples=8)
+@settings(max_examples=25)
 @given(first=st.lists(st.integers(0, len(PASSAGES) - 1), min_size=1, max_size=8), changes=CHANGES, joined=st.booleans())
 def test_after_every_change_graph_and_answers_are_those_of_an_index_built_at_once(
     knowledge: str, first: list[int], changes: list[tuple[str, list[int]]], joined: bool

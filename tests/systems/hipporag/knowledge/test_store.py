@@ -7,7 +7,7 @@ import threading
 from contextlib import closing
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import text
 from sqlalchemy.dialects import mssql, mysql, oracle, postgresql, sqlite
@@ -125,7 +125,6 @@ saves = st.lists(st.tuples(numbers, texts, reads | st.none()), max_size=4)
 changes = st.lists(saves | st.lists(numbers, min_size=1, max_size=3), max_size=6)
 
 
-@settings(max_examples=20)
 @given(changes)
 def test_updates_and_deletions_equal_a_rebuild(tmp_path_factory, steps):
     folder = tmp_path_factory.mktemp("store")
