@@ -381,7 +381,7 @@ def _short(text: str) -> str:
 # Runs as named by users: the output folder of a benchmark, one configuration of it, or a TREC run file of any tool.
 #
 # All compared runs must answer the same queries over the same corpus: a text, gold or corpus that differs between sources is
-# an error and is not averaged; see :mod:`nlp_retrieval.benchmarks.runs`.
+# an error and is not averaged.
 
 QRELS = "qrels.txt"
 

@@ -230,7 +230,7 @@ class LoggedRun:
     Args:
         name: name of the configuration, or ``summary``.
         job: ``configuration`` or ``summary``.
-        config: flat; see :mod:`nlp_retrieval.reports.logged_run`.
+        config: names and values, without nesting.
         tags: short words.
         curves: values by cutoff, by measure family (``recall``), and by group and family (``hops=3/recall``).
         figures: numbers and truth values by name.

@@ -1,7 +1,6 @@
 """Writing an index directory: existing parts are kept, missing ones are built, and the result is published.
 
-:mod:`nlp_retrieval.core.index.build` makes publishing survive a crash; :mod:`nlp_retrieval.core.index.update` updates
-an existing index.
+A crash leaves the old state or the new one. :mod:`nlp_retrieval.core.index.update` updates an existing index.
 """
 
 from __future__ import annotations

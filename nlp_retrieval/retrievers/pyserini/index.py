@@ -3,7 +3,7 @@
 Lucene is fast and calls from Python to Java are slow, so whole batches cross at once and the loops over them run inside
 Java (:mod:`nlp_retrieval.retrievers.pyserini.handles`). No stored field is read while searching.
 
-Lucene's document number is the item's row (:mod:`nlp_retrieval.retrievers.pyserini.index`), and in Lucene the lower number wins
+Lucene's document number is the item's row, and in Lucene the lower number wins
 a tie, also at the cut, as everywhere in this package. Queries are built by Anserini's generator and analyzers, so the ranking
 is that of pyserini's ``LuceneSearcher`` on the same folder.
 """
