@@ -1,5 +1,6 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
+from nlp_retrieval.reports.findings import headline as headline
 from nlp_retrieval.reports.page.templating import asset as asset
 from nlp_retrieval.reports.page.templating import rendered as rendered
 from nlp_retrieval.reports.trackers import MlflowLogger as MlflowLogger

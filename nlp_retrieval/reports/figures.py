@@ -193,6 +193,32 @@ def query_groups(report: BenchmarkReport) -> list[str]:
     return list(dict.fromkeys(["", *named]))
 
 
+def best_first(report: BenchmarkReport) -> list[ConfigurationResult]:
+    """Return the configurations by the main measure over all queries, best first; equal ones in the order of the report."""
+    main = Column(report.main_measure, report.main_measure, report.main_measure)
+
+    def rank(result: ConfigurationResult) -> float:
+        value = main.value(result)
+        return math.inf if value is None else -value
+
+    return sorted(report.configurations, key=rank)
+
+
+def grid_axes(report: BenchmarkReport) -> dict[str, dict[str, str]]:
+    """Return the values of a grid's axes as text, by axis and configuration; empty if the manifest records no grid.
+
+    A configuration outside the grid has no values. An axis with one value among the configurations of the report is left out.
+    """
+    grid = report.manifest.get("grid")
+    values = grid.get("values") if isinstance(grid, dict) else None
+    axes: dict[str, dict[str, str]] = {}
+    for result in report.configurations:
+        of_configuration = values.get(result.name) if isinstance(values, dict) else None
+        for axis, value in of_configuration.items() if isinstance(of_configuration, dict) else ():
+            axes.setdefault(str(axis), {})[result.name] = str(value)
+    return {axis: of_axis for axis, of_axis in axes.items() if len(set(of_axis.values())) > 1}
+
+
 def measure_columns(report: BenchmarkReport) -> list[Column]:
     """Return a column for every measure of any configuration, by measure and then by cutoff."""
     keys = {

@@ -1,0 +1,156 @@
+"""What a benchmark found, in one sentence: terminal, page and trackers begin with it.
+
+The sentence is about the main measure over all queries. It calls a configuration better or worse only if the corrected
+test does, so the highest value measured is not always the winner.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
+from nlp_retrieval.evaluation.comparison import Comparison, verdict
+from nlp_retrieval.reports.figures import (
+    ALPHA,
+    best_first,
+    by_figure,
+    latency_interval,
+    p_text,
+    price_columns,
+    shared_reason,
+    signed,
+)
+from nlp_retrieval.reports.view import counted, listed
+from nlp_retrieval.text.printing import printable
+
+_WIDE = 0.1
+"""Width of an interval from which two decimals are enough."""
+
+_MOST_NAMES = 3
+
+
+def headline(report: BenchmarkReport) -> str:
+    """Return what was found, such as ``"link graph beats bm25: recall@20 +.197 [.12, .27], p = .001; 6 ms slower"``.
+
+    The difference is that of the best configuration that is better than the baseline, with its interval and its corrected
+    p-value. If there is none, the sentence says what is worse, or that nothing is distinguishable and why.
+
+    Args:
+        report: a finished benchmark.
+
+    Returns:
+        One sentence without a full stop; ``""`` if nothing was measured.
+    """
+    measure = report.main_measure
+    ranked = [result for result in best_first(report) if measure in result.measures]
+    if not ranked:
+        return ""
+    top, baseline = ranked[0], next((result for result in ranked if result.name == report.baseline), None)
+    if baseline is None or len(ranked) == 1:
+        return f"{printable(top.name)}: {measure} {_figure(top, measure)}"
+    tests = by_figure(report)
+    tested = [(result, test) for result in ranked if (test := tests.get(("", measure, result.name))) is not None]
+    if not tested:
+        others = "" if top is baseline else f"; {printable(baseline.name)} {_short(baseline.measures[measure])}"
+        values = f"({_short(top.measures[measure])}{others})"
+        return f"{printable(top.name)} has the highest {measure} {values}; differences were not tested"
+    if better := [result for result, test in tested if verdict(test, ALPHA) == "better"]:
+        found = _won(report, better[0], baseline, tests["", measure, better[0].name])
+        return found if better[0] is top else f"{found}; {printable(top.name)} measured higher, which may be chance"
+    return _not_won(baseline, measure, tested)
+
+
+def tied_with_best(report: BenchmarkReport) -> list[str]:
+    """Return the configurations that are not distinguishable from the best in the main measure, best first.
+
+    Args:
+        report: a finished benchmark.
+
+    Returns:
+        Their names, without that of the best itself; empty if pairs were not tested in the main measure.
+    """
+    if report.pairwise is None or report.pairwise.measure != report.main_measure:
+        return []
+    best, *others = (result.name for result in best_first(report))
+    pairs = report.pairwise.both_ways()
+    tests = {name: pairs[name, best] for name in others if (name, best) in pairs}
+    return [name for name, test in tests.items() if verdict(test, ALPHA) == "not distinguishable"]
+
+
+def _won(report: BenchmarkReport, winner: ConfigurationResult, baseline: ConfigurationResult, test: Comparison) -> str:
+    found = f"{printable(winner.name)} beats {printable(baseline.name)}: {test.measure} {_change(test)}"
+    if costs := [*_latency(winner, baseline), *_price(report, winner)]:
+        found += f"; {', '.join(costs)}"
+    return found
+
+
+def _not_won(baseline: ConfigurationResult, measure: str, tested: Sequence[tuple[ConfigurationResult, Comparison]]) -> str:
+    name, value = printable(baseline.name), _short(baseline.measures[measure])
+    worse = [printable(result.name) for result, test in tested if verdict(test, ALPHA) == "worse"]
+    if worse:
+        rest = len(tested) - len(worse)
+        others = f", {rest:,} not distinguishable" if rest else ""
+        return f"nothing beats {name}: {measure} {value}; {_some(worse)} {'is' if len(worse) == 1 else 'are'} worse{others}"
+    comparisons = [test for _, test in tested]
+    whose = printable(tested[0][0].name) if len(tested) == 1 else "nothing"
+    if all(test.differing == 0 for test in comparisons):
+        whom = whose if len(tested) == 1 else f"all {counted(len(tested), 'other')}"
+        return f"{whom} and {name} have the same {measure} in every query: {value}"
+    negated = f"{whose} is not" if len(tested) == 1 else "nothing is"
+    if reason := shared_reason(comparisons):
+        could = f"{whose} could not" if len(tested) == 1 else "nothing could"
+        return f"{could} be distinguished from {name} in {measure} ({value}): {reason}"
+    largest, test = max(tested, key=lambda pair: abs(pair[1].difference))
+    of = "" if len(tested) == 1 else f"largest difference: {printable(largest.name)} "
+    return f"{negated} distinguishable from {name} in {measure} ({value}): {of}{_change(test)}"
+
+
+def _some(names: Sequence[str]) -> str:
+    return listed(names) if len(names) <= _MOST_NAMES else f"{len(names):,} configurations"
+
+
+def _change(test: Comparison) -> str:
+    """The difference, its interval and its corrected p: ``"+.197 [.12, .27], p = .001"``."""
+    low, high = test.interval
+    decimals = 2 if high - low >= _WIDE else 3
+    ends = ", ".join(_bare(f"{end:z.{decimals}f}".replace("-", "\N{MINUS SIGN}")) for end in (low, high))
+    p = p_text(test.p_holm)
+    return f"{_bare(signed(test.difference))} [{ends}], p {_bare(f'< {p[1:]}' if p.startswith('<') else f'= {p}')}"
+
+
+def _figure(result: ConfigurationResult, measure: str) -> str:
+    """A mean and its interval, if known."""
+    interval = result.intervals.get("", {}).get(measure)
+    ends = "" if interval is None else f" [{', '.join(map(_short, interval))}]"
+    return f"{_short(result.measures[measure])}{ends}"
+
+
+def _short(value: float) -> str:
+    return _bare(f"{value:.3f}")
+
+
+def _bare(text: str) -> str:
+    """A number without the zero before its point: ``.197``."""
+    return re.sub(r"(?<!\d)0\.", ".", text)
+
+
+def _latency(winner: ConfigurationResult, baseline: ConfigurationResult) -> Iterable[str]:
+    if winner.cost is None or baseline.cost is None:
+        return
+    spans = latency_interval(winner), latency_interval(baseline)
+    more = winner.cost.latency_ms - baseline.cost.latency_ms
+    if not more or (spans[0] and spans[1] and spans[0][0] <= spans[1][1] and spans[1][0] <= spans[0][1]):
+        yield "as fast"
+    else:
+        yield f"{_duration(abs(more))} {'slower' if more > 0 else 'faster'}"
+
+
+def _duration(ms: float) -> str:
+    return f"{ms / 1000:,.1f} s" if ms >= 1000 else f"{ms:.0f} ms" if ms >= 1 else f"{ms:.2g} ms"
+
+
+def _price(report: BenchmarkReport, winner: ConfigurationResult) -> Iterable[str]:
+    for column in price_columns(report)[:1]:
+        if (price := column.value(winner)) and report.prices is not None:
+            yield f"{column.text(price)} {report.prices.currency} per 1,000 queries"

@@ -1,0 +1,174 @@
+"""The first sentence of a report: it claims what the corrected test finds, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.evaluation.comparison import compare, compare_by_group, compare_pairs
+from nlp_retrieval.reports.figures import best_first, grid_axes
+from nlp_retrieval.reports.findings import headline, tied_with_best
+
+from .report_data import configuration, cost_like, measures_like, priced_report, report_of, usual_report
+
+KEY = "recall@10"
+
+
+def report_on(latencies: Sequence[float] | None = None, /, **columns: Sequence[float]) -> BenchmarkReport:
+    """A report of one measure, from its value for each query; the first configuration is the baseline."""
+    per_query = {name: {KEY: np.array(values, np.float64)} for name, values in columns.items()}
+    of_queries = [None] * len(next(iter(columns.values())))
+    costs = [cost_like(latency) for latency in latencies or [5.0] * len(columns)]
+    report = report_of(
+        *(
+            configuration(name, {KEY: float(per_query[name][KEY].mean())}, cost=cost)
+            for name, cost in zip(columns, costs, strict=True)
+        ),
+        k_values=[10],
+    )
+    first = next(iter(columns))
+    return replace(
+        report,
+        comparisons=compare_by_group(per_query, first, of_queries, {}, 0),
+        pairwise=compare_pairs(per_query, KEY, of_queries, 0),
+    )
+
+
+STEPS = np.arange(40) / 100
+LOW, HIGH = list(0.2 + STEPS / 2), list(0.4 + STEPS)
+
+
+def test_the_winner_is_named_with_difference_interval_p_and_cost() -> None:
+    report = report_on([4.0, 10.2], bm25=LOW, dense=HIGH)
+    (oracle,) = compare({"bm25": {KEY: np.array(LOW)}, "dense": {KEY: np.array(HIGH)}}, "bm25", seed=0)
+    low, high = oracle.interval
+    assert high - low > 0.1
+    assert oracle.p_holm < 0.0005
+    found = f"{KEY} +{oracle.difference:.3f} [{low:.2f}, {high:.2f}], p < 0.001"
+    assert headline(report) == f"dense beats bm25: {found}; 6 ms slower".replace("0.", ".")
+
+
+def test_narrow_intervals_have_three_decimals() -> None:
+    report = report_on(bm25=LOW * 10, dense=[value + 0.05 for value in LOW] * 10)
+    low, high = report.comparisons[""][0].interval
+    assert high - low < 0.1
+    assert f"[{low:.3f}, {high:.3f}]".replace("0.", ".") in headline(report)
+
+
+def test_the_highest_value_is_no_winner_if_it_may_be_chance() -> None:
+    wild = [0.0] * 20 + [1.0] * 20  # a higher mean than the steady one, over queries that contradict each other
+    report = report_on(bm25=[0.4] * 40, wild=wild, steady=[0.41 + step for step in STEPS / 4])
+    assert np.mean(wild) > report.configurations[2].measures[KEY]
+    assert headline(report).startswith("steady beats bm25: ")
+    assert headline(report).endswith("; wild measured higher, which may be chance")
+
+
+def test_nothing_distinguishable_is_said_with_the_largest_difference() -> None:
+    generator = np.random.default_rng(4)
+    values = {name: list(generator.uniform(0, 1, 40)) for name in ("bm25", "dense", "hybrid")}
+    report = report_on(**values)
+    found = {name: np.mean(values[name]) - np.mean(values["bm25"]) for name in ("dense", "hybrid")}
+    largest = max(found, key=lambda name: abs(found[name]))
+    text = headline(report)
+    assert text.startswith(
+        f"nothing is distinguishable from bm25 in {KEY} ({np.mean(values['bm25']):.3f}): ".replace("0.", ".")
+    )
+    assert f"largest difference: {largest} " in text
+    assert "beats" not in text
+    alone = headline(report_on(bm25=values["bm25"], dense=values["dense"]))
+    assert alone.startswith("dense is not distinguishable from bm25 in recall@10 (")
+
+
+def test_a_baseline_that_nothing_beats_is_said_to_be_unbeaten() -> None:
+    report = report_on(bm25=HIGH, dense=LOW, same=HIGH)
+    value = f"{np.mean(HIGH):.3f}"[1:]
+    assert headline(report) == f"nothing beats bm25: {KEY} {value}; dense is worse, 1 not distinguishable"
+
+
+def test_equal_values_in_every_query_are_called_the_same() -> None:
+    value = f"{np.mean(LOW):.3f}"[1:]
+    assert headline(report_on(a=LOW, b=LOW)) == f"b and a have the same {KEY} in every query: {value}"
+    assert headline(report_on(a=LOW, b=LOW, c=LOW)) == f"all 2 others and a have the same {KEY} in every query: {value}"
+
+
+def test_too_few_queries_are_the_reason_given() -> None:
+    assert headline(report_on(a=[0.1, 0.2, 0.3], b=[0.4, 0.5, 0.6])).startswith(
+        f"b could not be distinguished from a in {KEY} (.200): 3 queries are too few"
+    )
+
+
+def test_untested_and_single_configurations_claim_nothing() -> None:
+    report = usual_report()
+    best, first = (report.configurations[place].measures["recall@21"] for place in (2, 0))
+    assert headline(report) == (
+        f"hybrid has the highest recall@21 ({best:.3f}; bm25 {first:.3f}); differences were not tested".replace("0.", ".")
+    )
+    alone = report_of(configuration("a", {KEY: 0.25}), k_values=[10])
+    assert headline(alone) == f"a: {KEY} .250"
+    with_interval = replace(alone.configurations[0], intervals={"": {KEY: (0.2, 0.3)}})
+    assert headline(replace(alone, configurations=[with_interval])) == f"a: {KEY} .250 [.200, .300]"
+    assert headline(report_of(configuration("a", {}))) == ""
+
+
+@pytest.mark.parametrize(
+    ("latencies", "text"),
+    [([10.0, 10.4], "0.4 ms slower"), ([10.0, 8.0], "2 ms faster"), ([10.0, 2_510.0], "2.5 s slower")],
+)
+def test_latency_has_the_unit_that_reads_best(latencies: list[float], text: str) -> None:
+    assert headline(report_on(latencies, bm25=LOW, dense=HIGH)).endswith(f"; {text}")
+
+
+def test_latencies_whose_intervals_overlap_are_as_fast_and_unknown_ones_are_left_out() -> None:
+    report = report_on([10.0, 11.0], bm25=LOW, dense=HIGH)
+    results = [
+        replace(result, cost=replace(result.cost, latency_low_ms=low, latency_high_ms=12.0))
+        for result, low in zip(report.configurations, (9.0, 10.0), strict=True)
+        if result.cost is not None
+    ]
+    assert headline(replace(report, configurations=results)).endswith("; as fast")
+    unknown = [replace(result, cost=None) for result in report.configurations]
+    assert ";" not in headline(replace(report, configurations=unknown))
+
+
+def test_the_price_of_a_language_model_is_part_of_the_sentence() -> None:
+    report = priced_report()
+    per_query = {
+        name: {"recall@21": np.array(values)}
+        for name, values in zip(("bm25", "dense", "small", "large"), (LOW, LOW, LOW, HIGH), strict=True)
+    }
+    compared = replace(report, comparisons=compare_by_group(per_query, "bm25", [None] * 40, {}, 0))
+    assert headline(compared).endswith("; 818 ms slower, 3.50 USD per 1,000 queries")
+
+
+def test_names_cannot_command_the_terminal() -> None:
+    text = headline(report_on(**{"a\x1b[2J": LOW, "b\x1b[2J": HIGH}))
+    assert text.startswith("b")
+    assert "\x1b" not in text
+
+
+def test_configurations_are_ranked_by_the_main_measure_and_those_without_it_come_last() -> None:
+    names_and_values = {"a": 0.2, "none": None, "b": 0.5, "c": 0.2, "nan": float("nan")}
+    report = report_of(
+        *(configuration(name, {} if value is None else {KEY: value}) for name, value in names_and_values.items()), k_values=[10]
+    )
+    assert [result.name for result in best_first(report)] == ["b", "a", "c", "none", "nan"]
+
+
+def test_those_tied_with_the_best_are_those_that_the_pairwise_test_does_not_tell_apart() -> None:
+    report = report_on(bm25=LOW, dense=HIGH, same=HIGH)
+    assert tied_with_best(report) == ["same"]
+    assert tied_with_best(replace(report, pairwise=None)) == []
+
+
+def test_axes_of_a_grid_are_text_by_configuration_and_a_foreign_manifest_is_harmless() -> None:
+    report = report_of(*(configuration(name, measures_like(0.2)) for name in ("bm25", "rrf, 20", "sum, 20")))
+    values = {"rrf, 20": {"fusion": "rrf", "depth": 20}, "sum, 20": {"fusion": "sum", "depth": 20}}
+    grid = {"axes": {"fusion": "fusion", "depth": "depth"}, "values": values}
+    assert grid_axes(replace(report, manifest={"grid": grid})) == {"fusion": {"rrf, 20": "rrf", "sum, 20": "sum"}}
+    grids: list[object] = [None, [], {"values": [1]}, {"values": {"bm25": 3}}]
+    for odd in grids:
+        assert grid_axes(replace(report, manifest={"grid": odd})) == {}
