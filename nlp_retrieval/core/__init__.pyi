@@ -88,6 +88,7 @@ from nlp_retrieval.core.search.results import RankedList as RankedList
 from nlp_retrieval.core.search.results import RankedLists as RankedLists
 from nlp_retrieval.core.search.retriever import BaseRetriever as BaseRetriever
 from nlp_retrieval.core.secrets import without_secrets as without_secrets
+from nlp_retrieval.core.statistics import CollectionStatistics as CollectionStatistics
 from nlp_retrieval.core.tables import DataTable as DataTable
 from nlp_retrieval.core.unicode import find_lone_surrogate as find_lone_surrogate
 from nlp_retrieval.core.unicode import lone_surrogate_message as lone_surrogate_message

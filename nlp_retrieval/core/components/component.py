@@ -1,8 +1,8 @@
 """The base of all components: parameters are declared once, in the signature of ``__init__``.
 
 The type hints of that signature drive validation (``Annotated[float, Field(ge=0)]``), its defaults and the ``Args:``
-section of the class's docstring drive help, and the arguments of a component are its ``config``. The author of a component
-writes an ordinary ``__init__`` and nothing else.
+section of the class's docstring drive help, and the arguments of a component are its ``config``, where a ``Path`` is text. The
+author of a component writes an ordinary ``__init__`` and nothing else.
 """
 
 from __future__ import annotations
@@ -51,6 +51,9 @@ def wrong_parameter(parameter: str, value: object, adapter: TypeAdapter[Any], er
     if isinstance(value, list | tuple) and len(value) == 1 and _fits(adapter, value[0]):
         shown = _shown(parameter, value[0])
         return f"{parameter}=[{shown}]: one value is expected, not a list; write {parameter}={shown}"
+    if isinstance(value, str) and _fits(adapter, Path(value)):
+        shown = _shown(parameter, value)
+        return f"{parameter}={shown}: a path is expected; write {parameter}=Path({shown})"
     # a union reports each of its branches; the branches that got furthest into the value were meant
     places = [(_place(value, problem["loc"]), problem) for problem in error.errors(include_url=False)]
     furthest = max(len(path) for path, _ in places)

@@ -13,11 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from nlp_retrieval.core.components.code import is_own, is_own_module
-from nlp_retrieval.core.components.component import Component, check_parameter, parameters_of, with_held
+from nlp_retrieval.core.components.component import Component, check_parameter, parameters_of, to_plain, with_held
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, UntrustedError, nearest
 
@@ -322,9 +323,11 @@ def resolve_components(component: Component, owner: type[Component], **given: An
 
 
 def _planned(hint: Any, value: Any, where: str, *, only_own: bool = False) -> Any:
-    """Plan the components that a parameter's type hint asks for; leave everything else as it is."""
+    """Plan the components that a parameter's type hint asks for, and make paths of text; leave everything else as it is."""
     if isinstance(value, Component):
         return value
+    if isinstance(value, str) and Path in _options(hint) and str not in _options(hint):
+        return Path(value)
     for option in _options(hint):
         if isinstance(option, type) and issubclass(option, Component):
             text_has_another_meaning = isinstance(value, str) and str in _options(hint)
@@ -333,10 +336,10 @@ def _planned(hint: Any, value: Any, where: str, *, only_own: bool = False) -> An
             if isinstance(value, list) and not any(map(_takes_list, _options(hint))):
                 raise ConfigurationError(f"{where}: one component is expected, not a list; write it without brackets")
         inner = get_args(option)
-        if get_origin(option) in (Sequence, list) and isinstance(value, list) and _holds_component(inner[0]):
+        if get_origin(option) in (Sequence, list) and isinstance(value, list) and _is_planned(inner[0]):
             return [_planned(inner[0], part, f"{where}[{number}]", only_own=only_own) for number, part in enumerate(value)]
-        if get_origin(option) in (Mapping, dict) and isinstance(value, Mapping) and _holds_component(inner[1]):
-            if "name" in value and not isinstance(value["name"], Component):
+        if get_origin(option) in (Mapping, dict) and isinstance(value, Mapping) and _is_planned(inner[1]):
+            if _holds_component(inner[1]) and "name" in value and not isinstance(value["name"], Component):
                 as_list = f"[{{name: {value['name']}{', ...' if len(value) > 1 else ''}}}]"
                 raise ConfigurationError(f"{where}: one component is given and a list is expected; write {as_list}")
             return {key: _planned(inner[1], part, f"{where}.{key}", only_own=only_own) for key, part in value.items()}
@@ -367,6 +370,10 @@ def _options(hint: Any) -> list[Any]:
 
 def _takes_list(hint: Any) -> bool:
     return get_origin(hint) in (Sequence, list, Mapping, dict)
+
+
+def _is_planned(hint: Any) -> bool:
+    return _holds_component(hint) or Path in _options(hint)
 
 
 def _holds_component(hint: Any) -> bool:
@@ -417,7 +424,7 @@ def asked_for(plan: PlannedComponent) -> Iterator[str]:
         for part in parts:
             yield from asked_for(part)
         rule = rules.get(key)
-        phrase = f"set it to {value!r}" if rule is None else None if parts else rule(value)
+        phrase = f"set it to {to_plain(value)!r}" if rule is None else None if parts else rule(value)
         if phrase is not None:
             yield f"{plan.where}.{key}: {without_secrets(phrase)}"
 

@@ -38,6 +38,7 @@ from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import Lock, usable_cores
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
 from nlp_retrieval.core.search.stages import current_stages
+from nlp_retrieval.core.statistics import CollectionStatistics
 from nlp_retrieval.errors import (
     ConfigurationError,
     IndexConflictError,
@@ -553,6 +554,22 @@ class BaseSearcher(FromSettings, ABC):
             IndexMissingError: none was opened.
         """
         return self.open_retrievers().generation
+
+    def collection_statistics(self) -> CollectionStatistics:
+        """Return lengths and document frequencies of the opened index, as the first retriever that has them counts words.
+
+        Raises:
+            IndexMissingError: no index was opened.
+            ConfigurationError: no retriever has them; ``bm25`` does.
+        """
+        counted = (retriever.collection_statistics() for retriever in self.open_retrievers().retrievers.values())
+        statistics = next(filter(None, counted), None)
+        if statistics is None:
+            raise ConfigurationError(
+                f"none of {', '.join(self.retrievers)} counts words; open the index with bm25: "
+                'Searcher(["bm25"]).open(path).collection_statistics()'
+            )
+        return statistics
 
     def index_records(self) -> list[RetrieverRecord]:
         """The opened index's records of this searcher's retrievers and their parts: their files, and what they cost."""

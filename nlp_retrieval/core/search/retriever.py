@@ -32,6 +32,7 @@ from nlp_retrieval.core.queries import check_k, check_processed
 from nlp_retrieval.core.search.joining import MergeRule, merge_candidates
 from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.core.statistics import CollectionStatistics
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexMismatchError, IndexMissingError
 
 # The error about an index that was built with another configuration than the searching one.
@@ -187,6 +188,11 @@ class BaseRetriever(Component, ABC):
     def parts(self) -> Sequence[BaseRetriever]:
         """The retrievers that this one searches with, each with its own, possibly shared index; opened in ``_opened_parts``."""
         return ()
+
+    def collection_statistics(self) -> CollectionStatistics | None:
+        """Return the statistics that an opened retriever, or the first of its parts that has any, scores by; else None."""
+        of_parts = (part.collection_statistics() for part in self._opened_parts)
+        return next((statistics for statistics in of_parts if statistics is not None), None)
 
     def find(self, queries: list[str], k: int, n_rows: int, allowed: Mask | None = None) -> Hits:
         """Search an opened index for distinct queries, as :meth:`search_batch` does: all segments, without deleted items.

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import json
+import pickle
 import sys
 from pathlib import Path
 
 import pytest
 
+from core.engines import NotesLoader
 from nlp_retrieval.core.components.component import BaseLoader, parameters_of
 from nlp_retrieval.core.components.registry import (
     build,
@@ -17,6 +21,7 @@ from nlp_retrieval.core.components.registry import (
     names,
     registered,
 )
+from nlp_retrieval.core.files.yaml_text import parse_yaml
 from nlp_retrieval.core.search.joining import RawScore, ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
@@ -52,7 +57,7 @@ def plugin(install) -> None:
         retrievers={"terms": f"{ENGINES}:TermCount", "share": f"{ENGINES}:TermShare"},
         rerankers={"brief": f"{ENGINES}:Brief"},
         processors={"split": f"{ENGINES}:SplitAt"},
-        loaders={"list": f"{ENGINES}:ListLoader"},
+        loaders={"list": f"{ENGINES}:ListLoader", "notes": f"{ENGINES}:NotesLoader"},
     )
 
 
@@ -87,6 +92,30 @@ def test_a_config_builds_an_equal_component(plugin, settings):
     for key, value in settings.items():
         if not isinstance(value, (list, dict)):
             assert made.config[key] == value
+
+
+def test_a_path_is_text_in_a_file_and_a_path_in_the_constructor(plugin, tmp_path):
+    notes = [tmp_path / f"{number}.txt" for number in range(4)]
+    for number, file in enumerate(notes):
+        file.write_text(f"note {number}\n")
+    settings = f"{{name: notes, path: {notes[0]}, others: [{notes[1]}], named: {{a: {notes[2]}}}, extra: {notes[3]}}}"
+    loader = build_as(NotesLoader, "loaders", parse_yaml(settings, "notes.yaml"))
+    assert [item.content for item in loader.load()] == ["note 0", "note 1", "note 2", "note 3"]
+    assert loader == NotesLoader(notes[0], [notes[1]], {"a": notes[2]}, notes[3])
+    assert loader.config["path"] == str(notes[0])
+    for same in (
+        build("loaders", json.loads(json.dumps(loader.config))),
+        copy.deepcopy(loader),
+        pickle.loads(pickle.dumps(loader)),
+    ):
+        assert same == loader
+        assert same.load() == loader.load()
+    assert build_as(NotesLoader, "loaders", {"name": "notes", "path": "x", "encoding": "ascii"}).encoding == "ascii"
+
+
+def test_text_in_place_of_a_path_is_told_how_to_write_it(plugin):
+    with pytest.raises(ConfigurationError, match=r"NotesLoader: path='a.txt': a path is expected; write path=Path\('a.txt'\)"):
+        NotesLoader("a.txt")
 
 
 def test_a_built_searcher_is_what_python_would_have_built(plugin):
