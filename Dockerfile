@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-# Images of nlp_retrieval, one target per set of extras: base (the default), dense, service, all. See docs/DOCKER.md.
+# Images of nlp_retrieval, one target per set of extras: base (the default), dense, service, all. See docs/SERVICE.md.
 #
 #   docker build --target dense --tag nlp-retrieval:dense .
 

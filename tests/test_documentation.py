@@ -13,7 +13,6 @@ from pathlib import Path
 from documents.blocks import blocks, run_python
 from typer.main import get_group
 
-import nlp_retrieval
 from nlp_retrieval._public_names import ROOMS, modules_of
 from nlp_retrieval.cli.app import app
 
@@ -34,17 +33,6 @@ def test_the_processor_of_the_page_about_plug_ins_works() -> None:
     processor = names["Lowercase"]()  # type: ignore[operator]
     assert processor.process(["A Claim"]) == [["a claim"]]
     assert processor.config == {"name": "lowercase"}
-
-
-def test_the_retriever_in_the_contributing_guide_works_as_the_guide_says(tmp_path: Path) -> None:
-    names = defined_by(CONTRIBUTING)
-    retriever = names["CommonWordsRetriever"]()  # type: ignore[operator]
-    texts = ["red apples and green pears", "green pears", "yellow bananas", "green pears"]
-    items = [nlp_retrieval.SearchableItem(item_id=str(row), content=text) for row, text in enumerate(texts)]
-    searcher = nlp_retrieval.Searcher([retriever])
-    searcher.index(items, tmp_path / "index")
-    found = searcher.search(["green pears", "yellow"], k=2)
-    assert [[hit.item.item_id for hit in hits] for hits in found] == [["0", "1"], ["2"]]
 
 
 def test_every_command_that_the_documents_name_exists() -> None:
@@ -115,16 +103,14 @@ def listed(package: str) -> list[str]:
 
 def test_the_list_of_public_names_is_the_documented_one() -> None:
     packages = {"nlp_retrieval": "nlp_retrieval"}
-    packages |= {
-        f"nlp_retrieval.{system.name}": system.value for system in sorted(entry_points(group="nlp_retrieval.systems"))
-    }
+    packages |= {f"nlp_retrieval.{system.name}": system.value for system in sorted(entry_points(group="nlp_retrieval.systems"))}
     packages |= {f"nlp_retrieval.{room}": f"nlp_retrieval.{room}" for room in ROOMS}
     lines = [
         "# Public names",
         "",
-        "`nlp_retrieval` has what you compose, search and compare with; `nlp_retrieval.evidence`, `.hipporag`, `.hover` and `.policy`",
-        "are whole systems; the other packages are for components of your own. `help(name)`, and the reference that `make docs` builds,",
-        "describe each name.",
+        "`nlp_retrieval` has what you compose, search and compare with. `nlp_retrieval.evidence`, `.hipporag`, `.hover` and",
+        "`.policy` are whole systems; the other packages are for components of your own. `help(name)`, and the reference that",
+        "`make docs` builds, describe each name.",
     ]
     for shown, package in packages.items():
         assert [name for name in modules_of(package) if name != "__version__" and not documented(package, name)] == []

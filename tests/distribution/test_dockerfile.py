@@ -12,7 +12,7 @@ from .conftest import ROOT
 
 TEXT = re.sub(r"\\\n", " ", (ROOT / "Dockerfile").read_text("utf-8"))
 LINES = [line.split(None, 1) for line in TEXT.splitlines() if line.strip() and not line.startswith("#")]
-PAGE = (ROOT / "docs" / "DOCKER.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "SERVICE.md").read_text("utf-8").partition("## In a container")[2]
 TARGETS = ("base", "dense", "service", "all")
 
 

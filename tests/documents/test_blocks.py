@@ -44,10 +44,7 @@ def run_here(page: str) -> list[Block]:
 
 
 RUN = [page for page in FOUND if any(block.language in LANGUAGES for block in run_here(page))]
-LONG = {
-    f"docs/{name}.md"
-    for name in ("ENCODERS", "COMPARING_ENCODERS", "MULTIHOP", "INTEGRATIONS", "MILVUS", "SERVICE", "CHUNK_TABLES")
-}
+LONG = {f"docs/{name}.md" for name in ("ENCODERS", "MULTIHOP", "INTEGRATIONS", "SERVICE", "STORES")}
 """Pages that load a model, start a server or distil a vocabulary."""
 
 

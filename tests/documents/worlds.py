@@ -103,7 +103,7 @@ def world(page: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Change]:
         files[page]()
     if page == "SERVICE.md":
         index("indexes/wiki", "item-1")
-    if page == "CHUNK_TABLES.md":
+    if page == "STORES.md":
         chunks(monkeypatch)
     if page == "ANSWERS.md":
         index("my-index", "d1", "d2")
