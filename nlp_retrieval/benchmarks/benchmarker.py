@@ -138,7 +138,7 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
         counted=running.counted(labels, qrels),
     )
     groups = masks_of(labels, group_order(queries, settings.group_by))
-    report = judged(report, entrants, evaluations, families, groups, settings.seed)
+    report = judged(report, entrants, evaluations, families, groups, settings.seed, settings.resamples)
     return BenchmarkRun(
         report, lists.built(), {name: evaluations[name].per_query for name in entrants}, alone.ranks(), answers, right
     )
@@ -251,9 +251,7 @@ class _Running:
         """Determine the judged queries and gold, given the corpus: missing gold, and queries that are passages themselves."""
         settings = self.settings
         self.corpus = corpus
-        self.evaluator = RetrievalEvaluator(
-            settings.gold, corpus.item_ids, corpus.titles, settings.k_values, settings.gold_missing
-        )
+        self.evaluator = _evaluator(settings, corpus.item_ids, corpus.titles)
         self.missing = self.evaluator.missing
         if self.missing is not None:
             done = "are taken out of the gold" if settings.gold_missing == "drop" else "count as not found"
@@ -266,7 +264,7 @@ class _Running:
             self._dropped = [query.query_id for query in settings.queries if query.query_id not in kept_ids]
             queries = [query for query in settings.queries if query.query_id in kept_ids]
             self.settings = replace(settings, queries=queries, gold=kept)
-            self.evaluator = RetrievalEvaluator(kept, corpus.item_ids, corpus.titles, settings.k_values)
+            self.evaluator = _evaluator(self.settings, corpus.item_ids, corpus.titles)
         self.own = self._own_ids(corpus)
         if self.own.ignored:
             of_all = f"{self.own.ignored:,} of {len(self.settings.queries):,} queries are items of the corpus"
@@ -288,7 +286,9 @@ class _Running:
         settings, missing = self.settings, self.missing
         grouped = any(label is not None for label in labels)
         ids = {
-            "without_relevant": [query_id for query_id, grades in qrels.items() if not grades],
+            "without_relevant": [
+                query_id for query_id, grades in qrels.items() if max(grades.values(), default=0) < settings.relevant_from
+            ],
             "unjudged": settings.unjudged,
             "unasked": settings.unasked,
             "dropped": self._dropped,
@@ -405,7 +405,19 @@ class _CheckedLoader(BaseLoader):
             item_ids.append(item.item_id)
             titles.append(item.title)
             yield item
-        RetrievalEvaluator(settings.gold, item_ids, titles, settings.k_values, settings.gold_missing)
+        _evaluator(settings, item_ids, titles)
+
+
+def _evaluator(settings: BenchmarkSettings, item_ids: Sequence[str], titles: Sequence[str] | None) -> RetrievalEvaluator:
+    return RetrievalEvaluator(
+        settings.gold,
+        item_ids,
+        titles,
+        settings.k_values,
+        settings.gold_missing,
+        measures=settings.measures,
+        relevant_from=settings.relevant_from,
+    )
 
 
 def _reason(error: Exception) -> str:
@@ -540,12 +552,11 @@ def _explained(
     baseline: str,
     own: Sequence[str | None],
 ) -> list[ExplainedQuery]:
-    queries, k = settings.queries, settings.k_values[0]
-    measure = f"recall@{k}"
+    queries, k, relevant_from = settings.queries, settings.k_values[0], settings.relevant_from
+    measure = settings.main_measure
     explained: list[ExplainedQuery] = []
-    recall = evaluations[name].per_query[measure]
-    gain = recall - evaluations[baseline].per_query[measure]
-    chosen = np.lexsort((np.arange(len(queries)), -recall, -gain))[:_QUERIES].tolist()
+    values, of_baseline = (evaluations[configuration].per_query[measure] for configuration in (name, baseline))
+    chosen = np.lexsort((np.arange(len(queries)), -values, of_baseline - values))[:_QUERIES].tolist()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries has already warned
         filters = filters_for(searcher, settings.filters)
@@ -561,10 +572,11 @@ def _explained(
                 ExplainedQuery(
                     configuration=name,
                     query=query.text,
-                    recall=float(recall[position]),
-                    baseline_recall=float(evaluations[baseline].per_query[measure][position]),
+                    measure=measure,
+                    value=float(values[position]),
+                    baseline_value=float(of_baseline[position]),
                     hits=[
-                        ExplainedHit(hit.item, relevant.get(hit.item.item_id, 0) > 0, list(by_retriever.values()))
+                        ExplainedHit(hit.item, relevant.get(hit.item.item_id, 0) >= relevant_from, list(by_retriever.values()))
                         for hit, by_retriever in zip(hits, explanations, strict=True)
                     ],
                 )

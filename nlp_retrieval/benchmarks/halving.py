@@ -21,7 +21,7 @@ from nlp_retrieval.benchmarks.settings import BenchmarkSettings, Halving
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.models import Query
 from nlp_retrieval.errors import IndexConflictError
-from nlp_retrieval.evaluation.evaluator import measure_names
+from nlp_retrieval.evaluation.measures import OF_ANSWERS
 from nlp_retrieval.evaluation.resampling import family_numbers
 
 _LATENCY_QUERIES = 1
@@ -103,11 +103,12 @@ def halve(settings: BenchmarkSettings, halving: Halving, on_progress: Callable[[
         on_progress: called with progress messages for every rung.
 
     Raises:
-        ConfigurationError: the measure is not among those of the benchmark's cutoffs, or it has too few queries.
+        ConfigurationError: the measure is not among the benchmark's, or it has too few queries.
         Exception: the error of the first configuration, if none could be run.
         IndexConflictError: the corpus changed between two rungs.
     """
-    halving.check(settings)
+    halving = halving.checked(settings)
+    measure = str(halving.measure)
     say = on_progress or (lambda _: None)
     baseline = settings.baseline_among(settings.searchers)
     remaining = _searched(settings)
@@ -118,15 +119,15 @@ def halve(settings: BenchmarkSettings, halving: Halving, on_progress: Callable[[
             break
         positions = sample_of(settings.queries, size, settings.seed)
         say(f"halving: {len(remaining):,} configurations on {len(positions):,} of {len(settings.queries):,} queries")
-        report = run_searchers(_rung(whole, remaining, positions, halving.measure), on_progress).report
+        report = run_searchers(_rung(whole, remaining, positions, measure), on_progress).report
         whole = replace(whole, corpus_fingerprint=report.manifest["corpus"]["fingerprint"])
-        values = {result.name: result.measures[halving.measure] for result in report.configurations}
+        values = {result.name: result.measures[measure] for result in report.configurations}
         left_out = _worst(values, baseline, halving.factor)
         last = min((value for name, value in values.items() if name not in {baseline, *left_out}), default=math.nan)
         tied = [name for name in left_out if values[name] == last]
         remaining = {name: searcher for name, searcher in remaining.items() if name not in left_out}
         rungs.append(Rung([settings.queries[position].query_id for position in positions], values, left_out, tied))
-        say(f"halving: {len(remaining):,} stay{_range_of(values, remaining, halving.measure)}, {len(left_out):,} are left out")
+        say(f"halving: {len(remaining):,} stay{_range_of(values, remaining, measure)}, {len(left_out):,} are left out")
     eliminated = {name for rung in rungs for name in rung.left_out}
     survivors = {name: searcher for name, searcher in settings.searchers.items() if name not in eliminated}
     halved = Halved(halving, replace(whole, searchers=survivors), rungs)
@@ -140,7 +141,7 @@ def planned_rungs(settings: BenchmarkSettings, halving: Halving) -> list[tuple[i
     Raises:
         ConfigurationError: as :func:`halve`.
     """
-    halving.check(settings)
+    halving = halving.checked(settings)
     searched = _searched(settings)
     protected = int(settings.baseline_among(settings.searchers) in searched)
     others = len(searched) - protected
@@ -211,7 +212,8 @@ def _rung(
         gold=[settings.gold[position] for position in positions],
         baseline=settings.baseline if settings.baseline in searchers else None,
         latency_queries=_LATENCY_QUERIES,
-        answerer=None if measure in measure_names(settings.k_values) else settings.answerer,
+        answerer=settings.answerer if measure in OF_ANSWERS else None,
+        main=measure,
     )
 
 

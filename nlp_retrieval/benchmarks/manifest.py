@@ -72,7 +72,8 @@ def manifest_of(
         "right_answers": _hash([answer.model_dump(mode="json") for answer in right])
         if (right := settings.right_answers)
         else None,
-        "significance": {"resamples": RESAMPLES, "level": LEVEL, "seed": settings.seed},
+        "main": settings.main_measure,
+        "significance": {"resamples": settings.resamples or RESAMPLES, "level": LEVEL, "seed": settings.seed},
         "latency": {"queries": min(settings.latency_queries, len(settings.queries)), "seed": settings.seed},
         "searchers": {
             name: {"config": without_secrets(searcher.config)}
@@ -258,6 +259,8 @@ def benchmark_of(
     values = {
         # before there was a setting for identical ids, all hits counted
         "ignore_identical_ids": None if "ignore_identical_ids" in manifest else False,
+        # before there was a main measure, it was recall at the largest cutoff
+        "main": None if "main" in manifest else former_main(manifest),
         **{name: manifest[name] for name in shared},
         "searchers": {name: make(Component, f"searchers.{name}") for name in manifest["searchers"]},
         "loader": make(BaseLoader, "corpus.loader"),
@@ -269,6 +272,13 @@ def benchmark_of(
         "answerer": make(BaseAnswerer, "answerer") if manifest.get("answerer") is not None else None,
     }
     return values_of(BenchmarkSettings, values, "manifest")
+
+
+def former_main(manifest: Mapping[str, Any]) -> str | None:
+    """Return the main measure of a run from before it could be chosen: recall at the largest cutoff."""
+    cutoffs = manifest.get("k_values")
+    numbers = [k for k in cutoffs if isinstance(k, int)] if isinstance(cutoffs, list) else []
+    return f"recall@{max(numbers)}" if numbers else None
 
 
 def _maker(manifest: Config, index: str | Path | None, source: str, *, trust: bool) -> _Maker:

@@ -311,7 +311,7 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halv
         drawn=len(grid.searchers) + len(grid.equal) if grid is not None else 0,
         equal=len(grid.equal) if grid is not None else 0,
         rungs=planned_rungs(settings, halving) if halving is not None else [],
-        measure=halving.measure if halving is not None else "",
+        measure=str(halving.checked(settings).measure) if halving is not None else "",
         filters=sum(where is not None for where, _ in grouped(settings.filters)),
     )
 

@@ -28,7 +28,8 @@ from nlp_retrieval.evaluation.comparison import (
     intervals_by_group,
     verdict,
 )
-from nlp_retrieval.evaluation.evaluator import Evaluation, Measure
+from nlp_retrieval.evaluation.evaluator import Evaluation
+from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.rankings import Ranking, Ranks, RunLists
 from nlp_retrieval.lm.answering import AnsweredQuestion
 
@@ -143,15 +144,17 @@ class ExplainedQuery:
     Args:
         configuration: its name.
         query: its text.
-        recall: recall of the configuration at the smallest cutoff.
-        baseline_recall: recall of the baseline there.
-        hits: up to that cutoff, best first.
+        measure: the main measure.
+        value: its value for the configuration.
+        baseline_value: its value for the baseline.
+        hits: up to the smallest cutoff, best first.
     """
 
     configuration: str
     query: str
-    recall: float
-    baseline_recall: float
+    measure: str
+    value: float
+    baseline_value: float
     hits: list[ExplainedHit]
 
 
@@ -193,9 +196,9 @@ class BenchmarkReport:
 
     @property
     def main_measure(self) -> str:
-        """The measure to show if there is room for one: recall at the largest cutoff, if it was measured."""
+        """The measure to sort, test pairs and draw by; recall at the largest cutoff in a run that has no record of it."""
         measured = list(dict.fromkeys(key for result in self.configurations for key in result.measures))
-        wanted = f"recall@{max(self.k_values, default=0)}"
+        wanted = self.manifest.get("main") or f"recall@{max(self.k_values, default=0)}"
         return wanted if wanted in measured else next(iter(measured), "")
 
     @property
@@ -238,7 +241,8 @@ class BenchmarkReport:
         shown = [
             measure
             for measure in measures
-            if measure.family in _SHOWN and measure.cutoff in (None, max(self.k_values, default=0))
+            if self.manifest.get("measures")
+            or (measure.family in _SHOWN and measure.cutoff in (None, max(self.k_values, default=0)))
         ]
         shown = [Measure.parse(self.main_measure), *(measure for measure in shown if str(measure) != self.main_measure)]
         verdicts = {(comparison.system, comparison.measure): verdict(comparison) for comparison in self.comparisons.get("", [])}
@@ -384,6 +388,7 @@ def judged(
     families: Sequence[str | None],
     groups: Mapping[str, Mask],
     seed: int,
+    resamples: int | None = None,
 ) -> BenchmarkReport:
     """Complete a report with means, intervals and comparisons.
 
@@ -394,9 +399,10 @@ def judged(
         families: per query.
         groups: ``[queries]`` by name.
         seed: seed of tests and intervals.
+        resamples: as in :func:`~nlp_retrieval.evaluation.comparison.compare`.
     """
     per_query = {name: evaluations[name].per_query for name in entrants}
-    intervals = intervals_by_group(per_query, families, groups, seed)
+    intervals = intervals_by_group(per_query, families, groups, seed, resamples)
     measured = replace(
         report,
         configurations=[
@@ -413,6 +419,6 @@ def judged(
             for name, entrant in entrants.items()
         ],
         query_counts={"": len(families)} | {group: int(mask.sum()) for group, mask in groups.items()},
-        comparisons=compare_by_group(per_query, report.baseline, families, groups, seed),
+        comparisons=compare_by_group(per_query, report.baseline, families, groups, seed, resamples),
     )
-    return replace(measured, pairwise=compare_pairs(per_query, measured.main_measure, families, seed))
+    return replace(measured, pairwise=compare_pairs(per_query, measured.main_measure, families, seed, resamples))

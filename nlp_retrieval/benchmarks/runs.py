@@ -40,8 +40,9 @@ from nlp_retrieval.core.files.checksums import FileRecord, sha256_of
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, RetrievalWarning, SourceError, nearest
-from nlp_retrieval.evaluation.comparison import LEVEL, RESAMPLES
+from nlp_retrieval.evaluation.comparison import LEVEL, MOST_RESAMPLES, RESAMPLES
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
+from nlp_retrieval.evaluation.measures import OF_ANSWERS, Measure, measure_among, measures_at, read_measures
 from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES, read_lists, read_retrievers
 from nlp_retrieval.evaluation.rankings import (
     Listing,
@@ -133,6 +134,9 @@ def _read_report(folder: Path) -> BenchmarkReport:
             for name in (name for name in _READ_BACK if name != PASSAGES or name in content["files"]):  # newer
                 record, file = FileRecord.model_validate(content["files"][name]), folder / name
                 _check(file, file.stat().st_size == record.bytes and sha256_of(file) == record.sha256)
+            for query in content["report"]["explained"]:
+                if "recall" in query:  # as written before the main measure could be chosen
+                    query |= {"measure": "recall", "value": query.pop("recall"), "baseline_value": query.pop("baseline_recall")}
             return _ADAPTER.validate_python(content["report"])
     except OSError as error:
         missing, reason = error.filename or path, error.strerror or error
@@ -610,7 +614,14 @@ _ROUNDING = 1e-9
 
 
 def compare_runs(
-    sources: Sources, k_values: Sequence[int] | None = None, baseline: str | None = None, seed: int = 0
+    sources: Sources,
+    k_values: Sequence[int] | None = None,
+    baseline: str | None = None,
+    seed: int = 0,
+    *,
+    measures: Sequence[str] | None = None,
+    main: str | None = None,
+    relevant_from: int = 1,
 ) -> BenchmarkRun:
     """Judge runs over the same queries.
 
@@ -623,6 +634,9 @@ def compare_runs(
             beyond a list's end uses the whole list.
         baseline: by default the first run.
         seed: seed of tests and intervals.
+        measures: names of measures instead of cutoffs; by default those of the first folder.
+        main: the measure to sort, test pairs and draw by; by default that of the first folder, or the first of ``measures``.
+        relevant_from: the lowest grade of a relevant document.
 
     Raises:
         ConfigurationError: fewer than two runs, or an unknown baseline.
@@ -634,19 +648,17 @@ def compare_runs(
         raise ConfigurationError(f"there is one run, {names[0]!r}; name another one to compare it with")
     chosen = _baseline(names, baseline)
     saved = sources.saved
-    cutoffs = list(k_values or _CUTOFFS)
-    reach = max(cutoffs)
-    if saved:
-        reach = min(run.report.k_values[-1] for run in saved)
-        cutoffs = list(k_values or [k for k in saved[0].report.k_values if k <= reach] or [reach])
-    if max(cutoffs) > reach:
+    wanted = _measures_of(saved, k_values, measures)
+    deepest = max(measure.cutoff or 0 for measure in wanted)
+    reach = min((run.report.k_values[-1] for run in saved), default=deepest)
+    if deepest > reach:
         warnings.warn(
-            f"the lists of a run end at {reach}: a cutoff of {max(cutoffs)} counts what lies beyond as not found",
+            f"the lists of a run end at {reach}: a cutoff of {deepest} counts what lies beyond as not found",
             RetrievalWarning,
             stacklevel=2,
         )
     gold = [Gold(query_id=query_id, relevance=grades) for query_id, grades in lists.qrels().items()]
-    evaluator = RetrievalEvaluator(gold, lists.item_ids, None, cutoffs)
+    evaluator = RetrievalEvaluator(gold, lists.item_ids, None, measures=wanted, relevant_from=relevant_from)
     evaluations = {name: evaluator.evaluate_ragged(listing.offsets, listing.items) for name, listing in lists.listings.items()}
     _warn_of_other_gold(sources, {name: evaluation.means() for name, evaluation in evaluations.items()})
     hardware = [run.report.manifest.get("hardware") for run in saved]
@@ -663,6 +675,7 @@ def compare_runs(
         manifest={
             "compared": {str(run.folder): run.report.manifest for run in saved},
             "cautions": sources.cautions,
+            "main": _main_of(saved, list(map(str, wanted)), main, chosen=measures is not None),
             "significance": {"resamples": RESAMPLES, "level": LEVEL, "seed": seed},
         }
         | corpora_record(sources.corpora)
@@ -674,6 +687,30 @@ def compare_runs(
     )
     report = judged(report, entrants, evaluations, lists.families, masks_of(lists.groups, order), seed)
     return BenchmarkRun(report, lists, {name: evaluation.per_query for name, evaluation in evaluations.items()})
+
+
+def _measures_of(saved: Sequence[SavedRun], k_values: Sequence[int] | None, measures: Sequence[str] | None) -> list[Measure]:
+    """Return the measures that were asked for; by default those of the first folder that all lists are long enough for."""
+    if measures is not None:
+        if k_values:
+            raise ConfigurationError("k and measures are both given; leave k out, measures have their own cutoffs")
+        return read_measures(measures)
+    if k_values or not saved:
+        return measures_at(list(k_values or _CUTOFFS))
+    reach = min(run.report.k_values[-1] for run in saved)
+    first = [Measure.parse(name) for name in saved[0].report.configurations[0].measures]
+    own = [measure for measure in first if measure.family not in OF_ANSWERS and (measure.cutoff or reach) <= reach]
+    return own or measures_at([reach])
+
+
+def _main_of(saved: Sequence[SavedRun], measured: list[str], main: str | None, *, chosen: bool) -> str:
+    """Return the main measure: the chosen one, that of the first folder, or the first measure that was chosen."""
+    if main is not None:
+        return measure_among(main, measured, "main")
+    if chosen:
+        return measured[0]
+    usual = [run.report.main_measure for run in saved[:1]] + ["ndcg@10", f"ndcg@{Measure.parse(measured[-1]).cutoff}"]
+    return next((measure for measure in usual if measure in measured), measured[0])
 
 
 def _counted(sources: Sources) -> Counted:
@@ -713,18 +750,24 @@ def _warn_of_other_gold(sources: Sources, means: Mapping[str, Measures]) -> None
         )
 
 
-def judged_again(saved: SavedRun, only: Sequence[str] = (), baseline: str | None = None) -> BenchmarkRun:
-    """Judge a finished run against another baseline, or only some of its configurations.
+def judged_again(
+    saved: SavedRun, only: Sequence[str] = (), baseline: str | None = None, main: str | None = None
+) -> BenchmarkRun:
+    """Judge a finished run against another baseline or by another measure, or only some of its configurations.
 
     Args:
         saved: the run.
         only: configurations, in display order; all if empty.
         baseline: by default the run's own, or the first one shown if that is left out.
+        main: the measure to sort, test pairs and draw by; by default the run's own.
 
     Raises:
-        ConfigurationError: an unknown configuration.
+        ConfigurationError: an unknown configuration, or a measure that the run does not have.
     """
     report = saved.report
+    if main is not None:
+        measured = [*report.configurations[0].measures]
+        report = replace(report, manifest=report.manifest | {"main": _main_of([saved], measured, main, chosen=False)})
     results = {result.name: result for result in report.configurations}
     names = list(dict.fromkeys(only)) or list(results)
     for name in names:
@@ -743,9 +786,16 @@ def judged_again(saved: SavedRun, only: Sequence[str] = (), baseline: str | None
         lists.families,
         masks_of(lists.groups, list(report.query_counts)),
         seed,
+        _resamples(report.manifest),
     )
     retrievers = saved.retrievers if len(names) == len(results) else {}
     return BenchmarkRun(judged_run, lists, {name: saved.evaluations[name].per_query for name in names}, retrievers)
+
+
+def _resamples(manifest: Config) -> int | None:
+    """Return how many resamples a run asked for; None if that is not an acceptable number."""
+    asked = manifest.get("resamples")
+    return asked if isinstance(asked, int) and 1 <= asked <= MOST_RESAMPLES else None
 
 
 def _baseline(names: list[str], wanted: str | None) -> str:

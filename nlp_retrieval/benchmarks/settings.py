@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast, get_args, get_type_hints
+from typing import Annotated, Any, Literal, Self, cast, get_args, get_type_hints
 
 from pydantic import BeforeValidator, Field, SkipValidation, StrictBool
 
@@ -32,8 +32,9 @@ from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.core.unicode import find_lone_surrogate, lone_surrogate_message
 from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, nearest
 from nlp_retrieval.evaluation.answers import AnswerEvaluator, GoldAnswer, gold_answers
-from nlp_retrieval.evaluation.evaluator import measure_names
+from nlp_retrieval.evaluation.comparison import MOST_RESAMPLES
 from nlp_retrieval.evaluation.gold import GoldMissing
+from nlp_retrieval.evaluation.measures import Measure, cutoffs_of, measure_among, measure_names, read_measures
 from nlp_retrieval.lm.answering import BaseAnswerer
 
 
@@ -65,6 +66,14 @@ def _cutoffs(value: object) -> list[int]:
     return sorted({check_k(k, "a cutoff") for k in value})
 
 
+def _measures(value: object) -> list[str] | None:
+    if value is None:
+        return None
+    if not isinstance(value, Collection) or isinstance(value, str):
+        raise ConfigurationError(f"measures={value!r}: a list is expected; write [{value!r}]")
+    return [str(measure) for measure in read_measures(value)]
+
+
 def _path(value: object) -> Path:
     if value == "" or not isinstance(value, str | Path):
         raise ConfigurationError(f"expected a path, found {value!r}")
@@ -94,7 +103,14 @@ class BenchmarkSettings:
         loader: the corpus.
         queries: the queries; by default those of ``query_loader``, read when the benchmark runs.
         gold: the expected results of each query; by default those of ``query_loader``.
-        k_values: the cutoffs.
+        k_values: the cutoffs, if no measures are chosen: seven measures are computed at each. Otherwise those of the measures.
+        measures: names of the measures, as in ir-measures: ``["ndcg@10", "recall@100", "rbp@10(p=0.8)"]``; see
+            :meth:`~nlp_retrieval.evaluation.measures.Measure.read`. None: seven measures at each cutoff.
+        main: the measure to sort, test pairs and draw by; by default the first of ``measures`` or, if they are not chosen, nDCG
+            at 10, or at the largest cutoff if 10 is none.
+        relevant_from: the lowest grade of a relevant document; lower grades above 0 are only gains of nDCG.
+        resamples: sign arrangements drawn for each test, and samples for each interval; by default 10,000, and for tests as
+            many more as the number of comparisons needs.
         index_path: the index directory; created or completed as needed.
         baseline: the name of the searcher that others are compared with; the first by default.
         group_by: a key of the queries' metadata; measures are also reported for each of its values.
@@ -156,6 +172,10 @@ class BenchmarkSettings:
     ray: Annotated[str | None, SkipValidation, Field(exclude=True)] = None
     gold_missing: GoldMissing = "count"
     ignore_identical_ids: StrictBool | None = None
+    measures: Annotated[Sequence[str] | None, SkipValidation, BeforeValidator(_measures)] = None
+    main: Annotated[str | None, Field(examples=["ndcg@10"])] = None
+    relevant_from: Annotated[Integer, Field(ge=1)] = 1
+    resamples: Annotated[int | None, Field(strict=True, ge=1, le=MOST_RESAMPLES)] = None
     unjudged: Annotated[Sequence[str], Field(exclude=True)] = ()
     unasked: Annotated[Sequence[str], Field(exclude=True)] = ()
 
@@ -165,6 +185,13 @@ class BenchmarkSettings:
         if baseline not in self.searchers:
             raise ConfigurationError(f"there is no searcher {baseline!r}; {nearest(baseline, self.searchers)}")
         object.__setattr__(self, "baseline", baseline)
+        if self.measures is not None:
+            cutoffs = cutoffs_of(map(Measure.parse, self.measures))
+            if self.k_values is not BenchmarkSettings.k_values and list(self.k_values) != cutoffs:
+                raise ConfigurationError(
+                    "k and measures are both given; leave k out, because measures have cutoffs of their own"
+                )
+            object.__setattr__(self, "k_values", cutoffs)
         self.processes  # noqa: B018 -- checks the number of workers and the address
         if self.queries or not isinstance(self.query_loader, BaseQueryLoader):
             self._line_up()
@@ -183,7 +210,9 @@ class BenchmarkSettings:
                 f"the answerer reads {self.answerer.passages} passages, and the largest cutoff is {self.k_values[-1]}, so no "
                 f"more are found; add the cutoff {self.answerer.passages}, or let it read fewer"
             )
-        self.right_answers  # noqa: B018 -- unreadable answers are reported before the work
+        measured = self.measured  # unreadable answers are reported before the work
+        if self.main is not None:
+            object.__setattr__(self, "main", measure_among(self.main, measured, "main"))
         filters_of(self.queries, self.where_from, self.where)
 
     def loaded(self) -> BenchmarkSettings:
@@ -223,7 +252,31 @@ class BenchmarkSettings:
     def measured(self) -> list[str]:
         """The names of the measures."""
         right = self.right_answers
-        return [*measure_names(self.k_values), *(AnswerEvaluator(right).measures if right else ())]
+        chosen = measure_names(self.k_values) if self.measures is None else self.measures
+        return [*chosen, *(AnswerEvaluator(right).measures if right else ())]
+
+    @property
+    def main_measure(self) -> str:
+        """The measure to sort, test pairs and draw by."""
+        if self.main is not None:
+            return self.main
+        return f"ndcg@{10 if 10 in self.k_values else self.k_values[-1]}" if self.measures is None else self.measures[0]
+
+    def measured_by(self, measures: Sequence[str], main: str | None = None) -> Self:
+        """Return the benchmark with other measures.
+
+        Args:
+            measures: their names; none: those of the benchmark.
+            main: the main measure; None: that of the benchmark if it is among the measures, otherwise the first of them.
+
+        Raises:
+            ConfigurationError: a measure does not exist, or the main one is not among them.
+        """
+        if not measures:
+            return self if main is None else replace(self, main=main)
+        chosen = read_measures(measures)
+        kept = self.main if self.main in list(map(str, chosen)) else None
+        return replace(self, measures=list(map(str, chosen)), k_values=cutoffs_of(chosen), main=main or kept)
 
     def baseline_among(self, names: Iterable[str]) -> str:
         """Return the configuration to compare the others with: the baseline or, if it is missing, the first.
@@ -313,33 +366,34 @@ class Halving:
     """Settings for dropping configurations.
 
     Args:
-        measure: the measure to rank by: ``recall@10``, with one of the benchmark's cutoffs.
         queries: number of queries in the first rung; fewer than the benchmark has.
+        measure: the measure to rank by; by default the benchmark's main measure.
         factor: the best 1/factor stays in each rung, and the next rung uses this many times the queries; 2 or more.
 
     Raises:
         ConfigurationError: a value of the wrong type or out of range.
     """
 
-    measure: str
-    queries: Annotated[Integer, Field(ge=1)]
+    measure: str | None = None
+    queries: Annotated[Integer, Field(ge=1)] = 100
     factor: Annotated[Integer, Field(ge=2)] = 3
 
-    def check(self, benchmark: BenchmarkSettings) -> None:
-        """Raise an error if a benchmark cannot be halved with these settings.
+    def checked(self, benchmark: BenchmarkSettings) -> Halving:
+        """Return the settings for a benchmark, with the measure to rank by.
 
         Raises:
-            ConfigurationError: the measure is not among those of its cutoffs, or there are no more queries than in the first
+            ConfigurationError: the measure is not among its measures, or there are no more queries than in the first
                 rung.
         """
-        measures = benchmark.measured
-        if self.measure not in measures:
-            raise ConfigurationError(f"halving.measure: {self.measure!r} is not measured; {nearest(self.measure, measures)}")
+        measure = benchmark.main_measure
+        if self.measure is not None:
+            measure = measure_among(self.measure, benchmark.measured, "halving.measure")
         if self.queries >= len(benchmark.queries):
             raise ConfigurationError(
                 f"halving.queries: {self.queries:,} are not fewer than the {len(benchmark.queries):,} queries, so nothing "
                 "would be left out; ask fewer, or leave 'halving' out"
             )
+        return replace(self, measure=measure)
 
 
 @settings

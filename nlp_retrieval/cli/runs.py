@@ -58,6 +58,21 @@ ColumnsOption = Annotated[
 ]
 
 
+MeasuresOption = Annotated[
+    str | None,
+    typer.Option(
+        "--measures",
+        metavar="NAMES",
+        help="Measures instead of those of the file or run, separated by commas: ndcg@10,recall@100,rbp@10(p=0.8).",
+    ),
+]
+
+MainOption = Annotated[
+    str | None,
+    typer.Option("--main", metavar="NAME", help="The measure to sort, test pairs and draw by; default: the file's or run's."),
+]
+
+
 def names_of(columns: str | None) -> list[str]:
     """Return the names in a comma-separated list."""
     return [name.strip() for name in (columns or "").split(",") if name.strip()]
@@ -151,6 +166,8 @@ def benchmark(
     ] = False,
     form: FormatOption = TableFormat.TABLE,
     columns: ColumnsOption = None,
+    measures: MeasuresOption = None,
+    main: MainOption = None,
     workers: WorkersOption = None,
     ray: RayOption = None,
     index: Annotated[Path | None, typer.Option("--index", help="With --from: an index instead of the run's.")] = None,
@@ -175,19 +192,21 @@ def benchmark(
     from nlp_retrieval.reports.trackers import loggers_of
 
     if run is not None:
-        if config is not None or log_to or dry_run:
-            raise ConfigurationError("--from repeats a run as it was; leave out the file, --log-to and --dry-run")
+        if config is not None or log_to or dry_run or measures or main:
+            raise ConfigurationError(
+                "--from repeats a run as it was; leave out the file, --log-to, --dry-run, --measures and --main"
+            )
         rerun(run, output, index, trust=trust, form=form, columns=columns, workers=workers, ray=ray)
         return
     if config is None:
         raise ConfigurationError("name a configuration file, or a run to repeat with --from")
     if index is not None or trust:
         raise ConfigurationError("--index and --trust are for a run to repeat; name it with --from")
-    described = replace(read_benchmark_config(config), workers=workers, ray=ray)
+    described = replace(read_benchmark_config(config), workers=workers, ray=ray).measured_by(names_of(measures), main)
     if not wandb:
         described = replace(described, wandb=None)
     loggers = loggers_of(described, log_to or ())
-    refuse_unknown_columns(names_of(columns), described.k_values)
+    refuse_unknown_columns(names_of(columns), described.measured)
     if dry_run:
         _check_output(output or described.output_folder, loggers)
     if dry_run or described.grid is not None or len(described.searchers) > _HANDFUL:
@@ -267,6 +286,9 @@ def compare(
         ),
     ] = None,
     k: Annotated[list[int] | None, typer.Option("--k", help="A cutoff. Repeatable.")] = None,
+    measures: MeasuresOption = None,
+    main: MainOption = None,
+    relevant_from: Annotated[int, typer.Option("--relevant-from", min=1, help="The lowest grade of a relevant document.")] = 1,
     baseline: Annotated[str | None, typer.Option("--baseline", help="The run to compare with; by default the first.")] = None,
     output: Annotated[Path | None, typer.Option("--output", help="Folder for the page and the result files.")] = None,
     across_corpora: Annotated[
@@ -289,7 +311,7 @@ def compare(
     sources = read_sources(runs, qrels, across_corpora=across_corpora, ignore_identical_ids=ignore_identical_ids)
     if output is not None and realpath(output) in {realpath(entrant.folder) for entrant in sources.saved}:
         raise SourceError(f"{output} holds one of the runs; choose another folder with --output")
-    run = compare_runs(sources, k, baseline)
+    run = compare_runs(sources, k, baseline, measures=names_of(measures) or None, main=main, relevant_from=relevant_from)
     refuse_columns(run.report, columns)
     report = write_run_files(run, output) if output is not None else run.report
     print_comparison(report, form, columns)
@@ -393,6 +415,7 @@ def report(
     ] = None,
     only: Annotated[list[str] | None, typer.Option("--only", help="A configuration to show. Repeatable. Default: all.")] = None,
     baseline: Annotated[str | None, typer.Option("--baseline", help="Compare with this configuration instead.")] = None,
+    main: MainOption = None,
     form: FormatOption = TableFormat.TABLE,
     columns: ColumnsOption = None,
 ) -> None:
@@ -407,7 +430,7 @@ def report(
     if realpath(target) == realpath(folder):
         raise SourceError(f"{target} holds the run itself; choose another folder with --output")
     check_run_output(target)
-    run = judged_again(read_run_folder(folder), only or (), baseline)
+    run = judged_again(read_run_folder(folder), only or (), baseline, main)
     refuse_columns(run.report, columns)
     report = write_run_files(run, target)
     print_comparison(report, form, columns)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -56,16 +56,21 @@ def command(
     composed.index(settings.loader, settings.index_path)
     # the default of a benchmark is a tuple, and the cutoffs of a file are a list
     k_values = [2, 5, 10] if settings.k_values is BenchmarkConfig.k_values else list(settings.k_values)
+    measures = settings.measures or [
+        f"{family}@{k}" for family in ("recall", "perfect_recall", "ndcg") for k in sorted({*k_values})
+    ]
+    main = settings.main or (settings.measures[0] if settings.measures else f"ndcg@{max(k_values)}")
     whole = settings.loaded()
     queries, gold = list(whole.queries), list(whole.gold)
     if retriever is not None:
-        report = tune(retriever, composed.opened, queries, gold, k_values, folds=folds, seed=seed)
+        report = tune(retriever, composed.opened, queries, gold, folds=folds, seed=seed, measures=measures)
         weights = report.weights
-        _print(report, name, k_values)
+        _print(report, name, measures, main)
     else:
-        signals = tune_signals(composed, queries, gold, k_values, by, folds=folds, seed=seed, where_from=settings.where_from)
+        options: Any = {"folds": folds, "seed": seed, "where_from": settings.where_from, "measures": measures, "main": main}
+        signals = tune_signals(composed, queries, gold, by=by, **options)
         weights = {f"{signal}_weight": weight for signal, weight in signals.weights.items()}
-        _print_signals(signals, name, k_values)
+        _print_signals(signals, name, measures)
     if output is not None:
         write_output(output, (json.dumps(weights, indent=2) + "\n").encode())
         say(f"weights: {output}")
@@ -95,7 +100,7 @@ def _chosen(searchers: Mapping[str, Entry], name: str | None, where: str) -> tup
     )
 
 
-def _print_signals(report: SignalTuningReport, name: str, k_values: list[int]) -> None:
+def _print_signals(report: SignalTuningReport, name: str, measures: Sequence[str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -103,7 +108,7 @@ def _print_signals(report: SignalTuningReport, name: str, k_values: list[int]) -
     title = f"{name}: {len(report.groups)} queries, {len({*report.groups})} groups, {len(report.fold_weights)} folds"
     table = Table("measure", "as it is", "out of fold", "difference", "95% interval", title=title)
     before, after = report.before.means(), report.out_of_fold.means()
-    for measure in [f"{kind}@{k}" for kind in ("recall", "perfect_recall", "ndcg") for k in sorted({*k_values})]:
+    for measure in measures:
         gain, low, high = report.gain(measure)
         table.add_row(measure, f"{before[measure]:.3f}", f"{after[measure]:.3f}", f"{gain:+.3f}", f"{low:+.3f} to {high:+.3f}")
     console.print(table)
@@ -139,7 +144,7 @@ def advice(report: TuningReport | SignalTuningReport, measure: str) -> str:
     return f"keep the weights that you have, or judge more queries: nothing shows that the new ones are better ({gain_text})"
 
 
-def _print(report: TuningReport, name: str, k_values: list[int]) -> None:
+def _print(report: TuningReport, name: str, measures: Sequence[str], main: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -147,7 +152,7 @@ def _print(report: TuningReport, name: str, k_values: list[int]) -> None:
     title = f"{name}: {n_queries} queries, {len(report.fold_weights)} folds"
     table = Table("measure", "as it is", "out of fold", "difference", "95% interval", title=title)
     before, after = report.before.means(), report.out_of_fold.means()
-    for measure in [f"{kind}@{k}" for kind in ("recall", "perfect_recall", "ndcg") for k in sorted({*k_values})]:
+    for measure in measures:
         gain, low, high = report.gain(measure)
         table.add_row(measure, f"{before[measure]:.3f}", f"{after[measure]:.3f}", f"{gain:+.3f}", f"{low:+.3f} to {high:+.3f}")
     Console().print(table)
@@ -155,4 +160,4 @@ def _print(report: TuningReport, name: str, k_values: list[int]) -> None:
         say(f"note: {report.unreachable} gold passages are not among the candidates; no weights can bring them up")
     weights = ", ".join(f"{kind}: {weight:.3f}" for kind, weight in report.weights.items())
     typer.echo(f"weights: {{{weights}}}")
-    say(advice(report, f"ndcg@{max(k_values)}"))
+    say(advice(report, main))

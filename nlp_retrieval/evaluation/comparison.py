@@ -26,7 +26,23 @@ from nlp_retrieval.evaluation.resampling import (
     randomisation_test,
 )
 
+RESAMPLES = 10_000
+MOST_RESAMPLES = 10_000_000
+LEVEL = 0.95
+_ALPHA = 0.05
 _AT_ONCE = 2**23  # differences, or means of resamples, per batch
+
+
+def resamples_for(comparisons: int) -> int:
+    """Return how many arrangements to draw for tests that are corrected together.
+
+    The smallest p-value possible, corrected by Holm's method, is at most a tenth of 0.05: enough to find any of the
+    differences significant.
+
+    Args:
+        comparisons: how many tests there are.
+    """
+    return max(RESAMPLES, math.ceil(10 * comparisons / _ALPHA))
 
 
 @dataclass(frozen=True)
@@ -87,7 +103,7 @@ def compare(
     per_query: Mapping[str, Mapping[str, Scores]],
     baseline: str | None = None,
     families: Sequence[str | None] | None = None,
-    resamples: int = 10_000,
+    resamples: int | None = None,
     level: float = 0.95,
     seed: int = 0,
 ) -> list[Comparison]:
@@ -98,7 +114,8 @@ def compare(
             values of a measure are assumed to be at most 1 apart, or as far as any of the two systems compared are.
         baseline: a system; None compares every pair.
         families: per query; None for a query without a family, or for all of them.
-        resamples: sign arrangements of each test, and samples of families for the intervals.
+        resamples: sign arrangements of each test, and samples of families for the intervals. None: 10,000, and for the tests
+            as many more as the number of comparisons needs (:func:`resamples_for`).
         level: confidence level of the intervals.
         seed: seed of both, 0 or more; a result does not depend on the other comparisons, except through Holm's correction.
 
@@ -122,13 +139,15 @@ def compare(
     of_queries = [None] * n_queries if families is None else families
     if len(of_queries) != n_queries:
         raise GoldError(f"{n_queries} queries and {len(of_queries)} families; give one for each query, or None for no families")
-    together = max(1, _AT_ONCE // (max(n_queries, resamples, 1) * len(pairs)))
+    arrangements = resamples_for(len(pairs)) if resamples is None else resamples
+    samples = RESAMPLES if resamples is None else resamples
+    together = max(1, _AT_ONCE // (max(n_queries, samples, 1) * len(pairs)))
     comparisons: list[Comparison] = []
     for first in range(0, len(measures), together):
         some = [(measure, *pair) for measure in measures[first : first + together] for pair in pairs]
         differences = np.stack([_difference(values[name][measure], values[other][measure]) for measure, name, other in some])
         spans = np.array([_span(values[name][measure], values[other][measure]) for measure, name, other in some])
-        comparisons += _compared(some, differences, spans, of_queries, len(pairs), resamples, level, seed)
+        comparisons += _compared(some, differences, spans, of_queries, len(pairs), arrangements, samples, level, seed)
     return comparisons
 
 
@@ -185,14 +204,15 @@ def _compared(
     spans: Scores,
     families: Sequence[str | None],
     per_measure: int,
-    resamples: int,
+    arrangements: int,
+    samples: int,
     level: float,
     seed: int,
 ) -> Iterable[Comparison]:
     """The comparisons for some whole measures: ``[comparisons, queries]`` differences, ``per_measure`` to correct together."""
     bounds = np.stack([-spans, spans], axis=1)
-    intervals = bootstrap_intervals(differences, families, resamples, level, seed, bounds=bounds).tolist()
-    test = randomisation_test(differences, families, resamples, seed)
+    intervals = bootstrap_intervals(differences, families, samples, level, seed, bounds=bounds).tolist()
+    test = randomisation_test(differences, families, arrangements, seed)
     p = test.p.tolist()
     p_holm = [value for first in range(0, len(p), per_measure) for value in holm(p[first : first + per_measure])]
     numbers = family_numbers(families)
@@ -216,7 +236,7 @@ def _compared(
             ties=len(row) - wins - losses,
             losses=losses,
             exact=bool(test.exact[number]),
-            resamples=resamples,
+            resamples=arrangements,
             queries=len(row),
             families=len(sizes),
             differing=int(test.differing[number]),
@@ -236,8 +256,6 @@ def _effect_size(sums: Scores, sizes: NDArray[np.int64], mean: float) -> float |
 #
 # Each measure in each group is corrected separately, by Holm's method, for its number of configurations.
 
-RESAMPLES = 10_000
-LEVEL = 0.95
 _OF_A_MEASURE = np.array([[0.0, 1.0]])
 
 PerQuery = Mapping[str, Mapping[str, Scores]]
@@ -245,7 +263,12 @@ PerQuery = Mapping[str, Mapping[str, Scores]]
 
 
 def compare_by_group(
-    per_query: PerQuery, baseline: str, families: Sequence[str | None], groups: Mapping[str, Mask], seed: int
+    per_query: PerQuery,
+    baseline: str,
+    families: Sequence[str | None],
+    groups: Mapping[str, Mask],
+    seed: int,
+    resamples: int | None = None,
 ) -> dict[str, list[Comparison]]:
     """Compare every configuration with the baseline, by group; ``""`` stands for all queries. Empty for a single configuration.
 
@@ -255,17 +278,22 @@ def compare_by_group(
         families: per query.
         groups: ``[queries]`` by name, masks of their members.
         seed: seed of the tests and intervals.
+        resamples: as in :func:`compare`.
     """
     if len(per_query) < 2:
         return {}
     return {
-        group: compare(_picked(per_query, mask), baseline, _members(families, mask), RESAMPLES, LEVEL, seed)
+        group: compare(_picked(per_query, mask), baseline, _members(families, mask), resamples, LEVEL, seed)
         for group, mask in _with_all(groups, len(families)).items()
     }
 
 
 def intervals_by_group(
-    per_query: PerQuery, families: Sequence[str | None], groups: Mapping[str, Mask], seed: int
+    per_query: PerQuery,
+    families: Sequence[str | None],
+    groups: Mapping[str, Mask],
+    seed: int,
+    resamples: int | None = None,
 ) -> dict[str, dict[str, dict[str, tuple[float, float]]]]:
     """Return the interval of every mean, low and high, by configuration, group and measure.
 
@@ -274,12 +302,13 @@ def intervals_by_group(
         families: per query.
         groups: as in :func:`compare_by_group`.
         seed: seed of the resamples.
+        resamples: how many; by default 10,000.
     """
     values = np.stack([column for measures in per_query.values() for column in measures.values()])
     intervals: dict[str, dict[str, dict[str, tuple[float, float]]]] = {name: {} for name in per_query}
     for group, mask in _with_all(groups, len(families)).items():
         picked = values[:, mask], _members(families, mask)
-        bounds = iter(bootstrap_intervals(*picked, RESAMPLES, LEVEL, seed, bounds=_OF_A_MEASURE).tolist())
+        bounds = iter(bootstrap_intervals(*picked, resamples or RESAMPLES, LEVEL, seed, bounds=_OF_A_MEASURE).tolist())
         for name, measures in per_query.items():
             intervals[name][group] = {measure: (low, high) for measure, (low, high) in zip(measures, bounds, strict=False)}
     return intervals
@@ -325,7 +354,9 @@ class Pairwise:
         return comparisons
 
 
-def compare_pairs(per_query: PerQuery, measure: str, families: Sequence[str | None], seed: int) -> Pairwise | None:
+def compare_pairs(
+    per_query: PerQuery, measure: str, families: Sequence[str | None], seed: int, resamples: int | None = None
+) -> Pairwise | None:
     """Compare all pairs of configurations in a measure; None if there are fewer than two configurations.
 
     Args:
@@ -333,6 +364,7 @@ def compare_pairs(per_query: PerQuery, measure: str, families: Sequence[str | No
         measure: a measure that all of them have.
         families: per query; None for a query without a family.
         seed: seed of the tests and intervals.
+        resamples: as in :func:`compare`.
 
     Raises:
         ConfigurationError: a configuration lacks the measure.
@@ -344,7 +376,7 @@ def compare_pairs(per_query: PerQuery, measure: str, families: Sequence[str | No
         if measure not in measures:
             raise ConfigurationError(f"{name!r} was not measured in {measure!r}; {nearest(measure, measures)}")
     values = {name: {measure: measures[measure]} for name, measures in per_query.items()}
-    return Pairwise(measure, list(values), compare(values, None, families, RESAMPLES, LEVEL, seed))
+    return Pairwise(measure, list(values), compare(values, None, families, resamples, LEVEL, seed))
 
 
 def turned(comparison: Comparison) -> Comparison:
@@ -409,7 +441,7 @@ def limits(comparison: Comparison, alpha: float = 0.05) -> str:
     if many / (comparison.resamples + 1) > alpha:
         return (
             f"{comparison.resamples:,} resamples are too few: no p-value can be below {1 / (comparison.resamples + 1):.3g}; "
-            f"draw at least {math.ceil(many / alpha):,}"
+            f"draw at least {math.ceil(many / alpha):,}, or leave 'resamples' out"
         )
     return ""
 

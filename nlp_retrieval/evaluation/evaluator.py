@@ -1,4 +1,4 @@
-"""Evaluation of rankings: seven measures at every cutoff, from one search at the largest.
+"""Evaluation of rankings: all measures from one search, at the largest cutoff.
 
 Definitions are those of trec_eval and ir-measures, and are tested against them. Gold with a grade of 0 or less is
 not relevant and gives no gain. A query that found nothing, or that has no relevant document, scores 0 and counts. The
@@ -12,90 +12,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from numbers import Integral
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.models import Gold
-from nlp_retrieval.errors import EngineError, GoldError, ItemError, QueryError
-from nlp_retrieval.evaluation.gold import GoldMissing, missing_gold, relevant_documents, rows_of
-
-# A measure with its cutoff as a value: parsed from ``recall@5``, printed as that, with a label and a sort key.
-
-LABELS = {
-    "perfect_recall": "Perfect recall",
-    "recall": "Recall",
-    "ndcg": "nDCG",
-    "mrr": "MRR",
-    "map": "MAP",
-    "precision": "Precision",
-    "f1": "F1",
-    "answer_em": "Answer EM",
-    "answer_f1": "Answer F1",
-    "sp_em": "Facts EM",
-    "sp_f1": "Facts F1",
-    "sp_recall": "Facts recall",
-    "joint_em": "Joint EM",
-    "joint_f1": "Joint F1",
-}
-"""Display names of families of measures, in display order."""
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A measure, by its family and its cutoff.
-
-    Args:
-        family: ``recall``, ``ndcg``, ...; a family of another tool keeps its own name.
-        cutoff: how many results count; None for a measure without a cutoff.
-    """
-
-    family: str
-    cutoff: int | None = None
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Return the measure written as a text; without a valid cutoff, all of it is the family."""
-        family, _, cutoff = text.rpartition("@")
-        if family and cutoff.isascii() and cutoff.isdecimal() and cutoff == str(int(cutoff)):
-            return cls(family, int(cutoff))
-        return cls(text)
-
-    def __str__(self) -> str:
-        return self.family if self.cutoff is None else f"{self.family}@{self.cutoff}"
-
-    @property
-    def family_label(self) -> str:
-        """Display name of the family: ``nDCG``."""
-        return LABELS.get(self.family, self.family)
-
-    @property
-    def label(self) -> str:
-        """Heading: ``nDCG @10``."""
-        return self.family_label if self.cutoff is None else f"{self.family_label} @{self.cutoff}"
-
-    @property
-    def order(self) -> tuple[int, str, int]:
-        """Return the sort key of measures for display: families in the order of ``LABELS``, then cutoffs."""
-        known = list(LABELS)
-        family_position = known.index(self.family) if self.family in LABELS else len(known)
-        return family_position, self.family, self.cutoff or 0
-
-
-MEASURES = ("precision", "recall", "f1", "perfect_recall", "ndcg", "map", "mrr")
-"""The families of measures, in storage order."""
-
-
-def measure_names(k_values: Sequence[int]) -> list[str]:
-    """Return ``["precision@1", "recall@1", ..., "mrr@10"]``: for each k, ascending, every measure.
-
-    Raises:
-        QueryError: ``k_values`` is empty or holds something other than integers above 0.
-    """
-    return [str(Measure(family, k)) for k in _cutoffs(k_values) for family in MEASURES]
+from nlp_retrieval.errors import EngineError, GoldError, ItemError
+from nlp_retrieval.evaluation.gold import GoldMissing, Key, missing_gold, relevant_documents, rows_of
+from nlp_retrieval.evaluation.measures import Measure, by_ir_measures, cutoffs_of, measures_at, read_measures
+from nlp_retrieval.text.titles import normalize_title
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +30,7 @@ class Evaluation:
 
     Args:
         query_ids: in the order of the gold.
-        per_query: ``[queries]`` by measure name, each in 0..1, in the order of :func:`measure_names`.
+        per_query: ``[queries]`` by measure name, each in 0..1, in the order in which the measures were given.
         empty_queries: how many queries found nothing.
     """
 
@@ -141,7 +67,9 @@ class RetrievalEvaluator:
     Precision@k divides by k, however few hits there are. F1@k uses one query's precision and recall. Perfect recall@k
     is 1 if all relevant gold is among the first k. nDCG@k has the grade as gain and log2(rank + 1) as discount, and
     the ideal uses all gold (Järvelin and Kekäläinen, 2002). MAP@k divides by all relevant gold, including beyond k.
-    MRR@k is 0 if the first relevant hit is beyond k.
+    MRR@k is 0 if the first relevant hit is beyond k. RBP@k is (1 - p) times the sum of p to the power of the ranks, from 0, of
+    the relevant hits (Moffat and Zobel, 2008). A measure without a cutoff counts all hits. Other measures are those of
+    ir-measures.
 
     Gold that names a title is found by the first hit with that title. Further hits with the same title (the chunks of
     one page) are not counted again; titles of one query that are equal in normalised form count as one, with the highest
@@ -151,14 +79,17 @@ class RetrievalEvaluator:
         gold: one per query; :meth:`evaluate` takes rankings in this order.
         item_ids: row r of the corpus is ``item_ids[r]``.
         titles: by row, empty for an item without one; None if the corpus has no titles.
-        k_values: the cutoffs, in any order.
+        k_values: cutoffs, in any order: seven measures are computed at each. Left out if ``measures`` are given.
         gold_missing: treatment of relevant documents that the corpus lacks. ``"error"``: they raise an error. ``"count"``:
             they count as not found. ``"drop"``: they are removed from the gold; a query that has no others scores 0.
+        measures: names of measures, such as ``["ndcg@10", "R@100"]``; see :meth:`Measure.read`.
+        relevant_from: the lowest grade of a relevant document; lower grades above 0 are only gains of nDCG.
 
     Raises:
         GoldError: no gold, two for one query, no relevant gold at all, gold that is not in the corpus if that is an error,
             or none of it in the corpus because it names titles instead of ids, or the reverse.
         QueryError: ``k_values`` is empty or holds something other than integers above 0.
+        ConfigurationError: a measure does not exist.
         ItemError: there are not as many titles as items.
     """
 
@@ -167,13 +98,17 @@ class RetrievalEvaluator:
         gold: Sequence[Gold],
         item_ids: Sequence[str],
         titles: Sequence[str] | None,
-        k_values: Sequence[int],
+        k_values: Sequence[int] = (),
         gold_missing: GoldMissing = "error",
+        *,
+        measures: Sequence[str | Measure] | None = None,
+        relevant_from: int = 1,
     ) -> None:
-        self.k_values = _cutoffs(k_values)
+        self.measures = measures_at(k_values) if measures is None else read_measures(measures)
+        self.k_values, self.relevant_from = cutoffs_of(self.measures), relevant_from
         if titles is not None and len(titles) != len(item_ids):
             raise ItemError(f"{len(titles)} titles for {len(item_ids)} items; give one for each row, empty where there is none")
-        wanted = relevant_documents(gold)
+        wanted = relevant_documents(gold, relevant_from)
         places = rows_of(set(chain.from_iterable(wanted)), item_ids, titles)
         self.missing = missing_gold(gold, wanted, places, item_ids, titles)
         if self.missing is not None and (gold_missing == "error" or self.missing.confused):
@@ -192,15 +127,20 @@ class RetrievalEvaluator:
         self._grades = np.array([grade for documents in wanted for grade, _ in documents.values()], np.float64)
         self._row_offsets = offsets_of([len(rows) for rows in gold_places])
         self._rows = np.fromiter(chain.from_iterable(gold_places), np.int64)
-        self._relevant = np.diff(self._unit_offsets).astype(np.float64)
+        self._counts = self._grades >= relevant_from
+        self._relevant = self._sums(self._counts, self._counts)
         # A position from 0 that no cutoff reaches means "not found"; it need not be beyond the corpus.
-        self._nowhere = min(self.k_values[-1], len(item_ids))
-        self._cuts = {k: min(k, self._nowhere) for k in self.k_values}
+        every = any(measure.cutoff is None or measure.foreign for measure in self.measures)
+        self._nowhere = len(item_ids) if every else min(self.k_values[-1], len(item_ids))
+        own = [measure.cutoff for measure in self.measures if not measure.foreign]
+        self._cuts = {k: self._nowhere if k is None else min(k, self._nowhere) for k in dict.fromkeys(own)}
         self._discount = np.array([1 / math.log2(place + 2) for place in range(self._nowhere)] + [0.0])
         best_first = np.lexsort((-self._grades, self._owner))
         place = np.minimum(self._nth, self._nowhere)
         gains = self._grades[best_first] * self._discount[place]
         self._ideal = {k: self._sums(place < cut, gains) for k, cut in self._cuts.items()}
+        self._foreign = [measure for measure in self.measures if measure.foreign]
+        self._rejected = _judged_not_relevant(gold, item_ids, titles) if self._foreign else []
 
     def evaluate(self, rows: NDArray[np.integer]) -> Evaluation:
         """Score a matrix of rankings.
@@ -250,7 +190,11 @@ class RetrievalEvaluator:
             wrong = rows[(rows < 0) | (rows >= len(self._item_ids))][0]
             raise EngineError(f"a ranking names row {wrong}; the corpus has rows 0..{len(self._item_ids) - 1}")
         positions = self._positions(offsets, rows.astype(np.int64, copy=False))
-        return Evaluation(list(self.query_ids), self._measures(positions), int((lengths == 0).sum()))
+        values = self._measures(positions)
+        if self._foreign:
+            values |= self._by_ir_measures(positions, offsets, rows)
+        ordered = {str(measure): values[str(measure)] for measure in self.measures}
+        return Evaluation(list(self.query_ids), ordered, int((lengths == 0).sum()))
 
     def qrels(self) -> dict[str, dict[str, int]]:
         """Return the relevant gold as grades by item id, for other tools; documents missing from the corpus keep their name.
@@ -303,25 +247,48 @@ class RetrievalEvaluator:
         order = np.argsort(self._owner * (self._nowhere + 1) + positions)
         position = positions[order]
         gain = self._grades[order] * self._discount[position]
-        precision_there = (self._nth + 1) / (position + 1)
-        judged, relevant = self._relevant > 0, np.maximum(self._relevant, 1)  # without relevant gold: 0 of 1
-        first = np.full(len(judged), self._nowhere)
-        first[judged] = position[self._unit_offsets[:-1][judged]]
+        counts, owner = self._counts[order], self._owner
+        so_far = np.cumsum(counts)
+        before = np.concatenate([[0], so_far])[self._unit_offsets[:-1]]
+        precision_there = (so_far - before[owner]) / (position + 1)
+        relevant = np.maximum(self._relevant, 1)  # without relevant gold: 0 of 1
+        first = np.full(len(relevant), self._nowhere)
+        first[owner[counts][::-1]] = position[counts][::-1]
         measures: dict[str, Scores] = {}
         for k, cut in self._cuts.items():
-            inside = position < cut
+            near = position < cut
+            inside = near & counts
             hits = self._sums(inside, inside)
-            values = (
-                hits / k,
-                hits / relevant,
-                2 * hits / (k + relevant),
-                (hits == relevant).astype(np.float64),
-                self._sums(inside, gain) / np.where(self._ideal[k] > 0, self._ideal[k], 1),
-                self._sums(inside, precision_there) / relevant,
-                np.where(first < cut, 1 / (first + 1), 0.0),
-            )
-            measures.update((str(Measure(family, k)), value) for family, value in zip(MEASURES, values, strict=True))
+            depth = max(1, self._nowhere) if k is None else k
+            values = {
+                "precision": hits / depth,
+                "recall": hits / relevant,
+                "f1": 2 * hits / (depth + relevant),
+                "perfect_recall": (hits == relevant).astype(np.float64),
+                "ndcg": self._sums(near, gain) / np.where(self._ideal[k] > 0, self._ideal[k], 1),
+                "map": self._sums(inside, precision_there) / relevant,
+                "mrr": np.where(first < cut, 1 / (first + 1), 0.0),
+            }
+            for measure in (measure for measure in self.measures if measure.cutoff == k and not measure.foreign):
+                p = measure.persistence
+                values[measure.family] = values[measure.family] if p is None else (1 - p) * self._sums(inside, p**position)
+                measures[str(measure)] = values[measure.family]
         return measures
+
+    def _by_ir_measures(self, positions: Rows, offsets: NDArray[np.integer], rows: NDArray[np.integer]) -> dict[str, Scores]:
+        """The measures of ir-measures; documents are named by their position, because a title may be that of several items."""
+        qrels: dict[str, dict[str, int]] = {query_id: {} for query_id in self.query_ids}
+        rankings: dict[str, list[str]] = {}
+        for query, query_id in enumerate(self.query_ids):
+            ranking = rows[offsets[query] : offsets[query + 1]].tolist()
+            rankings[query_id] = list(map(str, range(len(ranking))))
+            not_relevant = self._rejected[query]
+            qrels[query_id] = {str(place): not_relevant[row] for place, row in enumerate(ranking) if row in not_relevant}
+            qrels[query_id] |= {f"row {row}": not_relevant[row] for row in not_relevant.keys() - ranking}
+        for unit, (query, place) in enumerate(zip(self._owner.tolist(), positions.tolist(), strict=True)):
+            name = str(place) if place < len(rankings[self.query_ids[query]]) else f"gold {unit}"
+            qrels[self.query_ids[query]][name] = int(self._grades[unit])
+        return by_ir_measures(self._foreign, qrels, rankings, self.relevant_from)
 
     @property
     def _nth(self) -> Rows:
@@ -333,11 +300,15 @@ class RetrievalEvaluator:
         return np.bincount(self._owner[inside], values[inside], minlength=len(self.query_ids)).astype(np.float64)
 
 
-def _cutoffs(k_values: Sequence[int]) -> list[int]:
-    """Each k once, ascending."""
-    if len(k_values) == 0:
-        raise QueryError("k_values is empty; give the cutoffs to measure at, such as [5, 10, 20]")
-    for k in k_values:
-        if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
-            raise QueryError(f"k_values holds {k!r}; a cutoff is an integer above 0")
-    return sorted({int(k) for k in k_values})
+def _judged_not_relevant(gold: Sequence[Gold], item_ids: Sequence[str], titles: Sequence[str] | None) -> list[dict[int, int]]:
+    """Per query, the grades of the rows that were judged not relevant."""
+    keys: list[dict[Key, int]] = [
+        {
+            (judged.by, normalize_title(name) if judged.by == "title" else name): grade
+            for name, grade in judged.relevance.items()
+            if grade <= 0
+        }
+        for judged in gold
+    ]
+    places = rows_of({key for grades in keys for key in grades}, item_ids, titles)
+    return [{row: grade for key, grade in grades.items() for row in places.get(key, ())} for grades in keys]

@@ -38,8 +38,12 @@ def gold_of(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Gold]:
     return [by_id[query.query_id] for query in queries]
 
 
-def relevant_documents(gold: Sequence[Gold]) -> list[dict[Key, tuple[int, str]]]:
-    """Per query, the grade of each relevant document, and its name in the gold; empty if none is relevant.
+def relevant_documents(gold: Sequence[Gold], relevant_from: int = 1) -> list[dict[Key, tuple[int, str]]]:
+    """Per query, the grade of each document with a grade above 0, and its name in the gold.
+
+    Args:
+        gold: one per query.
+        relevant_from: the lowest grade of a relevant document.
 
     Raises:
         GoldError: no gold, two for one query, or no relevant document in any.
@@ -58,9 +62,10 @@ def relevant_documents(gold: Sequence[Gold]) -> list[dict[Key, tuple[int, str]]]
             if grade > 0:
                 key = (judged.by, normalize_title(name) if judged.by == "title" else name)
                 documents[key] = max((grade, name), documents.get(key, (0, "")))
-    if not any(wanted):
+    if not any(grade >= relevant_from for documents in wanted for grade, _ in documents.values()):
+        least = "above 0" if relevant_from == 1 else f"of at least {relevant_from} (relevant_from)"
         raise GoldError(
-            f"none of the {len(gold)} queries has gold with a grade above 0, so nothing can be measured; check the judgements"
+            f"none of the {len(gold)} queries has gold with a grade {least}, so nothing can be measured; check the judgements"
         )
     return wanted
 

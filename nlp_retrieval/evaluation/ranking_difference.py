@@ -18,7 +18,8 @@ from nlp_retrieval.core.candidates import Rows, Scores, offsets_of
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.core.queries import check_k
 from nlp_retrieval.errors import ConfigurationError, nearest
-from nlp_retrieval.evaluation.evaluator import MEASURES, Measure, RetrievalEvaluator, measure_names
+from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
+from nlp_retrieval.evaluation.measures import MEASURES, Measure, measure_names
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
 
 Movement = Literal["entered", "left", "up", "down", "same"]

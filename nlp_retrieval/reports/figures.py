@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from nlp_retrieval.benchmarks.cost import AnsweringCost, Cost, LanguageModelCost, price_per_1000_queries, price_spent
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.evaluation.comparison import Comparison, limits, verdict
-from nlp_retrieval.evaluation.evaluator import LABELS, Measure
+from nlp_retrieval.evaluation.measures import LABELS, Measure
 from nlp_retrieval.evaluation.resampling import holm
 
 COST = "cost"
@@ -231,14 +231,19 @@ def measure_columns(report: BenchmarkReport) -> list[Column]:
 
 
 def summary_columns(report: BenchmarkReport) -> list[Column]:
-    """Return perfect recall and recall at every cutoff, nDCG at 10 or below, answers, latency, index size, and known prices."""
+    """Return the main measure, chosen measures or the usual ones, latency, index size, and known prices.
+
+    The usual ones are perfect recall and recall at every cutoff, nDCG at 10 or below, and answers.
+    """
     measures = measure_columns(report)
+    main = [column for column in measures if column.key == report.main_measure]
     kept = [column for column in measures if column.family in ("perfect_recall", "recall")]
     ndcg = [column for column in measures if column.family == "ndcg"]
     small = [column for column in ndcg if 1 <= (Measure.parse(column.key).cutoff or 0) <= 10]
     costs = [column for column in COST_COLUMNS if column.key in ("latency_ms", "index_bytes")]
     answers = [column for column in measures if column.family in ("answer_em", "answer_f1", "joint_f1")]
-    return kept + (small[-1:] or ndcg[:1]) + answers + costs + price_columns(report)[:1]
+    shown = measures if report.manifest.get("measures") else kept + (small[-1:] or ndcg[:1]) + answers
+    return main + [column for column in shown if column not in main] + costs + price_columns(report)[:1]
 
 
 ALPHA = 0.05

@@ -20,7 +20,7 @@ from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.atomic import file_names
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.evaluation.evaluator import Measure
+from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.reports.view import ReportView, Row, view_of
 
 PARTS = ("retrievers", "encoder", "links", "processor", "fusion", "reranker")

@@ -12,7 +12,7 @@ from typing import Any
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.errors import ConfigurationError, nearest
-from nlp_retrieval.evaluation.evaluator import LABELS
+from nlp_retrieval.evaluation.measures import OF_ANSWERS, Measure
 from nlp_retrieval.reports.figures import (
     ANSWER_COLUMNS,
     COST,
@@ -157,15 +157,16 @@ def chosen_columns(view: ReportView, names: Sequence[str]) -> list[Column]:
     return list(chosen.values()) or list(view.summary)
 
 
-def refuse_unknown_columns(names: Sequence[str], k_values: Sequence[int]) -> None:
-    """Raise an error for columns that no benchmark with these cutoffs has.
+def refuse_unknown_columns(names: Sequence[str], measures: Sequence[str]) -> None:
+    """Raise an error for columns that no benchmark with these measures has.
 
     Raises:
         ConfigurationError: a column does not exist.
     """
     costs = [column.key for column in (*COST_COLUMNS, *LANGUAGE_MODEL_COLUMNS, *ANSWER_COLUMNS)]
     costs += ["price_per_1000_queries", "price_spent"]
-    known = [ALL, COST, *LABELS, *(f"{family}@{k}" for family in LABELS for k in k_values), *costs]
+    families = [Measure.parse(measure).family for measure in measures]
+    known = [ALL, COST, *families, *measures, *OF_ANSWERS, *costs]
     for name in names:
         if name not in known:
             raise ConfigurationError(f"there is no column {name!r}; {nearest(name, known)}")

@@ -197,7 +197,7 @@ def test_halving_is_read(tmp_path: Path, design: dict) -> None:  # type: ignore[
         ("grid.vary.fusion", [], r"sweep\.yaml: grid\.vary\.fusion: no values"),
         ("grid.skip", [{"fusion": "rff"}], r"sweep\.yaml: grid\.skip\[0\]\.fusion: 'fusion' has no value called 'rff'"),
         ("grid.sample", 0, r"sweep\.yaml: grid\.sample: expected an integer from 1 to 10,000, found 0"),
-        ("grid.halving", {"measure": "recall@10"}, r"sweep\.yaml: grid: halving: 'queries' missing"),
+        ("grid.halving", {"queries": "ten"}, r"sweep\.yaml: grid: halving\.queries: expected an integer, found 'ten'"),
         (
             "grid.halving",
             {"measure": "recall@10", "queries": 0},

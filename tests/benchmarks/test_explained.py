@@ -45,14 +45,19 @@ class Books(BaseLoader):
 
 
 def run(folder: Path, **searchers: Searcher) -> BenchmarkReport:
-    return Benchmarker(searchers, Books(), QUERIES, GOLD, [2, 4], index_path=folder / "index", latency_queries=1).run().report
+    return (
+        Benchmarker(searchers, Books(), QUERIES, GOLD, [2, 4], index_path=folder / "index", latency_queries=1, main="recall@2")
+        .run()
+        .report
+    )
 
 
 def test_queries_at_which_links_gain_over_the_baseline_are_explained_first(tmp_path: Path) -> None:
     bm25 = Bm25Retriever()
     report = run(tmp_path, bm25=Searcher([bm25]), linked=Searcher([LinkGraphRetriever([bm25])]))
     first = report.explained[0]
-    assert (first.configuration, first.query, first.recall, first.baseline_recall) == ("linked", QUERIES[0].text, 1.0, 0.5)
+    assert (first.configuration, first.query, first.measure) == ("linked", QUERIES[0].text, "recall@2")
+    assert (first.value, first.baseline_value) == (1.0, 0.5)
     hits = {hit.item.title: hit for hit in first.hits}
     assert {title: hit.relevant for title, hit in hits.items()} == {"Moby-Dick": True, "Herman Melville": True}
     assert hits["Moby-Dick"].explanations[0].steps == ()

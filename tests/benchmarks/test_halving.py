@@ -192,7 +192,7 @@ def test_runs_of_other_tools_stay_and_are_not_judged(index: Path, tmp_path: Path
         ({"measure": "recall@10", "queries": 5, "factor": 1}, r"halving: factor: expected an integer of at least 2, found 1"),
         ({"measure": "recall@10", "queries": 5, "factor": 2.5}, r"halving: factor: expected an integer, found 2\.5"),
         ({"measure": "recall@10", "queries": 20}, r"halving\.queries: 20 are not fewer than the 20 queries"),
-        ({"measure": "recall@10"}, r"halving: 'queries' missing"),
+        ({"measure": "recall@10"}, r"halving\.queries: 100 are not fewer than the 20 queries"),
         ({"measure": "recall@10", "queries": 5, "facter": 3}, r"halving: unknown key 'facter'; did you mean 'factor'"),
         ("recall@10", r"halving: expected settings"),
     ],

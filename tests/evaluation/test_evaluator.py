@@ -12,8 +12,9 @@ from ir_measures import AP, RR, P, R, nDCG
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.models import Gold
-from nlp_retrieval.errors import EngineError, GoldError, ItemError, QueryError
-from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator, measure_names
+from nlp_retrieval.errors import ConfigurationError, EngineError, GoldError, ItemError, QueryError
+from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
+from nlp_retrieval.evaluation.measures import measure_names, read_measures
 
 ITEMS = [f"d{row}" for row in range(12)]
 ORACLE = {"precision": P, "recall": R, "ndcg": nDCG, "map": AP, "mrr": RR}
@@ -51,6 +52,66 @@ def runs(draw: st.DrawFn) -> tuple[list[Gold], list[list[int]], list[int]]:
     ]
     ranking = st.lists(st.integers(0, len(ITEMS) - 1), unique=True)
     return wanted, [draw(ranking) for _ in wanted], draw(st.lists(st.integers(1, 15), min_size=1, max_size=4))
+
+
+@settings(deadline=None)
+@given(runs(), st.integers(1, 3))
+def test_chosen_measures_are_those_of_ir_measures(
+    drawn: tuple[list[Gold], list[list[int]], list[int]], relevant_from: int
+) -> None:
+    wanted, lists, (k, *_) = drawn
+    wanted[0].relevance[ITEMS[0]] = 3  # some query has a relevant document
+    theirs = {
+        f"P@{k}": P(rel=relevant_from) @ k,
+        f"R@{k}": R(rel=relevant_from) @ k,
+        f"AP@{k}": AP(rel=relevant_from) @ k,
+        "AP": AP(rel=relevant_from),
+        f"RR@{k}": RR(rel=relevant_from) @ k,
+        "RR": RR(rel=relevant_from),
+        f"nDCG@{k}": nDCG @ k,
+        "nDCG": nDCG,
+        f"Success@{k}": ir_measures.Success(rel=relevant_from) @ k,
+        "Bpref": ir_measures.Bpref(rel=relevant_from),
+        f"Judged@{k}": ir_measures.Judged @ k,
+    }
+    evaluator = RetrievalEvaluator(wanted, ITEMS, None, measures=list(theirs), relevant_from=relevant_from)
+    got = evaluator.evaluate_lists(lists)
+    assert list(got.per_query) == list(map(str, read_measures(theirs)))
+    qrels = {one.query_id: one.relevance for one in wanted}
+    run = {
+        one.query_id: {ITEMS[row]: float(-rank) for rank, row in enumerate(rows)}
+        for one, rows in zip(wanted, lists, strict=True)
+        if rows
+    }
+    for ours, (written, measure) in zip(got.per_query.values(), theirs.items(), strict=True):
+        expected = dict.fromkeys(qrels, 0.0)
+        expected |= {metric.query_id: metric.value for metric in ir_measures.iter_calc([measure], qrels, run)}
+        assert ours == pytest.approx(list(expected.values()), abs=1e-9), written
+
+
+def test_rank_biased_precision_is_the_sum_of_its_definition() -> None:
+    evaluator = RetrievalEvaluator(gold(q={"d0": 1, "d2": 3, "d3": 1}), ITEMS, None, measures=["rbp(p=0.5)@3", "rbp"])
+    assert only(evaluator.evaluate(np.array([[0, 1, 2, 3]]))) == pytest.approx(
+        {"rbp(p=0.5)@3": 0.5 * (1 + 0.25), "rbp(p=0.8)": 0.2 * (1 + 0.8**2 + 0.8**3)}
+    )
+
+
+def test_measures_of_ir_measures_count_a_title_once() -> None:
+    judged = [Gold(query_id="q", relevance={"A": 1, "B": 1, "C": 0}, by="title")]
+    evaluator = RetrievalEvaluator(judged, ITEMS[:5], ["A", "A", "C", "B", "D"], measures=["Judged@2", "Success@1", "RPrec"])
+    values = only(evaluator.evaluate(np.array([[1, 2, 0, 3]])))
+    assert values == {"Judged@2": 1.0, "Success@1": 1.0, "Rprec": 0.5}
+
+
+def test_a_measure_that_is_not_a_share_is_refused() -> None:
+    evaluator = RetrievalEvaluator(gold(q={"d0": 1, "d1": 1}), ITEMS, None, measures=["NumRel"])
+    with pytest.raises(ConfigurationError, match="NumRel is 2 for a query; measures that are compared are between 0 and 1"):
+        evaluator.evaluate(np.array([[0]]))
+
+
+def test_grades_below_the_relevant_ones_alone_are_no_gold() -> None:
+    with pytest.raises(GoldError, match=r"none of the 1 queries has gold with a grade of at least 2 \(relevant_from\)"):
+        RetrievalEvaluator(gold(q={"d0": 1}), ITEMS, None, [1], relevant_from=2)
 
 
 @settings(deadline=None)
@@ -257,11 +318,11 @@ class TestRefusals:
         ("k_values", "message"),
         [
             ([], "k_values is empty; give the cutoffs to measure at"),
-            ([5, 0], "k_values holds 0; a cutoff is an integer above 0"),
-            ([-1], "k_values holds -1;"),
-            ([5.0], r"k_values holds 5\.0;"),
-            ([True], "k_values holds True;"),
-            (["5"], "k_values holds '5';"),
+            ([5, 0], "k_values: a cutoff must be at least 1, not 0"),
+            ([-1], "at least 1, not -1"),
+            ([5.0], r"an integer of at least 1, not 5\.0"),
+            ([True], "not True"),
+            (["5"], "not '5'"),
         ],
     )
     def test_cutoffs_are_integers_above_zero(self, k_values: list[int], message: str) -> None:

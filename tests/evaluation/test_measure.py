@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ir_measures
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.evaluation.answers import ANSWER_MEASURES, FACT_MEASURES
-from nlp_retrieval.evaluation.evaluator import LABELS, MEASURES, Measure
+from nlp_retrieval.evaluation.measures import DEEPEST, LABELS, MEASURES, Measure, cutoffs_of, measure_among, read_measures
 
 
 @pytest.mark.parametrize(
@@ -43,3 +45,71 @@ def test_measures_stand_in_the_order_of_their_families_and_then_of_their_cutoffs
     )
     assert shown == ["perfect_recall@5", "recall@9", "recall@10", "mrr@5", "theirs@3"]
     assert {*MEASURES, *ANSWER_MEASURES, *FACT_MEASURES} == set(LABELS)
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("nDCG@10", "ndcg@10"),
+        ("NDCG@10", "ndcg@10"),
+        ("R@100", "recall@100"),
+        (" P@5 ", "precision@5"),
+        ("AP", "map"),
+        ("RR@10", "mrr@10"),
+        ("MRR", "mrr"),
+        ("FCR@21", "perfect_recall@21"),
+        ("full_chain_retrieval@5", "perfect_recall@5"),
+        ("rbp", "rbp(p=0.8)"),
+        ("rbp@10(p=0.95)", "rbp(p=0.95)@10"),
+        ("RBP(p=0.5)@10", "rbp(p=0.5)@10"),
+        ("success@5", "Success@5"),
+        ("Bpref", "Bpref"),
+        ("err@20", "ERR@20"),
+        ("P(rel=2)@5", "P(rel=2)@5"),
+        ("ndcg(dcg='exp-log2')@10", "nDCG(dcg='exp-log2')@10"),
+        ("answer_f1", "answer_f1"),
+    ],
+)
+def test_a_measure_is_read_as_people_write_it(written: str, name: str) -> None:
+    measure = Measure.read(written)
+    assert str(measure) == name
+    assert Measure.read(name) == Measure.parse(name) == measure
+    if measure.foreign:
+        assert str(ir_measures.parse_measure(name)) == name
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("ndgc@10", "there is no measure 'ndgc@10'; did you mean 'ndcg'"),
+        ("recall at 10", "is not the name of a measure; write ndcg@10"),
+        ("", "is not the name of a measure"),
+        ("ndcg@0", "the cutoff is 0; write an integer above 0"),
+        ("recall@2.5", "the cutoff is 2.5"),
+        ("rbp(p=1)@10", "RBP has one parameter, its persistence, between 0 and 1"),
+        ("rbp(q=0.5)", "RBP has one parameter"),
+        ("Success(rel=a)@5", "ir-measures cannot read it"),
+        ("ERR(q=1)@5", "ir-measures cannot read it"),
+        ("alpha_nDCG@5", "nothing installed here computes it"),
+        (10, "is not the name of a measure"),
+    ],
+)
+def test_what_is_not_a_measure_is_refused(written: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        Measure.read(written)
+
+
+def test_measures_are_read_once_each_in_their_order() -> None:
+    measures = read_measures(["R@100", "ndcg@10", "recall@100", "AP"])
+    assert list(map(str, measures)) == ["recall@100", "ndcg@10", "map"]
+    assert cutoffs_of(measures) == [10, 100, DEEPEST]
+    with pytest.raises(ConfigurationError, match=r"write \['ndcg@10'\]"):
+        read_measures("ndcg@10")
+    with pytest.raises(ConfigurationError, match="the list of measures is empty"):
+        read_measures([])
+
+
+def test_a_main_measure_is_one_of_those_measured() -> None:
+    assert measure_among("R@5", ["ndcg@10", "recall@5"], "main") == "recall@5"
+    with pytest.raises(ConfigurationError, match=r"main: 'recal@5' is not measured; did you mean 'recall@5'"):
+        measure_among("recal@5", ["ndcg@10", "recall@5"], "main")

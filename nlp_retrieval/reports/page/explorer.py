@@ -15,7 +15,7 @@ import numpy as np
 from markupsafe import Markup
 
 from nlp_retrieval.core.candidates import Rows, Scores, entries_of, offsets_of
-from nlp_retrieval.evaluation.evaluator import Measure
+from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.pool import PoolReport, gold_ranks, pool_report
 from nlp_retrieval.evaluation.ranking_difference import measured
 from nlp_retrieval.evaluation.rankings import LONGEST_TEXT, Listing, Ranks, RunLists

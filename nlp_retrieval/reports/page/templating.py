@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from nlp_retrieval.core.explanation import name_of
 from nlp_retrieval.evaluation.comparison import LEVEL, Comparison, limits, sentence, verdict
-from nlp_retrieval.evaluation.evaluator import Measure
+from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.pool import GoldDocument
 from nlp_retrieval.reports.figures import (
     ALPHA,

@@ -85,6 +85,9 @@ def tune_signals(
     folds: int = 5,
     seed: int = 0,
     where_from: Mapping[str, str] | None = None,
+    *,
+    measures: Sequence[str] | None = None,
+    main: str | None = None,
 ) -> SignalTuningReport:
     """Fit the weights of a searcher's ``multi_signal`` by cross-validation over groups of queries.
 
@@ -92,12 +95,14 @@ def tune_signals(
         searcher: opened, with a reranker ``multi_signal``; its depth decides which candidates are scored.
         queries: judged queries.
         gold: one per query.
-        k_values: cutoffs of the report; nDCG at the largest is maximised.
+        k_values: cutoffs of the report, if ``measures`` are not given.
         by: the metadata of the queries that puts them into groups, such as ``country``; by default the subject of the
             profile where every query has it, and their ``family`` otherwise.
         folds: at least 2; at most as many as there are groups.
         seed: of the assignment of groups to folds.
         where_from: filter of each query: the key of its own metadata by the key of the items', whose values must be equal.
+        measures: names of the measures of the report.
+        main: the measure to maximise; by default nDCG at the largest cutoff.
 
     Raises:
         ConfigurationError: the searcher has no such reranker.
@@ -117,9 +122,9 @@ def tune_signals(
         raise GoldError(f"{n_groups} groups of queries for {folds} folds; at least 2 folds, and a group for each, are needed")
     items = searcher.opened.items
     item_ids, titles = items.ids(), items.titles()
-    evaluator = RetrievalEvaluator(judged, item_ids, titles if any(titles) else None, k_values)
+    evaluator = RetrievalEvaluator(judged, item_ids, titles if any(titles) else None, k_values, measures=measures)
     pools = _pools(searcher, reranker, queries, where_from)
-    measure = f"ndcg@{evaluator.k_values[-1]}"
+    measure = main or f"ndcg@{evaluator.k_values[-1]}"
 
     present = [name for name in SIGNALS if any(not np.isnan(pool.columns[name]).all() for pool in pools if len(pool.rows))]
     if not present:

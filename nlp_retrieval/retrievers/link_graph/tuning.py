@@ -68,6 +68,8 @@ def tune(
     k_values: Sequence[int] = (2, 5, 10, 21),
     folds: int = 5,
     seed: int = 0,
+    *,
+    measures: Sequence[str] | None = None,
 ) -> TuningReport:
     """Fit the weights of a link graph retriever by cross-validation over families.
 
@@ -76,9 +78,10 @@ def tune(
         index_path: an index directory that holds it, or a generation of one that is already open.
         queries: judged queries; those of one ``family`` stay in one fold.
         gold: one per query.
-        k_values: cutoffs of the report.
+        k_values: cutoffs of the report, if ``measures`` are not given.
         folds: at least 2; at most as many as there are families.
         seed: of the assignment of families to folds.
+        measures: names of the measures of the report.
 
     Raises:
         GoldError: gold that is missing, repeated or not in the corpus, or fewer families than folds.
@@ -97,8 +100,8 @@ def tune(
     titles = generation.items.titles()
     item_ids = generation.items.ids()
     judged = gold_of(queries, gold)
-    evaluator = RetrievalEvaluator(judged, item_ids, titles if any(titles) else None, k_values)
-    pools = _pools(opened, [query.text for query in queries], max(k_values))
+    evaluator = RetrievalEvaluator(judged, item_ids, titles if any(titles) else None, k_values, measures=measures)
+    pools = _pools(opened, [query.text for query in queries], evaluator.k_values[-1])
     golden, unreachable = _gold_masks(judged, item_ids, titles, pools)
     fold_of = np.random.default_rng(seed).permutation(np.arange(numbers.max() + 1) % folds)[numbers]
     weights = [fit_weights(*_chosen(pools, golden, fold_of != fold), retriever.weights) for fold in range(folds)]

@@ -1,0 +1,294 @@
+"""Measures by name: read from what people write, and printed in one form, with a label and a sort key.
+
+Eight families are computed by :mod:`nlp_retrieval.evaluation.evaluator`. All others are those of ir-measures.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from nlp_retrieval.core.candidates import Scores
+from nlp_retrieval.core.queries import check_k
+from nlp_retrieval.errors import ConfigurationError, DependencyError, QueryError, install, nearest
+
+LABELS = {
+    "perfect_recall": "Perfect recall",
+    "recall": "Recall",
+    "ndcg": "nDCG",
+    "mrr": "MRR",
+    "map": "MAP",
+    "precision": "Precision",
+    "f1": "F1",
+    "answer_em": "Answer EM",
+    "answer_f1": "Answer F1",
+    "sp_em": "Facts EM",
+    "sp_f1": "Facts F1",
+    "sp_recall": "Facts recall",
+    "joint_em": "Joint EM",
+    "joint_f1": "Joint F1",
+}
+"""Display names of families of measures, in display order."""
+
+MEASURES = ("precision", "recall", "f1", "perfect_recall", "ndcg", "map", "mrr")
+"""The families that are measured at every cutoff if no measures are chosen, in storage order."""
+
+OF_ANSWERS = frozenset(("answer_em", "answer_f1", "sp_em", "sp_f1", "sp_recall", "joint_em", "joint_f1"))
+
+DEEPEST = 1_000
+"""How many results count for a measure without a cutoff, as in TREC."""
+
+PERSISTENCE = 0.8
+"""The persistence of RBP if none is given."""
+
+_ALIASES = {
+    "p": "precision",
+    "r": "recall",
+    "rr": "mrr",
+    "ap": "map",
+    "fcr": "perfect_recall",
+    "full_chain_retrieval": "perfect_recall",
+}
+_WRITTEN = re.compile(r"(?P<family>[^\W\d]\w*)(?P<before>\([^()]*\))?(?:@(?P<cutoff>[0-9.]+))?(?P<after>\([^()]*\))?")
+_RBP = re.compile(r"rbp\(p=([0-9.]+)\)")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure, by its family and its cutoff.
+
+    Args:
+        family: ``recall``, ``ndcg``, ...; a family of another tool keeps its own name, with its parameters.
+        cutoff: how many results count; None for all of them.
+    """
+
+    family: str
+    cutoff: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the measure that was printed as a text; without a valid cutoff, all of it is the family."""
+        family, _, cutoff = text.rpartition("@")
+        if family and cutoff.isascii() and cutoff.isdecimal() and cutoff == str(int(cutoff)):
+            return cls(family, int(cutoff))
+        return cls(text)
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Return the measure that a person wrote: ``ndcg@10``, ``nDCG@10``, ``R@100``, ``FCR@21``, ``rbp@10(p=0.8)``.
+
+        Upper and lower case are the same, and so are the names of ir-measures for the families computed here.
+
+        Raises:
+            ConfigurationError: there is no such measure, or it has parameters or a cutoff that it cannot have.
+            DependencyError: it is a measure of ir-measures, which is not installed.
+        """
+        written = _WRITTEN.fullmatch(text.strip()) if isinstance(text, str) else None
+        if written is None or (written["before"] and written["after"]):
+            raise ConfigurationError(f"{text!r} is not the name of a measure; write ndcg@10, recall@100 or rbp@10(p=0.8)")
+        family = written["family"].lower()
+        family, parameters = _ALIASES.get(family, family), (written["before"] or written["after"] or "()")[1:-1]
+        if (family in MEASURES or family in OF_ANSWERS) and not parameters:
+            return cls(family, _cutoff(written["cutoff"], text))
+        if family == "rbp":
+            return cls(f"rbp(p={_persistence(parameters, text):g})", _cutoff(written["cutoff"], text))
+        cutoff = f"@{written['cutoff']}" if written["cutoff"] else ""
+        return cls.parse(_known_to_ir_measures(written["family"], parameters, cutoff, text))
+
+    def __str__(self) -> str:
+        return self.family if self.cutoff is None else f"{self.family}@{self.cutoff}"
+
+    @property
+    def persistence(self) -> float | None:
+        """The persistence of rank-biased precision; None for other families."""
+        matched = _RBP.fullmatch(self.family)
+        return float(matched[1]) if matched is not None else None
+
+    @property
+    def foreign(self) -> bool:
+        """Whether ir-measures computes it."""
+        return self.family not in MEASURES and self.family not in OF_ANSWERS and self.persistence is None
+
+    @property
+    def family_label(self) -> str:
+        """Display name of the family: ``nDCG``."""
+        if self.persistence is not None:
+            return f"RBP {self.persistence:g}"
+        return LABELS.get(self.family, self.family)
+
+    @property
+    def label(self) -> str:
+        """Heading: ``nDCG @10``."""
+        return self.family_label if self.cutoff is None else f"{self.family_label} @{self.cutoff}"
+
+    @property
+    def order(self) -> tuple[int, str, int]:
+        """Return the sort key of measures for display: families in the order of ``LABELS``, then cutoffs."""
+        known = list(LABELS)
+        family_position = known.index(self.family) if self.family in LABELS else len(known)
+        return family_position, self.family, self.cutoff or 0
+
+
+def read_measures(names: Iterable[str | Measure]) -> list[Measure]:
+    """Return measures by the names that people write, each once, in the given order.
+
+    Raises:
+        ConfigurationError: there are none, or one does not exist.
+        DependencyError: one is a measure of ir-measures, which is not installed.
+    """
+    if isinstance(names, str):
+        raise ConfigurationError(f"measures={names!r}: a list is expected; write [{names!r}]")
+    measures = list(dict.fromkeys(name if isinstance(name, Measure) else Measure.read(name) for name in names))
+    if not measures:
+        raise ConfigurationError("the list of measures is empty; name at least one, such as ndcg@10")
+    return measures
+
+
+def measure_among(text: str, measured: Sequence[str], place: str) -> str:
+    """Return the name of a measure that a person wrote, if it is one of those measured.
+
+    Args:
+        text: as written.
+        measured: names of measures.
+        place: the place of the text, for messages.
+
+    Raises:
+        ConfigurationError: it is not measured.
+    """
+    try:
+        name = str(Measure.read(text))
+    except (ConfigurationError, DependencyError):
+        name = text
+    if name not in measured:
+        raise ConfigurationError(f"{place}: {text!r} is not measured; {nearest(text, measured)}")
+    return name
+
+
+def measures_at(k_values: Sequence[int]) -> list[Measure]:
+    """Return every family of :data:`MEASURES` at each cutoff, ascending.
+
+    Raises:
+        QueryError: there are no cutoffs, or one is not an integer above 0.
+    """
+    if len(k_values) == 0:
+        raise QueryError("k_values is empty; give the cutoffs to measure at, such as [5, 10, 20]")
+    return [Measure(family, k) for k in sorted({check_k(k, "k_values: a cutoff") for k in k_values}) for family in MEASURES]
+
+
+def measure_names(k_values: Sequence[int]) -> list[str]:
+    """Return ``["precision@1", "recall@1", ..., "mrr@10"]``: for each k, ascending, every measure.
+
+    Raises:
+        QueryError: ``k_values`` is empty or holds something other than integers above 0.
+    """
+    return [str(measure) for measure in measures_at(k_values)]
+
+
+def cutoffs_of(measures: Iterable[Measure]) -> list[int]:
+    """Return the cutoffs of measures, ascending; one without a cutoff counts :data:`DEEPEST` results."""
+    return sorted({DEEPEST if measure.cutoff is None else measure.cutoff for measure in measures})
+
+
+def _cutoff(text: str | None, written: str) -> int | None:
+    if text is None:
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise ConfigurationError(f"{written!r}: the cutoff is {text}; write an integer above 0")
+    return int(text)
+
+
+def _persistence(parameters: str, written: str) -> float:
+    if not parameters:
+        return PERSISTENCE
+    name, _, value = parameters.partition("=")
+    try:
+        persistence = float(value)
+    except ValueError:
+        persistence = -1.0
+    if name.strip() != "p" or not 0 < persistence < 1:
+        raise ConfigurationError(f"{written!r}: RBP has one parameter, its persistence, between 0 and 1; write rbp@10(p=0.8)")
+    return persistence
+
+
+# Measures of ir-measures.
+
+
+def _ir_measures(measure: str) -> Any:
+    try:
+        import ir_measures
+    except ImportError:
+        ours = ", ".join((*MEASURES, "rbp"))
+        raise DependencyError(
+            f"{measure} is not one of the measures computed here ({ours}), and others need ir-measures: {install('measures')}"
+        ) from None
+    return ir_measures
+
+
+def _known_to_ir_measures(family: str, parameters: str, cutoff: str, written: str) -> str:
+    """Return the name that ir-measures has for a measure.
+
+    Raises:
+        ConfigurationError: it has no such measure, or cannot compute it here.
+    """
+    library = _ir_measures(written)
+    registry = {name.lower(): name for name in library.measures.registry}
+    if family.lower() not in registry:
+        others = [name for name in library.measures.registry if name.lower() not in (*MEASURES, *_ALIASES, "rbp")]
+        raise ConfigurationError(f"there is no measure {written!r}; {nearest(family, [*MEASURES, 'rbp', *others])}")
+    name = f"{registry[family.lower()]}{f'({parameters})' if parameters else ''}{cutoff}"
+    try:
+        measure = library.parse_measure(name)
+        supported = library.DefaultPipeline.supports(measure)
+    except Exception as error:  # it raises what its parser and its assertions do
+        raise ConfigurationError(f"{written!r}: ir-measures cannot read it as {name} ({error})") from None
+    if not supported:
+        raise ConfigurationError(f"{written!r}: ir-measures has this measure, and nothing installed here computes it")
+    return str(measure)
+
+
+def by_ir_measures(
+    measures: Sequence[Measure],
+    qrels: Mapping[str, Mapping[str, int]],
+    rankings: Mapping[str, Sequence[str]],
+    relevant_from: int = 1,
+) -> dict[str, Scores]:
+    """Compute measures with ir-measures.
+
+    Args:
+        measures: measures of ir-measures.
+        qrels: grades by document, by query id.
+        rankings: documents, best first, by query id.
+        relevant_from: the lowest grade of a relevant document, for measures that take one and do not name another.
+
+    Returns:
+        ``[queries]`` by name, in the order of ``qrels``; a query that ir-measures leaves out scores 0.
+
+    Raises:
+        ConfigurationError: a value is not between 0 and 1.
+    """
+    library = _ir_measures(str(measures[0]))
+    theirs = {measure: library.parse_measure(str(measure)) for measure in measures}
+    for measure, parsed in theirs.items():
+        if relevant_from > 1 and "rel" in parsed.SUPPORTED_PARAMS and "rel" not in parsed.params:
+            theirs[measure] = parsed(rel=relevant_from)
+    run = {
+        query_id: {document: float(len(ranking) - rank) for rank, document in enumerate(ranking)}
+        for query_id, ranking in rankings.items()
+        if len(ranking)  # it divides by the length of some
+    }
+    position = {query_id: number for number, query_id in enumerate(qrels)}
+    names = {parsed: measure for measure, parsed in theirs.items()}
+    values = {str(measure): np.zeros(len(position)) for measure in measures}
+    for metric in library.iter_calc(list(names), {query_id: dict(grades) for query_id, grades in qrels.items()}, run):
+        values[str(names[metric.measure])][position[metric.query_id]] = metric.value
+    for name, column in values.items():
+        wrong = column[~((column >= 0) & (column <= 1 + 1e-9))]
+        if len(wrong):
+            raise ConfigurationError(
+                f"{name} is {wrong[0]:g} for a query; measures that are compared are between 0 and 1, so choose another"
+            )
+    return values

@@ -1,0 +1,204 @@
+"""A sweep is measured by what was chosen: in Python, in a file, on the command line, and judged again afterwards."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+import pytest
+import yaml
+from hashed_words import InMemory
+from typer.testing import CliRunner
+
+from nlp_retrieval import Benchmarker, BenchmarkReport, write_run_files
+from nlp_retrieval.benchmarks.benchmarker import run_searchers
+from nlp_retrieval.benchmarks.grid import build_grid
+from nlp_retrieval.benchmarks.halving import halve
+from nlp_retrieval.benchmarks.manifest import benchmark_of
+from nlp_retrieval.benchmarks.runs import compare_runs, judged_again, read_run_folder, read_sources
+from nlp_retrieval.benchmarks.settings import Halving, read_benchmark_config
+from nlp_retrieval.cli.app import app
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.evaluation.comparison import RESAMPLES, resamples_for, verdict
+from nlp_retrieval.reports.view import view_of
+
+from .small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker, collection, configuration, searchers
+
+CHOSEN = ["nDCG@3", "R@10", "FCR@10", "rbp@10(p=0.5)", "Success@3"]
+NAMES = ["ndcg@3", "recall@10", "perfect_recall@10", "rbp(p=0.5)@10", "Success@3"]
+
+
+def sweep(index: Path, **options: Any) -> Benchmarker:
+    """The small benchmark; without cutoffs if measures are chosen."""
+    if "measures" not in options or "k_values" in options:
+        return benchmarker(index, **options)
+    return Benchmarker(searchers(), InMemory(TEXTS, TITLES), QUERIES, GOLD, index_path=index, latency_queries=3, **options)
+
+
+def trec_run(folder: Path, name: str) -> list[Any]:
+    path = folder / "trec" / f"{name.replace(' ', '_').replace('+', '_')}.trec"
+    return list(ir_measures.read_trec_run(str(path)))  # type: ignore[no-untyped-call]
+
+
+def measured(report: BenchmarkReport) -> list[str]:
+    return list(report.configurations[0].measures)
+
+
+def test_a_sweep_has_the_chosen_measures_and_the_first_is_the_main_one(tmp_path: Path) -> None:
+    run = run_searchers(sweep(tmp_path / "index", measures=CHOSEN))
+    report = run.report
+    assert measured(report) == NAMES == list(next(iter(run.per_query.values())))
+    assert (report.main_measure, report.k_values) == ("ndcg@3", [3, 10])
+    assert report.pairwise is not None
+    assert report.pairwise.measure == "ndcg@3"
+    assert {one.measure for one in report.comparisons[""]} == set(NAMES)
+    assert {column.key for column in view_of(report).summary} > {*NAMES}
+    assert view_of(report).summary[0].key == "ndcg@3"
+    write_run_files(run, tmp_path / "run")
+    qrels = list(ir_measures.read_trec_qrels(str(tmp_path / "run" / "trec" / "qrels.txt")))
+    for result in report.configurations:
+        ranked = list(
+            ir_measures.read_trec_run(
+                str(tmp_path / "run" / "trec" / f"{result.name.replace(' ', '_').replace('+', '_')}.trec")
+            )
+        )
+        theirs = ir_measures.calc_aggregate([ir_measures.Success @ 3, ir_measures.nDCG @ 3], qrels, ranked)
+        assert result.measures["Success@3"] == pytest.approx(theirs[ir_measures.Success @ 3])
+        assert result.measures["ndcg@3"] == pytest.approx(theirs[ir_measures.nDCG @ 3])
+
+
+@pytest.mark.parametrize(
+    ("options", "main"),
+    [
+        ({}, "ndcg@10"),
+        ({"k_values": [3, 5]}, "ndcg@5"),
+        ({"main": "FCR@10"}, "perfect_recall@10"),
+        ({"measures": CHOSEN, "main": "R@10"}, "recall@10"),
+    ],
+)
+def test_the_main_measure_is_the_chosen_or_the_usual_one(tmp_path: Path, options: dict[str, Any], main: str) -> None:
+    assert sweep(tmp_path / "index", **options).main_measure == main
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"main": "recall@7"}, r"main: 'recall@7' is not measured; did you mean"),
+        ({"measures": ["ndcg@10"], "k_values": [5]}, "k and measures are both given; leave k out"),
+        ({"measures": "ndcg@10"}, r"measures='ndcg@10': a list is expected"),
+        ({"measures": ["ndgc@10"]}, "measures: there is no measure 'ndgc@10'; did you mean 'ndcg'"),
+        ({"measures": []}, "the list of measures is empty"),
+        ({"relevant_from": 0}, "relevant_from: expected an integer of at least 1, found 0"),
+        ({"resamples": 0}, "resamples: expected an integer of at least 1, found 0"),
+        ({"resamples": 10**9}, "resamples: expected an integer of at most 10,000,000, found 1000000000"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        sweep(tmp_path / "index", **options)
+
+
+def test_a_measure_without_a_cutoff_searches_as_deep_as_trec(tmp_path: Path) -> None:
+    settings = sweep(tmp_path / "index", measures=["AP", "ndcg@3"])
+    assert list(settings.k_values) == [3, 1000]
+    report = run_searchers(settings).report
+    assert measured(report) == ["map", "ndcg@3"]
+
+
+def test_grades_below_the_relevant_ones_count_for_ndcg_alone(tmp_path: Path) -> None:
+    settings = sweep(tmp_path / "index", measures=["ndcg@10", "R@10", "Success@10"])
+    graded = [one.model_copy(update={"relevance": dict(one.relevance) | {"d0": 2, "d1": 1}}) for one in settings.gold]
+    lists = {}
+    for relevant_from in (1, 2):
+        run = run_searchers(replace(settings, gold=graded, relevant_from=relevant_from))
+        lists[relevant_from] = run.report.configurations[0].measures
+        folder = tmp_path / f"run{relevant_from}"
+        write_run_files(run, folder)
+        name = run.report.configurations[0].name
+        qrels = list(ir_measures.read_trec_qrels(str(folder / "trec" / "qrels.txt")))
+        ranked = trec_run(folder, name)
+        recall = ir_measures.R(rel=relevant_from) @ 10
+        assert lists[relevant_from]["recall@10"] == pytest.approx(ir_measures.calc_aggregate([recall], qrels, ranked)[recall])
+    assert lists[1]["ndcg@10"] == lists[2]["ndcg@10"]
+    assert lists[1]["recall@10"] != lists[2]["recall@10"]
+
+
+def test_a_file_chooses_measures_and_the_command_line_others(tmp_path: Path) -> None:
+    path = configuration(tmp_path, collection(tmp_path / "data"))
+    settings = yaml.safe_load(path.read_text())
+    del settings["k"]
+    path.write_text(yaml.safe_dump(settings | {"measures": ["R@10", "ndcg@3"], "main": "ndcg@3", "relevant_from": 1}))
+    config = read_benchmark_config(path)
+    assert (config.measured, config.main_measure) == (["recall@10", "ndcg@3"], "ndcg@3")
+    runner = CliRunner()
+    done = runner.invoke(app, ["benchmark", str(path), "--measures", "P@5,R@10", "--format", "json"])
+    assert done.exit_code == 0, done.output
+    saved = read_run_folder(tmp_path / "run")
+    assert (measured(saved.report), saved.report.main_measure) == (["precision@5", "recall@10"], "precision@5")
+    done = runner.invoke(app, ["report", str(tmp_path / "run"), "--main", "R@10", "--format", "json"])
+    assert done.exit_code == 0, done.output
+    assert read_run_folder(tmp_path / "run" / "report").report.main_measure == "recall@10"
+    done = runner.invoke(app, ["compare", str(tmp_path / "run"), "--measures", "ndcg@3,AP", "--format", "json"])
+    assert done.exit_code == 0, done.output
+    assert {"ndcg@3", "map"} <= set(json.loads(done.stdout[: done.stdout.rindex("]") + 1])[0])
+    done = runner.invoke(app, ["benchmark", str(path), "--main", "R@7"])
+    assert done.exit_code == 2
+    assert "main: 'R@7' is not measured" in done.output
+
+
+def test_a_repetition_is_measured_by_the_same(tmp_path: Path) -> None:
+    path = configuration(tmp_path, collection(tmp_path / "data"))
+    settings = replace(read_benchmark_config(path), measures=["R@10", "ndcg@3"], k_values=[3, 10], resamples=500)
+    report = run_searchers(settings.settings()).report
+    with pytest.warns(RetrievalWarning, match="the manifest is trusted"):
+        repeated = benchmark_of(report.manifest, trust=True)
+    assert (repeated.measured, repeated.main_measure, repeated.resamples) == (["recall@10", "ndcg@3"], "recall@10", 500)
+    former = {name: value for name, value in report.manifest.items() if name not in ("measures", "main", "resamples")}
+    with pytest.warns(RetrievalWarning, match="the manifest is trusted"):
+        assert benchmark_of(former, trust=True).main_measure == "recall@10"
+
+
+def test_runs_are_compared_by_the_measures_of_the_first(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        settings = sweep(tmp_path / "index", measures=CHOSEN, main="R@10")
+        write_run_files(run_searchers(settings), tmp_path / name)
+    sources = read_sources([str(tmp_path / "one")])
+    report = compare_runs(sources).report
+    assert (measured(report), report.main_measure) == (NAMES, "recall@10")
+    assert compare_runs(sources, measures=["P@3"]).report.main_measure == "precision@3"
+    with pytest.raises(ConfigurationError, match=r"main: 'R@3' is not measured; valid: "):
+        compare_runs(sources, main="R@3")
+    again = judged_again(read_run_folder(tmp_path / "one"), main="FCR@10")
+    assert again.report.pairwise is not None
+    assert again.report.pairwise.measure == again.report.main_measure == "perfect_recall@10"
+
+
+def test_halving_ranks_by_the_main_measure(tmp_path: Path) -> None:
+    searchers = build_grid({"retrievers": ["bm25"]}, {"depth": [1, 3, 10]}).searchers
+    whole = sweep(tmp_path / "index", searchers=searchers, baseline=None, main="mrr@10")
+    halved = halve(whole, Halving(queries=4, factor=2))
+    assert halved.record()["measure"] == "mrr@10"
+
+
+def test_as_many_arrangements_are_drawn_as_the_comparisons_need() -> None:
+    assert [resamples_for(comparisons) for comparisons in (1, 24, 50)] == [RESAMPLES] * 3
+    assert resamples_for(300) == 60_000
+    for comparisons in (300, 4_950):
+        assert comparisons / (resamples_for(comparisons) + 1) <= 0.05 / 10
+
+
+def test_any_difference_between_many_systems_can_be_significant(tmp_path: Path) -> None:
+    import numpy as np
+
+    from nlp_retrieval.evaluation.comparison import compare
+
+    random = np.random.default_rng(0)
+    values = {f"s{number}": {"ndcg@10": random.uniform(0, 0.1, 40)} for number in range(45)}
+    values["better"] = {"ndcg@10": random.uniform(0.5, 1, 40)}
+    comparisons = [one for one in compare(values) if one.system == "better"]
+    assert {verdict(one) for one in comparisons} == {"better"}
+    too_few = [one for one in compare(values, resamples=RESAMPLES) if one.system == "better"]
+    assert {verdict(one) for one in too_few} == {"not distinguishable"}
