@@ -253,9 +253,9 @@ def test_the_latex_table_reads_back() -> None:
     rows = [re.split(r"(?<!\\) & ", line.removesuffix(r" \\")) for line in lines[1:]]
     assert {len(row) for row in rows} == {len(columns[1])}
     assert [row[1] for row in rows[1:5]] == ["bm25 (baseline)", r"100\% \& \{x\}", r"broken\_one", "same"]
-    assert rows[2][2] == rf"\textbf{{{report.configurations[1].measures['perfect_recall@5']:.3f}}}\rlap{{$^{{\dagger}}$}}"
-    assert rows[3][2].endswith(r"\rlap{$^{\ddagger}$}")
-    assert rows[4][2] == f"{report.configurations[3].measures['perfect_recall@5']:.3f}"
+    assert rows[2][3] == rf"\textbf{{{report.configurations[1].measures['perfect_recall@5']:.3f}}}\rlap{{$^{{\dagger}}$}}"
+    assert rows[3][3].endswith(r"\rlap{$^{\ddagger}$}")
+    assert rows[4][3] == f"{report.configurations[3].measures['perfect_recall@5']:.3f}"
     depth = 0
     for char in re.sub(r"\\[{}]", "", source):
         depth += (char == "{") - (char == "}")
