@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 from os.path import expanduser
 from pathlib import Path
 from typing import Annotated, ClassVar, Protocol, runtime_checkable
 
 from pydantic import Field
 
-from nlp_retrieval.core.components.component import BaseLoader, Component, Config, canonical_json
+from nlp_retrieval.core.components.component import Component, Config, canonical_json
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.checksums import sha256_of
+from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.index.build import IndexReport
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.manifest import RetrieverRecord
-from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.errors import (
     ItemError,
@@ -66,7 +67,7 @@ class Benchmarkable(Searching, Protocol):
     def config(self) -> Config:
         """Its complete configuration, as plain values."""
 
-    def index(self, items: BaseLoader | Iterable[SearchableItem], path: str | Path) -> IndexReport:
+    def index(self, items: Items, path: str | Path) -> IndexReport:
         """Complete the index directory with everything it needs, and open it."""
 
     def open(self, path: str | Path) -> Benchmarkable:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
+from nlp_retrieval.core.files.frames import Queries
 from nlp_retrieval.core.filters import Where, parse_filter
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.models import Query, RetrievalResult
@@ -107,7 +108,7 @@ class Unfiltered(Searcher):
 
     def search(
         self,
-        queries: str | Sequence[str],
+        queries: Queries,
         k: int = 10,
         where: Where | None = None,
         subqueries: Sequence[Sequence[str]] | None = None,

@@ -51,6 +51,9 @@ from nlp_retrieval.core.files.columns import check_offsets as check_offsets
 from nlp_retrieval.core.files.columns import damaged as damaged
 from nlp_retrieval.core.files.columns import mapped as mapped
 from nlp_retrieval.core.files.columns import read_blocks as read_blocks
+from nlp_retrieval.core.files.frames import Items as Items
+from nlp_retrieval.core.files.frames import Queries as Queries
+from nlp_retrieval.core.files.frames import texts_of as texts_of
 from nlp_retrieval.core.files.json_text import MAX_BYTES as MAX_BYTES
 from nlp_retrieval.core.files.json_text import parse_json as parse_json
 from nlp_retrieval.core.files.json_text import read_json_file as read_json_file

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
@@ -32,10 +33,7 @@ class AsTable:
         Raises:
             DependencyError: pandas is not installed.
         """
-        try:
-            import pandas  # noqa: F401 -- which Arrow does not say by name
-        except ImportError as error:
-            raise DependencyError(f"to_pandas needs pandas: pip install pandas ({error})") from None
+        imported("pandas", "to_pandas")  # Arrow's own message does not name it
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
@@ -44,11 +42,23 @@ class AsTable:
         Raises:
             DependencyError: Polars is not installed.
         """
-        try:
-            import polars
-        except ImportError as error:
-            raise DependencyError(f"to_polars needs Polars: pip install polars ({error})") from None
-        return polars.from_arrow(self.to_arrow())
+        return imported("polars", "to_polars").from_arrow(self.to_arrow())
+
+
+def imported(package: str, method: str) -> Any:
+    """Import a package of DataFrames.
+
+    Args:
+        package: its name.
+        method: the method that needs it, for the message.
+
+    Raises:
+        DependencyError: it is not installed.
+    """
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise DependencyError(f"{method} needs {package}: pip install {package} ({error})") from None
 
 
 class DataTable(AsTable):

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from nlp_retrieval.core.files.records import as_id, make_item
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.errors import DependencyError, SourceError
-from nlp_retrieval.loaders.records import as_id, make_item
 
 try:
     from haystack import Document, component

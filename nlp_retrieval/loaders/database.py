@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import unquote, unquote_plus
 
 from nlp_retrieval.core.components.trust_rules import FIELD_NAMES, given, may_set
+from nlp_retrieval.core.files.records import ID_NAMES, JsonObject, as_id, plain_value
 from nlp_retrieval.core.secrets import HIDDEN, hide_parts, read_variable, was_read
 from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalError, SourceError, install, nearest
-from nlp_retrieval.loaders.files import JsonObject
-from nlp_retrieval.loaders.records import ID_NAMES, RecordLoader, as_id, missing_field, plain_value
+from nlp_retrieval.loaders.records import RecordLoader, missing_field
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine

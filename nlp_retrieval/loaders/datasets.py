@@ -13,26 +13,24 @@ from pydantic import Field, JsonValue
 
 from nlp_retrieval.core.components.component import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.components.trust_rules import READS_FILE, given, may_set
-from nlp_retrieval.core.models import Gold, Query, SearchableItem
-from nlp_retrieval.errors import DependencyError, RetrievalError, RetrievalWarning, SourceError, install, nearest
-from nlp_retrieval.loaders.files import JsonObject, kind, read_json_lines, read_json_objects
-from nlp_retrieval.loaders.judgements import Judgement, collect_judgements, judged_queries, read_judgements
-from nlp_retrieval.loaders.records import (
-    RecordLoader,
+from nlp_retrieval.core.files.records import (
+    JsonObject,
     as_id,
     as_text,
     as_title,
-    joined_text,
+    kind,
     make_item,
     make_query,
     metadata_of,
     plain_value,
     quoted,
-    released_field,
-    supporting_titles,
     with_title,
-    without_fields,
 )
+from nlp_retrieval.core.models import Gold, Query, SearchableItem
+from nlp_retrieval.errors import DependencyError, RetrievalError, RetrievalWarning, SourceError, install, nearest
+from nlp_retrieval.loaders.files import read_json_lines, read_json_objects
+from nlp_retrieval.loaders.judgements import Judgement, collect_judgements, judged_queries, read_judgements
+from nlp_retrieval.loaders.records import RecordLoader, joined_text, released_field, supporting_titles, without_fields
 from nlp_retrieval.text.sentences import SENTENCE_STARTS
 
 

@@ -26,20 +26,10 @@ from nlp_retrieval.core.files.json_text import (
     value_is_deeper,
 )
 from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
+from nlp_retrieval.core.files.records import MAX_ENTRY, JsonObject, kind, too_long
 from nlp_retrieval.errors import SourceError
 
-JsonObject = dict[str, JsonValue]
-"""A JSON object."""
-
-MAX_ENTRY = 64 * 2**20
-"""The longest line, row or list entry allowed, in bytes or characters: a file without line ends must not fill the memory."""
-
 SAVE_AS_UTF8 = "save the file as UTF-8, for example with iconv -f ISO-8859-1 -t UTF-8"
-
-
-def too_long(location: str) -> SourceError:
-    """Return the error for a line, a cell or a row of more than ``MAX_ENTRY`` bytes or characters."""
-    return SourceError(f"{location}: longer than {MAX_ENTRY >> 20} MiB; split the text up")
 
 
 def encoding_error(location: str, error: UnicodeDecodeError) -> SourceError:
@@ -109,22 +99,6 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
 _ENDS_WITH_CR = "a carriage return within the line; end lines with a line feed (tr '\\r' '\\n' < old > new)"
 
 _IS_A_LIST = "{location}: the file is one JSON list; write one object per line (jq -c '.[]' old.json > new.jsonl)"
-
-
-def kind(value: JsonValue) -> str:
-    """Name the JSON type of a value, for error messages."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case int() | float():
-            return f"a number ({value!r:.40})"
-        case str():
-            return "text"
-        case list():
-            return "a list"
-    return "an object"
 
 
 _SPACE = re.compile(r"[ \t\n\r]*")

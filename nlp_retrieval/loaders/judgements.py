@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from nlp_retrieval.core.files.records import as_id, kind, likely, quoted
 from nlp_retrieval.core.files.trec_ids import decode_id
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import RetrievalWarning, SourceError
-from nlp_retrieval.loaders.files import kind, read_json_lines, read_json_objects, read_lines
-from nlp_retrieval.loaders.records import as_id, likely, quoted
+from nlp_retrieval.loaders.files import read_json_lines, read_json_objects, read_lines
 from nlp_retrieval.loaders.tables import read_cells
 
 T = TypeVar("T")

@@ -21,9 +21,10 @@ from pydantic import Field, JsonValue
 
 from nlp_retrieval.core.components.trust_rules import FIELD_NAMES, READS_FILE, may_set
 from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
+from nlp_retrieval.core.files.records import MAX_ENTRY, JsonObject, likely, quoted, too_long
 from nlp_retrieval.errors import ConfigurationError, SourceError
-from nlp_retrieval.loaders.files import MAX_ENTRY, SAVE_AS_UTF8, JsonObject, read_json_lines, too_long
-from nlp_retrieval.loaders.records import RecordLoader, likely, quoted
+from nlp_retrieval.loaders.files import SAVE_AS_UTF8, read_json_lines
+from nlp_retrieval.loaders.records import RecordLoader
 
 _DELIMITERS = (",", "\t", ";", "|")
 _NAMES = {",": "','", "\t": "'\\t'", ";": "';'", "|": "'|'"}

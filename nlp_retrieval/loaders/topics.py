@@ -20,22 +20,12 @@ from pydantic import JsonValue
 
 from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
+from nlp_retrieval.core.files.records import ID_NAMES, JsonObject, as_id, make_query, metadata_of, quoted
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.loaders.files import JsonObject, read_json_lines, read_json_objects, read_lines
+from nlp_retrieval.loaders.files import read_json_lines, read_json_objects, read_lines
 from nlp_retrieval.loaders.judgements import FileFormat, format_of, judged_queries, read_judgements
-from nlp_retrieval.loaders.records import (
-    ID_NAMES,
-    as_id,
-    field_of,
-    has_field,
-    joined_text,
-    make_query,
-    metadata_of,
-    missing_field,
-    quoted,
-    without_fields,
-)
+from nlp_retrieval.loaders.records import field_of, has_field, joined_text, missing_field, without_fields
 from nlp_retrieval.loaders.tables import Quote, read_cells, read_rows
 
 _CAR = re.compile(r"enwiki:\S+")

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
+from nlp_retrieval.core.files.records import plain_value
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, DependencyError, SourceError
 from nlp_retrieval.loaders.database import DatabaseLoader, hide_secrets, scrub
-from nlp_retrieval.loaders.records import plain_value
 
 pytest.importorskip("sqlalchemy")
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nlp_retrieval.core.files import records
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.loaders import files
 from nlp_retrieval.loaders.files import read_json_lines, read_json_list, read_json_objects, read_lines
@@ -121,7 +122,8 @@ def test_nesting_without_end_is_an_error(write: Write, opening: str) -> None:
 
 
 def test_an_entry_and_a_line_have_a_greatest_length(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_ENTRY", 2**20)
+    for module in (files, records):
+        monkeypatch.setattr(module, "MAX_ENTRY", 2**20)
     path = write("a.json.gz", b'["' + b"a" * 2**23)
     assert "line 1: an entry longer than 1 MiB" in message_of(read_json_list(path))
     path = write("a.jsonl.gz", b'{}\n"' + b"a" * 2**23)

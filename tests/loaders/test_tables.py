@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 
 from nlp_retrieval import BeirLoader, CsvLoader, HotpotqaLoader, HuggingFaceLoader, JsonlLoader, ParquetLoader, SearchableItem
 from nlp_retrieval.core.components.component import BaseLoader
+from nlp_retrieval.core.files import arrow_rows, records
 from nlp_retrieval.errors import ConfigurationError, SourceError
-from nlp_retrieval.loaders import arrow, files, tables
+from nlp_retrieval.loaders import files, tables
 from nlp_retrieval.loaders.database import DatabaseLoader
 
 from .conftest import Write
@@ -182,7 +183,7 @@ def test_a_row_that_is_too_long_is_the_same_error_in_every_form(
 ) -> None:
     import datasets
 
-    for module in (files, tables, arrow):
+    for module in (files, tables, arrow_rows, records):
         monkeypatch.setattr(module, "MAX_ENTRY", 1500)
     rows = [{"id": number, "content": "c", "more": value if number == 2 else value[:1]} for number in range(4)]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")

@@ -12,7 +12,7 @@ import shutil
 import socket
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -25,9 +25,9 @@ from uuid import uuid4
 from filelock import FileLock, Timeout
 
 from nlp_retrieval._version import __version__
-from nlp_retrieval.core.components.component import BaseLoader
 from nlp_retrieval.core.files.atomic import READ_ONLY, clear_asides, explained_writes, make_folder, publish_folder, sync_folder
 from nlp_retrieval.core.files.checksums import record_folder
+from nlp_retrieval.core.files.frames import Items, items_of
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.index.checkpoint import CheckpointContext, checkpoints_at, keep_checkpoints
 from nlp_retrieval.core.index.generation import Builder, SegmentFolder, check_folder, fingerprint_of
@@ -52,7 +52,6 @@ from nlp_retrieval.errors import (
     IndexConflictError,
     IndexDamagedError,
     IndexLockedError,
-    ItemError,
     RetrievalWarning,
     SourceError,
 )
@@ -201,21 +200,14 @@ def _clear_scratch(directory: Path) -> None:
     clear_asides(directory / MANIFEST_FILE, seconds=0)  # this is the only writer, so none belongs to another
 
 
-def checked_items(items: BaseLoader | Iterable[SearchableItem]) -> Iterator[SearchableItem]:
+def checked_items(items: Items) -> Iterator[SearchableItem]:
     """Yield the items of a source; its errors become SourceErrors, to distinguish them from errors of writing the index.
 
     Raises:
         ItemError: it is not a source of items.
         SourceError: it cannot be read.
     """
-    if isinstance(items, SearchableItem):
-        raise ItemError(f"one item ({items.item_id!r}) is given and a list is expected; write [item]")
-    source_items = items.stream() if isinstance(items, BaseLoader) else items
-    if isinstance(source_items, str | bytes | Mapping) or not isinstance(source_items, Iterable):
-        raise ItemError(
-            f"items come as a list or from a loader, not as {type(source_items).__name__}; pass a loader, or [item, ...]"
-        )
-    source = iter(source_items)
+    source = items_of(items)
     while True:
         try:
             item = next(source)
@@ -361,9 +353,7 @@ class IndexReport:
         return f"<{self.n_items:,} items in {self.path}; {'; '.join(done)}; {self.seconds:.1f} s>"
 
 
-def build_index(
-    items: BaseLoader | Iterable[SearchableItem], path: str | Path, builders: Sequence[Builder], *, replace: bool = False
-) -> IndexReport:
+def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, replace: bool = False) -> IndexReport:
     """Make an index directory hold these items and these retrievers; parts that exist are not built again.
 
     A directory that is already complete may be read-only.
@@ -434,7 +424,7 @@ def build_index(
 
 
 def _report_complete_index(
-    items: BaseLoader | Iterable[SearchableItem],
+    items: Items,
     directory: Path,
     builders: Sequence[Builder],
     refused: OSError,

@@ -22,8 +22,8 @@ import numpy as np
 
 from nlp_retrieval._version import __version__
 from nlp_retrieval.core.candidates import Rows
-from nlp_retrieval.core.components.component import BaseLoader
 from nlp_retrieval.core.files.atomic import explained_writes
+from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.index.build import (
     checked_items,
     drop_orphans,
@@ -48,7 +48,6 @@ from nlp_retrieval.core.index.manifest import (
     read_manifest,
     write_manifest,
 )
-from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import IndexMissingError, ItemError, RetrievalWarning
 
 # Changes of an index, one at a time: new folders, and then a manifest that names them along with the old ones.
@@ -225,7 +224,7 @@ class UpdateReport:
 
 def add_items(
     path: str | Path,
-    items: BaseLoader | Iterable[SearchableItem],
+    items: Items,
     resolve: Resolve,
     *,
     replace: bool,

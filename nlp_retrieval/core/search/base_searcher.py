@@ -15,7 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, overload
 
-from nlp_retrieval.core.components.component import BaseLoader, Component, Config, canonical_json, refuse_secrets
+from nlp_retrieval.core.components.component import Component, Config, canonical_json, refuse_secrets
 from nlp_retrieval.core.components.registry import (
     PlannedComponent,
     asked_for,
@@ -27,6 +27,7 @@ from nlp_retrieval.core.components.registry import (
 )
 from nlp_retrieval.core.context import Workers, use_workers
 from nlp_retrieval.core.explanation import Explanation
+from nlp_retrieval.core.files.frames import Items, Queries
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.filters import Where
@@ -34,7 +35,7 @@ from nlp_retrieval.core.index.build import IndexReport, build_index, tidy
 from nlp_retrieval.core.index.generation import Builder, Generation, fingerprint_of, open_generation
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE, Manifest, RetrieverRecord
 from nlp_retrieval.core.index.update import Resolve, UpdateReport, add_items, compact_index, delete_items
-from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.processes import Lock, usable_cores
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
 from nlp_retrieval.core.search.stages import current_stages
@@ -382,18 +383,18 @@ class BaseSearcher(FromSettings, ABC):
         """Names of the stages, in order, as :func:`nlp_retrieval.core.context.record_stages` reports them."""
 
     @abstractmethod
-    def search(self, queries: str | Sequence[str], k: int = 10, where: Where | None = None) -> list[list[RetrievalResult]]:
+    def search(self, queries: Queries, k: int = 10, where: Where | None = None) -> list[list[RetrievalResult]]:
         """Search: one list per query, best first."""
 
     async def asearch(
-        self, queries: str | Sequence[str], k: int | None = None, where: Where | None = None, **others: Any
+        self, queries: Queries, k: int | None = None, where: Where | None = None, **others: Any
     ) -> list[list[RetrievalResult]]:
         """Search as :meth:`search` does, in a thread, without blocking the event loop.
 
         A few searches of the process run at once, and further ones wait. A cancelled search that has not started is dropped.
 
         Args:
-            queries: a list of queries; a bare string counts as a list of one.
+            queries: as for :meth:`search`.
             k: at most this many results per query; by default as many as :meth:`search` gives.
             where: only items whose metadata match this filter are found.
             **others: further arguments of :meth:`search`.
@@ -412,7 +413,7 @@ class BaseSearcher(FromSettings, ABC):
 
     def index(
         self,
-        items: BaseLoader | Iterable[SearchableItem],
+        items: Items,
         path: str | Path,
         *,
         replace: bool = False,
@@ -422,7 +423,9 @@ class BaseSearcher(FromSettings, ABC):
         """Index items for every retriever of this searcher, and open the index; existing parts are not built again.
 
         Args:
-            items: a loader, or items; streamed once.
+            items: a loader, items, a DataFrame (pandas, Polars, Arrow), dicts, pairs ``(id, text)``, texts by id, or texts,
+                whose ids are their positions, from 0; read once. A table has a column ``id`` or ``docno``, one called ``text``,
+                and perhaps a ``title``; all other columns are metadata.
             path: the index directory.
             replace: whether to replace an existing index of other items.
             workers: number of processes that encode passages, of one core each; by default this process encodes on all cores.
@@ -442,16 +445,14 @@ class BaseSearcher(FromSettings, ABC):
         self.open(path)
         return report
 
-    def add(
-        self, items: BaseLoader | Iterable[SearchableItem], *, auto_compact: bool = True, trust: bool = False
-    ) -> UpdateReport:
+    def add(self, items: Items, *, auto_compact: bool = True, trust: bool = False) -> UpdateReport:
         """Add items to the opened index, without rebuilding it, and search them from now on.
 
         All retrievers of the index are updated, also those of other searchers. Other readers see the new items after
         :meth:`refresh`.
 
         Args:
-            items: a loader, or items; streamed once. Their ids must be new.
+            items: in any form that :meth:`index` takes. Their ids must be new.
             auto_compact: whether to join segments when there are many; see :meth:`compact`.
             trust: trust the index to configure its other retrievers; see :mod:`nlp_retrieval.core.components.registry`.
 
@@ -464,13 +465,11 @@ class BaseSearcher(FromSettings, ABC):
         """
         return self._add(items, replace=False, auto_compact=auto_compact, trust=trust)
 
-    def update(
-        self, items: BaseLoader | Iterable[SearchableItem], *, auto_compact: bool = True, trust: bool = False
-    ) -> UpdateReport:
+    def update(self, items: Items, *, auto_compact: bool = True, trust: bool = False) -> UpdateReport:
         """Add items, as :meth:`add` does; an item replaces one with the same id and moves to the end.
 
         Args:
-            items: a loader, or items; streamed once.
+            items: in any form that :meth:`index` takes.
             auto_compact: whether to join segments when there are many; see :meth:`compact`.
             trust: trust the index to configure its other retrievers; see :mod:`nlp_retrieval.core.components.registry`.
 
@@ -519,9 +518,7 @@ class BaseSearcher(FromSettings, ABC):
         """
         return self._reopen(compact_index(self.opened.path, resolver(self.retrievers.values(), trust=trust)))
 
-    def _add(
-        self, items: BaseLoader | Iterable[SearchableItem], *, replace: bool, auto_compact: bool, trust: bool
-    ) -> UpdateReport:
+    def _add(self, items: Items, *, replace: bool, auto_compact: bool, trust: bool) -> UpdateReport:
         resolve = resolver(self.retrievers.values(), trust=trust)
         return self._reopen(add_items(self.opened.path, items, resolve, replace=replace, auto_compact=auto_compact))
 

@@ -6,6 +6,7 @@ Each result has its own item, including metadata: changing one changes no other.
 from __future__ import annotations
 
 import gc
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
@@ -18,38 +19,70 @@ from pydantic import JsonValue
 from nlp_retrieval.core.candidates import CandidateBatch
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem, excerpt
-from nlp_retrieval.core.tables import AsTable, Html, columns_of, dim, html_table, html_text
+from nlp_retrieval.core.tables import AsTable, Html, columns_of, dim, html_table, html_text, imported
 
 # Results of a search: lists of results, which behave like ordinary lists, and convert to tables.
 
 
 _MOST_RESULTS = 10
 _MOST_QUERIES = 5
-_FIXED = {
-    "query_number": pa.int64(),
-    "query": pa.string(),
-    "rank": pa.int64(),
-    "item_id": pa.string(),
-    "title": pa.string(),
-    "score": pa.float64(),
-    "content": pa.string(),
-}
 
 
-class RankedList(list[RetrievalResult], AsTable):
+class _Results(AsTable):
+    """Results as a table: a row per result, with ``qid``, ``docno``, ``rank`` (from 1) and ``score``, as in a TREC run.
+
+    With details also ``query``, ``title``, ``content``, a column per signal (``bm25.rank``) and one per key of the metadata
+    (``metadata.year``).
+    """
+
+    @abstractmethod
+    def to_arrow(self, *, details: bool = False) -> pa.Table:
+        """Return an Arrow table.
+
+        Args:
+            details: whether it has the texts, signals and metadata too.
+        """
+
+    def to_pandas(self, *, details: bool = False) -> Any:
+        """Return a ``pandas.DataFrame``.
+
+        Args:
+            details: whether it has the texts, signals and metadata too.
+
+        Raises:
+            DependencyError: pandas is not installed.
+        """
+        imported("pandas", "to_pandas")
+        return self.to_arrow(details=details).to_pandas()
+
+    def to_polars(self, *, details: bool = False) -> Any:
+        """Return a ``polars.DataFrame``.
+
+        Args:
+            details: whether it has the texts, signals and metadata too.
+
+        Raises:
+            DependencyError: Polars is not installed.
+        """
+        return imported("polars", "to_polars").from_arrow(self.to_arrow(details=details))
+
+
+class RankedList(list[RetrievalResult], _Results):
     """The results of one query, best first.
 
-    As a table: a row per result, with ``query``, ``rank`` (from 1), ``item_id``, ``title``, ``score``, ``content``, a column
-    per signal (``bm25.rank``) and one per key of the metadata (``metadata.year``).
+    As a table: a row per result, with ``qid``, ``docno``, ``rank`` (from 1) and ``score``, as in a TREC run; with details also
+    ``query``, ``title``, ``content``, a column per signal (``bm25.rank``) and one per key of the metadata (``metadata.year``).
 
     Args:
         results: best first.
         query: the query text.
+        query_id: the query's id.
     """
 
-    def __init__(self, results: Iterable[RetrievalResult] = (), query: str = "") -> None:
+    def __init__(self, results: Iterable[RetrievalResult] = (), query: str = "", query_id: str = "0") -> None:
         super().__init__(results)
         self.query = query
+        self.query_id = query_id
 
     @overload
     def __getitem__(self, key: SupportsIndex) -> RetrievalResult: ...
@@ -57,10 +90,10 @@ class RankedList(list[RetrievalResult], AsTable):
     def __getitem__(self, key: slice) -> RankedList: ...
     def __getitem__(self, key: Any) -> Any:
         results = super().__getitem__(key)
-        return RankedList(results, self.query) if isinstance(key, slice) else results
+        return RankedList(results, self.query, self.query_id) if isinstance(key, slice) else results
 
-    def to_arrow(self) -> pa.Table:
-        return _table([self]).drop_columns("query_number")
+    def to_arrow(self, *, details: bool = False) -> pa.Table:
+        return _table([self], details)
 
     def __repr__(self) -> str:
         first = [f"{excerpt(hit.item.title or hit.item.item_id, 40)} ({hit.score:.4g})" for hit in self[:3]]
@@ -70,18 +103,25 @@ class RankedList(list[RetrievalResult], AsTable):
         return _shown(self, _MOST_RESULTS)
 
 
-class RankedLists(list[list[RetrievalResult]], AsTable):
-    """Results of a search: a :class:`RankedList` per query.
-
-    As a table: all their rows, with ``query_number``, the number of the query in the search, from 0.
+class RankedLists(list[list[RetrievalResult]], _Results):
+    """Results of a search: a :class:`RankedList` per query, and all their rows as a table.
 
     Args:
         queries: the query texts.
         lists: the results of each query, best first.
+        query_ids: one per query; by default its position, from 0.
     """
 
-    def __init__(self, queries: Sequence[str] = (), lists: Iterable[list[RetrievalResult]] = ()) -> None:
-        super().__init__(RankedList(results, query) for query, results in zip(queries, lists, strict=True))
+    def __init__(
+        self,
+        queries: Sequence[str] = (),
+        lists: Iterable[list[RetrievalResult]] = (),
+        query_ids: Sequence[str] | None = None,
+    ) -> None:
+        ids = [str(number) for number in range(len(queries))] if query_ids is None else query_ids
+        super().__init__(
+            RankedList(results, query, query_id) for query, results, query_id in zip(queries, lists, ids, strict=True)
+        )
 
     @overload
     def __getitem__(self, key: SupportsIndex) -> RankedList: ...
@@ -98,8 +138,12 @@ class RankedLists(list[list[RetrievalResult]], AsTable):
     def __iter__(self) -> Iterator[RankedList]:
         return super().__iter__()  # type: ignore[return-value]
 
-    def to_arrow(self) -> pa.Table:
-        return _table([*self])
+    def to_arrow(self, *, details: bool = False) -> pa.Table:
+        return _table([*self], details)
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Return the score by item id, best first, by query id: a run as ranx and pytrec_eval take it."""
+        return {results.query_id: {hit.item.item_id: hit.score for hit in results} for results in self}
 
     def __repr__(self) -> str:
         counts = [str(len(results)) for results in self[:10]]
@@ -115,24 +159,24 @@ class RankedLists(list[list[RetrievalResult]], AsTable):
         return "".join(parts)
 
 
-def _table(lists: Sequence[RankedList]) -> pa.Table:
-    rows: list[dict[str, object]] = [
-        {
-            "query_number": number,
-            "query": results.query,
-            "rank": rank,
-            "item_id": hit.item.item_id,
-            "title": hit.item.title,
-            "score": hit.score,
-            "content": hit.item.content,
-        }
-        for number, results in enumerate(lists)
-        for rank, hit in enumerate(results, start=1)
-    ]
+def _table(lists: Sequence[RankedList], details: bool) -> pa.Table:
+    owners = [results for results in lists for _ in results]
     hits = [hit for results in lists for hit in results]
-    fixed = {name: pa.array([row[name] for row in rows], kind) for name, kind in _FIXED.items()}
+    table = {
+        "qid": pa.array([owner.query_id for owner in owners], pa.string()),
+        "docno": pa.array([hit.item.item_id for hit in hits], pa.string()),
+        "rank": pa.array([rank for results in lists for rank in range(1, len(results) + 1)], pa.int64()),
+        "score": pa.array([hit.score for hit in hits], pa.float64()),
+    }
+    if not details:
+        return pa.table(table)
+    table |= {
+        "query": pa.array([owner.query for owner in owners], pa.string()),
+        "title": pa.array([hit.item.title for hit in hits], pa.string()),
+        "content": pa.array([hit.item.content for hit in hits], pa.string()),
+    }
     metadata = [{f"metadata.{key}": value for key, value in hit.item.metadata.items() if key != "title"} for hit in hits]
-    return pa.table(fixed | columns_of([hit.signals for hit in hits]) | columns_of(metadata))
+    return pa.table(table | columns_of([hit.signals for hit in hits]) | columns_of(metadata))
 
 
 def _shown(results: RankedList, most: int) -> str:

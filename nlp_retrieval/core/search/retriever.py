@@ -16,17 +16,18 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows, search_parts
-from nlp_retrieval.core.components.component import BaseLoader, Component, Config, canonical_json
+from nlp_retrieval.core.components.component import Component, Config, canonical_json
 from nlp_retrieval.core.components.registry import require_distinct_names
 from nlp_retrieval.core.context import encoding_once
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.columns import explain_file_limit
+from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.build import IndexReport, build_index
 from nlp_retrieval.core.index.generation import Builder, Generation, OpenedFiles, SegmentFolder, fingerprint_of, open_generation
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.manifest import index_directory
-from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.processes import Lock, forked, use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_k, check_processed
 from nlp_retrieval.core.search.joining import MergeRule, merge_candidates
@@ -248,9 +249,7 @@ class BaseRetriever(Component, ABC):
         del query, items
         return [None] * len(rows)
 
-    def index(
-        self, items: BaseLoader | Iterable[SearchableItem], output_path: str | Path, *, replace: bool = False
-    ) -> IndexReport:
+    def index(self, items: Items, output_path: str | Path, *, replace: bool = False) -> IndexReport:
         """Index items into a directory; indexing the same items again is free.
 
         Args:

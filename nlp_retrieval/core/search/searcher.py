@@ -18,6 +18,7 @@ from nlp_retrieval.core.components.registry import ByName, require_distinct_name
 from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
 from nlp_retrieval.core.context import SearchContext, search_context
 from nlp_retrieval.core.explanation import Explanations
+from nlp_retrieval.core.files.frames import Queries, texts_of
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.queries import check_k, check_processed, check_queries, check_results, has_no_words
@@ -111,7 +112,7 @@ class Searcher(BaseSearcher):
 
     def search(
         self,
-        queries: str | Sequence[str],
+        queries: Queries,
         k: int = 10,
         where: Where | None = None,
         subqueries: Sequence[Sequence[str]] | None = None,
@@ -119,28 +120,30 @@ class Searcher(BaseSearcher):
         """Search.
 
         Args:
-            queries: a list of queries; a bare string counts as a list of one.
+            queries: texts, :class:`Query` objects, dicts, pairs ``(id, text)``, or a DataFrame with the columns ``qid`` and
+                ``query``; a bare string counts as a list of one. The id of a text is its position, from 0.
             k: at most this many results per query.
             where: only items whose metadata match this filter are found: ``{"country": "Japan", "year": {"gte": 2015}}``; see
                 :mod:`nlp_retrieval.core.filters`.
             subqueries: the sub-queries to search for per query, instead of those of the processor.
 
         Returns:
-            One list per query, best first; ordinary lists that also have ``to_pandas()``, ``to_polars()`` and ``to_arrow()``.
+            One list per query, best first; ordinary lists that also have ``to_pandas()``, ``to_polars()``, ``to_arrow()`` and
+            ``to_dict()``.
 
         Raises:
-            QueryError: a query is not a string, k is not a positive integer, the filter does not match these items, or the
+            QueryError: a query has no text, k is not a positive integer, the filter does not match these items, or the
                 numbers of queries and of lists of sub-queries differ.
             IndexMissingError: no index was opened.
             IndexDamagedError: a file of the index has changed since it was opened.
             ForkError: it was opened before a fork, which one of the engines does not survive.
         """
-        nlqs, cut, context = check_queries(queries), check_k(k), search_context()
+        (ids, nlqs), cut, context = texts_of(queries), check_k(k), search_context()
         opened = self.open_retrievers()
         opened.generation.item_files.check()
         allowed = opened.generation.items.allowed(where)
         if allowed is not None and not allowed.any():
-            return RankedLists(nlqs, ([] for _ in nlqs))
+            return RankedLists(nlqs, ([] for _ in nlqs), ids)
         with context.stage("process"):
             if subqueries is not None:
                 processed = check_processed(subqueries, len(nlqs))
@@ -156,7 +159,7 @@ class Searcher(BaseSearcher):
             originals = [nlq for nlq, count in zip(nlqs, counts, strict=True) for _ in range(count)]
             batch = interleave(self._ranked(context, opened, originals, each_alone, cut, allowed), counts, cut, self.quota)
         with context.stage("items"):
-            return RankedLists(nlqs, to_results(batch, opened.generation.items))
+            return RankedLists(nlqs, to_results(batch, opened.generation.items), ids)
 
     @property
     def explains(self) -> bool:

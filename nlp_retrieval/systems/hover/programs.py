@@ -12,7 +12,7 @@ the language model it finds the same documents, in the same order, as the same c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -27,7 +27,7 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.core import BaseFusion, BaseLoader, BaseReranker, BaseRetriever, has_no_words, stage
+from nlp_retrieval.core import BaseFusion, BaseReranker, BaseRetriever, Items, has_no_words, stage
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm import CompiledProgram, ask_all, dspy, load_program, read_passage, save_program
 from nlp_retrieval.processors import DecomposeClaim
@@ -250,7 +250,7 @@ class HoverMultiHop(dspy.Module):  # type: ignore[misc]  # DSPy has no types
         """The model that the program asks; None for the one of DSPy's settings."""
         return self.parts.lm
 
-    def index(self, items: BaseLoader | Iterable[SearchableItem], path: str | Path) -> IndexReport:
+    def index(self, items: Items, path: str | Path) -> IndexReport:
         """Index items, and open the result; see :meth:`Searcher.index`."""
         return self.parts.searcher.index(items, path)
 
@@ -359,7 +359,7 @@ class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no t
         """The model that the program asks."""
         return self.parts.processor.lm
 
-    def index(self, items: BaseLoader | Iterable[SearchableItem], path: str | Path) -> IndexReport:
+    def index(self, items: Items, path: str | Path) -> IndexReport:
         """Index items, and open the result; see :meth:`Searcher.index`."""
         return self.parts.searcher.index(items, path)
 

@@ -26,6 +26,7 @@ from nlp_retrieval.core import (
     ByName,
     Config,
     Explanations,
+    Queries,
     RankedLists,
     Where,
     canonical_json,
@@ -34,6 +35,7 @@ from nlp_retrieval.core import (
     codes_in,
     may_set,
     resolve_components,
+    texts_of,
 )
 from nlp_retrieval.lm import read_program
 
@@ -114,11 +116,11 @@ class MultiHopSearcher(BaseSearcher):
         program = {} if self._compiled is None else {str(self.program): self._compiled.fingerprint}
         return super().provenance() | program
 
-    def search(self, queries: str | Sequence[str], k: int = 21, where: Where | None = None) -> RankedLists:
+    def search(self, queries: Queries, k: int = 21, where: Where | None = None) -> RankedLists:
         """Search.
 
         Args:
-            queries: a list of queries; a bare string counts as a list of one.
+            queries: as for :meth:`nlp_retrieval.Searcher.search`.
             k: at most this many results per query.
             where: only items whose metadata fulfil this are found, at every hop; see :mod:`nlp_retrieval.core.filters`.
 
@@ -130,8 +132,8 @@ class MultiHopSearcher(BaseSearcher):
             IndexMissingError: no index was opened.
             DependencyError: DSPy is not installed.
         """
-        nlqs, cut = check_queries(queries), check_k(k)
-        return RankedLists(nlqs, (walked.results()[:cut] for walked in self._walked(nlqs, self._searching(), where)))
+        (ids, nlqs), cut = texts_of(queries), check_k(k)
+        return RankedLists(nlqs, (walked.results()[:cut] for walked in self._walked(nlqs, self._searching(), where)), ids)
 
     @property
     def explains(self) -> bool:

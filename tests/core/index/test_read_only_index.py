@@ -104,7 +104,7 @@ def test_a_relative_path_is_told_of_as_an_absolute_one_is(tmp_path: Path, monkey
         (JsonlLoader("nowhere.jsonl"), SourceError),
         ([], ItemError),
         ([ITEMS[0], ITEMS[0]], ItemError),
-        (["text"], ItemError),
+        ([5], ItemError),
     ],
 )
 def test_a_build_that_fails_leaves_no_folder(path: str, items: object, error: type[RetrievalError], tmp_path: Path) -> None:

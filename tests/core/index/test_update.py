@@ -196,7 +196,7 @@ def test_a_retriever_that_cannot_be_made_again_is_named_and_nothing_changes(sear
     [
         ([item("n", "x"), item("d1", "x")], "'d1' is in"),
         ([item("n", "x"), item("n", "y")], "duplicate item id 'n'"),
-        ([item("n", "x"), "text"], "item 2 is a str"),
+        ([item("n", "x"), 5], r"item 2 is 5 \(int\)"),
         ([item("n", "\ud800")], "surrogate"),
     ],
 )
@@ -419,7 +419,7 @@ def test_a_retriever_with_parts_has_to_say_how_it_opens_segments(tmp_path: Path)
 
 
 def test_what_is_no_item_and_no_id_is_said(searcher: Searcher) -> None:
-    with pytest.raises(ItemError, match="item 1 is a NoneType"):
+    with pytest.raises(ItemError, match="item 1 is None"):
         searcher.add([None])  # type: ignore[list-item]
     with pytest.raises(ItemError, match="an item id is a string"):
         searcher.delete([["d0"]])  # type: ignore[list-item]

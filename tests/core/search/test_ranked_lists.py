@@ -71,13 +71,13 @@ def test_copies_are_equal_and_know_their_queries(found, copied):
     assert other == found
     assert type(other) is RankedLists
     assert [one.query for one in other] == [one.query for one in found]
-    assert other.to_arrow().equals(found.to_arrow())
+    assert other.to_arrow(details=True).equals(found.to_arrow(details=True))
 
 
 def rows_by_hand(found: RankedLists) -> list[dict[str, object]]:
     return [
-        {"query_number": number, "query": one.query, "rank": rank, "item_id": hit.item.item_id, "title": hit.item.title}
-        | {"score": hit.score, "content": hit.item.content}
+        {"qid": str(number), "docno": hit.item.item_id, "rank": rank, "score": hit.score}
+        | {"query": one.query, "title": hit.item.title, "content": hit.item.content}
         | hit.signals
         | {"metadata.year": hit.item.metadata.get("year"), "metadata.tags": hit.item.metadata.get("tags")}
         for number, one in enumerate(found)
@@ -85,17 +85,26 @@ def rows_by_hand(found: RankedLists) -> list[dict[str, object]]:
     ]
 
 
-def test_tables_hold_every_hit_with_its_signals_and_metadata(found):
+def test_tables_have_the_columns_of_a_run(found):
+    expected = [{key: row[key] for key in ("qid", "docno", "rank", "score")} for row in rows_by_hand(found)]
+    assert found.to_arrow().to_pylist() == expected
+    assert found.to_polars().to_dicts() == expected
+    assert found.to_pandas().to_dict("records") == expected
+    assert found[0].to_arrow().equals(found[:1].to_arrow())
+    assert found.to_dict() == {
+        query_id: {row["docno"]: row["score"] for row in expected if row["qid"] == query_id} for query_id in ("0", "1", "2")
+    }
+
+
+def test_tables_with_details_hold_texts_signals_and_metadata_too(found):
     expected = rows_by_hand(found)
     named = list(expected[0])
-    assert found.to_arrow().select(named).to_pylist() == expected
-    assert found.to_polars().select(named).to_dicts() == expected
-    frame = found.to_pandas()
-    assert frame["item_id"].tolist() == ["a", "b", "c", "a", "b"]
+    assert found.to_arrow(details=True).select(named).to_pylist() == expected
+    assert found.to_polars(details=True).select(named).to_dicts() == expected
+    frame = found.to_pandas(details=True)
     assert frame["words.rank"].tolist() == [1, 2, 1, 1, 2]
-    assert frame.groupby("query_number").size().tolist() == [2, 1, 2]
-    assert found[0].to_arrow().column_names == found[:1].to_arrow().column_names[1:], "one query has no number"
-    odd = found.to_arrow().select(["metadata.odd", "metadata.large"]).to_pylist()
+    assert found[0].to_arrow(details=True).column_names == found[:1].to_arrow(details=True).column_names
+    odd = found.to_arrow(details=True).select(["metadata.odd", "metadata.large"]).to_pylist()
     assert odd[:3] == [
         {"metadata.odd": "1", "metadata.large": None},
         {"metadata.odd": "one", "metadata.large": str(2**70)},
@@ -106,11 +115,12 @@ def test_tables_hold_every_hit_with_its_signals_and_metadata(found):
 
 def test_nothing_found_is_a_table_without_rows():
     for one in (RankedList([], "fox"), RankedLists(["fox"], [[]]), RankedLists()):
-        table = one.to_arrow()
-        assert table.num_rows == 0
-        assert {"query", "rank", "item_id", "title", "score", "content"} <= set(table.column_names)
+        assert one.to_arrow().num_rows == 0
+        assert one.to_arrow().column_names == ["qid", "docno", "rank", "score"]
+        assert {"query", "title", "content"} <= set(one.to_arrow(details=True).column_names)
         assert one.to_pandas().empty
         assert Seen(one._repr_html_()).text in ("nothing found", "foxnothing found", "")
+    assert RankedLists(["fox"], [[]], ["q"]).to_dict() == {"q": {}}
 
 
 def test_reprs_are_short(found):
