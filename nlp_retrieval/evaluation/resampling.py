@@ -25,6 +25,7 @@ ROUNDING = 2.0**-40
 _EQUAL = 34  # two sums are equal that differ by less than 2**-34 of all absolute differences together
 _ARRANGEMENTS_AT_ONCE = 2**14
 _COMPARISONS_AT_ONCE = 32
+_SMALL = 0.001  # below this p-value, more arrangements are drawn if many tests are corrected together
 _Words = NDArray[np.uint64]  # per arrangement, 64 families: bit i set where family i keeps its sign
 
 
@@ -83,6 +84,38 @@ def randomisation_test(
         extreme = _as_extreme(whole[places], _random(resamples, whole.shape[1], seed))
         p[places] = (extreme + 1) / (resamples + 1)
     return Randomisation(p, exact, differing)
+
+
+def refined_test(differences: Scores, families: Sequence[str | None], resamples: int, most: int, seed: int) -> Randomisation:
+    """Test as :func:`randomisation_test` does, and draw more arrangements where p is small.
+
+    If p is below 0.001 after ``resamples`` arrangements, ``most`` are drawn. None are needed if Hoeffding's inequality (1963)
+    shows that p is smaller than they could: the share of sums of signed differences as far from 0 as the observed one, s, is
+    at most 2 exp(-s^2 / 2 sum of squares), and p is this bound.
+
+    Args:
+        differences: ``[comparisons, queries]``, finite.
+        families: per query; None for a query without a family.
+        resamples: how many arrangements are drawn at first.
+        most: how many are drawn where p is small; as many as ``resamples`` change nothing.
+        seed: seed of the draws.
+
+    Raises:
+        GoldError: as :func:`randomisation_test`.
+        ConfigurationError: as :func:`randomisation_test`.
+    """
+    first = randomisation_test(differences, families, resamples, seed)
+    if most <= resamples:
+        return first
+    p = first.p.copy()
+    sums = family_sums(differences, family_numbers(families))
+    bounds = 2 * np.exp(-(sums.sum(axis=1) ** 2) / (2 * np.maximum((sums**2).sum(axis=1), np.finfo(np.float64).tiny)))
+    small = ~first.exact & (p < _SMALL)
+    p[small] = bounds[small]
+    unclear = np.flatnonzero(small & (bounds > 1 / (most + 1)))
+    if len(unclear):
+        p[unclear] = randomisation_test(differences[unclear], families, most, seed).p
+    return Randomisation(p, first.exact, first.differing)
 
 
 def holm(p: Sequence[float]) -> list[float]:

@@ -13,7 +13,7 @@ from scipy.stats import permutation_test
 
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.errors import ConfigurationError, GoldError
-from nlp_retrieval.evaluation.resampling import holm, randomisation_test
+from nlp_retrieval.evaluation.resampling import holm, randomisation_test, refined_test
 
 Families = list[str | None]
 
@@ -178,3 +178,21 @@ def test_holm_is_the_closed_test_of_bonferroni(p: list[float]) -> None:
         first <= second
         for first, second in zip(sorted(holm(p)), [one for _, one in sorted(zip(p, holm(p), strict=True))], strict=True)
     )
+
+
+def test_small_p_values_are_those_of_more_arrangements_or_bounds_of_the_exact_ones() -> None:
+    random = np.random.default_rng(4)
+    differences = random.uniform(-0.2, 1, (40, 18)) * np.linspace(0.2, 1.5, 40)[:, None] + random.normal(0, 0.2, (40, 18))
+    signs = 1 - 2 * ((np.arange(2**18)[:, None] >> np.arange(18)) & 1)
+    exact = (np.abs(signs @ differences.T) >= np.abs(differences.sum(axis=1)) - 1e-12).mean(axis=0)
+    families = [None] * 18
+    few = randomisation_test(differences, families, 2_000, seed=1).p
+    further = refined_test(differences, families, 2_000, 100_000, seed=1).p
+    small = few < 0.001
+    assert 5 < small.sum() < 35
+    assert (further[~small] == few[~small]).all()
+    drawn = (further[small] * 100_001) % 1 < 1e-6  # a whole number of the arrangements
+    assert further[small] == pytest.approx(np.where(drawn, exact[small], further[small]), rel=0.5, abs=3e-5)
+    assert (further[small] >= exact[small] / 3).all()
+    clear = refined_test(np.full((1, 60), 0.5), [None] * 60, 2_000, 100_000, seed=0).p
+    assert 2.0**-59 <= clear[0] == pytest.approx(2 * np.exp(-30))
