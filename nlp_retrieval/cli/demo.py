@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.runs import VerboseOption, refuse_failures, run_benchmark
 
 if TYPE_CHECKING:
     from nlp_retrieval.lm.language_model import LanguageModel
@@ -36,13 +37,13 @@ def command(
     lm_api_key_env: Annotated[
         str | None, typer.Option(help="Environment variable with its API key; default: the provider's usual one.")
     ] = None,
+    verbose: VerboseOption = False,
 ) -> None:
     """Run a whole benchmark on the included data.
 
     Compares eight configurations on 81 multi-hop claims and 300 short passages, all included; nine with a language model.
     """
     from nlp_retrieval.benchmarks.settings import read_benchmark_config
-    from nlp_retrieval.cli.runs import refuse_failures, run_benchmark
     from nlp_retrieval.reports.trackers import loggers_of
 
     chosen = shipped_claims(claims)
@@ -52,7 +53,7 @@ def command(
     config = write_demo(output, chosen, model)
     say(f"collection and configuration: {output}")
     settings = read_benchmark_config(config)
-    refuse_failures(run_benchmark(settings, None, loggers_of(settings) if wandb else []))
+    refuse_failures(run_benchmark(settings, None, loggers_of(settings) if wandb else [], verbose=verbose))
     _explain_one(settings.searchers["link graph"])
     if model is None:
         say(

@@ -57,6 +57,10 @@ ColumnsOption = Annotated[
     ),
 ]
 
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", help="Also print every group of queries, how differences were tested, and all notes.")
+]
+
 
 MeasuresOption = Annotated[
     str | None,
@@ -90,7 +94,7 @@ def refuse_columns(report: BenchmarkReport, columns: str | None) -> None:
     chosen_columns(view_of(report), names_of(columns))
 
 
-def print_comparison(report: BenchmarkReport, form: TableFormat, columns: str | None) -> None:
+def print_comparison(report: BenchmarkReport, form: TableFormat, columns: str | None, *, verbose: bool = False) -> None:
     """Print the table of a comparison.
 
     In a pipe, the table is as wide as its columns; in a terminal, or if ``COLUMNS`` is set, columns that do not fit are left
@@ -100,6 +104,7 @@ def print_comparison(report: BenchmarkReport, form: TableFormat, columns: str | 
         report: a finished benchmark.
         form: the format.
         columns: their names, separated by commas; None: the usual ones, or all for other programs.
+        verbose: whether to print every group of queries and all notes.
 
     Raises:
         ConfigurationError: a column does not exist.
@@ -125,7 +130,7 @@ def print_comparison(report: BenchmarkReport, form: TableFormat, columns: str | 
         return
     is_whole = columns is not None or not (sys.stdout.isatty() or "COLUMNS" in os.environ)
     Console(width=_UNLIMITED if is_whole and not sys.stdout.isatty() else None).print(
-        SummaryTable(view, is_whole), soft_wrap=False
+        SummaryTable(view, is_whole, verbose), soft_wrap=False
     )
 
 
@@ -168,6 +173,7 @@ def benchmark(
     columns: ColumnsOption = None,
     measures: MeasuresOption = None,
     main: MainOption = None,
+    verbose: VerboseOption = False,
     workers: WorkersOption = None,
     ray: RayOption = None,
     index: Annotated[Path | None, typer.Option("--index", help="With --from: an index instead of the run's.")] = None,
@@ -196,7 +202,7 @@ def benchmark(
             raise ConfigurationError(
                 "--from repeats a run as it was; leave out the file, --log-to, --dry-run, --measures and --main"
             )
-        rerun(run, output, index, trust=trust, form=form, columns=columns, workers=workers, ray=ray)
+        rerun(run, output, index, trust=trust, form=form, columns=columns, verbose=verbose, workers=workers, ray=ray)
         return
     if config is None:
         raise ConfigurationError("name a configuration file, or a run to repeat with --from")
@@ -213,7 +219,7 @@ def benchmark(
         plan = plan_of(described.settings(), described.grid, described.halving)
         Console(stderr=not dry_run).print(PlanTables(plan, whole=dry_run))
     if not dry_run:
-        refuse_failures(run_benchmark(described, output, loggers, form=form, columns=columns))
+        refuse_failures(run_benchmark(described, output, loggers, form=form, columns=columns, verbose=verbose))
 
 
 def refuse_failures(report: BenchmarkReport) -> None:
@@ -248,6 +254,7 @@ def run_benchmark(
     *,
     form: TableFormat = TableFormat.TABLE,
     columns: str | None = None,
+    verbose: bool = False,
 ) -> BenchmarkReport:
     """Run a benchmark, print the table, log the runs, and report where everything is."""
     from nlp_retrieval.benchmarks.benchmarker import run_searchers
@@ -263,7 +270,7 @@ def run_benchmark(
     if config.grid is not None:
         run = with_grid(run, config.grid)
     report = write_run_files(run if halved is None else with_record(run, halved), folder)
-    print_comparison(report, form, columns)
+    print_comparison(report, form, columns, verbose=verbose)
     if halved is not None:
         say(halved.note)
     say(f"page: {report.files['report']}")
@@ -297,6 +304,7 @@ def compare(
     ignore_identical_ids: IdenticalIds = None,
     form: FormatOption = TableFormat.TABLE,
     columns: ColumnsOption = None,
+    verbose: VerboseOption = False,
 ) -> None:
     """Compare finished runs, with significance tests.
 
@@ -314,7 +322,7 @@ def compare(
     run = compare_runs(sources, k, baseline, measures=names_of(measures) or None, main=main, relevant_from=relevant_from)
     refuse_columns(run.report, columns)
     report = write_run_files(run, output) if output is not None else run.report
-    print_comparison(report, form, columns)
+    print_comparison(report, form, columns, verbose=verbose)
     if note := report.selection_note:
         say(note)
     if any(entrant.cost is not None for entrant in sources.entrants.values()) and not any(
@@ -418,6 +426,7 @@ def report(
     main: MainOption = None,
     form: FormatOption = TableFormat.TABLE,
     columns: ColumnsOption = None,
+    verbose: VerboseOption = False,
 ) -> None:
     """Write the page and the tables of a finished benchmark again.
 
@@ -433,7 +442,7 @@ def report(
     run = judged_again(read_run_folder(folder), only or (), baseline, main)
     refuse_columns(run.report, columns)
     report = write_run_files(run, target)
-    print_comparison(report, form, columns)
+    print_comparison(report, form, columns, verbose=verbose)
     if note := report.selection_note:
         say(note)
     say(f"page: {report.files['report']}")
@@ -448,6 +457,7 @@ def rerun(
     trust: Trust = False,
     form: FormatOption = TableFormat.TABLE,
     columns: ColumnsOption = None,
+    verbose: VerboseOption = False,
     workers: WorkersOption = None,
     ray: RayOption = None,
 ) -> None:
@@ -473,7 +483,7 @@ def rerun(
         manifest_now = run.report.manifest | {"halving": before["halving"]}
         run = replace(run, report=replace(run.report, manifest=manifest_now))
     report = write_run_files(run, target)
-    print_comparison(report, form, columns)
+    print_comparison(report, form, columns, verbose=verbose)
     say(f"page: {report.files['report']}")
     changed = differences(before, report.manifest)
     for line in changed:

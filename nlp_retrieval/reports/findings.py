@@ -6,6 +6,7 @@ test does, so the highest value measured is not always the winner.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 
@@ -43,7 +44,7 @@ def headline(report: BenchmarkReport) -> str:
         One sentence without a full stop; ``""`` if nothing was measured.
     """
     measure = report.main_measure
-    ranked = [result for result in best_first(report) if measure in result.measures]
+    ranked = [result for result in best_first(report) if math.isfinite(result.measures.get(measure, math.nan))]
     if not ranked:
         return ""
     top, baseline = ranked[0], next((result for result in ranked if result.name == report.baseline), None)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from typing import TYPE_CHECKING
 
 from rich.box import ASCII2, SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 from nlp_retrieval.benchmarks.plans import Plan
+from nlp_retrieval.benchmarks.results import ConfigurationResult
+from nlp_retrieval.evaluation.evaluator import Measure
 from nlp_retrieval.evaluation.ranking_difference import (
     ChangedQuery,
     HitDifference,
@@ -26,6 +30,7 @@ from nlp_retrieval.evaluation.ranking_difference import (
 from nlp_retrieval.evaluation.rankings import RunLists
 from nlp_retrieval.reports.figures import (
     ABSENT,
+    ALPHA,
     ASCII_MARK,
     ASCII_TIE,
     MARK,
@@ -35,10 +40,13 @@ from nlp_retrieval.reports.figures import (
     TIE,
     TRIANGLES,
     Column,
+    best_first,
     family_label,
+    grid_axes,
 )
+from nlp_retrieval.reports.findings import headline, tied_with_best
 from nlp_retrieval.reports.snippets import pieces, shared_spans, snippet
-from nlp_retrieval.reports.view import CALLS_AND_TOKENS, Cell, ReportView, counted
+from nlp_retrieval.reports.view import CALLS_AND_TOKENS, Cell, ReportView, counted, listed
 from nlp_retrieval.text.printing import printable
 
 if TYPE_CHECKING:
@@ -321,161 +329,311 @@ def _signal_text(signal: SignalMove) -> str:
     return f"{printable(signal.name)}: {before} -> {after}"
 
 
-# The comparison as a table for a terminal.
+# The comparison as a table for a terminal: what was found, then the configurations by the main measure, best first.
 
 _SHORT = {"perfect_recall": "perfect", "recall": "recall", "ndcg": "nDCG"}
-_WIDEST_NAME = 28
-_NARROWEST_NAME = 13
+_NARROWEST_NAME, _WIDEST_AXIS, _WIDEST_HEADING = 13, 16, 10
+_FEWEST_BESIDE_AXES = 3
 _UNLIMITED = 10_000
-_LEFT_OUT_FIRST = (
+_PARTS = (r"(?<=\s)", r"(?<=>)", r"(?<=\+)", r"(?<=/)", r"(?<=[-_=.:@])")
+"""Where a name may be broken, the best places first."""
+_IN_ASCII = str.maketrans({"\N{MINUS SIGN}": "-", "\N{PLUS-MINUS SIGN}": None, ABSENT: "-"})
+_VERDICTS = {"better": "green", "worse": "red", "": ""}
+_MODEL_COLUMNS_LEFT_OUT = (
     "cache_hits tokens_in tokens_out failures answer_seconds query_tokens_out query_tokens_in calls price_spent unanswered "
     "dropped_citations failed_answers degraded"
 ).split()
 
 
 @dataclass(frozen=True)
+class _Figures:
+    """A column of figures over all queries, or over those of a group."""
+
+    column: Column
+    group: str = ""
+
+
+@dataclass(frozen=True)
 class SummaryTable:
     """The comparison for a terminal: prints with ``rich``, and leaves columns out if the terminal is narrow.
+
+    It begins with what was found. The main measure is the first column, and is followed by its values in each group of queries;
+    configurations are sorted by it. Axes of a grid are columns instead of long names. Two lines of notes follow, and every
+    warning about a figure.
 
     Args:
         view: view of a finished benchmark.
         whole: whether to keep all columns, however narrow the terminal is.
+        verbose: whether to show every measure in every group, and all notes.
     """
 
     view: ReportView
     whole: bool = False
+    verbose: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         view, dim = self.view, "dim" if console.is_terminal else ""
-        table, shown = self._fitted(console, options, view.summary, self._table, _least_important)
-        yield table
-        marks = SIGNS if options.ascii_only else TRIANGLES
-        bold = f" {NO_VERDICT}" if console.is_terminal else ""
-        yield Text(f"* baseline. {_left_out(view.summary, shown)}{view.legends[marks]}{bold}".strip(), style=dim)
-        if view.chance:
-            yield Text(view.chance, style=dim)
-        if any(column.key in view.fronts for column in shown):
-            yield Text(view.front_legends[ASCII_MARK if options.ascii_only else MARK], style=dim)
-        for reason, groups in view.out_of_reach.items():
-            yield Text(f"{', '.join(printable(str(group)) for group in groups)}: {NOTHING_TO_FIND}: {reason}.")
-        for note in (
-            *filter(None, [view.counted, view.small_sample, view.timing]),
-            *map(printable, view.cautions),
-            *view.failures,
-        ):
-            yield Text(note)
+        if found := headline(view.report):
+            yield Text(found.translate(_IN_ASCII) if options.ascii_only else found, "bold" if console.is_terminal else "")
+        columns = self._columns()
+        table, shown = self._fitted(console, options, columns, self._left_out_first(columns), self._table)
+        yield from (Text(""), table, Text(""))
+        left_out = len(view.summary) - sum(not figures.group for figures in shown)
+        notes = self._two_notes(shown, left_out, options)
+        if self.verbose:
+            notes = self._every_note(shown, left_out, options, bold=console.is_terminal)
+        yield from (Text(note, style=dim) for note in notes)
+        yield from map(Text, self._warnings())
         if view.model_columns:
-            table, shown = self._fitted(console, options, view.model_columns, self._language_model_table, _first_left_out)
+            of_models = [_Figures(column) for column in view.model_columns]
+            last = sorted(of_models, key=lambda figures: _MODEL_COLUMNS_LEFT_OUT.index(figures.column.key))
+            table, shown = self._fitted(console, options, of_models, [[one] for one in last], self._table_of_models)
             yield Text("")
             yield table
-            legend = f"{_left_out(view.model_columns, shown)}{CALLS_AND_TOKENS} {printable(view.prices)}"
-            yield Text(legend.strip(), style=dim)
+            note = f"{_left_out(len(of_models) - len(shown))} {CALLS_AND_TOKENS if self.verbose else ''} "
+            if note := f"{note}{printable(view.prices) if self.verbose else ''}".strip():
+                yield Text(note, style=dim)
             for result in view.report.configurations:
-                for notes in (view.degraded, view.latency, view.unpriced):
-                    if result.name in notes:
-                        yield Text(printable(f"{result.name}: {notes[result.name]}"))
+                for of_model in (view.degraded, view.latency, view.unpriced):
+                    if result.name in of_model:
+                        yield Text(printable(f"{result.name}: {of_model[result.name]}"))
+
+    def _columns(self) -> list[_Figures]:
+        view = self.view
+        main = [column for column in view.summary if column.key == view.main_measure]
+        groups = [] if self.verbose else view.groups[1:]
+        others = [column for column in view.summary if column not in main]
+        by_group = [_Figures(column, group.name) for column in main for group in groups]
+        return [*map(_Figures, main), *by_group, *map(_Figures, others)]
+
+    def _left_out_first(self, columns: Sequence[_Figures]) -> list[list[_Figures]]:
+        """The columns to leave out, those of equal importance together; the main measure never."""
+        last = {column.family: column.key for column in self.view.summary if column.cost is None}
+
+        def importance(figures: _Figures) -> tuple[int, float]:
+            column = figures.column
+            if figures.group:
+                return 3, 0
+            if column.cost is not None:
+                return {"latency_ms": 0, "price_per_1000_queries": 2}.get(column.key, 4), columns.index(figures)
+            if column.key == last[column.family]:
+                return 1, columns.index(figures)
+            return 5, 1 / (Measure.parse(column.key).cutoff or 1)
+
+        rest = [figures for figures in columns if figures.group or figures.column.key != self.view.main_measure]
+        by_importance = groupby(sorted(rest, key=importance, reverse=True), importance)
+        return [list(equal) for _, equal in by_importance]
 
     def _fitted(
         self,
         console: Console,
         options: ConsoleOptions,
-        columns: Sequence[Column],
-        draw: Callable[[Sequence[Column], int, ConsoleOptions], Table],
-        least_important: Callable[[list[Column]], Column],
-    ) -> tuple[Table, list[Column]]:
-        """Draw as many columns as fit the terminal, and return them."""
-        shown = list(columns)
-        unlimited, width = options.update(width=_UNLIMITED), options.max_width
-        table = draw(shown, width, options)
-        while not self.whole and len(shown) > 1 and Measurement.get(console, unlimited, table).maximum > width:
-            shown.remove(least_important(shown))
-            table = draw(shown, width, options)
+        columns: Sequence[_Figures],
+        left_out_first: Sequence[Sequence[_Figures]],
+        draw: Callable[[Sequence[_Figures], ConsoleOptions, bool], Table],
+    ) -> tuple[Table, list[_Figures]]:
+        """Draw as many columns as fit the terminal, and return them; without the axes of a grid if figures need their room."""
+
+        def fits(table: Table) -> bool:
+            return self.whole or Measurement.get(console, options.update(width=_UNLIMITED), table).maximum <= options.max_width
+
+        for with_axes in (True, False):
+            shown = list(columns)
+            table = draw(shown, options, with_axes)
+            for left_out in left_out_first:
+                if fits(table) or (with_axes and len(shown) <= _FEWEST_BESIDE_AXES):
+                    break
+                shown = [figures for figures in shown if figures not in left_out]
+                table = draw(shown, options, with_axes)
+            if fits(table):
+                break
         return table, shown
 
-    def _table(self, columns: Sequence[Column], width: int, options: ConsoleOptions) -> Table:
-        groups = self.view.groups
-        titles = [printable(str(group)) for group in groups] if len(groups) > 1 else []
-        names = [_starred(printable(result.name)) for result in self.view.report.configurations]
-        table = _empty_table([*names, *titles], width, options)
-        for column in columns:
-            head = "ms per\nquery" if column.key == "latency_ms" else column.label.replace(" ", "\n")
-            family = _SHORT.get(column.family, family_label(column.family))
-            heading = f"{family}\n{column.label}" if column.label.startswith("@") else head
-            table.add_column(heading, justify="right", no_wrap=True)
-        marked = {cell.column for group in groups for row in group.rows for cell in row.cells.values() if cell.verdict}
-        for group in groups:
-            if len(groups) > 1:
+    def _table(self, shown: Sequence[_Figures], options: ConsoleOptions, with_axes: bool) -> Table:
+        view = self.view
+        blocks = list(view.groups) if self.verbose else list(view.groups[:1])
+        titles = [printable(str(block)) for block in blocks] if len(blocks) > 1 else []
+        table = _empty_table(options)
+        results = best_first(view.report)
+        labels = self._add_labels(table, results, titles, grid_axes(view.report) if with_axes else {}, options)
+        rows = {(group.name, row.result.name): row for group in view.groups for row in group.rows}
+        columns = [
+            _add_figures(
+                table,
+                self._heading(figures, any(other.group for other in shown)),
+                [
+                    self._figure(rows[figures.group or block.name, result.name].cells[figures.column.key], options)
+                    for block in blocks
+                    for result in results
+                ],
+            )
+            for figures in shown
+        ]
+        for number in range(len(blocks) * len(results)):
+            block, position = divmod(number, len(results))
+            if titles and not position:
                 table.add_section()
-                table.add_row(Text(printable(str(group)), style="italic"))
-            for row in group.rows:
-                name = printable(row.result.name)
-                figures = (self._figure(row.cells[column.key], column in marked, options) for column in columns)
-                table.add_row(Text(_starred(name) if row.is_baseline else name), *figures)
+                table.add_row(Text(titles[block], style="italic"))
+            table.add_row(*labels[position], *(column[number] for column in columns))
         return table
 
-    def _figure(self, cell: Cell, in_marked: bool, options: ConsoleOptions) -> Text:
-        """Return a figure and its mark: in a column with marks, a space if it has none."""
+    def _add_labels(
+        self,
+        table: Table,
+        results: Sequence[ConfigurationResult],
+        titles: Sequence[str],
+        axes: Mapping[str, Mapping[str, str]],
+        options: ConsoleOptions,
+    ) -> list[list[Text]]:
+        """Add columns for names and axes, and return their texts by row; axes replace the names of a grid's configurations."""
+        inside = {name for of_axis in axes.values() for name in of_axis}
+        names = ["" if result.name in inside else printable(result.name) for result in results]
+        columns = [[printable(of_axis.get(result.name, "")) for result in results] for of_axis in axes.values()]
+        headings = list(map(printable, axes))
+        if any(names):
+            columns, headings = [names, *columns], ["configuration", *headings]
+        for position, result in enumerate(results):
+            if result.name == self.view.report.baseline:
+                column = next(column for column in columns if column[position])
+                column[position] += " *"
+        room = options.max_width // (5 if axes else 3)
+        widths = [
+            min(_WIDEST_AXIS, max(min(_WIDEST_HEADING, cell_len(heading)), *map(cell_len, column)))
+            for heading, column in zip(headings, columns, strict=True)
+        ]
+        if any(names):
+            widths[0] = min(max(map(cell_len, [*names, *titles, "configuration"])), max(_NARROWEST_NAME, room))
+        for heading, width in zip(headings, widths, strict=True):
+            table.add_column(_broken(heading, width), width=width + 1, overflow="fold")
+        rows = zip(*columns, strict=True)
+        return [[Text(_broken(text, width)) for text, width in zip(row, widths, strict=True)] for row in rows]
+
+    def _heading(self, figures: _Figures, by_group: bool) -> list[str]:
+        column = figures.column
+        if column.key == "latency_ms":
+            lines = ["ms per", "query"]
+        elif column.label.startswith("@"):
+            lines = [_SHORT.get(column.family, family_label(column.family)), column.label]
+        else:
+            lines = column.label.split(" ")
+        if column.key == self.view.main_measure and not self.verbose:
+            group = next(group for group in self.view.groups if group.name == figures.group)
+            lines += _broken(printable(group.name) or "all", _WIDEST_HEADING).split("\n") * by_group
+            lines += [] if group.count is None else [f"n={group.count:,}"]
+        return lines
+
+    def _figure(self, cell: Cell, options: ConsoleOptions) -> tuple[Text, Text]:
+        """Return a figure and its mark."""
         if cell.repeated:  # repeating a cost per group would suggest that it was measured there
-            return Text("")
+            return Text(""), Text("")
         ascii_only = options.ascii_only
-        mark = (SIGNS if ascii_only else TRIANGLES).of(cell.comparison) or (" " if in_marked else "")
-        if cell.column.key in self.view.fronts:
+        mark = Text((SIGNS if ascii_only else TRIANGLES).of(cell.comparison), _VERDICTS[cell.verdict])
+        if cell.on_front or cell.tied:
             front, tie = (ASCII_MARK, ASCII_TIE) if ascii_only else (MARK, TIE)
-            mark = front if cell.on_front else tie if cell.tied else " "
-        return Text(_printed(cell, options), style="bold" if cell.best else "").append(mark, style="not bold")
+            mark = Text(front if cell.on_front else tie)
+        return Text(_printed(cell, options), "bold" if cell.best else ""), mark
 
-    def _language_model_table(self, columns: Sequence[Column], width: int, options: ConsoleOptions) -> Table:
-        rows = [row for row in self.view.groups[0].rows if any(row.cells[column.key].value is not None for column in columns)]
-        names = [printable(row.result.name) for row in rows]
-        table = _empty_table(names, width, options)
-        for column in columns:
-            table.add_column(column.label.replace(" ", "\n"), justify="right", no_wrap=True)
-        for name, row in zip(names, rows, strict=True):
-            table.add_row(Text(name), *(Text(_printed(row.cells[column.key], options)) for column in columns))
+    def _table_of_models(self, shown: Sequence[_Figures], options: ConsoleOptions, with_axes: bool) -> Table:
+        del with_axes
+        keys = [figures.column.key for figures in shown]
+        of_all = {row.result.name: row for row in self.view.groups[0].rows}
+        results = [
+            result
+            for result in best_first(self.view.report)
+            if any(of_all[result.name].cells[column.key].value is not None for column in self.view.model_columns)
+        ]
+        table = _empty_table(options)
+        labels = self._add_labels(table, results, [], {}, options)
+        columns = [
+            _add_figures(
+                table,
+                figures.column.label.split(" "),
+                [(Text(_printed(of_all[result.name].cells[key], options)), Text("")) for result in results],
+            )
+            for figures, key in zip(shown, keys, strict=True)
+        ]
+        for row in zip(labels, *columns, strict=True):
+            table.add_row(*row[0], *row[1:])
         return table
 
+    def _two_notes(self, shown: Sequence[_Figures], left_out: int, options: ConsoleOptions) -> Iterator[str]:
+        """What the marks mean, and how to see what is not shown."""
+        view = self.view
+        groups = {group.name: group for group in view.groups}
+        cells = [row.cells[figures.column.key] for figures in shown for row in groups[figures.group].rows]
+        marks, verdicts = SIGNS if options.ascii_only else TRIANGLES, {cell.verdict for cell in cells}
+        said, untested = ["* baseline"], ""
+        if view.comparisons:
+            said += [f"{marks.better} better"] * ("better" in verdicts) + [f"{marks.worse} worse"] * ("worse" in verdicts)
+            level = f"(corrected p < {ALPHA:g})".replace("0.", ".")
+            said[-1] += f" {level}" if len(said) > 1 else f"; no figure shown differs significantly from it {level}"
+        elif len(view.report.configurations) > 1:
+            untested = "; differences are not tested for significance"
+        front, tie = (ASCII_MARK, ASCII_TIE) if options.ascii_only else (MARK, TIE)
+        said += [f"{front} Pareto front"] * any(cell.on_front for cell in cells)
+        said += [f"{tie} tied"] * any(cell.tied for cell in cells)
+        yield ", ".join(said) + untested
+        more = [*["every group"] * (len(groups) > 1), *["how it was tested"] * bool(view.comparisons)]
+        if note := " ".join(filter(None, [_left_out(left_out), f"--verbose: {', '.join(more)}." if more else ""])):
+            yield note
 
-def _least_important(shown: list[Column]) -> Column:
-    """Return the next columns to leave out: small cutoffs first, then nDCG, index size, price, latency, recall."""
-    curves = [[column for column in shown if column.family == name] for name in ("recall", "perfect_recall")]
-    longer = max(curves, key=len)
-    if len(longer) > 1:
-        return longer[0]
-    order = [
-        "answer_f1",
-        "answer_em",
-        "joint_f1",
-        "perfect_recall",
-        "recall",
-        "latency_ms",
-        "price_per_1000_queries",
-        "index_bytes",
-        "ndcg",
-    ]
-    return max(shown, key=lambda column: order.index(column.key if column.cost else column.family))
+    def _every_note(self, shown: Sequence[_Figures], left_out: int, options: ConsoleOptions, *, bold: bool) -> Iterator[str]:
+        view, ascii_only = self.view, options.ascii_only
+        legend = view.legends[SIGNS if ascii_only else TRIANGLES]
+        yield " ".join(filter(None, ["* baseline.", _left_out(left_out), legend, NO_VERDICT if bold else ""]))
+        if view.chance:
+            yield view.chance
+        if any(figures.column.key in view.fronts for figures in shown):
+            yield view.front_legends[ASCII_MARK if ascii_only else MARK]
+        if ties := tied_with_best(view.report):
+            best = best_first(view.report)[0].name
+            yield printable(f"Not distinguishable from {best} in {view.main_measure}: {listed(ties)}.")
+        for reason, groups in view.out_of_reach.items():
+            yield f"{', '.join(printable(str(group)) for group in groups)}: {NOTHING_TO_FIND}: {reason}."
+
+    def _warnings(self) -> Iterator[str]:
+        """Whatever a reader of the figures must know."""
+        view, counts = self.view, self.view.report.counted
+        plain = "" if counts is None else f"Counted: {counted(counts.queries, 'query', 'queries')}."
+        yield from filter(None, [view.counted if self.verbose or view.counted != plain else "", view.small_sample, view.timing])
+        yield from map(printable, view.cautions)
+        yield from view.failures
 
 
-def _left_out(columns: Sequence[Column], shown: Sequence[Column]) -> str:
-    missing = len(columns) - len(shown)
-    return f"Columns left out, because the terminal is narrow: {missing}. " if missing else ""
+def _left_out(columns: int) -> str:
+    return f"{counted(columns, 'column')} left out (--columns all)." if columns else ""
 
 
-def _first_left_out(shown: list[Column]) -> Column:
-    return min(shown, key=lambda column: _LEFT_OUT_FIRST.index(column.key))
+def _empty_table(options: ConsoleOptions) -> Table:
+    is_plain = options.ascii_only  # a box has a space between columns
+    return Table(box=None if is_plain else SIMPLE_HEAD, padding=(0, int(is_plain), 0, 0), pad_edge=False, show_edge=False)
 
 
-def _empty_table(names: list[str], width: int, options: ConsoleOptions) -> Table:
-    """Begin a table; a long name is wrapped over several lines before figures are left out."""
-    widest = max([_NARROWEST_NAME, *map(len, names)])
-    table = Table(box=None if options.ascii_only else SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    name_width = widest if width >= _UNLIMITED else min(widest, max(_NARROWEST_NAME, min(_WIDEST_NAME, width // 3)))
-    table.add_column("configuration", width=name_width, overflow="fold")
-    return table
+def _add_figures(table: Table, heading: Sequence[str], figures: Sequence[tuple[Text, Text]]) -> list[Text]:
+    """Add a column whose marks have a place of their own, so that figures are aligned; return its texts."""
+    width = max(cell_len(text) for text in [*heading, *(figure.plain for figure, _ in figures)])
+    slot = max((mark.cell_len for _, mark in figures), default=0)
+    lines = [f"{' ' * (width - cell_len(line))}{line}" for line in heading]
+    table.add_column("\n".join(lines), width=width + slot, no_wrap=True)
+    return [Text.assemble(" " * (width - figure.cell_len), figure, mark) for figure, mark in figures]
+
+
+def _broken(name: str, width: int) -> str:
+    """Break a name at its parts into lines: at spaces, otherwise after ``>``, ``+``, ``/`` and then other signs."""
+    lines = [""]
+
+    def add(part: str, places: Sequence[str]) -> None:
+        if cell_len(lines[-1] + part.rstrip()) <= width:
+            lines[-1] += part
+        elif cell_len(part.rstrip()) <= width or not places:
+            lines.append(part)
+        else:
+            for smaller in re.split(places[0], part):
+                add(smaller, places[1:])
+
+    add(name, _PARTS)
+    return "\n".join(line.rstrip() for line in lines if line)
 
 
 def _printed(cell: Cell, options: ConsoleOptions) -> str:
-    return cell.text.replace(ABSENT, "-") if options.ascii_only else cell.text
-
-
-def _starred(name: str) -> str:
-    return f"{name} *"
+    return cell.text.translate(_IN_ASCII) if options.ascii_only else cell.text

@@ -44,9 +44,9 @@ from nlp_retrieval.reports.view import price_note, prices_legend, view_of
 TOKENS = ModelTokens(tokens_in=3_000_000, tokens_out=500_000, query_tokens_in=800.0, query_tokens_out=100.0)
 
 
-def printed(report: BenchmarkReport, width: int = 120) -> str:
+def printed(report: BenchmarkReport, width: int = 120, *, verbose: bool = False) -> str:
     file = io.StringIO()
-    Console(file=file, width=width).print(SummaryTable(view_of(report)))
+    Console(file=file, width=width).print(SummaryTable(view_of(report), verbose=verbose))
     return file.getvalue()
 
 
@@ -258,7 +258,8 @@ def test_prices_stand_beside_quality_and_cost_in_the_terminal() -> None:
     assert [rows[name][-1] for name in ("dense", "small", "large")] == ["0.00◆", "0.18◆", "3.50◆"]
     spent = {line.split()[0]: line.split()[-1] for line in second.splitlines() if line.strip()}
     assert (spent["small"], spent["large"]) == ("0.30", "0.00")
-    assert "USD per million tokens, as given: openai/small 0.15 in, 0.6 out; openai/large 2.5 in, 10 out." in one_line(second)
+    notes = one_line(printed(priced_report(), verbose=True))
+    assert "USD per million tokens, as given: openai/small 0.15 in, 0.6 out; openai/large 2.5 in, 10 out." in notes
 
 
 @pytest.mark.parametrize("width", [80, 100])

@@ -12,13 +12,13 @@ from nlp_retrieval.reports.figures import COST_COLUMNS, Column, amount, measure_
 from nlp_retrieval.reports.terminal import SummaryTable
 from nlp_retrieval.reports.view import view_of
 
-from .report_data import configuration, cost_like, measures_like, report_of, usual_report
+from .report_data import compared_report, configuration, cost_like, measures_like, report_of, usual_report
 
 
-def printed(report: BenchmarkReport, width: int, terminal: bool = False) -> str:
+def printed(report: BenchmarkReport, width: int, terminal: bool = False, verbose: bool = False) -> str:
     file = io.StringIO()
     Console(file=file, width=width, force_terminal=terminal, color_system="standard" if terminal else None).print(
-        SummaryTable(view_of(report))
+        SummaryTable(view_of(report), verbose=verbose)
     )
     return file.getvalue()
 
@@ -28,7 +28,7 @@ def figures(text: str) -> list[str]:
 
 
 def test_every_group_has_a_row_for_every_configuration() -> None:
-    text = printed(usual_report(), 120)
+    text = printed(usual_report(), 120, verbose=True).partition("configuration")[2].partition("* baseline")[0]
     assert [text.count(name) for name in ("bm25", "dense", "hybrid")] == [3, 3, 3]
     assert text.index("all queries (1,200)") < text.index("hops=2 (700)") < text.index("hops=3 (500)")
 
@@ -36,12 +36,12 @@ def test_every_group_has_a_row_for_every_configuration() -> None:
 def test_a_report_without_groups_has_no_sections() -> None:
     text = printed(report_of(configuration("bm25", measures_like(0.3))), 120)
     assert "all queries" not in text
-    assert text.count("bm25") == 1
+    assert text.partition("configuration")[2].count("bm25") == 1
 
 
 def test_a_wide_terminal_shows_recall_at_every_cutoff_with_ndcg_and_cost() -> None:
     report = usual_report()
-    row = next(line for line in printed(report, 120).splitlines() if line.strip().startswith("dense"))
+    row = next(line for line in printed(report, 120, verbose=True).splitlines() if line.strip().startswith("dense"))
     measures, cost = report.configurations[1].measures, report.configurations[1].cost
     keys = [f"{name}@{k}" for name in ("perfect_recall", "recall") for k in report.k_values] + ["ndcg@10"]
     keys = [report.main_measure, *(key for key in keys if key != report.main_measure)]
@@ -57,15 +57,16 @@ def test_no_line_is_wider_than_the_terminal_and_no_figure_is_cut(width: int) -> 
     text = printed(report, width)
     assert max(len(line) for line in text.splitlines()) <= width
     assert "…" not in text
-    largest = f"{report.configurations[2].measures['perfect_recall@21']:.3f}"
+    largest = f"{report.configurations[2].measures['recall@21']:.3f}"
     assert largest in text
     whole = {f"{v:.3f}" for r in report.configurations for m in (r.measures, *r.groups.values()) for v in m.values()}
-    assert {figure for figure in figures(text) if re.fullmatch(r"0\.\d+", figure)} <= whole
+    table = text.partition("configuration")[2]
+    assert {figure for figure in figures(table) if re.fullmatch(r"0\.\d+", figure)} <= whole
 
 
 def test_a_narrow_terminal_is_told_that_columns_are_missing() -> None:
-    assert "Columns left out" in printed(usual_report(), 50)
-    assert "Columns left out" not in printed(usual_report(), 120)
+    assert "columns left out (--columns all)" in printed(usual_report(), 50).replace("\n", " ").replace("  ", " ")
+    assert "left out" not in printed(usual_report(), 140)
 
 
 def test_eighty_columns_hold_quality_and_cost() -> None:
@@ -82,8 +83,72 @@ def test_long_names_fold_instead_of_pushing_the_figures_out() -> None:
 
 
 def test_the_baseline_is_marked() -> None:
-    assert len(re.findall(r"bm25 \*", printed(usual_report(), 100))) == 3
+    assert len(re.findall(r"bm25 \*", printed(usual_report(), 100))) == 1
+    assert len(re.findall(r"bm25 \*", printed(usual_report(), 100, verbose=True))) == 3
     assert "* baseline" in printed(usual_report(), 100)
+
+
+def test_the_best_is_first_and_its_groups_follow_it_in_the_same_row() -> None:
+    report = usual_report()
+    lines = printed(report, 140).splitlines()
+    assert lines[0].startswith("hybrid has the highest recall@21 ")
+    rows = [line for line in lines if line.split()[:1] and line.split()[0] in ("bm25", "dense", "hybrid")][1:]
+    assert [row.split()[0] for row in rows] == ["hybrid", "bm25", "dense"]
+    hybrid = report.configurations[2]
+    of_groups = [hybrid.measures, hybrid.groups["hops=2"], hybrid.groups["hops=3"]]
+    assert figures(rows[0])[:3] == [f"{measures['recall@21']:.3f}" for measures in of_groups]
+    heading = " ".join(printed(report, 140).partition("configuration")[0].split())
+    assert "all hops=2 hops=3" in heading
+    assert re.search("n=1,200 +n=700 +n=500", printed(report, 140))
+
+
+def test_marks_have_a_place_of_their_own_so_that_figures_are_aligned() -> None:
+    text = printed(compared_report(), 120)
+    rows = [line for line in text.splitlines() if re.match(r"(bm25|hybrid|same|broken)\b.*\d$|.*[▲▼◆] *\d", line)]
+    assert len(rows) >= 4
+    assert len({tuple(match.start() for match in re.finditer(r"0\.\d{3}", row)) for row in rows}) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("bm25+dense>rerank", ["bm25+dense>", "rerank"]),
+        ("models/sentence-transformers/MiniLM", ["models/", "sentence-", "transformers/", "MiniLM"]),
+        ("rrf, plain, depth=100", ["rrf, plain,", "depth=100"]),
+    ],
+)
+def test_long_names_are_broken_at_their_parts(name: str, lines: list[str]) -> None:
+    report = report_of(configuration("a", measures_like(0.4)), configuration(name, measures_like(0.3)))
+    text = printed(report, 40).partition("───\n")[2].partition("\n\n")[0]
+    assert [line[:14].strip() for line in text.splitlines()][1:] == lines
+
+
+def with_grid(report: BenchmarkReport, values: dict[str, dict[str, str | int]]) -> BenchmarkReport:
+    return replace(report, manifest=report.manifest | {"grid": {"axes": {}, "values": values}})
+
+
+def test_axes_of_a_grid_are_columns_in_place_of_names() -> None:
+    names = ["rrf, k=10", "rrf, k=60", "sum, k=10", "sum, k=60"]
+    levels = [0.2, 0.4, 0.3, 0.5]
+    report = report_of(
+        configuration("bm25", measures_like(0.1)),
+        *(configuration(name, measures_like(level)) for name, level in zip(names, levels, strict=True)),
+    )
+    values = {name: {"fusion": name[:3], "k": int(name[-2:])} for name in names}
+    text = printed(with_grid(report, values), 80)
+    table = text.partition("configuration")[2].partition("* baseline,")[0]
+    assert not any(name in table for name in names)
+    rows = [line.split()[:2] for line in table.splitlines()[2:] if line]
+    assert rows == [["sum", "60"], ["rrf", "60"], ["sum", "10"], ["rrf", "10"], ["bm25", "*"]]
+    assert "fusion" in text
+    assert "sum, k=60" in " ".join(printed(with_grid(report, values), 30).split()), "there is no room for axes"
+
+
+def test_the_baseline_is_marked_also_where_all_configurations_are_of_the_grid() -> None:
+    report = report_of(configuration("k=10", measures_like(0.1)), configuration("k=60", measures_like(0.2)))
+    text = printed(with_grid(report, {"k=10": {"k": 10}, "k=60": {"k": 60}}), 80)
+    assert re.search(r"^10 \* +0\.\d", text, re.M)
+    assert "configuration" not in text
 
 
 def test_a_terminal_gets_the_best_in_bold_and_a_pipe_gets_plain_text() -> None:

@@ -112,6 +112,7 @@ def test_untested_and_single_configurations_claim_nothing() -> None:
     with_interval = replace(alone.configurations[0], intervals={"": {KEY: (0.2, 0.3)}})
     assert headline(replace(alone, configurations=[with_interval])) == f"a: {KEY} .250 [.200, .300]"
     assert headline(report_of(configuration("a", {}))) == ""
+    assert headline(report_of(configuration("a", {KEY: float("nan")}), k_values=[10])) == ""
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,9 @@ from .report_data import configuration, cost_like, priced_report, report_of, usu
 CAVEAT = "neighbours on it may differ by chance"
 
 
-def printed(report: BenchmarkReport, width: int = 120, encoding: str = "utf-8") -> str:
+def printed(report: BenchmarkReport, width: int = 120, encoding: str = "utf-8", *, verbose: bool = True) -> str:
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
-    Console(file=file, width=width).print(SummaryTable(view_of(report)))
+    Console(file=file, width=width).print(SummaryTable(view_of(report), verbose=verbose))
     file.flush()
     return file.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined, no-any-return]
 
@@ -108,7 +108,8 @@ def test_the_terminal_marks_latencies_on_the_front_once_and_says_what_the_mark_i
     text = printed(usual_report())
     table, _, below = text.partition("* baseline")
     marked = [line.split()[0] for line in table.splitlines() if MARK in line]
-    assert marked == ["bm25", "hybrid"]
+    assert marked == ["hybrid", "bm25"]
+    assert "* baseline, ◆ Pareto front" in printed(usual_report(), verbose=False)
     assert "2.50◆" in table
     assert "31.0◆" in table
     assert "◆ on the Pareto front of Recall@21 and this cost: no other configuration" in one_line(below)
@@ -124,7 +125,7 @@ def test_an_ascii_terminal_marks_the_front() -> None:
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 100, 120, 200])
 def test_the_front_fits_into_every_width_and_is_explained_where_it_is_shown(width: int) -> None:
     for report in (usual_report(), priced_report()):
-        text = printed(report, width)
+        text = printed(report, width, verbose=width > 60)
         assert max(len(line) for line in text.splitlines()) <= width
         assert "…" not in text
         table = text.partition("* baseline")[0]
@@ -252,6 +253,7 @@ def test_ties_are_shown_wherever_the_front_is() -> None:
     for shown in (printed(report), markdown_table(report), render_page(report)):
         assert said in one_line(shown)
     assert "1.10◇" in printed(report)
+    assert "◆ Pareto front, ◇ tied" in printed(report, verbose=False)
     assert re.search(r"\d~", printed(report, encoding="ascii"))
     assert latex_table(report).count(r"\rlap{$^{\circ}$}") == 1
     assert render_page(report).count('title="tied with the Pareto front"') == 1

@@ -9,7 +9,7 @@ import pytest
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.evaluation.comparison import verdict
-from nlp_retrieval.reports.figures import DAGGERS, TRIANGLES
+from nlp_retrieval.reports.figures import DAGGERS, TRIANGLES, best_first
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.page.templating import rendered
 from nlp_retrieval.reports.tables import markdown_table
@@ -53,15 +53,18 @@ def test_the_terminal_the_page_and_the_tables_mark_the_same_figures() -> None:
     view = view_of(report)
     rows = view.groups[0].rows
     wanted = [[row.cells[column.key].verdict for column in view.summary] for row in rows]
+    main_first = sorted(range(len(view.summary)), key=lambda place: view.summary[place].key != view.main_measure)
+    order = [[row.result.name for row in rows].index(result.name) for result in best_first(report)]
 
     def marks(lines: list[list[str]], better: str, worse: str) -> list[list[str]]:
         return [["better" if better in cell else "worse" if worse in cell else "" for cell in line] for line in lines]
 
     table = [line.split(" | ")[2:] for line in markdown_table(report).splitlines() if line.startswith("| all |")]
     assert marks(table, DAGGERS.better, DAGGERS.worse) == wanted
-    lines = [line.split() for line in printed(report, 200).splitlines()]
+    lines = [line.split() for line in printed(report, 200, verbose=True).partition("configuration")[2].splitlines()]
     terminal = [line[-len(view.summary) :] for line in lines if line[:1] and line[0] in {row.result.name for row in rows}]
-    assert marks(terminal[: len(rows)], TRIANGLES.better, TRIANGLES.worse) == wanted
+    printed_marks = [[wanted[row][place] for place in main_first] for row in order]
+    assert marks(terminal[: len(rows)], TRIANGLES.better, TRIANGLES.worse) == printed_marks
     body = re.findall(r"<tbody data-group.*?</tbody>", render_page(report), re.S)[0]
     cells = [re.findall(r"<td .*?</td>", row, re.S) for row in re.findall(r'<tr><th scope="row".*?</tr>', body, re.S)]
     keys = [column.key for column in view.columns]

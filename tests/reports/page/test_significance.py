@@ -41,9 +41,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[BenchmarkRun, Pa
     return run, folder
 
 
-def printed(report: BenchmarkReport, width: int = 120, encoding: str = "utf-8") -> str:
+def printed(report: BenchmarkReport, width: int = 120, encoding: str = "utf-8", *, verbose: bool = True) -> str:
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
-    Console(file=file, width=width).print(SummaryTable(view_of(report)))
+    Console(file=file, width=width).print(SummaryTable(view_of(report), verbose=verbose))
     file.flush()
     return file.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined, no-any-return]
 
@@ -107,6 +107,9 @@ def test_the_terminal_marks_what_the_test_bears_out_and_names_the_test() -> None
     said = one_line(text)
     assert "paired randomisation test over 60 queries, Holm's correction for 3 comparisons in each measure and group" in said
     assert "hops=4 (5): no difference could have been significant: 5 queries are too few" in said
+    short = printed(compared_report(), verbose=False)
+    assert len(short.split("\n* baseline")[1].splitlines()) == 2
+    assert "* baseline, ▲ better, ▼ worse (corrected p < .05), ◆ Pareto front" in short
 
 
 @pytest.mark.parametrize("shown", [printed, render_page, markdown_table, latex_table])
@@ -150,14 +153,16 @@ def test_where_one_set_of_comparisons_is_all_there_is_nothing_more_is_said(finis
 
 def test_bold_is_said_to_be_no_verdict_where_there_is_bold() -> None:
     file = io.StringIO()
-    Console(file=file, width=100, force_terminal=True, color_system=None).print(SummaryTable(view_of(compared_report())))
+    Console(file=file, width=100, force_terminal=True, color_system=None).print(
+        SummaryTable(view_of(compared_report()), verbose=True)
+    )
     assert "Bold is the best value measured, significant or not." in one_line(file.getvalue())
     assert "Bold" not in printed(compared_report())
 
 
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 100, 120, 200])
 def test_marks_fit_into_every_width(width: int) -> None:
-    text = printed(compared_report(), width)
+    text = printed(compared_report(), width, verbose=width > 60)
     assert max(len(line) for line in text.splitlines()) <= width
     assert "…" not in text
     assert "▲" in text
@@ -177,6 +182,9 @@ def test_with_too_few_families_nothing_is_marked_however_large_the_difference() 
     assert not re.search("[▲▼]", text)
     assert "No measure is distinguishable from the baseline's" in one_line(text)
     assert TOO_FEW in one_line(text)
+    short = one_line(printed(report, verbose=False))
+    assert short.startswith("nothing could be distinguished from bm25 in recall@21 (.456): 4 families of queries are too few")
+    assert "* baseline; no figure shown differs significantly from it (corrected p < .05)" in short
     page = render_page(report).partition("<body>")[2].partition("<script>")[0]
     assert not re.search("[▲▼]|is better than|is worse than", page.replace("A triangle", ""))
     assert TOO_FEW in page
