@@ -18,7 +18,7 @@ from rich.text import Text
 
 from nlp_retrieval.benchmarks.plans import Plan
 from nlp_retrieval.benchmarks.results import ConfigurationResult
-from nlp_retrieval.evaluation.evaluator import Measure
+from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.ranking_difference import (
     ChangedQuery,
     HitDifference,
@@ -566,7 +566,8 @@ class SummaryTable:
         if view.comparisons:
             said += [f"{marks.better} better"] * ("better" in verdicts) + [f"{marks.worse} worse"] * ("worse" in verdicts)
             level = f"(corrected p < {ALPHA:g})".replace("0.", ".")
-            said[-1] += f" {level}" if len(said) > 1 else f"; no figure shown differs significantly from it {level}"
+            said[1:] = said[1:] or ["nothing significant"]
+            said[-1] += f" {level}"
         elif len(view.report.configurations) > 1:
             untested = "; differences are not tested for significance"
         front, tie = (ASCII_MARK, ASCII_TIE) if options.ascii_only else (MARK, TIE)

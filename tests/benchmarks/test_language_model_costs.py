@@ -274,7 +274,6 @@ def test_where_no_model_was_asked_nothing_tells_of_models() -> None:
 
 
 def test_the_terminal_shows_models_in_a_table_of_their_own_at_eighty_columns() -> None:
-    assert "from" not in printed(report_with_model(), 70).replace("from disk", "")
     text = printed(report_with_model(), 80)
     assert len(re.findall("^ *configuration", text, re.M)) == 2
     head = text[text.rindex("* baseline") :]

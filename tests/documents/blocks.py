@@ -135,5 +135,5 @@ def read_settings(text: str, folder: Path) -> None:
 def lines_of(text: str) -> list[str]:
     """Lines without what differs from machine to machine: times, sizes, similarities, and the marks that times decide."""
     text = re.sub(r"(dense\.score: .*-> )[\d.]+", r"\g<1>0.0000", text)  # a similarity that lost a last 0 looks like a measure
-    plain = re.sub(r"(?<![\d.])(?!\d\.\d{3}(?!\d))\d[\d.,]*", "0", re.sub("[◆─━]", " ", text))
+    plain = re.sub(r"(?<![\d.])(?!\d\.\d{3}(?!\d))\d[\d.,]*", "0", re.sub("[◆◇─━]", " ", text))
     return [" ".join(line.split()) for line in plain.splitlines() if line.strip()]
