@@ -409,24 +409,31 @@ def _described(cls: type[Component]) -> dict[str, str]:
 # Limits on manifests: they may use the settings that components list, and nothing else without the user's consent.
 
 
-def asked_for(plan: PlannedComponent) -> Iterator[str]:
+def asked_for(plan: PlannedComponent, *, chosen: bool = False) -> Iterator[str]:
     """Yield, as phrases, what a component would do that its manifest is not allowed to ask for.
 
     Args:
-        plan: plan of the component, by :func:`nlp_retrieval.core.components.registry.plan` with ``only_own``.
+        plan: plan of the component, by :func:`nlp_retrieval.core.components.registry.plan`; with ``only_own``, or ``chosen``.
+        chosen: whether the user chose the components of other packages in it, with their parameters.
     """
     if plan.cls is None:
         yield f"{plan.where}: load {plan.name!r} from the package {plan.package}, with {without_secrets(plan.fields)}"
         return
     rules = vars(plan.cls).get("manifest_may_set", {})  # a subclass inherits no trust
+    free = chosen and not is_own_module(plan.entry.module)
     for key, value in plan.fields.items():
         parts = list(_plans_in(value))
         for part in parts:
-            yield from asked_for(part)
+            yield from asked_for(part, chosen=chosen)
         rule = rules.get(key)
         phrase = f"set it to {to_plain(value)!r}" if rule is None else None if parts else rule(value)
-        if phrase is not None:
+        if phrase is not None and not free:
             yield f"{plan.where}.{key}: {without_secrets(phrase)}"
+
+
+def has_foreign_part(plan: PlannedComponent) -> bool:
+    """Return whether a component planned with ``only_own``, or a part of it, belongs to another package."""
+    return plan.cls is None or any(has_foreign_part(part) for value in plan.fields.values() for part in _plans_in(value))
 
 
 def require_trust(asked: Iterable[str], source: str, cure: str, *, trust: bool) -> None:

@@ -133,6 +133,11 @@ class Manifest(_ManifestField):
         """Names of all folders in use."""
         return [record.folder for record in self.records]
 
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the content, in hexadecimal."""
+        return _checksum(self.model_dump(mode="json"))
+
     def retriever(self, fingerprint: str) -> RetrieverRecord | None:
         """The retriever with this fingerprint, or None."""
         return next((record for record in self.retrievers if record.fingerprint == fingerprint), None)
@@ -144,8 +149,7 @@ def _checksum(content: dict[str, Any]) -> str:
 
 def write_manifest(directory: Path, manifest: Manifest) -> None:
     """Replace the manifest of a directory atomically."""
-    content = manifest.model_dump(mode="json")
-    content["checksum"] = _checksum(content)
+    content = manifest.model_dump(mode="json") | {"checksum": manifest.checksum}
     write_atomically(directory / MANIFEST_FILE, (canonical_json(content) + "\n").encode())
 
 
