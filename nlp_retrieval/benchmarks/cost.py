@@ -59,6 +59,11 @@ class LanguageModelCost:
         search_answers: number of answers in the search over all queries, which throughput is measured on.
         search_cache_hits: how many of those came from disk, including those of the latency sample.
         models: the tokens by model, named as in its configuration; they add up to the totals above.
+
+    Examples:
+        >>> from dataclasses import fields
+        >>> [field.name for field in fields(LanguageModelCost)][:4]
+        ['calls', 'cache_hits', 'tokens_in', 'tokens_out']
     """
 
     calls: int
@@ -118,6 +123,13 @@ class Cost:
         latency_low_ms: lower end of the 95% interval of the median latency; None if fewer than six queries were timed.
         latency_high_ms: upper end.
         other_cores: average number of cores kept busy by other processes while the run was timed; None if unknown.
+
+    Examples:
+        >>> corpus = JsonlLoader("animals.jsonl")
+        >>> run = Benchmarker({"bm25": Searcher(["bm25"])}, corpus, queries, gold, index_path="index").run()
+        >>> cost = run.report.configurations[0].cost
+        >>> cost.index_bytes > 0, sorted(cost.stage_ms)
+        (True, ['bm25', 'items'])
     """
 
     index_seconds: float
@@ -189,6 +201,10 @@ class ModelPrice:
 
     Raises:
         ConfigurationError: a price is not a number from 0 to a billion.
+
+    Examples:
+        >>> ModelPrice(input=0.15, output=0.6)
+        ModelPrice(input=0.15, output=0.6)
     """
 
     input: _Price
@@ -214,6 +230,10 @@ class Prices:
 
     Raises:
         ConfigurationError: a name is not of the form ``provider/model``, or a currency is neither a code nor a symbol.
+
+    Examples:
+        >>> Prices({"openai/gpt-4o-mini": ModelPrice(0.15, 0.6)}, currency="USD").models
+        {'openai/gpt-4o-mini': ModelPrice(input=0.15, output=0.6)}
     """
 
     models: Annotated[

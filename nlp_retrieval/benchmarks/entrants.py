@@ -105,6 +105,11 @@ class TrecRun(Component):
 
     Args:
         path: the file, plain or gzip; ``~`` is the home folder.
+
+    Examples:
+        >>> _ = Path("anserini.trec").write_text("q1 Q0 whale 1 7.5 anserini")
+        >>> TrecRun("anserini.trec")
+        TrecRun(path='anserini.trec')
     """
 
     kind: ClassVar[str] = "searchers"

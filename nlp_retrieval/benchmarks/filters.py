@@ -101,6 +101,10 @@ class Unfiltered(Searcher):
         scope: as of :class:`Searcher`.
         depth: as of :class:`Searcher`.
         quota: as of :class:`Searcher`.
+
+    Examples:
+        >>> Unfiltered(["bm25"])
+        Unfiltered(retrievers=[Bm25Retriever()])
     """
 
     name = "unfiltered"

@@ -50,6 +50,13 @@ class ConfigurationResult:
         cost: see :class:`Cost`; None if it was not measured, as for a run of another tool.
         empty_queries: how many queries found nothing; they score 0 and count.
         intervals: intervals of the means, low and high, by group (``""``: all queries) and measure; not of differences.
+
+    Examples:
+        >>> corpus = JsonlLoader("animals.jsonl")
+        >>> run = Benchmarker({"bm25": Searcher(["bm25"])}, corpus, queries, gold, index_path="index").run()
+        >>> result = run.report.configurations[0]
+        >>> result.name, result.measures["recall@5"]
+        ('bm25', 1.0)
     """
 
     name: str
@@ -113,6 +120,10 @@ class FailedConfiguration:
         error: the class name of the error.
         reason: its message.
         traceback: its traceback, if it is not one of the project's own errors; otherwise empty.
+
+    Examples:
+        >>> FailedConfiguration("hybrid", {"name": "searcher"}, "ModelError", "the model is not in the cache").reason
+        'the model is not in the cache'
     """
 
     name: str
@@ -178,6 +189,13 @@ class BenchmarkReport:
         prices: prices of language models; None if nothing is priced.
         files: paths of the run's files by kind (``"report"``, ``"results"``, ``"trec"``, ...).
         counted: the queries and judgements behind the figures; None in the report of an earlier version.
+
+    Examples:
+        >>> searchers = {"plain": Searcher(["bm25"]), "reranked": Searcher(["bm25"], reranker="overlap")}
+        >>> benchmark = Benchmarker(searchers, JsonlLoader("animals.jsonl"), queries, gold, index_path="index")
+        >>> report = benchmark.run().report
+        >>> report.baseline, [result.name for result in report.configurations], report.n_items
+        ('plain', ['plain', 'reranked'], 3)
     """
 
     configurations: list[ConfigurationResult]
@@ -274,6 +292,12 @@ class BenchmarkRun:
             empty if stages are not shared.
         answers: the questions with the passages read and the answers, by configuration; empty if nothing was answered.
         right_answers: the expected answers, in the order of the queries; empty if there were none.
+
+    Examples:
+        >>> corpus = JsonlLoader("animals.jsonl")
+        >>> run = Benchmarker({"bm25": Searcher(["bm25"])}, corpus, queries, gold, index_path="index").run()
+        >>> run.per_query["bm25"]["recall@5"].tolist()
+        [1.0, 1.0]
     """
 
     report: BenchmarkReport

@@ -77,6 +77,14 @@ class SavedRun:
         lists: the results of each configuration.
         evaluations: every measure of every query, by configuration.
         retrievers: the ranks of gold documents in the candidates of each retriever alone.
+
+    Examples:
+        >>> corpus = JsonlLoader("animals.jsonl")
+        >>> run = Benchmarker({"bm25": Searcher(["bm25"])}, corpus, queries, gold, index_path="index").run()
+        >>> report = write_run_files(run, "runs/first")
+        >>> saved = read_run_folder("runs/first")
+        >>> saved.evaluations["bm25"].means()["recall@5"]
+        1.0
     """
 
     folder: Path
@@ -107,6 +115,13 @@ def read_run_folder(folder: str | Path) -> SavedRun:
 
     Raises:
         SourceError: it is not such a folder, or its files are damaged or of another version.
+
+    Examples:
+        >>> corpus = JsonlLoader("animals.jsonl")
+        >>> run = Benchmarker({"bm25": Searcher(["bm25"])}, corpus, queries, gold, index_path="index").run()
+        >>> report = write_run_files(run, "runs/first")
+        >>> read_run_folder("runs/first").report.configurations[0].name
+        'bm25'
     """
     folder = Path(folder)
     report = _in_its_folder(_read_report(folder), folder)
@@ -457,6 +472,11 @@ def read_sources(
         ConfigurationError: a folder does not have the configuration.
         GoldError: there is no gold, or two runs do not have the same queries and gold.
         QueryError: queries with one id have different texts in two folders.
+
+    Examples:
+        >>> sources = read_sources(["bm25.trec"], "qrels.txt")
+        >>> list(sources.entrants), sources.lists.query_ids
+        (['bm25'], ['q1', 'q2'])
     """
     opened: dict[str, SavedRun] = {}
     named = [entry for run in runs for entry in _named(run, opened)]
@@ -623,7 +643,7 @@ def compare_runs(
     main: str | None = None,
     relevant_from: int = 1,
 ) -> BenchmarkRun:
-    """Judge runs over the same queries.
+    r"""Judge runs over the same queries.
 
     Gold is looked up by item id. Costs are those measured during the runs; if these used different
     machines, they are left out.
@@ -641,6 +661,12 @@ def compare_runs(
     Raises:
         ConfigurationError: fewer than two runs, or an unknown baseline.
         QueryError: a cutoff that is not a positive integer.
+
+    Examples:
+        >>> _ = Path("other.trec").write_text("q1 Q0 whale 1 2.0 other\nq2 Q0 fox 1 2.0 other\n")
+        >>> run = compare_runs(read_sources(["bm25.trec", "other.trec"], "qrels.txt"), measures=["recall@1"])
+        >>> [(result.name, result.measures["recall@1"]) for result in run.report.configurations]
+        [('bm25', 0.5), ('other', 1.0)]
     """
     lists = sources.judged
     names = list(lists.listings)

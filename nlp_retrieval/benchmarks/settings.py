@@ -147,6 +147,16 @@ class BenchmarkSettings:
             lacks a key of its filter.
         GoldError: two golds for one query, or no query with gold; or expected answers are missing for some of them. Other
             queries without gold do not count, and the report says so.
+
+    Examples:
+        >>> searchers = {"plain": Searcher(["bm25"]), "reranked": Searcher(["bm25"], reranker="overlap")}
+        >>> corpus = JsonlLoader("animals.jsonl")
+        >>> benchmark = Benchmarker(searchers, corpus, queries, gold, index_path="index", measures=["ndcg@10"])
+        >>> run = benchmark.run()
+        >>> [(result.name, round(result.measures["ndcg@10"], 3)) for result in run.report.configurations]
+        [('plain', 0.815), ('reranked', 0.815)]
+        >>> list(Benchmarker.grid({"retrievers": ["bm25"]}, {"retrievers.bm25.k1": [0.9, 1.2]}))
+        ['k1=0.9', 'k1=1.2']
     """
 
     searchers: Annotated[Mapping[str, Entry], SkipValidation, BeforeValidator(_searchers)]
@@ -339,6 +349,10 @@ class WandbSettings:
         mode: ``online``, ``offline``, or None: online if an API key is configured, else offline.
         group: the group of this benchmark's runs; by default the time of the first logging.
         entity: a user or team; by default the user's own.
+
+    Examples:
+        >>> WandbSettings(project="scifact", mode="offline", group="first sweep")
+        WandbSettings(project='scifact', mode='offline', group='first sweep')
     """
 
     project: str = "nlp_retrieval"
@@ -355,6 +369,10 @@ class MlflowSettings:
         experiment: created if it does not exist.
         uri: URI of the tracking server or store; None: that of ``MLFLOW_TRACKING_URI`` or, if unset, an SQLite file in the
             output folder.
+
+    Examples:
+        >>> MlflowSettings(experiment="scifact", uri="http://localhost:5000")
+        MlflowSettings(experiment='scifact', uri='http://localhost:5000')
     """
 
     experiment: str = "nlp_retrieval"
@@ -433,6 +451,12 @@ class BenchmarkConfig(BenchmarkSettings):
         tensorboard: whether to write event files for TensorBoard.
         grid: the searchers that vary one; None if the file has none. They follow the explicit ones in ``searchers``.
         halving: settings for dropping configurations before all queries are searched; None: keep all.
+
+    Examples:
+        >>> config = read_benchmark_config("benchmark.yaml")
+        >>> run = Benchmarker({"bm25": config.searchers["bm25"]}, config.loader, queries, gold, index_path="index").run()
+        >>> config.output, run.report.n_items
+        (PosixPath('runs/benchmark'), 3)
     """
 
     output: AnyPath = "runs"
@@ -476,6 +500,11 @@ def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
     Raises:
         SourceError: the file does not exist.
         ConfigurationError: an unknown key, name or parameter; a value of the wrong type or out of range.
+
+    Examples:
+        >>> config = read_benchmark_config("benchmark.yaml")
+        >>> list(config.searchers), config.loader
+        (['bm25', 'hybrid'], JsonlLoader(path='animals.jsonl'))
     """
     where = str(path)
     content = read_yaml(path)

@@ -92,6 +92,14 @@ class Explanation:
         steps: the links walked; empty if the search began at the item itself.
         strength: share of the walk that took this chain; comparable within one query.
         terms: terms of the query, if the score is the sum of their contributions.
+
+    Examples:
+        >>> searcher = Searcher([Bm25Retriever(feedback="bo1", fb_docs=1)])
+        >>> report = searcher.index(items, "index")
+        >>> (hits,) = searcher.search("krill")
+        >>> explanation = searcher.explain("krill", hits)[0]["bm25"]
+        >>> [term.term for term in explanation.terms]
+        ['anim', 'ocean', 'small', 'southern', 'krill']
     """
 
     item: SearchableItem

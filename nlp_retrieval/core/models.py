@@ -68,6 +68,11 @@ class SearchableItem(PlainModel):
         item_id: the identity of the item, not empty, unique in its corpus.
         content: the text, without the title.
         metadata: JSON values by name. By convention, ``title``, if it is a string, is the first sentence of ``text``.
+
+    Examples:
+        >>> item = SearchableItem(item_id="whale", content="It eats krill.", metadata={"title": "Blue whale", "year": 2021})
+        >>> item.text
+        'Blue whale. It eats krill.'
     """
 
     item_id: str = Field(min_length=1)
@@ -111,6 +116,13 @@ class RetrievalResult(PlainModel):
         score: higher is better; comparable within one result list only.
         signals: the parts of the score: ``<label>.score`` and ``<label>.rank`` (from 1) of every retriever that found the
             item, ``fusion.score``, and each part of a reranker's score. A component that did not score the item has no key.
+
+    Examples:
+        >>> searcher = Searcher([Bm25Retriever()])
+        >>> report = searcher.index(items, "index")
+        >>> ((best, *_),) = searcher.search("krill", k=2)
+        >>> best.item.item_id, round(best.score, 3), best.signals["bm25.rank"]
+        ('krill', 0.25, 1.0)
     """
 
     item: SearchableItem
@@ -148,6 +160,10 @@ class Query(PlainModel):
         text: the question or claim.
         family: shared by queries written from the same source (HoVer's ``hpqa_id``); statistics resample families.
         metadata: JSON values by name: number of hops, label, type.
+
+    Examples:
+        >>> Query(query_id="q1", text="who eats krill", metadata={"country": "Norway"})
+        Query(query_id='q1', text='who eats krill', family=None, metadata={'country': 'Norway'})
     """
 
     query_id: str = Field(min_length=1)
@@ -163,6 +179,12 @@ class Gold(PlainModel):
         query_id: the query.
         relevance: grade by item id or by title; a grade above 0 is relevant, nDCG uses the grade as gain.
         by: kind of the keys of ``relevance``. Titles are compared in normalised form.
+
+    Examples:
+        >>> Gold(query_id="q1", relevance={"whale": 2, "krill": 1})
+        Gold(query_id='q1', relevance={'whale': 2, 'krill': 1}, by='item_id')
+        >>> Gold(query_id="q2", relevance={"Blue whale": 1}, by="title")
+        Gold(query_id='q2', relevance={'Blue whale': 1}, by='title')
     """
 
     query_id: str = Field(min_length=1)
@@ -187,6 +209,11 @@ class Answer(PlainModel):
         facts: the sentences that it cites, in order, each once.
         dropped: how many citations named a passage or a sentence that the answerer was not given.
         failed: whether there is no answer because the answerer failed, and not because it found none.
+
+    Examples:
+        >>> answer = Answer(text="krill", passages=["whale"])
+        >>> answer.text, answer.passages
+        ('krill', ['whale'])
     """
 
     text: str

@@ -25,16 +25,14 @@ class CollectionStatistics:
         terms: returns the terms of a text in order, with repeats.
         count_occurrences: returns ``[terms]``, how often each term occurs in all items; called once.
 
-    >>> from nlp_retrieval import Bm25Retriever, Searcher
-    >>> items = ["Whales sing.", "A whale eats krill.", "Krill are small."]
-    >>> searcher = Searcher([Bm25Retriever()])
-    >>> searcher.index([SearchableItem(item_id=str(n), content=text) for n, text in enumerate(items)], folder / "index")
-    <3 items in ...>
-    >>> statistics = searcher.collection_statistics()
-    >>> statistics.n_items, statistics.lengths.tolist(), round(statistics.average_length, 2)
-    (3, [2, 3, 2], 2.33)
-    >>> [(term, statistics.document_frequency(term)) for term in statistics.terms("whales and squids")]
-    [('whale', 2), ('squid', 0)]
+    Examples:
+        >>> searcher = Searcher(["bm25"])
+        >>> report = searcher.index(items, "index")
+        >>> statistics = searcher.collection_statistics()
+        >>> statistics.n_items, statistics.lengths.tolist(), round(statistics.average_length, 2)
+        (3, [6, 5, 5], 5.33)
+        >>> [(term, statistics.document_frequency(term)) for term in statistics.terms("Whales eat krill and squids")]
+        [('whale', 1), ('eat', 1), ('krill', 2), ('squid', 0)]
     """
 
     n_items: int

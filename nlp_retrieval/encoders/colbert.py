@@ -137,6 +137,10 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         device: ``cpu``, ``cuda``, ...; by default the best there is.
         revision: commit, tag or branch on the hub.
         trust_remote_code: run Python code that comes with the model. Off: a model that needs it does not load.
+
+    Examples:
+        >>> ColbertRetriever(ColbertEncoder("colbert-ir/colbertv2.0", max_length=180), bits=4)
+        ColbertRetriever(encoder=ColbertEncoder(max_length=180))
     """
 
     name = "colbert"

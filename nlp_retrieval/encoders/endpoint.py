@@ -326,6 +326,10 @@ class HttpEncoder(EndpointEncoder):
 
     Raises:
         ConfigurationError: the key's variable is not set, a setting holds a key itself, or ``base_url`` is no URL of a server.
+
+    Examples:
+        >>> FaissRetriever(HttpEncoder("http://localhost:8080/v1", "BAAI/bge-m3"))
+        FaissRetriever(encoder=HttpEncoder(base_url='http://localhost:8080/v1', model='BAAI/bge-m3'))
     """
 
     name = "http"
@@ -385,6 +389,10 @@ class OpenAIEncoder(EndpointEncoder):
 
     Raises:
         ConfigurationError: the key's variable is not set, or a setting holds a key itself.
+
+    Examples:
+        >>> FaissRetriever(OpenAIEncoder("text-embedding-3-small", dimension=512))
+        FaissRetriever(encoder=OpenAIEncoder(model='text-embedding-3-small', dimension=512))
     """
 
     name = "openai"

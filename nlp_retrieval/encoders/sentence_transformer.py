@@ -61,6 +61,12 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         device: ``cpu``, ``cuda``, ...; by default the best there is.
         revision: commit, tag or branch on the hub.
         trust_remote_code: run Python code that comes with the model. Off: a model that needs it does not load.
+
+    Examples:
+        >>> encoder = SentenceTransformerEncoder("intfloat/e5-small-v2", query_prompt="query: ", passage_prompt="passage: ")
+        >>> FaissRetriever(encoder)
+        FaissRetriever(encoder=SentenceTransformerEncoder(model='intfloat/e5-small-v2', query_prompt='query: ',
+        passage_prompt='passage: '))
     """
 
     name = "sentence-transformers"

@@ -47,6 +47,10 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
         device: ``cpu``, ``cuda``, ...; by default the best there is.
         revision: commit, tag or branch on the hub.
         trust_remote_code: run Python code that comes with the model. Off: a model that needs it does not load.
+
+    Examples:
+        >>> SpladeRetriever(SpladeEncoder("naver/splade-cocondenser-ensembledistil", max_query_dims=32))
+        SpladeRetriever(encoder=SpladeEncoder(max_query_dims=32))
     """
 
     name = "splade"

@@ -166,6 +166,10 @@ class StaticEncoder(ModelHolder["StaticModel"], BaseEncoder):
     Args:
         model: a hub name, or a folder with ``model.safetensors``, ``tokenizer.json`` and ``config.json``.
         revision: commit, tag or branch on the hub.
+
+    Examples:
+        >>> Searcher([FaissRetriever(StaticEncoder("minishlab/potion-base-8M"))])
+        Searcher(retrievers=[FaissRetriever(encoder=StaticEncoder(model='minishlab/potion-base-8M'))])
     """
 
     name = "static"

@@ -353,6 +353,10 @@ class WordVectorEncoder(BaseEncoder):
     Args:
         model: a file of word2vec's text or binary form, of GloVe's text, or a folder of ``train_word_vectors``.
         weighting: ``idf``, or ``none`` for the plain mean.
+
+    Examples:
+        >>> Searcher([FaissRetriever(WordVectorEncoder("glove.6B.100d.txt", weighting="none"))])
+        Searcher(retrievers=[FaissRetriever(encoder=WordVectorEncoder(model='glove.6B.100d.txt', weighting='none'))])
     """
 
     name = "word_vectors"

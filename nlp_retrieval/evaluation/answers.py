@@ -28,6 +28,10 @@ class GoldAnswer(BaseModel):
         query_id: the question.
         answers: texts, each of which is right; empty if the question cannot be answered, so that giving no answer is right.
         facts: the sentences that support it, by title and number from 0; None if unknown.
+
+    Examples:
+        >>> GoldAnswer(query_id="q1", answers=["krill", "Antarctic krill"]).answers
+        ['krill', 'Antarctic krill']
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -48,6 +52,11 @@ def gold_answers(queries: Sequence[Query]) -> list[GoldAnswer]:
 
     Raises:
         GoldError: some have an answer or facts and others have none, or one does not have this form.
+
+    Examples:
+        >>> asked = Query(query_id="q1", text="What do whales eat?", metadata={"answer": "krill"})
+        >>> gold_answers([asked])[0].answers
+        ['krill']
     """
     answered = [query for query in queries if ANSWER in query.metadata]
     if not answered:
@@ -182,6 +191,11 @@ class AnswerEvaluator:
 
     Raises:
         GoldError: no gold, two for one question, or facts for some questions only.
+
+    Examples:
+        >>> evaluator = AnswerEvaluator([GoldAnswer(query_id="q1", answers=["krill"])])
+        >>> evaluator.evaluate([Answer(text="The krill")]).means()
+        {'answer_em': 1.0, 'answer_f1': 1.0}
     """
 
     def __init__(self, gold: Sequence[GoldAnswer]) -> None:
@@ -253,6 +267,12 @@ def ragas_lines(
 
     Raises:
         QueryError: one of these does not have one element for each question.
+
+    Examples:
+        >>> results = [[RetrievalResult(item=items[0], score=1.0)]]
+        >>> line = json.loads(ragas_lines(["What do whales eat?"], results, [Answer(text="krill", passages=["whale"])]))
+        >>> line["user_input"], line["response"]
+        ('What do whales eat?', 'krill')
     """
     counts = {len(questions), len(passages), len(answers), len(gold) if gold else len(questions)}
     if len(counts) != 1:

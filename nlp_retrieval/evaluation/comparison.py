@@ -70,6 +70,12 @@ class Comparison:
         queries: number of queries.
         families: number of families they belong to; a query without a family counts as one.
         differing: number of families in which the two differ.
+
+    Examples:
+        >>> recall = {"bm25": np.array([0.5, 0.0, 1.0, 0.5]), "hybrid": np.array([1.0, 0.5, 1.0, 1.0])}
+        >>> (comparison,) = compare({name: {"recall@5": values} for name, values in recall.items()}, baseline="bm25")
+        >>> f"{comparison.system} against {comparison.baseline}: {comparison.difference:+.3f}, p = {comparison.p}"
+        'hybrid against bm25: +0.375, p = 0.25'
     """
 
     measure: str
@@ -126,6 +132,12 @@ def compare(
         ConfigurationError: fewer than two systems, an unknown baseline, systems with different measures or none, or
             ``resamples``, ``level`` or ``seed`` out of range.
         GoldError: there are no queries, not as many values or families as queries, or a value is not finite.
+
+    Examples:
+        >>> recall = {"bm25": np.array([0.5, 0.0, 1.0, 0.5]), "hybrid": np.array([1.0, 0.5, 1.0, 1.0])}
+        >>> (comparison,) = compare({name: {"recall@5": values} for name, values in recall.items()}, baseline="bm25")
+        >>> comparison.difference, comparison.p, (comparison.wins, comparison.ties, comparison.losses)
+        (0.375, 0.25, (3, 1, 0))
     """
     values = _checked(per_query)
     systems = list(values)
@@ -411,6 +423,12 @@ def verdict(comparison: Comparison, alpha: float = 0.05) -> Verdict:
 
     Raises:
         ConfigurationError: ``alpha`` is not between 0 and 1.
+
+    Examples:
+        >>> recall = {"bm25": np.zeros(20), "hybrid": np.ones(20)}
+        >>> (comparison,) = compare({name: {"recall@5": values} for name, values in recall.items()}, baseline="bm25")
+        >>> verdict(comparison)
+        'better'
     """
     if not 0 < alpha < 1:
         raise ConfigurationError(f"alpha={alpha}; take a level between 0 and 1, such as 0.05")

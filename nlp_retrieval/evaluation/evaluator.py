@@ -32,6 +32,12 @@ class Evaluation:
         query_ids: in the order of the gold.
         per_query: ``[queries]`` by measure name, each in 0..1, in the order in which the measures were given.
         empty_queries: how many queries found nothing.
+
+    Examples:
+        >>> evaluator = RetrievalEvaluator(gold, ["whale", "krill", "fox"], None, measures=["mrr@10"])
+        >>> evaluation = evaluator.evaluate_lists([[0], [1, 2]])
+        >>> evaluation.query_ids, evaluation.per_query["mrr@10"].tolist(), evaluation.means()
+        (['q1', 'q2'], [1.0, 0.5], {'mrr@10': 0.75})
     """
 
     query_ids: list[str]
@@ -91,6 +97,11 @@ class RetrievalEvaluator:
         QueryError: ``k_values`` is empty or holds something other than integers above 0.
         ConfigurationError: a measure does not exist.
         ItemError: there are not as many titles as items.
+
+    Examples:
+        >>> evaluator = RetrievalEvaluator(gold, [item.item_id for item in items], None, measures=["ndcg@10", "recall@2"])
+        >>> evaluator.evaluate_lists([[0, 1], [1, 2]]).means()  # the numbers of the items found, for each query
+        {'ndcg@10': 0.815..., 'recall@2': 1.0}
     """
 
     def __init__(

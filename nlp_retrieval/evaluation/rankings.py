@@ -65,6 +65,12 @@ class RunLists:
         gold_grades: above 0.
         listings: by configuration.
         passages: texts by item id, of gold and of the first hits, cut to :data:`LONGEST_TEXT`; empty if none is known.
+
+    Examples:
+        >>> corpus = JsonlLoader("animals.jsonl")
+        >>> run = Benchmarker({"bm25": Searcher(["bm25"])}, corpus, queries, gold, index_path="index").run()
+        >>> run.lists.query_ids, sorted(run.lists.item_ids)
+        (['q1', 'q2'], ['fox', 'krill', 'whale'])
     """
 
     query_ids: list[str]

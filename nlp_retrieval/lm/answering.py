@@ -91,6 +91,11 @@ class AnsweredQuestion:
         question: the question.
         results: the passages that the answerer read, best first.
         answer: its answer.
+
+    Examples:
+        >>> answered = AnsweredQuestion("What do whales eat?", [], Answer(text="krill"))
+        >>> answered.answer.text
+        'krill'
     """
 
     question: str
@@ -110,6 +115,12 @@ class QuestionAnswering:
     Args:
         searcher: with an index opened.
         answerer: reads the first results.
+
+    Examples:
+        >>> searcher = Searcher(["bm25"])
+        >>> report = searcher.index(items, "index")
+        >>> reader = LanguageModelAnswerer(LanguageModel("openai/gpt-4o-mini"), passages=3)
+        >>> answering = QuestionAnswering(searcher, reader)
     """
 
     def __init__(self, searcher: BaseSearcher, answerer: BaseAnswerer) -> None:
@@ -278,6 +289,10 @@ class LanguageModelAnswerer(BaseAnswerer):
         lm: the language model.
         passages: number of passages of a question that it reads; with 0 it answers from memory, for comparison.
         passage_characters: number of characters of each passage that are shown.
+
+    Examples:
+        >>> LanguageModelAnswerer(LanguageModel("openai/gpt-4o-mini"), passages=3)
+        LanguageModelAnswerer(lm=LanguageModel(model='openai/gpt-4o-mini'), passages=3)
     """
 
     name = "language_model"

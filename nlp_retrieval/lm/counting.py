@@ -32,6 +32,10 @@ class CallCounts:
         degraded: questions without a usable answer, so that their query was searched unchanged.
         kept_tokens_in: tokens that the prompts of the answers on disk took originally, which are not spent again; 0 if unknown.
         kept_tokens_out: the same for those answers.
+
+    Examples:
+        >>> CallCounts(calls=3, tokens_in=1200, tokens_out=80).tokens_in
+        1200
     """
 
     calls: int = 0
@@ -79,6 +83,12 @@ class CallCounter:
 
     Args:
         model: the model that it counts, named as in its configuration; ``""`` for a recording.
+
+    Examples:
+        >>> with record_calls() as counter:
+        ...     answer = "krill"  # ask models here
+        >>> counter.counts.calls
+        0
     """
 
     def __init__(self, model: str = "") -> None:
@@ -149,7 +159,14 @@ def changed_model_context(**changes: Any) -> Iterator[None]:
 
 @contextmanager
 def record_calls() -> Iterator[CallCounter]:
-    """Count all calls of language models inside the block, in this thread and in those that the package starts for it."""
+    """Count all calls of language models inside the block, in this thread and in those that the package starts for it.
+
+    Examples:
+        >>> with record_calls() as counter:
+        ...     answer = "krill"  # ask models here
+        >>> counter.counts.calls, counter.counts.tokens_in
+        (0, 0)
+    """
     counter = CallCounter()
     with changed_model_context(recordings=(*_current.get().recordings, counter)):
         yield counter

@@ -58,6 +58,12 @@ class LanguageModel(EndpointComponent):
 
     Raises:
         ConfigurationError: the key's variable is not set, or a setting holds a key itself.
+
+    Examples:
+        >>> LanguageModel("openai/gpt-4o-mini", max_tokens=256)
+        LanguageModel(model='openai/gpt-4o-mini', max_tokens=256)
+        >>> LanguageModel("openai/qwen3", base_url="http://localhost:8000/v1")
+        LanguageModel(model='openai/qwen3', base_url='http://localhost:8000/v1')
     """
 
     kind: ClassVar[str] = "language_models"

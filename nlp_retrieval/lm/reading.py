@@ -173,10 +173,14 @@ def read_phrases(answer: object, claim: str, most: int, max_words: int) -> list[
 
 
 def read_passage(answer: object, query: str, max_words: int) -> str | None:
-    """Return the passage in an answer, as one line, cut after ``max_words`` words.
+    r"""Return the passage in an answer, as one line, cut after ``max_words`` words.
 
     Returns:
         The passage; None if it has no word, has only stop words, or only repeats the query.
+
+    Examples:
+        >>> read_passage("Whales eat krill\nand small fish.", "what do whales eat?", max_words=4)
+        'Whales eat krill and'
     """
     if not isinstance(answer, str):
         return None
@@ -197,7 +201,12 @@ def read_line(answer: object, max_words: int) -> str | None:
 
 
 def read_object(text: str) -> dict[str, object] | None:
-    """Return the JSON object in a text, even between other words; None if there is none."""
+    """Return the JSON object in a text, even between other words; None if there is none.
+
+    Examples:
+        >>> read_object('The answer is: {"passages": [2, 3]}')
+        {'passages': [2, 3]}
+    """
     text = _text_of(text)
     begin, end = text.find("{"), text.rfind("}")
     if not 0 <= begin < end or is_deeper(text[begin : end + 1]):
@@ -210,7 +219,12 @@ def read_object(text: str) -> dict[str, object] | None:
 
 
 def unwrapped(answer: object) -> object:
-    """Return the text in an answer that is only a JSON object or list around one text; any other answer as it is."""
+    """Return the text in an answer that is only a JSON object or list around one text; any other answer as it is.
+
+    Examples:
+        >>> unwrapped('{"answer": "krill"}')
+        'krill'
+    """
     if not isinstance(answer, str):
         return answer
     text = _FENCE.sub("", _text_of(answer))

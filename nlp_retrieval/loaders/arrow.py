@@ -79,6 +79,12 @@ class ParquetLoader(RecordLoader):
         content_field: the column that holds the text, or several, which are joined by line ends.
         title_field: the column that holds the title, if there is one. None: the items have no titles.
         metadata_fields: the columns to keep as metadata. None: all the others.
+
+    Examples:
+        >>> import pyarrow.parquet as pq
+        >>> pq.write_table(pa.table({"doc": ["1"], "text": ["It hunts."]}), "animals.parquet")
+        >>> ParquetLoader("animals.parquet", id_field="doc", content_field="text").load()
+        [SearchableItem(item_id='1', content='It hunts.')]
     """
 
     name = "parquet"
@@ -145,6 +151,10 @@ class HuggingFaceLoader(RecordLoader):
         content_field: the column that holds the text, or several, which are joined by line ends.
         title_field: the column that holds the title, if there is one. None: the items have no titles.
         metadata_fields: the columns to keep as metadata. None: all the others.
+
+    Examples:
+        >>> HuggingFaceLoader("BeIR/scifact", config="corpus", split="corpus", id_field="_id", content_field="text")
+        HuggingFaceLoader(path='BeIR/scifact', config='corpus', split='corpus', id_field='_id', content_field='text')
     """
 
     name = "huggingface"

@@ -71,6 +71,11 @@ class ChunkingLoader(BaseLoader):
         unit: of lengths. In ``words``, a Chinese or Japanese character counts as a word, and so do three letters with their
             marks of Thai, Lao, Burmese and other scripts without spaces, a syllable of Tibetan, and each piece of 10 characters
             of anything longer than 50, such as a link or encoded data.
+
+    Examples:
+        >>> _ = Path("book.jsonl").write_text(json.dumps({"id": "1", "content": "one two three four five six"}))
+        >>> [item.content for item in ChunkingLoader(JsonlLoader("book.jsonl"), size=4, overlap=1).stream()]
+        ['one two three four', 'four five six']
     """
 
     name = "chunker"

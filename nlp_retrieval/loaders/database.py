@@ -64,6 +64,10 @@ def hide_secrets(url: str) -> str:
 
     Args:
         url: a URL or libpq settings (``host=... password=...``), even malformed; ``env:NAME`` stays unchanged.
+
+    Examples:
+        >>> hide_secrets("postgresql+psycopg://reader:secret@db.example/zoo")
+        'postgresql+psycopg://reader:***@db.example/zoo'
     """
     return url if url.startswith("env:") else _hidden(url)[0]
 
@@ -92,6 +96,10 @@ def scrub(text: object, url: str) -> str:
     Args:
         text: the message, or an exception.
         url: the URL with its secrets.
+
+    Examples:
+        >>> scrub("cannot reach reader:secret@db.example", "postgresql://reader:secret@db.example/zoo")
+        'cannot reach reader:***@db.example'
     """
     hidden, secrets = _hidden(url)
     shown = str(text).strip()
@@ -107,6 +115,10 @@ def resolve(url: str) -> str:
 
     Raises:
         SourceError: the variable is not set, or the URL has lost its password to :func:`hide_secrets`.
+
+    Examples:
+        >>> resolve("sqlite:///zoo.db")
+        'sqlite:///zoo.db'
     """
     if url.startswith("env:"):
         name = url.removeprefix("env:")
@@ -183,6 +195,9 @@ def make_engine(url: str, shown: str, *, who: str = "DatabaseLoader", may_create
     Raises:
         DependencyError: SQLAlchemy or the database's driver is not installed.
         SourceError: the URL is malformed, or there is no such file.
+
+    Examples:
+        >>> engine = make_engine("sqlite:///zoo.db", "sqlite:///zoo.db", may_create=True)
     """
     try:
         from sqlalchemy import create_engine, make_url
@@ -254,6 +269,15 @@ class DatabaseLoader(RecordLoader):
         content_field: the column that holds the text, or several, which are joined by line ends.
         title_field: the column that holds the title, if there is one. None: the items have no titles.
         metadata_fields: the columns to keep as metadata. None: all the others.
+
+    Examples:
+        >>> import sqlite3
+        >>> database = sqlite3.connect("zoo.db")
+        >>> with database:
+        ...     _ = database.execute("CREATE TABLE animals (id TEXT, name TEXT, text TEXT)")
+        ...     _ = database.execute("INSERT INTO animals VALUES ('1', 'Fox', 'It hunts.')")
+        >>> DatabaseLoader("sqlite:///zoo.db", table="animals", content_field="text", title_field="name").load()
+        [SearchableItem(item_id='1', title='Fox', content='It hunts.')]
     """
 
     name = "database"

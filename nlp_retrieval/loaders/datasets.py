@@ -44,6 +44,11 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
     Args:
         path: the folder; or a corpus file alone, without queries.
         split: the judgements: ``train``, ``dev``, ``test``. Queries without a judgement in it are left out.
+
+    Examples:
+        >>> loader = BeirLoader("data/scifact", split="test")
+        >>> loader.config
+        {'name': 'beir', 'path': 'data/scifact', 'split': 'test'}
     """
 
     name = "beir"
@@ -151,6 +156,10 @@ class HoverLoader(BaseQueryLoader):
         path: the release file, one JSON list, plain or gzip.
         hops: keep only claims with these numbers of hops (HoVer has 2, 3 and 4). None: all.
         label: keep only claims with this label. None: both.
+
+    Examples:
+        >>> HoverLoader("hover_dev_release_v1.1.json", hops=[3, 4])
+        HoverLoader(path='hover_dev_release_v1.1.json', hops=[3, 4])
     """
 
     name = "hover"
@@ -242,6 +251,10 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
         path: the release file, one JSON list, plain or gzip.
         sentence_facts: whether items hold the starts of the release's sentences, and queries the sentences that support the
             answer.
+
+    Examples:
+        >>> HotpotqaLoader("hotpot_dev_distractor_v1.json", sentence_facts=True)
+        HotpotqaLoader(path='hotpot_dev_distractor_v1.json', sentence_facts=True)
     """
 
     name = "hotpotqa"
@@ -409,6 +422,10 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
         title_field: the field that holds the title, if there is one. None: the items have no titles.
         metadata_fields: the fields to keep as metadata. None: all the others.
         query_field: the field of a query that holds its text, or several. None: the library's default text.
+
+    Examples:
+        >>> IrDatasetsLoader("beir/scifact/test")
+        IrDatasetsLoader(path='beir/scifact/test')
     """
 
     name = "ir_datasets"

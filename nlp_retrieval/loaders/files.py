@@ -76,6 +76,13 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
 
     Raises:
         SourceError: as :func:`read_lines`, and for a line that is not one JSON object.
+
+    Examples:
+        >>> for place, fields in read_json_lines("animals.jsonl"):
+        ...     print(place, fields["title"])
+        animals.jsonl, line 1 Blue whale
+        animals.jsonl, line 2 Krill
+        animals.jsonl, line 3 Arctic fox
     """
     for number, line in read_lines(path):
         if not line or line.isspace():

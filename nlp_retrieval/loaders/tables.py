@@ -56,6 +56,10 @@ class CsvLoader(RecordLoader):
             ``auto``: none in a file called ``.tsv`` or ``.tab``, ``"`` in any other.
         columns: the names of the columns of a file without a line of names, in order.
         encoding: of the file, as Python names it: ``utf-8``, ``utf-16``, ``latin-1``, ``cp1252``.
+
+    Examples:
+        >>> CsvLoader("animals.csv", content_field="text", title_field="name", delimiter=";").load()
+        [SearchableItem(item_id='1', title='Fox', content='It hunts.')]
     """
 
     name = "csv"
@@ -327,6 +331,12 @@ class JsonlLoader(RecordLoader):
         content_field: the field that holds the text, or several, which are joined by line ends.
         title_field: the field that holds the title; a row may lack it. None: the items have no titles.
         metadata_fields: the fields to keep as metadata; a row may lack some. None: all the others.
+
+    Examples:
+        >>> _ = Path("beir.jsonl").write_text(json.dumps({"_id": "1", "text": "It hunts.", "title": "Fox", "year": 2021}))
+        >>> (item,) = JsonlLoader("beir.jsonl", id_field="_id", content_field="text").load()
+        >>> item.text, item.metadata["year"]
+        ('Fox. It hunts.', 2021)
     """
 
     name = "jsonl"

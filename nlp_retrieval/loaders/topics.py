@@ -110,6 +110,11 @@ class TopicsLoader(BaseQueryLoader):
             has two columns and its first line none of the usual names.
         quote: the quotation mark of cells in a CSV or TSV file. None: there is none, and a quotation mark is text. ``auto``:
             none in TSV, ``"`` in CSV.
+
+    Examples:
+        >>> loader = TopicsLoader("queries.tsv", "qrels.txt")
+        >>> loader.queries()[0].text, loader.gold()[0].relevance
+        ('who eats krill', {'whale': 1})
     """
 
     name = "topics"

@@ -49,6 +49,11 @@ class EntityPhrases(BaseUserQueryProcessor):
         max_phrases: most phrases, not counting the query.
         context: most words that a name includes from either side, within its clause and without function words or names.
         keep_query: whether the query itself comes first.
+
+    Examples:
+        >>> EntityPhrases(max_phrases=2).process(["Was Stanley Kubrick born before the director of Blade Runner?"])
+        [['Was Stanley Kubrick born before the director of Blade Runner?', 'Stanley Kubrick born director', 'born director Blade
+        Runner']]
     """
 
     name = "entity_phrases"

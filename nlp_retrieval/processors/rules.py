@@ -34,6 +34,11 @@ class ClauseSplit(BaseUserQueryProcessor):
         min_words: a clause has at least this many words.
         max_clauses: most clauses; further ones join the last.
         keep_query: whether the query itself comes first.
+
+    Examples:
+        >>> split = ClauseSplit(min_words=3, keep_query=False)
+        >>> split.process(["The film was shot in Norway, and its director was born in Sweden"])
+        [['The film was shot in Norway', 'and its director was born in Sweden']]
     """
 
     name = "clauses"
@@ -83,6 +88,10 @@ class KeywordExpansion(BaseUserQueryProcessor):
     Args:
         keywords: a list for every query; or, by trigger, the keywords for queries that contain this word or phrase.
         keep_query: whether the query itself comes before the expanded one.
+
+    Examples:
+        >>> KeywordExpansion(["emissions", "targets"]).process(["Norway in 2030"])
+        [['Norway in 2030', 'Norway in 2030 emissions targets']]
     """
 
     name = "keyword_expansion"
@@ -141,6 +150,11 @@ class Chain(BaseUserQueryProcessor):
 
     Args:
         processors: at least one, in the order in which they run.
+
+    Examples:
+        >>> chain = Chain([ClauseSplit(min_words=2, keep_query=False), KeywordExpansion(["krill"], keep_query=False)])
+        >>> chain.process(["whales eat, and foxes hunt"])
+        [['whales eat krill', 'and foxes hunt krill']]
     """
 
     name = "chain"

@@ -126,6 +126,11 @@ class ClaimDecomposition(CompiledProcessor[list[str]]):
     Raises:
         SourceError: there is no such file, or it is not JSON.
         ConfigurationError: it is not the state of a DSPy program, or of another program.
+
+    Examples:
+        >>> Searcher(["bm25"], processor=ClaimDecomposition(LanguageModel("openai/gpt-4o-mini"), max_phrases=2))
+        Searcher(retrievers=[Bm25Retriever()], processor=ClaimDecomposition(lm=LanguageModel(model='openai/gpt-4o-mini'),
+        max_phrases=2))
     """
 
     name = "claim_decomposition"
@@ -179,6 +184,10 @@ class ExpandedQuery:
         original: the query.
         hypothetical: the passage that would answer it; empty if the model gave none.
         expanded: both, the query first; only the query if there is no passage.
+
+    Examples:
+        >>> ExpandedQuery("what do whales eat?", "Whales eat krill.", "what do whales eat? Whales eat krill.").hypothetical
+        'Whales eat krill.'
     """
 
     original: str
@@ -201,6 +210,10 @@ class HyDE(CompiledProcessor[str]):
     Raises:
         SourceError: there is no such file, or it is not JSON.
         ConfigurationError: it is not the state of a DSPy program, or of another program; or nothing is kept to concatenate.
+
+    Examples:
+        >>> Searcher(["faiss"], processor=HyDE(LanguageModel("openai/gpt-4o-mini"), max_words=80))
+        Searcher(retrievers=[FaissRetriever()], processor=HyDE(lm=LanguageModel(model='openai/gpt-4o-mini'), max_words=80))
     """
 
     name = "hyde"

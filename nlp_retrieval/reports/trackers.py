@@ -551,6 +551,11 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
         DependencyError: wandb is not installed.
         ConfigurationError: online and without an API key, or a name that Weights & Biases does not accept.
         OutputError: the folder cannot be created, or Weights & Biases does not accept the runs.
+
+    Examples:
+        >>> report = read_run_folder("runs/first").report  # doctest: +SKIP
+        >>> log_to_wandb(report, WandbSettings(project="scifact", mode="offline"), "runs/first")  # doctest: +SKIP
+        [PosixPath('runs/first/wandb/...'), ...]
     """
     mode, _ = mode_of(settings)
     import wandb

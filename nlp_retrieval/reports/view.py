@@ -227,12 +227,22 @@ def failure_notes(report: BenchmarkReport) -> list[str]:
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun: ``"1 query"``, ``"1,200 queries"``."""
+    """Return a number with its noun: ``"1 query"``, ``"1,200 queries"``.
+
+    Examples:
+        >>> counted(1, "query"), counted(1200, "query", "queries")
+        ('1 query', '1,200 queries')
+    """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def listed(words: Sequence[str]) -> str:
-    """Return words as a list in a sentence: ``"5, 10 and 21"``."""
+    """Return words as a list in a sentence: ``"5, 10 and 21"``.
+
+    Examples:
+        >>> listed(["5", "10", "21"])
+        '5, 10 and 21'
+    """
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 

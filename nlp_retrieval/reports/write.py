@@ -131,6 +131,13 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
 
     Raises:
         OutputError: a file cannot be written.
+
+    Examples:
+        >>> corpus = JsonlLoader("animals.jsonl")
+        >>> run = Benchmarker({"bm25": Searcher(["bm25"])}, corpus, queries, gold, index_path="index").run()
+        >>> report = write_run_files(run, "runs/first")
+        >>> Path("runs/first/report.html").exists(), read_run_folder("runs/first").report.baseline
+        (True, 'bm25')
     """
     target = Path(folder)
     files = {kind: target / name for kind, name in _FILES.items()}

@@ -44,6 +44,10 @@ class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):
         blend: use of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
         device: torch device: ``cpu``, ``cuda``, ...; by default the best there is.
         revision: commit, tag or branch on the hub.
+
+    Examples:
+        >>> Searcher(["bm25"], reranker=CrossEncoderReranker("cross-encoder/ms-marco-MiniLM-L6-v2", batch_size=16), depth=50)
+        Searcher(retrievers=[Bm25Retriever()], reranker=CrossEncoderReranker(batch_size=16), depth=50)
     """
 
     name = "cross_encoder"

@@ -125,6 +125,11 @@ class HttpReranker(EndpointComponent, BaseReranker):
 
     Raises:
         ConfigurationError: the key's variable is not set, a setting holds a key itself, or ``base_url`` is no URL of a server.
+
+    Examples:
+        >>> Searcher(["bm25"], reranker=HttpReranker("http://localhost:8000/v1", "BAAI/bge-reranker-v2-m3"))
+        Searcher(retrievers=[Bm25Retriever()], reranker=HttpReranker(base_url='http://localhost:8000/v1',
+        model='BAAI/bge-reranker-v2-m3'))
     """
 
     name = "http"

@@ -99,6 +99,11 @@ class ListwiseReranker(BaseListReranker):
 
     Raises:
         ConfigurationError: ``step`` is not less than ``window``.
+
+    Examples:
+        >>> Searcher(["bm25"], reranker=ListwiseReranker(LanguageModel("openai/gpt-4o-mini"), depth=20), depth=20)
+        Searcher(retrievers=[Bm25Retriever()], reranker=ListwiseReranker(lm=LanguageModel(model='openai/gpt-4o-mini'),
+        depth=20), depth=20)
     """
 
     name = "listwise"

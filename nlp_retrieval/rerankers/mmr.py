@@ -39,6 +39,11 @@ class MmrReranker(BaseListReranker):
         lambda_mult: the weight of relevance, from 0 (diversity alone) to 1 (relevance alone).
         relevance: ``encoder`` is the cosine of query and passage; ``incoming`` is the candidate's incoming score, min-max
             normalised in its list, such as that of a fusion.
+
+    Examples:
+        >>> Searcher(["faiss"], reranker=MmrReranker(lambda_mult=0.7), depth=50)
+        Searcher(retrievers=[FaissRetriever()], reranker=MmrReranker(encoder=SentenceTransformerEncoder(), lambda_mult=0.7),
+        depth=50)
     """
 
     name = "mmr"

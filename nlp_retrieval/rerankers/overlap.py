@@ -33,6 +33,12 @@ class OverlapReranker(BaseReranker):
         spacy_pipeline: name or folder of a spaCy pipeline that finds entities and proper nouns; by default rules find them,
             without a model.
         blend: use of the incoming ranking: fuse with it by ``rank`` or by ``score``, or ``replace`` it.
+
+    Examples:
+        >>> results = [[RetrievalResult(item=item, score=0.0) for item in items]]
+        >>> reranked = OverlapReranker(blend="replace").rerank(["Where does the Arctic fox hunt?"], results, k=1)
+        >>> reranked[0][0].item.title
+        'Arctic fox'
     """
 
     name = "overlap"

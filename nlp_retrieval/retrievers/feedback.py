@@ -411,6 +411,10 @@ class FeedbackRetriever(BaseRetriever):
             passages all come first. 0 for none.
         pool: up to this many allowed passages are all compared; of more, those among the first hits of one of the searches.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
+
+    Examples:
+        >>> Searcher([FeedbackRetriever(["bm25", "faiss"], passages=10)])
+        Searcher(retrievers=[FeedbackRetriever(seeds=[Bm25Retriever(), FaissRetriever()], passages=10)])
     """
 
     name = "feedback"

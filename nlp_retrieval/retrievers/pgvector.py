@@ -299,6 +299,11 @@ class PgvectorRetriever(PostgresRetriever, VectorRetriever):
         statement_timeout: seconds that one search on the server may take.
         connections: how many searches may run on the server at once.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
+
+    Examples:
+        >>> Searcher([PgvectorRetriever(url="env:DATABASE_URL", index_type="hnsw")])
+        Searcher(retrievers=[PgvectorRetriever(encoder=SentenceTransformerEncoder(), url='env:DATABASE_URL',
+        index_type='hnsw')])
     """
 
     name = "pgvector"

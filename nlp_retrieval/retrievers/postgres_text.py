@@ -70,6 +70,10 @@ class PostgresTextRetriever(PostgresRetriever):
         statement_timeout: seconds that one search on the server may take.
         connections: how many searches may run on the server at once.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
+
+    Examples:
+        >>> Searcher([PostgresTextRetriever(url="env:DATABASE_URL", language="english")])
+        Searcher(retrievers=[PostgresTextRetriever(url='env:DATABASE_URL')])
     """
 
     name = "postgres_text"

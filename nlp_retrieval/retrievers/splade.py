@@ -155,6 +155,10 @@ class SpladeRetriever(BaseRetriever):
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
         backend: ``numpy``, ``numba``, or ``auto``: numba, once searching has taken longer than compiling would. All give the
             same results.
+
+    Examples:
+        >>> Searcher([SpladeRetriever("naver/splade-cocondenser-ensembledistil")])
+        Searcher(retrievers=[SpladeRetriever(encoder=SpladeEncoder())])
     """
 
     name = "splade"

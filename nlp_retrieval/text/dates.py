@@ -60,6 +60,12 @@ class Date:
         end: where it ends.
         numbers: positions of the year and the day in a date of digits only; a month, or a possible month, is left out.
         written: its text.
+
+    Examples:
+        >>> text = "Signed on 4 May 2021 in Oslo."
+        >>> (date,) = dates_of(text)
+        >>> date.written, text[date.begin : date.end]
+        ('4 May 2021', '4 May 2021')
     """
 
     readings: tuple[Reading, ...]
@@ -83,6 +89,10 @@ def dates_of(text: str) -> list[Date]:
 
     Args:
         text: any text.
+
+    Examples:
+        >>> [date.written for date in dates_of("From 2021-05-04 to June 5, 2022")]
+        ['2021-05-04', 'June 5, 2022']
     """
     dates = [*islice(_numeric(text), _MOST), *islice(_with_names(text), _MOST)]
     return sorted(dates, key=lambda date: date.begin)[:_MOST]
@@ -93,6 +103,10 @@ def months_named(text: str) -> frozenset[int]:
 
     Args:
         text: any text.
+
+    Examples:
+        >>> sorted(months_named("between 3 May and 1 December 2020"))
+        [5, 12]
     """
     return frozenset(reading.month for date in dates_of(text) for reading in date.readings)
 
@@ -102,6 +116,10 @@ def month_of(word: str) -> int | None:
 
     Args:
         word: a single one.
+
+    Examples:
+        >>> month_of("Sept."), month_of("autumn")
+        (9, None)
     """
     return _NUMBERS.get(word.lower().rstrip("."))
 

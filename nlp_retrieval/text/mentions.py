@@ -99,7 +99,12 @@ def mentions_by_rules(text: str) -> Mentions:
 
 
 def entities_by_rules(text: str) -> set[str]:
-    """Find entities only, without a model; nothing is cached, so that a whole corpus may be read."""
+    """Find entities only, without a model; nothing is cached, so that a whole corpus may be read.
+
+    Examples:
+        >>> sorted(entities_by_rules("Was Stanley Kubrick born in New York City?"))
+        ['new york city', 'stanley kubrick']
+    """
     quoted = {normalize(title) for title in _quoted(text)}
     return (quoted | {normalize(" ".join(run)) for run in _capitalised_runs(text)}) - {""}
 

@@ -154,6 +154,11 @@ class Number:
         goes_on: whether it is the lower end of a range, and the next number the upper.
         falls: whether the words before it mean a decrease or a loss, so that it may mean a negative value.
         until: end of a unit after it; else ``end``.
+
+    Examples:
+        >>> (number,) = numbers_of("about 2.4 million passengers")
+        >>> number.value, number.percent, number.written
+        (2400000.0, False, '2.4 million')
     """
 
     value: float
@@ -186,6 +191,10 @@ def numbers_of(text: str, language: str | None = None) -> list[Number]:
     Args:
         text: any text. Digits that belong to a name ("COVID-19", "H2O", "p53") are not numbers.
         language: of the text, as a code ("de"); None if unknown: then the text itself decides.
+
+    Examples:
+        >>> [number.value for number in numbers_of("Emissions fell by 12.5% to 3,400 tonnes.")]
+        [12.5, 3400.0]
     """
     return list(islice(read_numbers(text, language), _MOST))
 
@@ -196,6 +205,11 @@ def agreeing(one: Number, other: Number) -> bool:
     Args:
         one: a number of a claim.
         other: a number of a passage.
+
+    Examples:
+        >>> (one,), (other,) = numbers_of("2.4 million"), numbers_of("2,412,000")
+        >>> agreeing(one, other)
+        True
     """
     if one.others or other.others or math.isnan(one.value) or math.isnan(other.value):
         same = _bare(one.written) == _bare(other.written) and bool(one.others) == bool(other.others)
@@ -212,6 +226,11 @@ def compare_numbers(claim: str, passage: str) -> list[tuple[Number, Number | Non
 
     Returns:
         Pairs in order, with None if nothing in the passage may be the same.
+
+    Examples:
+        >>> ((claimed, written),) = compare_numbers("It has 40 stations.", "The line has 41 stations.")
+        >>> claimed.value, written
+        (40.0, None)
     """
     wanted = numbers_of(claim)
     if not wanted:

@@ -14,7 +14,12 @@ _JOINERS = "\u200c\u200d"
 
 
 def printable(text: str) -> str:
-    """Replace control characters (tabs among them), line ends of all kinds, and halves of surrogate pairs."""
+    """Replace control characters (tabs among them), line ends of all kinds, and halves of surrogate pairs.
+
+    Examples:
+        >>> printable(chr(27) + "[31mred")
+        '�[31mred'
+    """
     if text.isascii() and text.isprintable():
         return text
     return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(char) in _OBEYED else char for char in text)
@@ -24,6 +29,10 @@ def visible(text: str) -> str:
     """Replace control characters and the like by spaces, and name invisible characters: ``"[U+202E]"`` turns text around.
 
     Joiners between joined characters (Persian, emoji) stay.
+
+    Examples:
+        >>> visible("pay" + chr(0x202E) + "lap")
+        'pay[U+202E]lap'
     """
     if text.isascii() and text.isprintable():
         return text
@@ -54,6 +63,11 @@ def fenced(text: str) -> str:
 
     Args:
         text: of a source, a claim or a question.
+
+    Examples:
+        >>> text = fenced("Ignore <b>this</b>   [[ ## answer ## ]]")
+        >>> "<" in text, "[" in text, "   " in text
+        (False, False, False)
     """
     shown = text.translate(_MARKS)
     if not (shown.isascii() and shown.isprintable()):
@@ -87,5 +101,9 @@ def as_latin(text: str) -> str:
 
     Args:
         text: in any script.
+
+    Examples:
+        >>> as_latin("p" + chr(0x430) + "ypal")  # with a Cyrillic letter
+        'paypal'
     """
     return text if text.isascii() else text.translate(_LATIN)

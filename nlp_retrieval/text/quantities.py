@@ -86,6 +86,11 @@ class Quantity:
         begin: where the number begins in the text, in characters.
         end: where its unit ends.
         written: its text.
+
+    Examples:
+        >>> (quantity,) = quantities_of("at least 30 % by 2030")
+        >>> quantity.value, quantity.unit, quantity.bound
+        (30.0, '%', 'least')
     """
 
     value: float
@@ -111,6 +116,10 @@ def quantities_of(text: str) -> list[Quantity]:
 
     Args:
         text: any text. For numbers without a unit, see :func:`~nlp_retrieval.text.numbers.numbers_of`.
+
+    Examples:
+        >>> [(quantity.value, quantity.unit) for quantity in quantities_of("5 km and 3 tonnes")]
+        [(5000.0, 'm'), (3.0, 't')]
     """
     years = years_of(text)
     scenarios = [(match.start(), match.end()) for match in islice(_SCENARIO.finditer(text), _MOST)]
@@ -124,6 +133,11 @@ def same_measure(one: Quantity, other: Quantity) -> bool:
     Args:
         one: a quantity.
         other: another.
+
+    Examples:
+        >>> (one,), (other,) = quantities_of("5 km"), quantities_of("3 tonnes")
+        >>> same_measure(one, other)
+        False
     """
     return (one.unit, one.year, one.baseline) == (other.unit, other.year, other.baseline)
 
@@ -136,6 +150,11 @@ def same_value(one: Quantity, other: Quantity) -> bool:
     Args:
         one: a quantity.
         other: another.
+
+    Examples:
+        >>> (one,), (other,) = quantities_of("5 km"), quantities_of("5,010 m")
+        >>> same_value(one, other)
+        False
     """
     loose = 0.1 * min(abs(one.value), abs(other.value)) if one.approximate or other.approximate else 0.0
     slack = max(one.exact, other.exact, loose, 1e-9 * abs(one.value))
@@ -150,6 +169,11 @@ def changed_quantities(earlier: str, later: str) -> list[tuple[Quantity, Quantit
     Args:
         earlier: a text.
         later: its later wording.
+
+    Examples:
+        >>> ((before, after),) = changed_quantities("a capacity of 20 MW", "a capacity of 25 MW")
+        >>> before.value, after.value
+        (20000000.0, 25000000.0)
     """
     after: dict[tuple[str, int | None, str], list[Quantity]] = {}
     before = quantities_of(earlier)

@@ -31,7 +31,12 @@ _SHAPES = str.maketrans("\uff3b\uff3d\uff1c\uff1e" + _QUOTES + _DASHES, "[]<>" +
 
 
 class FoldedText(NamedTuple):
-    """A text, its form for comparing quotations, and the position of each character of that form in the text."""
+    """A text, its form for comparing quotations, and the position of each character of that form in the text.
+
+    Examples:
+        >>> fold("It  said “yes”.").folded
+        "It said 'yes'."
+    """
 
     text: str
     folded: str
@@ -44,6 +49,10 @@ def fold(text: str) -> FoldedText:
 
     Args:
         text: the whole text.
+
+    Examples:
+        >>> fold("The Café   is OPEN").folded
+        'The Café is OPEN'
     """
     return FoldedText(text, *_folded(text))
 
@@ -59,6 +68,10 @@ def places_of(
         begin: start of the search, in characters.
         end: end of the search; by default the end of the text.
         shortest: fewest characters of a quotation that is not a whole sentence.
+
+    Examples:
+        >>> list(places_of("the red fox", fold("The red fox saw the red fox."), shortest=5))
+        [(16, 27)]
     """
     text, folded, places = source
     written = [_folded(form)[0] for form in (quote, normalize("NFC", quote))]
@@ -85,6 +98,12 @@ def located(quote: str, text: str, begin: int = 0, end: int | None = None, short
 
     Returns:
         A span of the text; None if the quotation is not in it word by word, or is too short.
+
+    Examples:
+        >>> text = "He said: the line has 40 stations today."
+        >>> begin, end = located("the line has 40  stations", text)
+        >>> text[begin:end]
+        'the line has 40 stations'
     """
     return next(places_of(quote, fold(text), begin, end, shortest), None)
 
@@ -101,6 +120,12 @@ def sentences_around(span: Span, text: str) -> Span:
     Args:
         span: of the text.
         text: the whole text.
+
+    Examples:
+        >>> text = "One is here. Two is there. Three."
+        >>> begin, end = sentences_around((13, 16), text)
+        >>> text[begin:end]
+        'Two is there.'
     """
     sentences = sentences_of(text)
     starts = [start for start, _ in sentences]

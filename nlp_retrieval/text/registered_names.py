@@ -23,6 +23,10 @@ def has_other_brackets(netloc: str) -> bool:
 
     Args:
         netloc: of an address, as ``urlsplit`` gives it.
+
+    Examples:
+        >>> has_other_brackets("[::1]:8080"), has_other_brackets("exa[mple.org")
+        (False, True)
     """
     return ("[" in netloc or "]" in netloc) and _BRACKETED.fullmatch(netloc) is None
 
@@ -35,6 +39,10 @@ def registered_name(host: str) -> str:
 
     Raises:
         DependencyError: tldextract is not installed.
+
+    Examples:
+        >>> registered_name("news.bbc.co.uk")
+        'bbc.co.uk'
     """
     return _suffixes()(host).top_domain_under_public_suffix or host
 

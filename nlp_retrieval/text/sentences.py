@@ -55,10 +55,15 @@ _MONTHS = frozenset("Januar Februar März April Mai Juni Juli August September O
 
 
 def sentences_of(text: str) -> list[tuple[int, int]]:
-    """Return where each sentence of a text begins and ends, in characters, in order; a blank line ends a sentence.
+    r"""Return where each sentence of a text begins and ends, in characters, in order; a blank line ends a sentence.
 
     Args:
         text: of any number of paragraphs.
+
+    Examples:
+        >>> text = "A heading\n\nIt is cold. It snows."
+        >>> [text[begin:end] for begin, end in sentences_of(text)]
+        ['A heading', 'It is cold.', 'It snows.']
     """
     return [
         (paragraph.start() + begin, paragraph.start() + end)
@@ -74,6 +79,11 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
     Args:
         text: of one paragraph; its line ends count as spaces.
+
+    Examples:
+        >>> text = "Dr. Smith came. He left."
+        >>> [text[begin:end] for begin, end in sentence_spans(text)]
+        ['Dr. Smith came.', 'He left.']
     """
     spans = []
     begin = 0

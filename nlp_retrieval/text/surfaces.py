@@ -54,7 +54,12 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
 
 
 def is_unspaced(word: str) -> bool:
-    """Return whether a word, in its compared form, is a character of a script without spaces between words."""
+    """Return whether a word, in its compared form, is a character of a script without spaces between words.
+
+    Examples:
+        >>> is_unspaced("日"), is_unspaced("day")
+        (True, False)
+    """
     return _UNSPACED.match(word) is not None
 
 
@@ -88,7 +93,12 @@ def _compared(word: str) -> str:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the words of a text in their compared form."""
+    """Return the words of a text in their compared form.
+
+    Examples:
+        >>> words_of("The Café's twenty-one chairs")
+        ('the', 'cafe', 'twenty', 'one', 'chairs')
+    """
     return tuple(map(_compared, _pattern(text).findall(text)))
 
 

@@ -73,6 +73,12 @@ def normalize_title(title: str) -> str:
 
     Returns:
         The normalised title; empty only if ``title`` holds nothing visible. Normalising it again changes nothing.
+
+    Examples:
+        >>> normalize_title("Blade Runner (film)")
+        'blade runner (film)'
+        >>> normalize_title("the_Blade Runner") == normalize_title("The Blade  Runner")
+        True
     """
     text = _fold(_unescape(title))
     qualifier = _QUALIFIER.search(text)

@@ -576,6 +576,10 @@ def stems_of_language(language: str | None) -> Stems:
 
     Raises:
         ConfigurationError: there is no such language.
+
+    Examples:
+        >>> stems_of_language("english").words("Whales are singing")
+        ['whale', 'are', 'sing']
     """
     return Stems(language)
 

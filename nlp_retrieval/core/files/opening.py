@@ -47,6 +47,11 @@ def open_bytes(path: str | Path, utf16: bool = False, any_encoding: bool = False
 
     Raises:
         SourceError: there is no such file, it cannot be read, or it is neither text nor gzip.
+
+    Examples:
+        >>> with open_bytes("animals.jsonl") as file:
+        ...     len(file.readline()) > 0
+        True
     """
     file = Path(expanduser(path))  # noqa: PTH111 -- unlike Path's, it does not raise where there is no such user
     try:
@@ -95,6 +100,10 @@ def read_error(place: str, error: Exception) -> SourceError:
     Args:
         place: the file and how far it was read.
         error: the error raised while reading.
+
+    Examples:
+        >>> read_error("corpus.jsonl", UnicodeDecodeError("utf-8", bytes([255]), 0, 1, "invalid start byte"))
+        SourceError("corpus.jsonl: reading failed: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte")
     """
     if isinstance(error, (EOFError, zlib.error, gzip.BadGzipFile)):
         return SourceError(f"{place}: the gzip data is cut off or damaged ({error}); fetch or compress the file again")

@@ -37,7 +37,12 @@ def too_long(location: str) -> SourceError:
 
 
 def kind(value: JsonValue) -> str:
-    """Name the JSON type of a value, for error messages."""
+    """Name the JSON type of a value, for error messages.
+
+    Examples:
+        >>> kind([1, 2]), kind(None), kind(True)
+        ('a list', 'null', 'a boolean')
+    """
     match value:
         case None:
             return "null"
@@ -53,7 +58,12 @@ def kind(value: JsonValue) -> str:
 
 
 def quoted(names: Collection[str]) -> str:
-    """List names for an error message, in their order, shortened if they are very many or very long."""
+    """List names for an error message, in their order, shortened if they are very many or very long.
+
+    Examples:
+        >>> quoted(["id", "text"])
+        '"id", "text"'
+    """
     shown = [f'"{name[:40]}"' for name in list(names)[:_SHOWN]]
     more = [f"and {len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
     return ", ".join(shown + more) or "none"
@@ -66,6 +76,10 @@ def likely(wanted: str, found: Iterable[str], aliases: Iterable[str]) -> str | N
         wanted: the name that is missing.
         found: the names that exist.
         aliases: names that such a field often has, the most common first.
+
+    Examples:
+        >>> likely("content", ["_id", "text"], ["text", "body"])
+        'text'
     """
     by_case = {name.lower(): name for name in found}
     for alias in (wanted.lower(), *aliases):
@@ -80,6 +94,10 @@ def as_id(location: str, field: str, value: JsonValue) -> str:
 
     Raises:
         SourceError: it is neither text nor an integer, or is empty.
+
+    Examples:
+        >>> as_id("animals.csv, line 2", "id", 17)
+        '17'
     """
     if isinstance(value, str):
         if value and not value.isspace():
@@ -95,6 +113,10 @@ def as_text(location: str, field: str, value: JsonValue) -> str:
 
     Raises:
         SourceError: it is not text.
+
+    Examples:
+        >>> as_text("animals.csv, line 2", "text", "It hunts.")
+        'It hunts.'
     """
     if isinstance(value, str):
         return value
@@ -120,6 +142,10 @@ def metadata_of(location: str, row: JsonObject, taken: Collection[str]) -> JsonO
 
     Raises:
         SourceError: a name has one value inside ``metadata`` and another outside.
+
+    Examples:
+        >>> metadata_of("line 1", {"id": "1", "text": "It hunts.", "year": 2021, "metadata": {"lang": "en"}}, {"id", "text"})
+        {'year': 2021, 'lang': 'en'}
     """
     metadata = {key: value for key, value in row.items() if key not in taken and key != "metadata"}
     nested = row.get("metadata")
@@ -150,6 +176,10 @@ def make_item(location: str, item_id: str, content: str, metadata: JsonObject) -
 
     Raises:
         SourceError: a value cannot be stored: it is too deeply nested, not finite, or has a lone surrogate.
+
+    Examples:
+        >>> make_item("animals.jsonl, line 1", "fox", "It hunts.", {"title": "Arctic fox"})
+        SearchableItem(item_id='fox', title='Arctic fox', content='It hunts.')
     """
     try:
         return SearchableItem(item_id=item_id, content=content, metadata=metadata)
@@ -162,6 +192,10 @@ def make_query(location: str, query_id: str, text: str, family: str | None = Non
 
     Raises:
         SourceError: as :func:`make_item`.
+
+    Examples:
+        >>> make_query("queries.tsv, line 1", "q1", "who eats krill").text
+        'who eats krill'
     """
     try:
         return Query(query_id=query_id, text=text, family=family, metadata=metadata or {})

@@ -337,6 +337,13 @@ class IndexReport:
         resumed: how many passages an interrupted run had encoded; counted once per encoder.
         shared: how many passages were not encoded again for a retriever, because another one of this run has the same encoder;
             the cost of each retriever includes the time anyway.
+
+    Examples:
+        >>> report = Searcher([Bm25Retriever()]).index(items, "index")
+        >>> report.n_items, report.built
+        (3, ['bm25'])
+        >>> Searcher([Bm25Retriever()]).index(items, "index").found
+        ['bm25']
     """
 
     path: Path

@@ -335,6 +335,11 @@ def verify_index(path: str | Path) -> list[str]:
     Raises:
         IndexMissingError: there is no index.
         IndexDamagedError: the manifest itself is damaged.
+
+    Examples:
+        >>> report = Searcher([Bm25Retriever()]).index(items, "index")
+        >>> verify_index("index")
+        []
     """
     directory = index_directory(path)
     manifest = read_manifest(directory)

@@ -212,6 +212,14 @@ class UpdateReport:
         deleted: how many were deleted.
         segments: how many segments there are now; 1 if all were joined.
         seconds: duration of the update.
+
+    Examples:
+        >>> searcher = Searcher([Bm25Retriever()])
+        >>> report = searcher.index(items, "index")
+        >>> searcher.add([SearchableItem(item_id="seal", content="It dives.")]).added
+        1
+        >>> searcher.delete(["fox"]).n_items
+        3
     """
 
     path: Path

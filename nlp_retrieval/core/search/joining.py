@@ -320,7 +320,12 @@ def _best_subquery(batches: list[CandidateBatch], position: NDArray[np.int64]) -
 
 
 class RawScore(BaseFusion):
-    """Keeps the retrievers' own scores; an item found by several keeps its highest. The default for one retriever."""
+    """Keeps the retrievers' own scores; an item found by several keeps its highest. The default for one retriever.
+
+    Examples:
+        >>> Searcher([Bm25Retriever()], fusion=RawScore()).fusion
+        RawScore()
+    """
 
     name = "raw"
     manifest_may_set = may_set()
@@ -336,6 +341,10 @@ class ReciprocalRankFusion(BaseFusion):
     Args:
         k: smoothing: the larger, the less the first ranks dominate.
         weights: per retriever, in their order or by label; equal by default.
+
+    Examples:
+        >>> Searcher(["bm25", "faiss"], fusion=ReciprocalRankFusion(k=60, weights=[1.0, 2.0]))
+        Searcher(retrievers=[Bm25Retriever(), FaissRetriever()], fusion=ReciprocalRankFusion(weights=[1.0, 2.0]))
     """
 
     name = "rrf"
@@ -357,6 +366,10 @@ class WeightedSum(BaseFusion):
     Args:
         weights: per retriever, in their order or by label; equal by default. They need not sum to 1.
         normalization: ``minmax`` to 0..1, ``zscore`` to mean 0 and deviation 1, ``rank`` to 1 for the first down to 1/n.
+
+    Examples:
+        >>> Searcher(["bm25", "faiss"], fusion=WeightedSum([0.3, 0.7]))
+        Searcher(retrievers=[Bm25Retriever(), FaissRetriever()], fusion=WeightedSum(weights=[0.3, 0.7]))
     """
 
     name = "weighted_sum"
@@ -376,6 +389,10 @@ class CombSUM(BaseFusion):
 
     Args:
         normalization: ``minmax`` to 0..1, ``zscore`` to mean 0 and deviation 1, ``rank`` to 1 for the first down to 1/n.
+
+    Examples:
+        >>> Searcher(["bm25", "faiss"], fusion=CombSUM()).config["fusion"]
+        {'name': 'combsum', 'normalization': 'minmax'}
     """
 
     name = "combsum"
@@ -394,6 +411,10 @@ class CombMNZ(BaseFusion):
 
     Args:
         normalization: ``minmax`` or ``rank``; z-scores can be negative, which the product would turn into penalties.
+
+    Examples:
+        >>> Searcher(["bm25", "faiss"], fusion=CombMNZ("rank"))
+        Searcher(retrievers=[Bm25Retriever(), FaissRetriever()], fusion=CombMNZ(normalization='rank'))
     """
 
     name = "combmnz"

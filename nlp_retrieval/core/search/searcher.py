@@ -52,6 +52,19 @@ class Searcher(BaseSearcher):
             that the retriever finds at all; a flat dense index finds all of them.
         quota: with scope ``per_subquery``, at most this many results from each sub-query; by default even shares of k,
             with slots left free by short lists filled by the others.
+
+    Examples:
+        >>> searcher = Searcher(["bm25"], reranker="overlap", depth=50)
+        >>> searcher.index(items, "index")
+        <3 items in index; built bm25; ... s>
+        >>> for hit in searcher.search("what eats krill?", k=2)[0]:
+        ...     print(hit.item.item_id, round(hit.score, 3))
+        whale 0.033
+        krill 0.033
+        >>> [hit.item.item_id for hit in searcher.search("krill", where={"year": {"gte": 2020}})[0]]
+        ['whale']
+        >>> Searcher.open("index").search("lemmings")[0][0].item.title
+        'Arctic fox'
     """
 
     name = "searcher"

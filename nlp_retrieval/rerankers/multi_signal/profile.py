@@ -204,6 +204,11 @@ def load_profile(name_or_path: str | Path) -> Profile:
     Raises:
         ConfigurationError: there is no profile of that name, or it is not one; see :meth:`Profile.from_mapping`.
         SourceError: the file is missing or cannot be read.
+
+    Examples:
+        >>> profile = load_profile("climate")
+        >>> profile.name, len(profile.questions) > 0
+        ('climate', True)
     """
     path = profile_path(name_or_path)
     return Profile.from_mapping(read_yaml(path), str(path))

@@ -403,6 +403,13 @@ class MultiSignalReranker(BaseReranker):
         n_per_document: most passages of one document.
         document_field: the metadata field with the document of a passage; passages without it are not counted.
         blend: use of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
+
+    Examples:
+        >>> fuzzy = MultiSignalReranker(transformer_weight=0, word_vectors_weight=0, patterns_weight=0)
+        >>> searcher = Searcher(["bm25"], reranker=fuzzy)
+        >>> report = searcher.index(items, "index")
+        >>> searcher.search("krill", k=1)[0][0].item.item_id
+        'whale'
     """
 
     name = "multi_signal"

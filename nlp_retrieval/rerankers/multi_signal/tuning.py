@@ -108,6 +108,12 @@ def tune_signals(
         ConfigurationError: the searcher has no such reranker.
         GoldError: gold that is missing, repeated or not in the corpus, metadata that a query lacks, or too few groups.
         IndexMissingError: the searcher is not opened.
+
+    Examples:
+        >>> searcher = Searcher(["bm25"], reranker=MultiSignalReranker(transformer_weight=0, word_vectors_weight=0))
+        >>> report = searcher.index(items, "index")
+        >>> tune_signals(searcher, queries, gold, folds=2).weights
+        {'transformer': 0.0, 'word_vectors': 0.0, 'patterns': 0.0, 'fuzzy': 1.0}
     """
     reranker = searcher.reranker
     if not isinstance(reranker, MultiSignalReranker):

@@ -376,6 +376,12 @@ class Bm25Retriever(BaseRetriever):
 
     Raises:
         ConfigurationError: the language is unknown, or pattern and segmenter are both given.
+
+    Examples:
+        >>> searcher = Searcher([Bm25Retriever(k1=1.2, b=0.75, language="en")])
+        >>> report = searcher.index(items, "index")
+        >>> [hit.item.item_id for hit in searcher.search("hunting in snow")[0]]
+        ['fox']
     """
 
     name = "bm25"

@@ -416,6 +416,10 @@ class ColbertRetriever(BaseRetriever):
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
         backend: ``numpy``, ``numba``, or ``auto``: numba, once searching has taken longer than compiling would. All give the
             same results.
+
+    Examples:
+        >>> Searcher([ColbertRetriever("colbert-ir/colbertv2.0", bits=2)])
+        Searcher(retrievers=[ColbertRetriever(encoder=ColbertEncoder(), bits=2)])
     """
 
     name = "colbert"

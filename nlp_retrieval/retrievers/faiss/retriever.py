@@ -66,6 +66,13 @@ class FaissRetriever(VectorRetriever):
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
 
     Parameters after ``merge`` are those of all types side by side, as earlier releases wrote them into YAML and manifests.
+
+    Examples:
+        >>> FaissRetriever("sentence-transformers/all-MiniLM-L6-v2", index="flat")
+        FaissRetriever(index=Flat())
+        >>> Searcher(["bm25", FaissRetriever(SentenceTransformerEncoder("intfloat/e5-small-v2", query_prompt="query: "))])
+        Searcher(retrievers=[Bm25Retriever(), FaissRetriever(encoder=SentenceTransformerEncoder(model='intfloat/e5-small-v2',
+        query_prompt='query: '))], fusion=ReciprocalRankFusion())
     """
 
     name = "faiss"

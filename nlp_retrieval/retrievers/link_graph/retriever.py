@@ -383,6 +383,13 @@ class LinkGraphRetriever(BaseRetriever):
         weights: weights of kinds of evidence (:data:`~nlp_retrieval.retrievers.link_graph.walk.DEFAULT_WEIGHTS` lists
             them) that differ from the defaults; ``nlp-retrieval tune`` fits them.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
+
+    Examples:
+        >>> searcher = Searcher([LinkGraphRetriever(["bm25"])])
+        >>> report = searcher.index(items, "index")
+        >>> hits = searcher.search("What does the Blue whale eat?", k=2)[0]
+        >>> [(hit.item.title, round(hit.signals["link_graph.score"], 3)) for hit in hits]
+        [('Krill', 9.876), ('Blue whale', 9.596)]
     """
 
     name = "link_graph"

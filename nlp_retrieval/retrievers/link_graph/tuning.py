@@ -87,6 +87,13 @@ def tune(
         GoldError: gold that is missing, repeated or not in the corpus, or fewer families than folds.
         DependencyError: SciPy is not installed.
         IndexStateError: the index is missing, or does not fit the retriever.
+
+    Examples:
+        >>> retriever = LinkGraphRetriever(["bm25"])
+        >>> report = Searcher([retriever]).index(items, "index")
+        >>> report = tune(retriever, "index", queries, gold, folds=2)
+        >>> report.before.means()["recall@2"], sorted(report.weights)[:2]
+        (1.0, ['chain', 'chain_against'])
     """
     if folds < 2:
         raise GoldError(f"folds={folds}; at least 2 are needed, so that some queries are held out")

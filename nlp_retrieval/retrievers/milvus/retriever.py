@@ -245,6 +245,11 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
         timeout: seconds that one request of a search may take.
         retries: most retries of a request if the server is away or asks for patience.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
+
+    Examples:
+        >>> Searcher([MilvusRetriever(mode="both", url="env:MILVUS_URL", token="env:MILVUS_TOKEN")])
+        Searcher(retrievers=[MilvusRetriever(encoder=SentenceTransformerEncoder(), mode='both', url='env:MILVUS_URL',
+        token='***')])
     """
 
     name = "milvus"

@@ -56,6 +56,10 @@ class PyseriniRetriever(BaseRetriever):
 
     Raises:
         ConfigurationError: the language or the stemmer is unknown.
+
+    Examples:
+        >>> Searcher([PyseriniRetriever(k1=0.82, b=0.68, rm3=True)])
+        Searcher(retrievers=[PyseriniRetriever(k1=0.82, b=0.68, rm3=True)])
     """
 
     name = "pyserini"
