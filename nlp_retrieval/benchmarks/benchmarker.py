@@ -50,6 +50,7 @@ from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import OtherProcesses
+from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.results import no_collection
 from nlp_retrieval.core.search.stages import Stages, using_stages
 from nlp_retrieval.core.secrets import without_secrets
@@ -463,7 +464,7 @@ def group_order(queries: Sequence[Query], key: str) -> list[str]:
 class Benchmarker(BenchmarkSettings):  # noqa: D101 -- help() shows the arguments of the settings
     @staticmethod
     def grid(
-        searcher: Mapping[str, Any],
+        searcher: Mapping[str, Any] | BaseSearcher,
         vary: Mapping[str, Any],
         *,
         skip: Sequence[Mapping[str, Any]] = (),
@@ -473,10 +474,10 @@ class Benchmarker(BenchmarkSettings):  # noqa: D101 -- help() shows the argument
         """Return searchers for all combinations of some parameters, by name, for use in a benchmark.
 
         The arguments are those of ``grid`` in a configuration file; values may be components too. For instance
-        ``Benchmarker.grid({"retrievers": [Bm25Retriever()]}, {"retrievers.bm25.k1": [0.9, 1.2]})``.
+        ``Benchmarker.grid(bm25 + dense, {"retrievers.bm25.k1": [0.9, 1.2]})``.
 
         Args:
-            searcher: the settings shared by all.
+            searcher: the settings shared by all, or a searcher that has them.
             vary: values by dotted path into the settings.
             skip: combinations to leave out.
             sample: number of combinations to draw at random; None: all of them.

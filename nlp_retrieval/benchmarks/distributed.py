@@ -208,19 +208,21 @@ def _require_key(stage: Config, *parts: Any) -> None:
 
 # Stages of a sweep that workers compute before the sweep searches: the search then reuses them, with the same results.
 #
-# Candidates come first, then the scores of rerankers over the fused lists. Retrievers that share an encoder are searched by
-# one worker, in the order of the sweep: they share encoded queries, and a model's vectors depend on which texts
-# are encoded together. Stages that a worker cannot compute or fails at are left to this process, which succeeds, or fails with
-# the reported error. A stage over which workers are repeatedly lost is not tried here: its configurations fail.
+# Candidates come first, then the scores of rerankers over the fused lists, those of a cascade one after another. Retrievers
+# that share an encoder are searched by one worker, in the order of the sweep: they share encoded queries, and a model's vectors
+# depend on which texts are encoded together. Stages that a worker cannot compute or fails at are left to this process, which
+# succeeds, or fails with the reported error. A stage over which workers are repeatedly lost is not tried here: its
+# configurations fail.
 #
 # Nothing is timed during this except language models, before the first stage is sent. The seconds recorded with these results
 # are marked, so that no throughput is computed from them.
 
 # Missing stages of a sweep: found by searching with every configuration without computing any stage.
 #
-# First the candidates of retrievers are missing; once these exist, the scores of rerankers. Blocks of pairs are cut in the same
-# way as by one process that searches with all configurations in order, because a model's score for a pair depends on the
-# other pairs in its batch.
+# First the candidates of retrievers are missing; once these exist, the scores of rerankers; and then those of the rerankers
+# after them. Blocks of pairs are cut in the same way as by one process that searches with all configurations in order, because
+# a model's score for a pair depends on the other pairs in its batch: a configuration that waits for the scores of one reranker
+# keeps later ones from planning those that it needs next.
 
 
 class _EnoughError(Exception):
@@ -263,6 +265,9 @@ class PlanningStages(SharedStages):
         self.scores_missing: dict[tuple[str, str], MissingStage] = {}
         self._where: Where | None = None
         self._whole = True
+        self._rerankers: dict[str, BaseReranker] = {}
+        self._awaited: set[str] = set()
+        self._groups_missing: set[str] = set()
 
     def plan(self, searcher: Searcher, sample: Sample, k: int) -> None:
         """Record the missing stages of a configuration.
@@ -272,6 +277,7 @@ class PlanningStages(SharedStages):
             sample: all queries, with their filters.
             k: length of the lists.
         """
+        self._rerankers = searcher.rerankers
         for where, positions in grouped(sample.filters):
             self._where, self._whole = where, True
             with using_stages(self), suppress(_EnoughError):
@@ -298,19 +304,25 @@ class PlanningStages(SharedStages):
         return CandidateBatch.empty(len(processed))
 
     def reranked(
-        self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation
+        self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation, label: str
     ) -> CandidateBatch:
-        if self._whole and type(reranker).rerank_batch is BaseReranker.rerank_batch:
-            group = scores_group(reranker, generation)
+        labels = list(self._rerankers)
+        later = [scores_group(self._rerankers[other], generation) for other in labels[labels.index(label) + 1 :]]
+        shared = self._whole and type(reranker).rerank_batch is BaseReranker.rerank_batch
+        if shared and (group := scores_group(reranker, generation)) not in self._awaited:
             table = self.pairs_of(group, generation)
             keys = table.keys(nlqs, batch.owner, batch.rows)
+            if later and group not in self._groups_missing and not len(table.unknown(keys)):
+                return reranker.reordered(batch, table.scores(keys)[0], label)
             for queries, rows in unknown_pairs(table, keys, reranker, nlqs, batch):
                 numbers = {query: number for number, query in enumerate(dict.fromkeys(queries))}
                 asked = {"queries": list(numbers), "query": [numbers[query] for query in queries], "rows": rows.tolist()}
                 description = {"group": group, "key": pairs_key(queries, rows), "component": reranker.config} | asked
                 missing = MissingStage(reranker, description)
                 self.scores_missing.setdefault(missing.place, missing)
-                table.add(pairs_entry(queries, rows, {}, {}))
+                table.add(pairs_entry(queries, rows, {}, {}))  # planned, without a score
+                self._groups_missing.add(group)
+        self._awaited |= {*later}
         raise _EnoughError
 
 
@@ -343,6 +355,12 @@ def _why_not_made(component: Component, parts: list[Component]) -> str:
         return first_line(error)
     same = rebuilt == component and list(map(type, with_held(rebuilt))) == list(map(type, parts))
     return "" if same else "the registry creates another component from its configuration"
+
+
+def rerankers_inside(searcher: Searcher) -> list[BaseReranker]:
+    """Return the rerankers of searchers among a searcher's retrievers."""
+    parts = [part for retriever in searcher.retrievers.values() for part in with_held(retriever)]
+    return [part for part in parts if isinstance(part, BaseReranker)]
 
 
 def encoders_of(components: Iterable[Component]) -> set[str]:
@@ -397,22 +415,26 @@ def spread(
         name: searcher for name, searcher in searchers.items() if isinstance(searcher, Searcher) and type(searcher) in COMPOSED
     }
     others = [searcher for name, searcher in searchers.items() if name not in composed and isinstance(searcher, Component)]
-    rerankers = [searcher.reranker for searcher in composed.values() if searcher.reranker is not None]
-    asked_here = encoders_of([*others, *rerankers])
-    spreading = _Spreading(shared, generation, asked_here, done, say)
-    for only_rerankers in (False, True):
+    rerankers = [reranker for searcher in composed.values() for reranker in searcher.rerankers.values()]
+    inner = [part for searcher in composed.values() for part in rerankers_inside(searcher)]
+    asked_here = encoders_of([*others, *rerankers, *inner])
+    spreading = _Spreading(shared, generation, asked_here, {scores_group(part, generation) for part in inner}, done, say)
+
+    def planned(searchers: Mapping[str, Searcher]) -> PlanningStages:
         planning = PlanningStages(shared.store)
-        for name, searcher in composed.items():
-            if only_rerankers and searcher.reranker is None:
-                continue
+        for name, searcher in searchers.items():
             with suppress(Exception), record_calls() as calls:  # any error is raised again when it is run
                 _plan(planning, searcher, samples(searcher), k)
-            if not only_rerankers:
-                done.asked[name] = {model: _sent(counts) for model, counts in calls.by_model.items()}
-        if only_rerankers:
-            spreading.compute([[stage] for stage in planning.scores_missing.values()])
-        else:
-            spreading.compute(_chains(planning.candidates_missing.values()))
+            done.asked.setdefault(name, {model: _sent(counts) for model, counts in calls.by_model.items()})
+        return planning
+
+    spreading.compute(_chains(planned(composed).candidates_missing.values()))
+    reranking = {name: searcher for name, searcher in composed.items() if searcher.rerankers}
+    tried: set[tuple[str, str]] = set()
+    while missing := {place: stage for place, stage in planned(reranking).scores_missing.items() if place not in tried}:
+        spreading.compute([[stage] for stage in missing.values()])
+        tried |= missing.keys()
+        reranking = {name: searcher for name, searcher in reranking.items() if len(searcher.rerankers) > 1}
     return done
 
 
@@ -448,9 +470,16 @@ class _Spreading:
     """Sends chains of stages to workers and records the outcome."""
 
     def __init__(
-        self, shared: SharedStages, generation: Generation, asked_here: set[str], done: Spread, say: Callable[[str], None]
+        self,
+        shared: SharedStages,
+        generation: Generation,
+        asked_here: set[str],
+        scored_here: set[str],
+        done: Spread,
+        say: Callable[[str], None],
     ) -> None:
-        self._shared, self._generation, self._asked_here, self._done, self._say = shared, generation, asked_here, done, say
+        self._shared, self._generation, self._done, self._say = shared, generation, done, say
+        self._asked_here, self._scored_here = asked_here, scored_here
 
     def compute(self, chains: Sequence[Sequence[MissingStage]]) -> None:
         """Let workers compute stages; if one stage of a chain must stay here, the whole chain does."""
@@ -470,6 +499,9 @@ class _Spreading:
     def _reason(self, component: Component) -> str:
         if encoders_of([component]) & self._asked_here:
             return "its encoder is also used where only this process can: by a reranker, or by a searcher without parts"
+        rerankers = [part for part in with_held(component) if isinstance(part, BaseReranker)]
+        if any(scores_group(part, self._generation) in self._scored_here for part in rerankers):
+            return "its reranker is used by a searcher among retrievers, whose stages are computed one after another"
         return why_local(component)
 
     def _run(self, pool: WorkerPool, chains: Sequence[Sequence[MissingStage]]) -> None:

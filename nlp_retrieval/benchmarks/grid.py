@@ -15,6 +15,7 @@ from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.core.components.component import Component, Config, to_plain
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.queries import first_repeated
+from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, nearest
@@ -438,7 +439,7 @@ class Grid:
 
 
 def build_grid(
-    searcher: Mapping[str, Any],
+    searcher: Mapping[str, Any] | BaseSearcher,
     vary: Mapping[str, Any],
     *,
     skip: Sequence[Mapping[str, Any]] = (),
@@ -495,7 +496,7 @@ def expand_grid(
     named value that name. A list of labels means any of them; several axes mean all of them.
 
     Args:
-        searcher: the settings shared by all configurations, as in a configuration file.
+        searcher: the settings shared by all configurations, as in a configuration file; or a searcher that has them.
         vary: by dotted path into the settings, the values: a list, or a mapping if they have their own names.
         skip: combinations to leave out, as ``{path: label}``.
         sample: number of combinations to draw, each with the same probability and without repetition, in order. None:
@@ -511,6 +512,8 @@ def expand_grid(
         ConfigurationError: a path does not exist, an axis has no values or two equal ones, a skip names something
             that does not exist, nothing is left, or over 10,000 combinations without a sample or a million with skips.
     """
+    if isinstance(searcher, BaseSearcher):
+        searcher = {"name": searcher.name} | searcher._arguments
     if not isinstance(searcher, Mapping):
         raise ConfigurationError(f"{where}.searcher: expected the settings of a searcher, found {searcher!r}")
     if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int) or not 1 <= sample <= MOST):

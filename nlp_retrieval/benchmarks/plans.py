@@ -115,7 +115,7 @@ def asking_parts(searcher: Component) -> dict[str, Component]:
     """Return the parts of a searcher that call language models, by a text that is equal for parts with the same questions."""
     parts: list[Component] = [searcher]
     if isinstance(searcher, Searcher):
-        parts = [part for part in (searcher.processor, *searcher.retrievers.values(), searcher.reranker) if part is not None]
+        parts = [*filter(None, [searcher.processor]), *searcher.retrievers.values(), *searcher.rerankers.values()]
     return {_questions_of(part, searcher): part for part in parts if part.calls_per_query() != 0}
 
 
@@ -127,7 +127,7 @@ def queries_that_ask(texts: Sequence[str]) -> int:
 def _questions_of(part: Component, searcher: Component) -> str:
     """Return the settings that determine the questions: a reranker's input, but not the number of phrases kept."""
     if isinstance(part, BaseReranker):
-        return canonical_json(searcher.config)
+        return canonical_json([part.config, searcher.config])
     if isinstance(part, CompiledProcessor):
         program = part.compiled.fingerprint if part.compiled is not None else None
         return canonical_json({"name": part.name, "lm": part.lm.config, "program": program})
@@ -278,7 +278,7 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halv
         for kind, distinguishing, config in _stages_of(searcher, settings.k_values[-1]):
             stages.add(canonical_json(distinguishing), config, name, kind)
         for part in components_in(searcher):
-            if isinstance(part, BaseRetriever):
+            if isinstance(part, BaseRetriever) and part.has_index:
                 configured = canonical_json(part.config)
                 if configured not in index_keys:
                     index_keys[configured] = _index_key(part)
@@ -353,12 +353,12 @@ def _stages_of(searcher: Component, k: int) -> Iterator[tuple[StageKind, Config,
         if processor is not None:
             yield "processor", processor, processor
         shown = processor | {"name": f"{processor['name']}, each alone"} if processor and asked["apart"] else processor
-        for retriever in searcher.retrievers.values():
-            depth = searcher.depth_for(k)
+        for label, retriever in searcher.retrievers.items():
+            depth = searcher.depth_for(k, label)
             distinguishing = retriever.config | {"sub-queries": shown, "candidates": depth} | all_items
             yield "retriever", {"retriever": retriever.config, "depth": depth} | asked | all_items, distinguishing
-        if searcher.reranker is not None:
-            scored = {key: value for key, value in searcher.reranker.config.items() if key != "blend"}
+        for reranker in searcher.rerankers.values():
+            scored = {key: value for key, value in reranker.config.items() if key != "blend"}
             yield "reranker", scored, scored
     else:
         yield "program", searcher.config, searcher.config

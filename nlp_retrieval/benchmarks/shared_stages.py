@@ -43,9 +43,11 @@ from nlp_retrieval.benchmarks.stage_store import (
 )
 from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, Config
+from nlp_retrieval.core.context import changed_context, search_context
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.models import Answer, RetrievalResult
 from nlp_retrieval.core.processes import PeakMemory
+from nlp_retrieval.core.search.joining import FOUND_NOTHING
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.stages import Encode, Stages, using_stages
@@ -82,7 +84,7 @@ class SearchTrace:
     Args:
         processed: the sub-queries, if there is a processor.
         retrieved: by label.
-        reranked: None without a reranker.
+        reranked: by label; rerankers of whole lists are not shared and not in it.
         saved_seconds: additional time if each stage had been computed for these searches.
         peak_bytes: largest resident memory of the process while their stages were computed, now or before.
         computed: the stages that were computed now, at least in part, in order.
@@ -92,7 +94,7 @@ class SearchTrace:
 
     processed: list[list[str]] | None = None
     retrieved: dict[str, Retrieved] = field(default_factory=dict)
-    reranked: Reranked | None = None
+    reranked: dict[str, Reranked] = field(default_factory=dict)
     saved_seconds: float = 0.0
     peak_bytes: int = 0
     computed: list[str] = field(default_factory=list)
@@ -193,7 +195,8 @@ class SharedStages(Stages):
                 warm_up = partial(Stages().candidates, retriever, processed[:1], depth, generation, label, allowed)
                 self._warm_up(retriever, generation, warm_up)
                 compute = partial(super().candidates, retriever, processed, depth, generation, label, allowed)
-                batch, about = self._computed(use, compute)
+                with changed_context(notes_empty=True):  # whoever reads it may want the note
+                    batch, about = self._computed(use, compute)
                 if (entry := packed(batch, label, about)) is not None:
                     self.store.remember(CANDIDATES, key, entry)
                     self.store.keep(CANDIDATES, key, entry)
@@ -216,10 +219,10 @@ class SharedStages(Stages):
         return vectors
 
     def reranked(
-        self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation
+        self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation, label: str
     ) -> CandidateBatch:
         if type(reranker).rerank_batch is not BaseReranker.rerank_batch:  # it may need whole lists
-            return super().reranked(reranker, nlqs, batch, generation)
+            return super().reranked(reranker, nlqs, batch, generation, label)
         group = scores_group(reranker, generation)
         table = self.pairs_of(group, generation)
         keys = table.keys(nlqs, batch.owner, batch.rows)
@@ -228,8 +231,20 @@ class SharedStages(Stages):
                 table.add(self._scored(use, group, reranker, queries, rows, generation))
             columns, use.about = table.scores(keys)
         reranker.warn_of_cut(_summed(about["cut"] for about, _ in use.about))
-        self._trace.reranked = Reranked(reranker, batch, columns)
-        return reranker.reordered(batch, columns)
+        self._trace.reranked[label] = Reranked(reranker, batch, columns)
+        return reranker.reordered(batch, columns, label)
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Keep the stages of a search inside a stage out of the trace, except for what they cost."""
+        outer, self._trace = self._trace, SearchTrace()
+        try:
+            yield
+        finally:
+            inner, self._trace = self._trace, outer
+            outer.peak_bytes, outer.beside = max(outer.peak_bytes, inner.peak_bytes), outer.beside or inner.beside
+            outer.computed += inner.computed
+            outer.reused += inner.reused
 
     def pairs_of(self, group: str, generation: Generation) -> PairTable:
         """Return the known scores of a reranker, by their group."""
@@ -285,7 +300,10 @@ class SharedStages(Stages):
         trace.beside |= any(about.get("beside", False) for about, _ in use.about)
         trace.peak_bytes = max([trace.peak_bytes, *(about["peak_bytes"] for about, _ in use.about)])
         (trace.computed if use.computed else trace.reused).append(stage)
+        notes_empty = search_context().notes_empty
         for text in dict.fromkeys(text for about, _ in use.about for text in about["warnings"]):
+            if FOUND_NOTHING in text and not notes_empty:
+                continue
             warnings.warn(text, RetrievalWarning, stacklevel=4)
 
     def _computed(self, use: _Use, compute: Callable[[], T]) -> tuple[T, Config]:

@@ -106,12 +106,14 @@ def joined_traces(searcher: Searcher, groups: Sequence[GroupTrace]) -> SearchTra
         first = next(part for part in parts if part is not None)
         asked = joining.by_list([part.processed if part else None for part in parts])
         whole.retrieved[label] = Retrieved(first.retriever, asked, first.depth, batch)
-    scored = [trace.reranked for trace in traces]
-    batch = joining.batch([part.batch if part else None for part in scored])
-    if batch is not None and (known := [part for part in scored if part is not None]):
+    for label in dict.fromkeys(label for trace in traces for label in trace.reranked):
+        scored = [trace.reranked.get(label) for trace in traces]
+        if (batch := joining.batch([part.batch if part else None for part in scored])) is None:
+            continue
+        known = [part for part in scored if part is not None]
         names = dict.fromkeys(name for part in known for name in part.columns)
         columns = {name: joining.column([part.columns[name] for part in known]) for name in names}
-        whole.reranked = Reranked(known[0].reranker, batch, columns)
+        whole.reranked[label] = Reranked(known[0].reranker, batch, columns)
     return whole
 
 
@@ -237,19 +239,16 @@ class StageClock:
 
     def composed(self, searcher: Searcher, trace: SearchTrace, processing: Entry | None) -> Timing:
         """Sum up the stages of a search, and time the rest."""
-        if (
-            searcher.reranker is not None
-            and trace.reranked is None
-            and any(len(own.batch.rows) for own in trace.retrieved.values())
-        ):
+        some = any(len(own.batch.rows) for own in trace.retrieved.values())
+        if some and trace.reranked.keys() != searcher.rerankers.keys():
             return self.whole(searcher)  # a reranker of whole lists is not a shared stage
         generation = searcher.opened
         lists = lists_of(searcher, trace, len(self._sample.texts))
         shared = {"process": processing.arrays["seconds"]} if processing is not None else {}
         for label, retrieved in trace.retrieved.items():
             shared[label] = self._retrieving(retrieved, label, lists, generation)
-        if trace.reranked is not None:
-            shared[trace.reranked.reranker.name] = self._scoring(trace.reranked, lists, generation)
+        for label, reranked in trace.reranked.items():
+            shared[label] = self._scoring(reranked, lists, generation)
         asked = [trace.processed[position] for position in self._sample.positions] if trace.processed is not None else []
         content = self._sample.told() | {"stages at hand": asked}
         seconds, by_stage, _ = self._kept_of(searcher, content, partial(self._time_replayed, searcher, trace, lists))
@@ -386,10 +385,10 @@ class ReplayedStages(Stages):
     def __init__(self, trace: SearchTrace, position: int, first: int, last: int) -> None:
         self._processed = [trace.processed[position]] if trace.processed is not None else []
         self._batches = {label: _lists_of(retrieved.batch, first, last) for label, retrieved in trace.retrieved.items()}
-        self._columns: dict[str, Scores] = {}
-        if trace.reranked is not None:
-            begin, end = trace.reranked.batch.offsets[[first, last]]
-            self._columns = {name: column[begin:end] for name, column in trace.reranked.columns.items()}
+        self._columns: dict[str, dict[str, Scores]] = {}
+        for label, reranked in trace.reranked.items():
+            begin, end = reranked.batch.offsets[[first, last]]
+            self._columns[label] = {name: column[begin:end] for name, column in reranked.columns.items()}
 
     def subqueries(self, processor: BaseUserQueryProcessor, nlqs: list[str]) -> list[list[str]]:
         del processor, nlqs
@@ -408,10 +407,10 @@ class ReplayedStages(Stages):
         return self._batches[label]
 
     def reranked(
-        self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation
+        self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation, label: str
     ) -> CandidateBatch:
         del nlqs, generation
-        return reranker.reordered(batch, self._columns)
+        return reranker.reordered(batch, self._columns[label], label)
 
 
 def _searched(

@@ -166,6 +166,37 @@ class CandidateBatch:
         keep = np.flatnonzero(self.ranks <= k)
         return self.take(keep, offsets_of(np.minimum(counts, k)))
 
+    def below(self, k: int) -> CandidateBatch:
+        """Return what :meth:`head` cuts off."""
+        rest = np.flatnonzero(self.ranks > k)
+        return self.take(rest, offsets_of(np.maximum(np.diff(self.offsets) - k, 0)))
+
+    def followed_by(self, others: CandidateBatch) -> CandidateBatch:
+        """Append the lists of others in their order; their scores become lower than all in the list, in equal steps.
+
+        Args:
+            others: as many lists; no candidate is in both.
+        """
+        if len(others.rows) == 0:
+            return self
+        owner, counts = np.concatenate([self.owner, others.owner]), np.diff(self.offsets)
+        lowest = np.zeros(self.n_lists)
+        lowest[counts > 0] = self.scores[self.offsets[1:][counts > 0] - 1]
+        steps = np.maximum(1.0, 2 * np.spacing(np.abs(lowest)))  # a step of 1 is lost in a score of 1e16
+        scores = lowest[others.owner] - steps[others.owner] * others.ranks
+        none = np.full(len(self.rows), np.nan), np.full(len(others.rows), np.nan)
+        joined = CandidateBatch(
+            self.offsets,
+            np.concatenate([self.rows, others.rows]),
+            np.concatenate([self.scores, scores]),
+            np.concatenate([self.subquery, others.subquery]),
+            {
+                key: np.concatenate([self.signals.get(key, none[0]), others.signals.get(key, none[1])])
+                for key in dict.fromkeys([*self.signals, *others.signals])
+            },
+        )
+        return joined.take(np.argsort(owner, kind="stable"), self.offsets + others.offsets)
+
 
 def offsets_of(counts: Sequence[int] | NDArray[np.integer]) -> Rows:
     """Return the starts of consecutive lists of these lengths, followed by the end of the last."""

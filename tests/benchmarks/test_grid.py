@@ -12,7 +12,16 @@ from hashed_words import HashedWords
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval import Bm25Retriever, CombSUM, FaissRetriever, OverlapReranker, ReciprocalRankFusion, Searcher
+from nlp_retrieval import (
+    Benchmarker,
+    Bm25Retriever,
+    CombSUM,
+    FaissRetriever,
+    OverlapReranker,
+    ReciprocalRankFusion,
+    Searcher,
+    Unfiltered,
+)
 from nlp_retrieval.benchmarks import grid as grid_room
 from nlp_retrieval.benchmarks.grid import build_grid, labels_of
 from nlp_retrieval.errors import ConfigurationError
@@ -348,6 +357,21 @@ def test_a_grid_builds_what_python_builds_and_what_comes_out_equal_once() -> Non
         f"rrf, k1={k1}, {reranked}": f"fusion=none, k1={k1}, {reranked}"
         for k1, reranked in itertools.product((0.9, 1.6), ("reranker=none", "overlap"))
     }
+
+
+def test_a_searcher_is_the_base_of_a_grid_as_its_settings_are() -> None:
+    bm25, overlap = Bm25Retriever(), OverlapReranker()
+    searcher = bm25 % 30 + FaissRetriever(HashedWords()) >> overlap % 10
+    vary = {"retrievers.bm25.k1": [0.9, 1.6], "depth.overlap": [5, "all"], "reranker": [overlap, [overlap, overlap]]}
+    grid = build_grid(searcher, vary)
+    assert grid == build_grid(searcher._arguments, vary)
+    assert len(grid.searchers) == 8
+    assert grid.searchers["k1=1.6, overlap=5, overlap"] == (
+        Bm25Retriever(k1=1.6) % 30 + FaissRetriever(HashedWords()) >> overlap % 5
+    )
+    assert Benchmarker.grid(Unfiltered([bm25]), {"depth": [5]}) == {"depth=5": Unfiltered([bm25], depth=5)}
+    with pytest.raises(ConfigurationError, match="expected the settings of a searcher"):
+        build_grid(bm25, vary)  # type: ignore[arg-type]
 
 
 def test_a_configuration_that_cannot_be_built_is_named() -> None:

@@ -122,6 +122,23 @@ def test_the_depth_tells_stages_apart_and_blending_does_not(tmp_path: Path) -> N
     }
 
 
+def test_cascades_and_depths_of_their_own_are_planned_one_by_one(tmp_path: Path) -> None:
+    lexical, words, entities = Bm25Retriever(), OverlapReranker(entity_weight=0.0), OverlapReranker(entity_weight=1.0)
+    searchers = {
+        "cascade": lexical % 50 + FaissRetriever(HashedWords()) >> words >> entities % 5,
+        "one": lexical % 50 >> words,
+        "nested": Searcher([lexical % 50 + Bm25Retriever(k1=2.0), lexical]),
+    }
+    plan = plan_of(benchmarker(tmp_path, searchers=searchers))
+    by_name = {stage.name: stage.used_by for stage in plan.stages if stage.kind in ("reranker", "retriever")}
+    assert by_name["overlap entity_weight=0"] == ["cascade", "one"]
+    assert by_name["overlap entity_weight=1"] == ["cascade"]
+    assert by_name["bm25 candidates=50"] == ["cascade", "one"]
+    assert by_name["faiss"] == ["cascade"]
+    assert by_name["searcher"] == ["nested"]
+    assert sorted(index.name for index in plan.indexes) == ["bm25", "faiss"]
+
+
 def test_runs_of_other_tools_take_no_stage(tmp_path: Path) -> None:
     plan = plan_of(benchmarker(tmp_path, searchers={"other": TrecRun(str(tmp_path / "run.trec"))}))
     assert (plan.stages, plan.indexes, plan.models, plan.calls) == ([], [], [], [])

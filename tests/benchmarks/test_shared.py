@@ -246,7 +246,18 @@ def compositions() -> dict[str, Searcher]:
         "links": Searcher([LinkGraphRetriever([Bm25Retriever(), FaissRetriever(HashedWords())], depth=5)]),
         "links and seeds": Searcher([LinkGraphRetriever([Bm25Retriever()], depth=5), Bm25Retriever()]),
         "whole lists": Searcher(both, reranker=Lists()),
+        "a cascade": Searcher(both, reranker=[OverlapReranker(), OverlapReranker(entity_weight=1.0)], depth={"overlap-2": 3}),
+        "a cascade apart": Searcher(
+            both, EntityPhrases(), reranker=[OverlapReranker() % 5, OverlapReranker(blend="rank")], scope="per_subquery"
+        ),
+        "a cascade with whole lists": Searcher(both, reranker=[OverlapReranker() % 9, Lists() % 4]),
+        "a searcher of searchers": Searcher(
+            {"deep": Searcher(both, ClauseSplit(), reranker=OverlapReranker()), "bm25": Bm25Retriever()}, EntityPhrases()
+        ),
     }
+
+
+ALWAYS = ["a cascade", "a searcher of searchers"]
 
 
 ASKED = [
@@ -259,7 +270,7 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize("name", mostly_soaked([*compositions()]))
+@pytest.mark.parametrize("name", [*ALWAYS, *mostly_soaked([name for name in compositions() if name not in ALWAYS])])
 def test_every_composition_finds_the_same_with_stages_and_from_disk(index: Path, tmp_path: Path, name: str) -> None:
     searcher = compositions()[name]
     with warnings.catch_warnings():
@@ -282,7 +293,7 @@ def test_every_composition_finds_the_same_with_stages_and_from_disk(index: Path,
     assert passage.reused
 
 
-@pytest.mark.parametrize("name", mostly_soaked([*compositions()]))
+@pytest.mark.parametrize("name", [*ALWAYS, *mostly_soaked([name for name in compositions() if name not in ALWAYS])])
 def test_every_composition_is_timed_by_its_stages(index: Path, tmp_path: Path, name: str) -> None:
     queries = [Query(query_id=f"a{number}", text=text) for number, text in enumerate(dict.fromkeys(ASKED))]
     gold = [GOLD[0].model_copy(update={"query_id": query.query_id}) for query in queries]
@@ -298,6 +309,43 @@ def test_every_composition_is_timed_by_its_stages(index: Path, tmp_path: Path, n
     assert 0 < cost.latency_ms <= cost.latency_p95_ms
     assert cost.queries_per_second > 0
     assert cost.search_peak_bytes > 0
+
+
+def test_cascades_share_the_scores_of_their_prefixes(index: Path, tmp_path: Path, calls: Calls) -> None:
+    lexical, first, second = Bm25Retriever(), OverlapReranker(), OverlapReranker(entity_weight=1.0)
+    searchers = {
+        "first": lexical % 12 >> first,
+        "both": lexical % 12 >> first >> second % 5,
+        "both, deeper": lexical % 12 >> first >> second % 8,
+        "second": lexical % 12 >> second % 3,
+    }
+    alone = run_sweep(index, None, tmp_path / "alone", searchers=searchers)
+    calls.clear()
+    assert run_sweep(index, tmp_path / "stages", tmp_path / "run", searchers=searchers) == alone
+    pairs: dict[str, list[tuple[str, str]]] = {}
+    for name, (who, queries, rest) in over_all(calls):
+        if name == "scored":
+            pairs.setdefault(who, []).extend((query, item.item_id) for query, item in zip(queries, rest[0], strict=True))
+    assert len(pairs) == 2
+    assert all(len(scored) == len(set(scored)) for scored in pairs.values())
+    assert len(pairs[repr(second)]) < len(pairs[repr(first)])
+    calls.clear()
+    run_sweep(index, tmp_path / "stages", tmp_path / "again", searchers=searchers)
+    assert calls == []
+
+
+def test_a_searcher_among_retrievers_shares_the_stages_of_its_retrievers(index: Path, tmp_path: Path, calls: Calls) -> None:
+    lexical, reranker = Bm25Retriever(), OverlapReranker()
+    searchers = {
+        "plain": lexical % 12 >> reranker,
+        "nested": (lexical % 12 >> reranker) % 6 + Bm25Retriever(k1=1.6),
+    }
+    alone = run_sweep(index, None, tmp_path / "alone", searchers=searchers)
+    calls.clear()
+    assert run_sweep(index, tmp_path / "stages", tmp_path / "run", searchers=searchers) == alone
+    told = [(name, who) for name, (who, *_) in over_all(calls)]
+    assert told.count(("search_batch", repr(lexical))) == 1
+    assert told.count(("scored", repr(reranker))) == 1
 
 
 # another stage

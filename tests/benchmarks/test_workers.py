@@ -61,6 +61,11 @@ def sweep(model: Path) -> dict[str, Searcher]:
         "hybrid": Searcher([Bm25Retriever(k1=1.6), dense()], reranker=overlap, depth=12),
         "deeper": Searcher([Bm25Retriever(k1=1.6), dense()], reranker=overlap, depth=20),
         "entities": Searcher([Bm25Retriever()], reranker=entities, depth=12),
+        "cascade": Searcher(
+            [Bm25Retriever(k1=1.6), dense()], reranker=[overlap, entities % 9], depth={"bm25": 12, "faiss": 12}
+        ),
+        "backwards": Searcher([Bm25Retriever()], reranker=[entities, overlap % 7], depth={"bm25": 30}),
+        "nested": Searcher([Searcher([Bm25Retriever(), dense()]), Bm25Retriever(k1=1.6)], depth=9),
     }
 
 
@@ -126,6 +131,19 @@ def test_what_no_other_process_can_make_is_searched_here_and_the_manifest_says_s
     assert list(searched_by["here"]) == ["candidates of faiss"]
     assert searched_by["here"]["candidates of faiss"] == "no package registers HashedWords among nlp_retrieval.encoders"
     assert searched_by["stages"] == 1
+
+
+def test_scores_that_a_searcher_among_retrievers_needs_too_are_computed_here(tmp_path: Path) -> None:
+    overlap, entities = OverlapReranker(), OverlapReranker(entity_weight=1.0)
+    searchers = {
+        "nested": (Bm25Retriever() % 9 >> overlap) + Bm25Retriever(k1=1.6),
+        "plain": Bm25Retriever() % 12 >> overlap,
+        "entities": Bm25Retriever() % 12 >> entities,
+    }
+    _, alone = ran(tmp_path / "alone", searchers)
+    run, spread = ran(tmp_path / "spread", searchers, workers=2)
+    assert alone == spread
+    assert sorted(run.report.manifest["searched_by"]["here"]) == ["candidates of searcher", "scores of overlap"]
 
 
 @pytest.mark.parametrize("device", [None, "cpu", "cuda"])

@@ -13,15 +13,18 @@ from sparse_models import HashedTerms
 
 from nlp_retrieval import (
     Bm25Retriever,
+    CombSUM,
     FaissRetriever,
     FeedbackRetriever,
     LinkGraphRetriever,
     MilvusRetriever,
+    OverlapReranker,
     PgvectorRetriever,
     PostgresTextRetriever,
     PyseriniRetriever,
     SearchableItem,
 )
+from nlp_retrieval.core.search.searcher import SearcherRetriever
 from nlp_retrieval.retrievers import Flat
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 from nlp_retrieval.retrievers.link_graph.extractors import EntitySentences
@@ -71,6 +74,14 @@ class TestBm25MergedByRank(AnswerRules):
 
     def make(self):
         return Bm25Retriever(merge="rrf")
+
+
+class TestSearcher(AnswerRules, FilterRules, UpdateRules):  # it has no index of its own
+    component = SearcherRetriever
+
+    def make(self):
+        retrievers = [Bm25Retriever(), Bm25Retriever(k1=1.6)]
+        return SearcherRetriever(retrievers, fusion=CombSUM(), reranker=OverlapReranker(blend="replace"))
 
 
 class TestPyserini(RetrieverRules):

@@ -265,7 +265,10 @@ def plan(
     hints = get_type_hints(cls.__init__, include_extras=True)
     for key, value in fields.items():
         if key not in parameters:
-            raise ConfigurationError(f"{prefix}{name} has no parameter {key!r}; {nearest(str(key), parameters)}")
+            cure = nearest(str(key), parameters)
+            if key == "depth" and kind in {"retrievers", "rerankers"}:
+                cure = f"the searcher sets it: depth: {{{name}: {value!r}}}"
+            raise ConfigurationError(f"{prefix}{name} has no parameter {key!r}; {cure}")
         fields[key] = _planned(hints.get(key), value, f"{where}.{key}" if where else key, only_own=only_own)
     return PlannedComponent(kind, name, entry, cls, fields, where)
 

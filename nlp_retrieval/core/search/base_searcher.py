@@ -71,14 +71,19 @@ def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], 
         if "name" in retrievers:  # in a file, it could not be distinguished from the settings of one retriever
             raise ConfigurationError(f"{where}: 'name' cannot be a label; choose another")
         return dict(retrievers)
-    by_label: dict[str, BaseRetriever] = {}
-    for retriever in retrievers:
-        label, number = retriever.name, 1
-        while label in by_label:
+    return dict(zip(numbered_names(retriever.name for retriever in retrievers), retrievers, strict=True))
+
+
+def numbered_names(names: Iterable[str]) -> list[str]:
+    """Return names with a number from the second of each on: ``bm25``, ``bm25-2``."""
+    taken: dict[str, None] = {}
+    for name in names:
+        label, number = name, 1
+        while label in taken:
             number += 1
-            label = f"{retriever.name}-{number}"
-        by_label[label] = retriever
-    return by_label
+            label = f"{name}-{number}"
+        taken[label] = None
+    return list(taken)
 
 
 def builders_of(retrievers: Iterable[BaseRetriever]) -> list[Builder]:

@@ -94,6 +94,9 @@ def _take_in_turn(rows: list[int], lists: list[range], k: int, share: int, *, fi
 MergeRule = Literal["alternate", "max", "rrf", "round_robin"]
 """How the lists of a query's sub-queries are merged."""
 
+FOUND_NOTHING = "found nothing for"
+"""What the note about queries without results says; it is in no other note."""
+
 RRF_K = 60
 """The constant of reciprocal rank fusion, from Cormack et al., SIGIR 2009."""
 
@@ -136,7 +139,7 @@ def merge_candidates(
     empty = np.flatnonzero(np.diff(batch.offsets) == 0)
     if len(empty) and search_context().notes_empty:
         reasons = _why_empty([unrepeated[number] for number in empty.tolist()], ignored)
-        add_note(f"{retriever} found nothing for {len(empty)} of {len(processed)} queries: {reasons}")
+        add_note(f"{retriever} {FOUND_NOTHING} {len(empty)} of {len(processed)} queries: {reasons}")
     return batch
 
 

@@ -21,6 +21,7 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_k, check_queries, check_results
+from nlp_retrieval.core.search.expressions import Expression
 from nlp_retrieval.core.search.joining import FusionPool, ReciprocalRankFusion, normalized
 from nlp_retrieval.errors import EngineError, QueryError, RetrievalWarning
 
@@ -29,7 +30,7 @@ Blend = Literal["replace", "rank", "score"]
 _LARGEST = float(np.finfo(np.float32).max)
 
 
-class BaseReranker(Component, ABC):
+class BaseReranker(Component, Expression, ABC):
     """Reorders candidates against the original query.
 
     ``blend`` says how the incoming ranking is used: ``"replace"`` it, fuse with it by ``"rank"`` (reciprocal ranks) or

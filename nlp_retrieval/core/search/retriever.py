@@ -30,6 +30,7 @@ from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.processes import Lock, forked, use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_k, check_processed
+from nlp_retrieval.core.search.expressions import Expression
 from nlp_retrieval.core.search.joining import MergeRule, merge_candidates
 from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.core.secrets import without_secrets
@@ -79,7 +80,7 @@ def _paired(first: object, second: object) -> list[tuple[Config, Config]]:
     return pairs if alike else []
 
 
-class BaseRetriever(Component, ABC):
+class BaseRetriever(Component, Expression, ABC):
     """Finds items for queries.
 
     ``merge`` says how the sub-queries of one query are merged (:mod:`nlp_retrieval.core.search.joining`); an engine
@@ -95,6 +96,9 @@ class BaseRetriever(Component, ABC):
 
     by_words: ClassVar[bool] = False
     """True if items are found only by their words: then items without text are never found and need no filter."""
+
+    has_index: ClassVar[bool] = True
+    """False if it searches with its parts alone, and an index holds nothing of its own."""
 
     _process: int = 0
     _files: OpenedFiles | None = None
@@ -357,6 +361,6 @@ def with_parts(retrievers: Iterable[BaseRetriever]) -> list[BaseRetriever]:
     """These retrievers and all their parts, parts first, each index once."""
     by_identity: dict[str, BaseRetriever] = {}
     for retriever in retrievers:
-        for needed in [*with_parts(retriever.parts()), retriever]:
+        for needed in [*with_parts(retriever.parts()), *([retriever] if retriever.has_index else [])]:
             by_identity.setdefault(canonical_json(needed.identity), needed)
     return list(by_identity.values())

@@ -9,7 +9,7 @@ items) are not stages and are always done again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -80,7 +80,7 @@ class Stages:
         return vectors
 
     def reranked(
-        self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation
+        self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation, label: str
     ) -> CandidateBatch:
         """Return candidates in a reranker's order.
 
@@ -89,8 +89,13 @@ class Stages:
             nlqs: one per list of the batch.
             batch: the candidates, at least one.
             generation: the index that they come from.
+            label: prefix of the signal names.
         """
-        return reranker.rerank_rows(nlqs, batch, generation.items)
+        return reranker.rerank_rows(nlqs, batch, generation.items, label)
+
+    def apart(self) -> AbstractContextManager[None]:
+        """Return a context for the stages of a search that is itself a stage of another one."""
+        return nullcontext()
 
 
 _COMPUTED = Stages()

@@ -181,13 +181,13 @@ class _Recording(Stages):
         self.pools: list[_Pool] = []
 
     def reranked(
-        self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation
+        self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation, label: str
     ) -> CandidateBatch:
-        ranked = reranker.rerank_rows(nlqs, batch, generation.items)
+        ranked = reranker.rerank_rows(nlqs, batch, generation.items, label)
         nothing = np.full(len(ranked.rows), np.nan)
         for begin, end in zip(ranked.offsets[:-1].tolist(), ranked.offsets[1:].tolist(), strict=True):
             order = begin + np.argsort(ranked.rows[begin:end], kind="stable")
-            columns = {name: ranked.signals.get(f"{reranker.name}.{name}", nothing)[order] for name in SIGNALS}
+            columns = {name: ranked.signals.get(f"{label}.{name}", nothing)[order] for name in SIGNALS}
             self.pools.append(_Pool(ranked.rows[order], columns))
         return CandidateBatch.empty(batch.n_lists)
 

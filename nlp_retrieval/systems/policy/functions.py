@@ -207,8 +207,9 @@ def _found(
 
 
 def _parts(searcher: BaseSearcher) -> list[Any]:
-    """Return the parts of a searcher that may hold models: the reranker first, then the retrievers."""
-    return [getattr(searcher, "reranker", None), *searcher.retrievers.values()]
+    """Return the parts of a searcher that may hold models: the rerankers first, then the retrievers."""
+    reranker = getattr(searcher, "reranker", None)
+    return [*(reranker if isinstance(reranker, list) else [reranker]), *searcher.retrievers.values()]
 
 
 def _encodes(part: object, name: str) -> bool:

@@ -1,0 +1,325 @@
+"""Several rerankers one after another, the depth of every stage, and a searcher as a retriever of another one."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.engines import Brief, SplitAt, TermCount, TermShare, documents
+from core.ranked import batch_of, ranked_lists
+from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, OverlapReranker, Searcher, Unfiltered
+from nlp_retrieval.core.context import record_stages
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.search.joining import CombSUM, WeightedSum
+from nlp_retrieval.errors import ConfigurationError
+
+random = np.random.default_rng(3)
+WORDS = "alpha beta gamma delta epsilon zeta eta theta".split()
+ITEMS = documents([" ".join(random.choice(WORDS, random.integers(1, 7))) for _ in range(50)])
+QUERIES = [" ".join(random.choice(WORDS, 3)) for _ in range(6)]
+
+
+class Lengthy(Brief):
+    """Prefers items that say much."""
+
+    name = "lengthy"
+
+    def score_pairs(self, queries, items):
+        return {"score": np.array([len(item.text) for item in items], np.float64)}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cascade") / "index"
+    Searcher([TermCount(), TermShare()]).index(ITEMS, folder)
+    return folder
+
+
+def ids(results):
+    return [[hit.item.item_id for hit in hits] for hits in results]
+
+
+# the first candidates of a list, and the rest below them
+
+
+@given(lists=st.lists(ranked_lists(), min_size=1, max_size=4), depth=st.integers(1, 9))
+def test_what_is_cut_off_follows_in_its_order_below_every_score(lists, depth):
+    batch = batch_of(lists, "own")
+    joined = batch.head(depth).followed_by(batch.below(depth))
+    assert joined.rows.tolist() == batch.rows.tolist()
+    assert joined.signals.keys() == batch.signals.keys()
+    assert all(np.array_equal(joined.signals[key], batch.signals[key]) for key in batch.signals)
+    for begin, end in zip(joined.offsets[:-1], joined.offsets[1:], strict=True):
+        assert np.array_equal(joined.scores[begin:end][:depth], batch.scores[begin:end][:depth])
+        assert (np.diff(joined.scores[begin:end][max(depth - 1, 0) :]) < 0).all()
+
+
+@pytest.mark.parametrize("lowest", [0.0, -3e38, 3e38, 1e16, 5e-324])
+def test_a_step_below_is_never_lost_in_a_large_score(lowest):
+    head, rest = batch_of([[(1, lowest)]]), batch_of([[(7, 0.9), (3, 0.8), (5, 0.8)]])
+    joined = head.followed_by(rest)
+    assert joined.rows.tolist() == [1, 7, 3, 5]
+    assert (np.diff(joined.scores) < 0).all()
+
+
+def test_a_list_of_which_nothing_is_left_has_the_rest():
+    joined = batch_of([[], [(4, 2.0)]]).followed_by(batch_of([[(1, 5.0), (2, 4.0)], []], "own"))
+    assert joined.offsets.tolist() == [0, 2, 3]
+    assert joined.rows.tolist() == [1, 2, 4]
+    assert joined.signals["own.score"][:2].tolist() == [5.0, 4.0]
+    assert np.isnan(joined.signals["own.score"][2])
+
+
+# cascades
+
+
+def by_hand(path, retrievers, stages, k):
+    """(id, score) and signals of each reranker over the first results of what came before, with the rest behind them."""
+    lists = []
+    for query, hits in zip(QUERIES, Searcher(retrievers, depth=100).open(path).search(QUERIES, 100), strict=True):
+        ranked = [(hit.item, dict(hit.signals)) for hit in hits]
+        for reranker, depth in stages:
+            columns = reranker.score_pairs([query] * len(ranked[:depth]), [item for item, _ in ranked[:depth]])
+            scored = [
+                (item, signals | {f"{reranker.name}.{key}": column[number] for key, column in columns.items()})
+                for number, (item, signals) in enumerate(ranked[:depth])
+            ]
+            scored.sort(key=lambda pair: (-pair[1][f"{reranker.name}.score"], int(pair[0].item_id[1:])))
+            ranked = scored + ranked[depth:]
+        lists.append([(item.item_id, signals) for item, signals in ranked[:k]])
+    return lists
+
+
+@pytest.mark.parametrize("depths", [(None, None), (30, 5), (5, 30), (1, 1), (None, 7), (12, None)])
+@pytest.mark.parametrize("retrievers", [[TermCount()], [TermCount(), TermShare()]])
+def test_each_reranker_reorders_the_first_of_the_list_before(path, retrievers, depths):
+    stages = [Brief(), Lengthy()]
+    depth = {reranker.name: n for reranker, n in zip(stages, depths, strict=True) if n is not None}
+    searcher = Searcher(retrievers, reranker=stages, depth=dict.fromkeys(["terms", "share"][: len(retrievers)], 100) | depth)
+    for k in (1, 10, 100):
+        found = searcher.open(path).search(QUERIES, k)
+        wanted = by_hand(path, retrievers, [(one, n or 100) for one, n in zip(stages, depths, strict=True)], k)
+        assert [[(hit.item.item_id, hit.signals) for hit in hits] for hits in found] == wanted
+        for hits in found:
+            scores = [hit.score for hit in hits]
+            assert scores == sorted(scores, reverse=True)
+
+
+def test_a_cascade_of_one_is_that_reranker(path):
+    single, several = Searcher([TermCount()], reranker=Brief()), Searcher([TermCount()], reranker=[Brief()])
+    assert single == several
+    assert single.fingerprint == several.fingerprint
+    assert several.config["reranker"] == {"name": "brief", "blend": "replace", "batch_size": 3}
+    assert single.open(path).search(QUERIES, 5) == several.open(path).search(QUERIES, 5)
+    assert Searcher([TermCount()], reranker=[]) == Searcher([TermCount()])
+
+
+def test_stages_are_timed_and_scored_one_by_one(path):
+    searcher = Searcher([TermCount()], reranker=[Brief(), Lengthy(), Brief()], depth={"brief-2": 3}).open(path)
+    assert searcher.stages == ["terms", "brief", "lengthy", "brief-2", "items"]
+    with record_stages() as seconds:
+        found = searcher.search(QUERIES, 5)
+    assert [name for name in seconds if name != "process"] == searcher.stages
+    assert {"brief.score", "lengthy.score", "brief-2.score"} <= found[0][0].signals.keys()
+    assert "brief-2.score" not in found[0][3].signals
+
+
+def test_a_cascade_per_sub_query(path):
+    parts = {"processor": SplitAt(" "), "scope": "per_subquery"}
+    cascade = Searcher([TermCount()], reranker=[Brief(), Lengthy()], depth={"terms": 9, "lengthy": 2}, **parts).open(path)
+    alone = Searcher([TermCount()], reranker=[Brief(), Lengthy()], depth={"terms": 9, "lengthy": 2}).open(path)
+    single_word = cascade.search("alpha", 4)
+    assert ids(single_word) == ids(alone.search("alpha", 4))
+
+
+def test_a_cascade_survives_its_config_and_a_pickle(path):
+    cascade = Searcher(["bm25"], reranker=["overlap", {"name": "overlap", "blend": "rank"}], depth={"bm25": 40, "overlap-2": 4})
+    assert cascade == Searcher(
+        [Bm25Retriever()], reranker=[OverlapReranker(), OverlapReranker(blend="rank")], depth={"bm25": 40, "overlap-2": 4}
+    )
+    config = yaml.safe_load(yaml.safe_dump(cascade.to_config()))
+    assert [part["name"] for part in config["reranker"]] == ["overlap", "overlap"]
+    for other in (Searcher.from_config(config), pickle.loads(pickle.dumps(cascade)), copy.deepcopy(cascade)):
+        assert other == cascade
+        assert other.fingerprint == cascade.fingerprint
+
+
+# depths
+
+
+def test_equal_depths_of_all_retrievers_are_one_number():
+    both = [TermCount(), TermShare()]
+    assert Searcher(both, depth={"terms": 50, "share": 50}) == Searcher(both, depth=50)
+    assert Searcher([TermCount()], depth={"terms": "all"}) == Searcher([TermCount()], depth="all")
+    assert Searcher(both, reranker=Brief(), depth={"brief": "all"}) == Searcher(both, reranker=Brief())
+    assert Searcher(both, depth={}) == Searcher(both)
+    assert Searcher(both, depth={"terms": 50}) != Searcher(both, depth=50)
+
+
+def test_each_retriever_gives_as_many_as_its_depth(path):
+    found = Searcher([TermCount(), TermShare()], depth={"terms": 3, "share": "all"}).open(path).search(QUERIES, 50)
+    for hits in found:
+        assert sum("terms.rank" in hit.signals for hit in hits) == 3
+        assert sum("share.rank" in hit.signals for hit in hits) > 3
+    others = Searcher([TermCount(), TermShare()], depth={"terms": 3})
+    assert (others.depth_for(10, "terms"), others.depth_for(10, "share"), others.depth_for(500, "share")) == (3, 100, 500)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"depth": {"term": 3}}, r"no retriever or reranker 'term'; did you mean 'terms'"),
+        ({"depth": {"terms": 0}}, r"depth\['terms'\]=0"),
+        ({"depth": {"terms": "most"}}, r"depth\['terms'\]='most'"),
+        ({"reranker": Brief() % 5, "depth": {"brief": 3}}, r"'brief' has two depths, 3 and % 5"),
+        (
+            {"reranker": [{"name": "overlap", "depth": 5}]},
+            r"reranker\[0\]: overlap has no parameter 'depth'.* depth: {overlap: 5}",
+        ),
+        ({"reranker": [Brief(), "ovrlap"]}, r"reranker\[1\]: there is no reranker called 'ovrlap'"),
+        ({"reranker": [[Brief()]]}, "reranker"),
+    ],
+)
+def test_what_cannot_be_a_cascade_is_named(settings, message):
+    with pytest.raises(ConfigurationError, match=message):
+        Searcher([TermCount()], **settings)
+
+
+# searchers among retrievers
+
+
+def inner(**changed):
+    return Searcher([TermCount(), TermShare()], reranker=Brief(), **changed)
+
+
+def test_a_searcher_gives_what_it_finds_alone(path):
+    outer = Searcher([inner()], depth=20).open(path)
+    wanted, found = inner().open(path).search(QUERIES, 20), outer.search(QUERIES, 20)
+    assert ids(found) == ids(wanted)
+    assert [[hit.score for hit in hits] for hits in found] == [[hit.score for hit in hits] for hits in wanted]
+    assert found[0][0].signals == {
+        "searcher.score": wanted[0][0].score,
+        "searcher.rank": 1.0,
+        **{f"searcher.{key}": value for key, value in wanted[0][0].signals.items()},
+    }
+    assert outer.stages == ["searcher", "items"]
+
+
+def test_it_is_fused_with_others_by_what_it_finds(path):
+    outer = Searcher({"deep": inner(), "terms": TermCount()}, fusion=WeightedSum([0.5, 1.0]), depth=10).open(path)
+    deep, plain = inner().open(path).search(QUERIES, 10), Searcher([TermCount()]).open(path).search(QUERIES, 10)
+    for hits, of_deep, of_plain in zip(outer.search(QUERIES, 10), deep, plain, strict=True):
+        scores: dict[str, float] = {}
+        for weight, listed in ((0.5, of_deep), (1.0, of_plain)):
+            low, high = min(hit.score for hit in listed), max(hit.score for hit in listed)
+            for hit in listed:
+                share = (hit.score - low) / (high - low) if high > low else 1.0
+                scores[hit.item.item_id] = scores.get(hit.item.item_id, 0.0) + weight * share
+        assert {hit.item.item_id: pytest.approx(hit.score) for hit in hits}.items() <= scores.items()
+        assert sorted((hit.score for hit in hits), reverse=True) == pytest.approx(sorted(scores.values(), reverse=True)[:10])
+
+
+def test_sub_queries_of_the_outer_processor_are_its_queries(path):
+    outer = Searcher([inner()], processor=SplitAt(" "), depth=5).open(path)
+    alone = inner().open(path)
+    for query, hits in zip(QUERIES, outer.search(QUERIES, 50), strict=True):
+        of_parts = [set(found) for found in ids(alone.search(query.split(), 5))]
+        assert {hit.item.item_id for hit in hits} <= set.union(*of_parts)
+
+
+def test_filters_reach_the_inner_searcher(tmp_path):
+    items = [
+        SearchableItem(item_id=item.item_id, content=item.content, metadata={"even": row % 2 == 0})
+        for row, item in enumerate(ITEMS)
+    ]
+    outer = Searcher([inner(), TermCount()])
+    outer.index(items, tmp_path / "index")
+    found = outer.search(QUERIES, 20, where={"even": True})
+    assert all(hit.item.metadata["even"] for hits in found for hit in hits)
+    assert [len(hits) for hits in found] == [
+        len(hits) for hits in Searcher([TermCount()]).open(tmp_path / "index").search(QUERIES, 20, where={"even": True})
+    ]
+
+
+def test_its_retrievers_are_indexed_and_updated_with_the_outer_ones(tmp_path):
+    outer = Searcher([inner(), TermCount(min_length=2)])
+    report = outer.index(ITEMS[:40], tmp_path / "index")
+    assert sorted(record.config["name"] for record in outer.opened.manifest.retrievers) == ["share", "terms", "terms"]
+    assert len(outer.index_records()) == 3
+    assert report.path == tmp_path / "index"
+    outer.add(ITEMS[40:])
+    outer.delete(["d0"])
+    whole = Searcher([inner(), TermCount(min_length=2)])
+    whole.index(ITEMS[1:], tmp_path / "whole")
+    assert ids(outer.search(QUERIES, 20)) == ids(whole.search(QUERIES, 20))
+    assert ids(outer.search(QUERIES, 20)) == ids(pickle.loads(pickle.dumps(outer)).search(QUERIES, 20))
+
+
+def test_a_searcher_in_a_searcher_in_a_searcher(path):
+    deepest = Searcher([Searcher([Searcher([TermCount()])])]).open(path)
+    assert ids(deepest.search(QUERIES, 7)) == ids(Searcher([TermCount()]).open(path).search(QUERIES, 7))
+    assert "searcher.searcher.terms.score" in deepest.search(QUERIES, 1)[0][0].signals
+
+
+def test_it_is_written_and_read_as_a_retriever():
+    outer = Searcher([Searcher(["bm25"], reranker="overlap", depth=7), "bm25"], fusion="combsum")
+    assert outer.config["retrievers"][0] == Searcher(["bm25"], reranker="overlap", depth=7).config
+    config = yaml.safe_load(yaml.safe_dump(outer.to_config()))
+    assert Searcher.from_config(config) == outer
+    by_hand = Searcher(
+        [{"name": "searcher", "retrievers": ["bm25"], "reranker": ["overlap"], "depth": {"bm25": 7}}, "bm25"], fusion=CombSUM()
+    )
+    assert by_hand == outer
+    assert by_hand.fingerprint == outer.fingerprint
+    assert repr(outer) == (
+        "Searcher(retrievers=[Searcher(retrievers=[Bm25Retriever()], reranker=OverlapReranker(), depth=7), Bm25Retriever()], "
+        "fusion=CombSUM())"
+    )
+
+
+def test_its_parts_are_in_the_fingerprint_of_the_outer_one():
+    searchers = [
+        Searcher([inner()]),
+        Searcher([Searcher([TermCount(), TermShare()])]),
+        Searcher([inner(depth={"brief": 5})]),
+        Searcher([Searcher([TermCount(), TermShare()], reranker=Brief(blend="rank"))]),
+        inner(),
+    ]
+    assert len({searcher.fingerprint for searcher in searchers}) == len(searchers)
+
+
+def test_the_seconds_of_its_stages_are_not_those_of_the_outer_ones(path):
+    outer = Searcher([inner(), TermCount()]).open(path)
+    with record_stages() as seconds:
+        outer.search(QUERIES, 5)
+    assert outer.stages == ["searcher", "terms", "fuse", "items"]
+    assert seconds.keys() - {"process"} == {*outer.stages}
+
+
+def test_it_explains_by_its_strongest_reason(tmp_path):
+    pages = [
+        SearchableItem(item_id="fox", content="The Red Fox hunts the Blue Vole.", metadata={"title": "Red Fox"}),
+        SearchableItem(item_id="vole", content="A vole.", metadata={"title": "Blue Vole"}),
+    ]
+    graph = LinkGraphRetriever([Bm25Retriever()])
+    plain, outer = Searcher([graph]), Searcher([Searcher([graph]), Bm25Retriever()])
+    outer.index(pages, tmp_path / "index")
+    plain.open(tmp_path / "index")
+    assert outer.explains
+    found, alone = outer.search("red fox", 2)[0], plain.search("red fox", 2)[0]
+    reasons = {reason["link_graph"].item.item_id: reason["link_graph"] for reason in plain.explain("red fox", alone)}
+    assert len(reasons) == 2
+    for hit, by_label in zip(found, outer.explain("red fox", found), strict=True):
+        assert by_label["searcher"] == reasons[hit.item.item_id]
+    assert not Searcher([Searcher([TermCount()])]).explains
+
+
+def test_other_searchers_are_refused():
+    with pytest.raises(ConfigurationError, match="'unfiltered' cannot be among them"):
+        Searcher([Unfiltered([TermCount()])])
