@@ -69,7 +69,8 @@ elif name == "building bm25, 5,000 passages":
 elif name == "evaluation, 1,000 queries":
     import random
     import numpy
-    from nlp_retrieval import Gold, RetrievalEvaluator
+    from nlp_retrieval import Gold
+    from nlp_retrieval.evaluation import RetrievalEvaluator
     draw = random.Random(0)
     gold = [Gold(query_id=f"q{n}", relevance={f"d{draw.randrange(500)}": 1 for _ in range(3)}) for n in range(1000)]
     rankings = numpy.array([draw.sample(range(500), 100) for _ in gold])

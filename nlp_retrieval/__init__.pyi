@@ -2,7 +2,9 @@
 
 from nlp_retrieval._version import __version__ as __version__
 from nlp_retrieval.benchmarks.benchmarker import Benchmarker as Benchmarker
+from nlp_retrieval.benchmarks.benchmarker import compare_systems as compare_systems
 from nlp_retrieval.benchmarks.entrants import TrecRun as TrecRun
+from nlp_retrieval.benchmarks.evaluate import evaluate as evaluate
 from nlp_retrieval.benchmarks.filters import Unfiltered as Unfiltered
 from nlp_retrieval.benchmarks.results import BenchmarkReport as BenchmarkReport
 from nlp_retrieval.benchmarks.results import BenchmarkRun as BenchmarkRun
@@ -38,7 +40,6 @@ from nlp_retrieval.evaluation.answers import AnswerEvaluator as AnswerEvaluator
 from nlp_retrieval.evaluation.comparison import Comparison as Comparison
 from nlp_retrieval.evaluation.comparison import compare as compare
 from nlp_retrieval.evaluation.evaluator import Evaluation as Evaluation
-from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator as RetrievalEvaluator
 from nlp_retrieval.lm.answering import QuestionAnswering as QuestionAnswering
 from nlp_retrieval.lm.language_model import LanguageModel as LanguageModel
 from nlp_retrieval.loaders.arrow import HuggingFaceLoader as HuggingFaceLoader

@@ -14,14 +14,19 @@ import os
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from nlp_retrieval.benchmarks.cost import Cost
 from nlp_retrieval.benchmarks.distributed import Spread, spread
-from nlp_retrieval.benchmarks.entrants import Benchmarkable, Entry, Explains, Searching, TrecRun
+from nlp_retrieval.benchmarks.entrants import Benchmarkable, Entry, Explains, Searching, TrecRun, generation_of
+from nlp_retrieval.benchmarks.evaluate import Judged
 from nlp_retrieval.benchmarks.filters import filters_for, search_each, warn_of_filters
 from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.manifest import manifest_of, run_identity
@@ -45,6 +50,7 @@ from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.components.component import BaseLoader, Component, Config, with_held
 from nlp_retrieval.core.context import use_workers
 from nlp_retrieval.core.files.atomic import check_folder_for_output
+from nlp_retrieval.core.files.frames import Items, Queries
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
@@ -52,9 +58,17 @@ from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import OtherProcesses
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.results import no_collection
+from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.stages import Stages, using_stages
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import GoldError, IndexMismatchError, IndexMissingError, RetrievalError, RetrievalWarning
+from nlp_retrieval.errors import (
+    ConfigurationError,
+    GoldError,
+    IndexMismatchError,
+    IndexMissingError,
+    RetrievalError,
+    RetrievalWarning,
+)
 from nlp_retrieval.evaluation.answers import AnswerEvaluator
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.evaluation.gold import joined, without_missing
@@ -462,6 +476,20 @@ def group_order(queries: Sequence[Query], key: str) -> list[str]:
 
 
 class Benchmarker(BenchmarkSettings):  # noqa: D101 -- help() shows the arguments of the settings
+    if TYPE_CHECKING:  # other forms than those that the settings keep
+
+        def __init__(
+            self,
+            searchers: Mapping[str, Entry | BaseRetriever] | Sequence[Entry | BaseRetriever],
+            loader: Items,
+            queries: Queries = (),
+            gold: Judged = (),
+            k_values: Sequence[int] = (5, 10, 20),
+            *,
+            index_path: str | Path,
+            **settings: Any,
+        ) -> None: ...
+
     @staticmethod
     def grid(
         searcher: Mapping[str, Any] | BaseSearcher,
@@ -500,6 +528,78 @@ class Benchmarker(BenchmarkSettings):  # noqa: D101 -- help() shows the argument
             GoldError: the gold names items that are not in the corpus.
         """
         return run_searchers(self.loaded(), self.on_progress)
+
+
+def compare_systems(
+    systems: Mapping[str, Entry | BaseRetriever] | Sequence[Entry | BaseRetriever],
+    queries: Queries,
+    gold: Judged,
+    corpus: Items | None = None,
+    *,
+    folder: str | Path | None = None,
+    **settings: Any,
+) -> BenchmarkRun:
+    """Search with several systems, measure, and test their differences: a benchmark in one call.
+
+    Args:
+        systems: searchers, retrievers, and runs of other tools (:class:`TrecRun`); by name, or a list, which are named by their
+            parts. The first is the baseline.
+        queries: in any form that ``Searcher.search`` takes.
+        gold: judgements in any form that :func:`nlp_retrieval.evaluate` takes.
+        corpus: items in any form that ``Searcher.index`` takes; by default those of the index that the systems have opened, to
+            which missing retrievers are added.
+        folder: keeps the index and the results of stages, and the systems have the index open afterwards. By default
+            everything is temporary, and the systems stay as they are.
+        **settings: further arguments of :class:`Benchmarker`, such as ``measures=["ndcg@10", "recall@100"]``.
+
+    Returns:
+        The finished run, which is a table in a notebook. ``run.report`` has the figures, and
+        ``write_run_files(run, folder)`` writes them with a page.
+
+    Raises:
+        ConfigurationError: no corpus is given, and the systems have not opened the same index.
+        Exception: as :meth:`Benchmarker.run`.
+
+    Examples:
+        >>> corpus = {"d1": "a red fox", "d2": "a blue whale", "d3": "a fox and a whale"}
+        >>> systems = [Bm25Retriever(), Bm25Retriever(b=0.0)]
+        >>> run = compare_systems(systems, {"q1": "red fox"}, {"q1": {"d1": 1}}, corpus, measures=["RR@10"])
+        >>> [(result.name, result.measures["mrr@10"]) for result in run.report.configurations]
+        [('bm25 b=0.4', 1.0), ('bm25 b=0', 1.0)]
+    """
+    with TemporaryDirectory() as temporary:
+        target = Path(temporary if folder is None else folder)
+        index = _opened_index(systems) if corpus is None else None
+        items: Any = corpus if index is None else _ItemsOf(index)
+        paths = {"index_path": target / "index" if index is None else index.path, "stage_folder": target / "stages"}
+        benchmark = Benchmarker(systems, items, queries, gold, **paths | settings)
+        if index is None and folder is None:  # an index that will be gone is not left open in the caller's searchers
+            benchmark = replace(benchmark, searchers={name: copy(each) for name, each in benchmark.searchers.items()})
+        return benchmark.run()
+
+
+class _ItemsOf:
+    """The items of an index, read anew each time."""
+
+    def __init__(self, index: Generation) -> None:
+        self._index = index
+
+    def __iter__(self) -> Iterator[SearchableItem]:
+        return self._index.items.stream_live()
+
+
+def _opened_index(systems: Mapping[str, Entry | BaseRetriever] | Sequence[Entry | BaseRetriever]) -> Generation:
+    """Return the index that systems have opened."""
+    indexes: dict[Path, Generation] = {}
+    for searcher in systems.values() if isinstance(systems, Mapping) else systems:
+        with suppress(IndexMissingError):
+            generation = None if isinstance(searcher, TrecRun | BaseRetriever) else generation_of(searcher)
+            if generation is not None:
+                indexes[generation.path] = generation
+    if len(indexes) != 1:
+        found = f"they have opened {', '.join(map(str, indexes))}" if indexes else "none of the systems has opened an index"
+        raise ConfigurationError(f"no corpus is given, and {found}; pass corpus=, such as a DataFrame or a loader")
+    return next(iter(indexes.values()))
 
 
 # Queries of a benchmark with the chains of links behind their hits, for searchers that can explain them.

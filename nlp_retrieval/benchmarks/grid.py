@@ -8,9 +8,10 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, cast
 
-from nlp_retrieval.benchmarks.entrants import Benchmarkable
+from nlp_retrieval.benchmarks.entrants import Benchmarkable, Entry
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.core.components.component import Component, Config, to_plain
 from nlp_retrieval.core.components.registry import build
@@ -123,6 +124,43 @@ def labels_of(values: Sequence[object]) -> list[str]:
             for number, label in zip(alike, _distinct_labels([plain[number] for number in alike]), strict=True):
                 labels[number] = label
     return labels
+
+
+def named_searchers(searchers: Sequence[Entry]) -> dict[str, Entry]:
+    """Return searchers by names made of their parts (``bm25+faiss >> cross_encoder``) and of what else distinguishes them.
+
+    Args:
+        searchers: distinct searchers, or runs of other tools, which are called by their files.
+
+    Raises:
+        ConfigurationError: two of them are equal.
+    """
+    configs = [searcher.config for searcher in searchers]
+    paths = [Path(str(config["path"])).stem if config.get("name") == "trec_run" else "" for config in configs]
+    columns = [_column([config.get(key) for config in configs]) for key in _STAGES]
+    names = [
+        path or " >> ".join(label for key, label in zip(_STAGES, stages, strict=True) if config.get(key)) or str(config["name"])
+        for path, config, stages in zip(paths, configs, zip(*columns, strict=True), strict=True)
+    ]
+    for name in list(dict.fromkeys(names)):
+        alike = [number for number, other in enumerate(names) if other == name]
+        if len(alike) > 1:
+            rest = [
+                {"name": name} | {k: v for k, v in configs[number].items() if k not in ("name", *_STAGES)} for number in alike
+            ]
+            for number, label in zip(alike, labels_of(rest), strict=True):
+                names[number] = label
+    if (repeated := first_repeated(names)) is not None:
+        first, second = [number + 1 for number, name in enumerate(names) if name == repeated][:2]
+        raise ConfigurationError(
+            f"searchers {first} and {second} are equal, or differ in nothing that can be shown ({repeated}); leave one out, or "
+            "give them names: {'name': searcher, ...}"
+        )
+    return dict(zip(names, searchers, strict=True))
+
+
+_STAGES = ("processor", "retrievers", "reranker")
+"""The parts of a searcher that name it, in order."""
 
 
 def says_itself(value: object) -> bool:

@@ -6,7 +6,7 @@ A file is read in three steps: its text, the components that it names, and the s
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,17 +17,20 @@ from pydantic import BeforeValidator, Field, SkipValidation, StrictBool
 from nlp_retrieval.benchmarks.checked import Integer, by_field, keys_of, read_settings, settings, values_of
 from nlp_retrieval.benchmarks.cost import Prices, read_prices
 from nlp_retrieval.benchmarks.entrants import Entry
+from nlp_retrieval.benchmarks.evaluate import read_gold
 from nlp_retrieval.benchmarks.filters import check_where_from, filters_of
-from nlp_retrieval.benchmarks.grid import Grid, build_grid
+from nlp_retrieval.benchmarks.grid import Grid, build_grid, named_searchers
 from nlp_retrieval.core.components.component import BaseLoader, BaseQueryLoader, Component, Config, to_plain
 from nlp_retrieval.core.components.registry import build, build_as, require_distinct_names
 from nlp_retrieval.core.context import Workers
 from nlp_retrieval.core.cures import said_in_yaml
+from nlp_retrieval.core.files.frames import Items, is_table, items_of, queries_of
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.filters import Where, parse_filter
 from nlp_retrieval.core.index.manifest import index_directory
-from nlp_retrieval.core.models import Gold, Query
+from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.core.queries import check_k, first_repeated
+from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.core.unicode import find_lone_surrogate, lone_surrogate_message
 from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, nearest
@@ -39,23 +42,68 @@ from nlp_retrieval.lm.answering import BaseAnswerer
 
 
 def _searchers(value: object) -> dict[str, Entry]:
-    if not isinstance(value, Mapping):
-        raise ConfigurationError(f"searchers are given by name, not as {type(value).__name__}; write {{'name': searcher}}")
+    if isinstance(value, str) or not isinstance(value, Mapping | Sequence):
+        raise ConfigurationError(
+            f"searchers are given as a list, or by name, not as {type(value).__name__}; write [searcher, ...] or "
+            "{'name': searcher}"
+        )
     if not value:
         raise ConfigurationError("a benchmark needs at least one searcher")
-    return dict(value)
+    if isinstance(value, Mapping):
+        return {name: _composed(searcher) for name, searcher in value.items()}
+    for number, searcher in enumerate(value):
+        if not hasattr(searcher, "config"):
+            raise ConfigurationError(f"searchers[{number}] is {type(searcher).__name__}, not a searcher")
+    return named_searchers([_composed(searcher) for searcher in value])
 
 
-def _list_of(kind: type, name: str, error: type[QueryError | GoldError]) -> BeforeValidator:
-    def check(value: object) -> list[Any]:
-        if isinstance(value, str) or not isinstance(value, Collection):
-            raise error(f"{name}: expected a list of {kind.__name__}, found {type(value).__name__}; write [...]")
-        for number, entry in enumerate(value):
-            if not isinstance(entry, kind):
-                raise error(f"{name}[{number}] is {type(entry).__name__}, not {kind.__name__}; a loader of queries gives both")
-        return list(value)
+def _composed(value: Any) -> Any:
+    """Return a retriever as a searcher of it; anything else as it is."""
+    return Searcher([value]) if isinstance(value, BaseRetriever) else value
 
-    return BeforeValidator(check)
+
+def _loader(value: Any) -> Any:
+    """Return a loader of what is given as a corpus; what is none at all is refused by its type."""
+    if isinstance(value, BaseLoader | str | bytes) or not (isinstance(value, Iterable) or is_table(value)):
+        return value
+    return GivenItems(value)
+
+
+def _queries(value: Any) -> list[Query]:
+    try:
+        return queries_of(value)
+    except QueryError as error:
+        raise QueryError(f"queries: {error}") from None
+
+
+def _gold(value: Any) -> list[Gold]:
+    if isinstance(value, Collection) and not isinstance(value, str) and not len(value):
+        return []
+    try:
+        return read_gold(value)
+    except GoldError as error:
+        raise GoldError(f"gold: {error}") from None
+
+
+class GivenItems(BaseLoader):
+    """The corpus of a benchmark that was given in Python.
+
+    Args:
+        items: in any form that ``Searcher.index`` takes; an iterator is read now, because a benchmark reads it several times.
+    """
+
+    name = "given"
+
+    def __init__(self, items: Any) -> None:
+        self._items: Items = list(items_of(items)) if isinstance(items, Iterator) else items
+
+    @property
+    def config(self) -> Config:
+        """Its name alone: the items are in no file."""
+        return {"name": self.name}
+
+    def stream(self) -> Iterator[SearchableItem]:
+        return items_of(self._items)
 
 
 def _cutoffs(value: object) -> list[int]:
@@ -98,11 +146,13 @@ class BenchmarkSettings:
     """A benchmark: searchers over one corpus and one set of queries, and how they are compared.
 
     Args:
-        searchers: by name; at least one. Equal retrievers of different searchers share one index. Runs of other tools may be
-            included.
-        loader: the corpus.
-        queries: the queries; by default those of ``query_loader``, read when the benchmark runs.
-        gold: the expected results of each query; by default those of ``query_loader``.
+        searchers: by name, or a list; at least one. Those of a list are named by their parts, and a retriever alone is searched
+            by a searcher of it. Equal retrievers of different searchers share one index. Runs of other tools may be included.
+        loader: the corpus: a loader, or items in any form that ``Searcher.index`` takes.
+        queries: the queries, in any form that ``Searcher.search`` takes; by default those of ``query_loader``, read when the
+            benchmark runs.
+        gold: the expected results of each query, in any form that :func:`nlp_retrieval.evaluate` takes; by default those of
+            ``query_loader``.
         k_values: the cutoffs, if no measures are chosen: seven measures are computed at each. Otherwise those of the measures.
         measures: names of the measures, as in ir-measures: ``["ndcg@10", "recall@100", "rbp@10(p=0.8)"]``; see
             :meth:`~nlp_retrieval.evaluation.measures.Measure.read`. None: seven measures at each cutoff.
@@ -160,9 +210,9 @@ class BenchmarkSettings:
     """
 
     searchers: Annotated[Mapping[str, Entry], SkipValidation, BeforeValidator(_searchers)]
-    loader: Annotated[BaseLoader, Field(serialization_alias="corpus", examples=["JsonlLoader(path)"])]
-    queries: Annotated[Sequence[Query], SkipValidation, _list_of(Query, "queries", QueryError), Field(exclude=True)] = ()
-    gold: Annotated[Sequence[Gold], SkipValidation, _list_of(Gold, "gold", GoldError), Field(exclude=True)] = ()
+    loader: Annotated[BaseLoader, BeforeValidator(_loader), Field(serialization_alias="corpus", examples=["JsonlLoader(path)"])]
+    queries: Annotated[Sequence[Query], SkipValidation, BeforeValidator(_queries), Field(exclude=True)] = ()
+    gold: Annotated[Sequence[Gold], SkipValidation, BeforeValidator(_gold), Field(exclude=True)] = ()
     k_values: Annotated[Sequence[int], SkipValidation, BeforeValidator(_cutoffs), Field(serialization_alias="k")] = (5, 10, 20)
     _: KW_ONLY
     index_path: Annotated[AnyPath, Field(serialization_alias="index")]

@@ -4,4 +4,5 @@ from nlp_retrieval.evaluation.answers import GoldAnswer as GoldAnswer
 from nlp_retrieval.evaluation.answers import gold_answers as gold_answers
 from nlp_retrieval.evaluation.answers import ragas_lines as ragas_lines
 from nlp_retrieval.evaluation.comparison import verdict as verdict
+from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator as RetrievalEvaluator
 from nlp_retrieval.evaluation.rankings import RunLists as RunLists

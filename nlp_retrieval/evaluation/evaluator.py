@@ -14,24 +14,27 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.models import Gold
+from nlp_retrieval.core.tables import AsTable, html_table
 from nlp_retrieval.errors import EngineError, GoldError, ItemError
 from nlp_retrieval.evaluation.gold import GoldMissing, Key, missing_gold, relevant_documents, rows_of
-from nlp_retrieval.evaluation.measures import Measure, by_ir_measures, cutoffs_of, measures_at, read_measures
+from nlp_retrieval.evaluation.measures import Measure, by_ir_measures, cutoffs_of, measure_among, measures_at, read_measures
 from nlp_retrieval.text.titles import normalize_title
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """The measures of one run, query by query.
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(AsTable):
+    """The measures of one run, query by query; as a table, a row per query, with ``qid`` and a column per measure.
 
     Args:
         query_ids: in the order of the gold.
         per_query: ``[queries]`` by measure name, each in 0..1, in the order in which the measures were given.
-        empty_queries: how many queries found nothing.
+        empty_queries: how many queries found nothing; they score 0 and count.
+        unjudged: how many further queries have results and no judgements; they do not count.
 
     Examples:
         >>> evaluator = RetrievalEvaluator(gold, ["whale", "krill", "fox"], None, measures=["mrr@10"])
@@ -43,6 +46,33 @@ class Evaluation:
     query_ids: list[str]
     per_query: dict[str, Scores]
     empty_queries: int = 0
+    unjudged: int = 0
+
+    def __getitem__(self, measure: str) -> float:
+        """Return the mean of a measure, by any of its names: ``"ndcg@10"``, ``"nDCG@10"``.
+
+        Raises:
+            ConfigurationError: it was not measured.
+        """
+        return self.means()[measure_among(measure, list(self.per_query), "the evaluation")]
+
+    def to_arrow(self) -> pa.Table:
+        measures = {name: pa.array(values) for name, values in self.per_query.items()}
+        return pa.table({"qid": pa.array(self.query_ids, pa.string())} | measures)
+
+    @property
+    def _note(self) -> str:
+        """The queries behind the means."""
+        empty = f", {self.empty_queries:,} of them without results, which score 0" if self.empty_queries else ""
+        unjudged = f"; {self.unjudged:,} more have no judgements and do not count" if self.unjudged else ""
+        return f"{len(self.query_ids):,} queries{empty}{unjudged}"
+
+    def __repr__(self) -> str:
+        return f"<{', '.join(f'{name} {value:.4f}' for name, value in self.means().items())}: {self._note}>"
+
+    def _repr_html_(self) -> str:
+        rows = [[Measure.parse(name).label, f"{value:.4f}"] for name, value in self.means().items()]
+        return html_table(["measure", "mean"], rows, self._note)
 
     def means(self, mask: Mask | None = None) -> dict[str, float]:
         """Return the mean of every measure, the same to the last bit on every machine.
@@ -287,18 +317,22 @@ class RetrievalEvaluator:
         return measures
 
     def _by_ir_measures(self, positions: Rows, offsets: NDArray[np.integer], rows: NDArray[np.integer]) -> dict[str, Scores]:
-        """The measures of ir-measures; documents are named by their position, because a title may be that of several items."""
-        qrels: dict[str, dict[str, int]] = {query_id: {} for query_id in self.query_ids}
+        """The measures of ir-measures; documents are named by their position, because a title may be that of several items.
+
+        Queries are named by their number, because some programs behind ir-measures do not read names with spaces.
+        """
+        names = list(map(str, range(len(self.query_ids))))
+        qrels: dict[str, dict[str, int]] = {name: {} for name in names}
         rankings: dict[str, list[str]] = {}
-        for query, query_id in enumerate(self.query_ids):
+        for query, query_id in enumerate(names):
             ranking = rows[offsets[query] : offsets[query + 1]].tolist()
             rankings[query_id] = list(map(str, range(len(ranking))))
             not_relevant = self._rejected[query]
             qrels[query_id] = {str(place): not_relevant[row] for place, row in enumerate(ranking) if row in not_relevant}
-            qrels[query_id] |= {f"row {row}": not_relevant[row] for row in not_relevant.keys() - ranking}
+            qrels[query_id] |= {f"row-{row}": not_relevant[row] for row in not_relevant.keys() - ranking}
         for unit, (query, place) in enumerate(zip(self._owner.tolist(), positions.tolist(), strict=True)):
-            name = str(place) if place < len(rankings[self.query_ids[query]]) else f"gold {unit}"
-            qrels[self.query_ids[query]][name] = int(self._grades[unit])
+            name = str(place) if place < len(rankings[names[query]]) else f"gold-{unit}"
+            qrels[names[query]][name] = int(self._grades[unit])
         return by_ir_measures(self._foreign, qrels, rankings, self.relevant_from)
 
     @property

@@ -31,7 +31,7 @@ from nlp_retrieval.core.files.trec_ids import ENCODED, decode_id, encode_id
 from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import EngineError, GoldError, QueryError, SourceError
 
-__all__ = ["Run", "read_run", "write_qrels", "write_run"]
+__all__ = ["Run", "ranked", "read_run", "write_qrels", "write_run"]
 
 Run = dict[str, list[tuple[str, float]]]
 """By query id, ``(item id, score)``, best first."""
@@ -172,6 +172,11 @@ def _as_trec_eval(hits: dict[str, float], written: list[bytes]) -> list[tuple[st
         return pairs
     keys = list(zip(single.tolist(), written, strict=True))
     return [pairs[position] for position in sorted(range(len(pairs)), key=keys.__getitem__, reverse=True)]
+
+
+def ranked(scores: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Return scores by item id as a ranking in trec_eval's order: by score as a 32-bit float, then by item id, descending."""
+    return _as_trec_eval(dict(scores), [item_id.encode("utf-8", "surrogatepass") for item_id in scores])
 
 
 def _encode(name: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -41,7 +41,7 @@ _OTHERS = {
     ".db": "write the table as .csv",
 }
 _GRADE = re.compile(r"[+-]?[0-9]{1,9}(?:\.0{0,9})?")
-_NAMES = {
+NAMES = {
     "query": ("query_id", "query-id", "qid", "query", "topic", "topic_id", "q_id"),
     "item": ("item_id", "corpus-id", "corpus_id", "doc_id", "docid", "docno", "doc-id", "pid", "passage_id", "document_id"),
     "grade": ("relevance", "score", "rel", "grade", "label", "judgement", "judgment"),
@@ -135,7 +135,7 @@ def _grade(location: str, written: object) -> int:
 
 def _json_rows(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
     for location, row in read_json_lines(path) if form == "jsonl" else read_json_objects(path):
-        query, item, grade = (row[name] for name in _named(location, list(row)))
+        query, item, grade = (row[name] for name in columns_named(location, list(row)))
         subtopic = next((row[name] for name in row if name.strip().lower() in _SUBTOPICS), None)
         if isinstance(grade, list | dict):
             raise SourceError(f"{location}: the grade is {kind(grade)}; it must be an integer")
@@ -166,7 +166,7 @@ def _cells(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
         if locations is None:
             width = len(cells)
             if width > 2 and not _GRADE.fullmatch(cells[-1]) and _has_names(cells):
-                named = [cells.index(name) for name in _named(location, cells)]
+                named = [cells.index(name) for name in columns_named(location, cells)]
                 subtopic = [cells.index(name) for name in cells if name.strip().lower() in _SUBTOPICS]
                 locations = [*named, *subtopic[:1]]
                 continue
@@ -189,13 +189,23 @@ def _cells(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
 
 def _has_names(cells: Sequence[str]) -> bool:
     """Return whether a first line names columns: none of its cells can be a grade, or one of them is a known name."""
-    known = {alias for aliases in _NAMES.values() for alias in aliases}
+    known = {alias for aliases in NAMES.values() for alias in aliases}
     return any(cell.lower() in known for cell in cells) or not any(_GRADE.fullmatch(cell) for cell in cells)
 
 
-def _named(location: str, names: list[str]) -> list[str]:
+def columns_named(location: str, names: Sequence[str], wanted: Mapping[str, Sequence[str]] = NAMES) -> list[str]:
+    """Return the columns of a table of judgements, or of another table.
+
+    Args:
+        location: location of the names, for messages.
+        names: the columns that there are.
+        wanted: by what a column holds, the names that it may have, in order of preference.
+
+    Raises:
+        SourceError: one is missing.
+    """
     chosen = []
-    for what, aliases in _NAMES.items():
+    for what, aliases in wanted.items():
         known = {name.strip().lower() for name in names}
         if not known & set(aliases):
             near = likely(aliases[0], names, aliases)

@@ -12,7 +12,7 @@ import pytest
 from hashed_words import InMemory
 from soaking import mostly_soaked
 
-from nlp_retrieval import Bm25Retriever, Query, RetrievalEvaluator, Searcher, write_run_files
+from nlp_retrieval import Bm25Retriever, Query, Searcher, write_run_files
 from nlp_retrieval.benchmarks.benchmarker import run_searchers
 from nlp_retrieval.benchmarks.checked import read_settings
 from nlp_retrieval.benchmarks.entrants import TrecRun
@@ -20,6 +20,7 @@ from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.halving import halve, planned_rungs, sample_of, with_record
 from nlp_retrieval.benchmarks.settings import Halving
 from nlp_retrieval.errors import ConfigurationError, ModelError
+from nlp_retrieval.evaluation import RetrievalEvaluator
 
 from .small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker
 

@@ -11,12 +11,12 @@ from nlp_retrieval import (
     Gold,
     MultiSignalReranker,
     Query,
-    RetrievalEvaluator,
     SearchableItem,
     Searcher,
     tune_signals,
 )
 from nlp_retrieval.errors import ConfigurationError, GoldError
+from nlp_retrieval.evaluation import RetrievalEvaluator
 from nlp_retrieval.rerankers.multi_signal.features import SIGNALS
 
 COUNTRIES = [f"country{number}" for number in range(6)]

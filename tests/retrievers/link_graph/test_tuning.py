@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from linked_pages import page, questions, wiki
 
-from nlp_retrieval import Bm25Retriever, Gold, LinkGraphRetriever, Query, RetrievalEvaluator, tune
+from nlp_retrieval import Bm25Retriever, Gold, LinkGraphRetriever, Query, tune
 from nlp_retrieval.errors import ConfigurationError, DependencyError, GoldError, IndexMissingError, QueryError
+from nlp_retrieval.evaluation import RetrievalEvaluator
 from nlp_retrieval.retrievers import TuningReport
 from nlp_retrieval.retrievers.link_graph.retriever import GraphCandidates
 from nlp_retrieval.retrievers.link_graph.tuning import fit_weights, listwise_loss

@@ -18,10 +18,11 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from nlp_retrieval import BeirLoader, Evaluation, Gold, RetrievalEvaluator
+from nlp_retrieval import BeirLoader, Evaluation, Gold
 from nlp_retrieval.cli import yaml_value
 from nlp_retrieval.core import Config, parse_yaml, write_output
 from nlp_retrieval.errors import GoldError
+from nlp_retrieval.evaluation import RetrievalEvaluator
 from nlp_retrieval.systems.policy.answers import AnswerFile
 
 EDITIONS = ("first", "second")

@@ -1,0 +1,236 @@
+"""Results and judgements as people hold them, and their evaluation in one line.
+
+Rankings and grades are read from our own results, files, tables, dicts, tuples, and objects of ranx. Scores are ordered as by
+trec_eval, except that equal scores keep the ranks that a table has. A judged query without results scores 0 and counts; a query
+without judgements does not count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from nlp_retrieval.core.components.component import BaseQueryLoader
+from nlp_retrieval.core.files.frames import ArrowStream, is_table, rows_of
+from nlp_retrieval.core.files.records import as_id, kind, quoted
+from nlp_retrieval.core.models import Gold
+from nlp_retrieval.core.search.results import RankedList, RankedLists
+from nlp_retrieval.errors import GoldError, QueryError, SourceError
+from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
+from nlp_retrieval.evaluation.measures import Measure
+from nlp_retrieval.evaluation.rankings import Ranking
+from nlp_retrieval.evaluation.trec import ranked, read_run
+from nlp_retrieval.loaders.judgements import (
+    NAMES,
+    Judgement,
+    collect_judgements,
+    columns_named,
+    read_judgements,
+    with_matched_numbers,
+)
+
+
+class AsDict(Protocol):
+    """A run or judgements of another library, such as ranx."""
+
+    def to_dict(self) -> Mapping[str, Mapping[str, float]]:
+        """Return scores, or grades, by item id, by query id."""
+
+
+Rows: TypeAlias = ArrowStream | Iterable[Mapping[str, Any] | tuple[Any, ...]]
+"""A table with a row per query and item, or dicts, named tuples or tuples."""
+
+Results: TypeAlias = RankedList | RankedLists | str | Path | Mapping[str, Mapping[str, float]] | AsDict | Rows
+"""What :func:`evaluate` takes as results."""
+
+Judged: TypeAlias = (
+    Sequence[Gold] | BaseQueryLoader | str | Path | Mapping[str, Mapping[str, int] | Iterable[str]] | AsDict | Rows
+)
+"""What :func:`evaluate` and a benchmark take as judgements."""
+
+_ITEM_NAMES = ("docno", *(name for name in NAMES["item"] if name != "docno"))  # docid is a number within PyTerrier's index
+_SCORE_NAMES = ("score", "sim", "similarity")
+_GRADES = {"query": NAMES["query"], "item": _ITEM_NAMES, "grade": NAMES["grade"]}
+_NO_SUBTOPIC = ("", "0", "Q0", "None")
+
+
+def evaluate(
+    results: Results,
+    qrels: Judged,
+    measures: str | Sequence[str | Measure] = ("ndcg@10", "recall@100"),
+    *,
+    relevant_from: int = 1,
+) -> Evaluation:
+    """Evaluate results against judgements.
+
+    Args:
+        results: results of a search, the path of a TREC run, scores by item id by query id, a DataFrame with the columns
+            ``qid``, ``docno`` and ``score`` (or ``rank``), tuples of these, or a run of ranx.
+        qrels: gold, a loader of queries, the path of judgements, grades by item id by query id, a DataFrame with the columns
+            ``qid``, ``docno`` and ``relevance``, tuples of these (also those of ir_datasets), or judgements of ranx.
+        measures: names of measures, as in ir-measures: ``["nDCG@10", "recall@100", "RBP(p=0.8)@10"]``.
+        relevant_from: the lowest grade of a relevant document.
+
+    Returns:
+        Means and values per query, with ``to_pandas()``. A judged query without results scores 0; a query without judgements
+        does not count.
+
+    Raises:
+        ConfigurationError: a measure does not exist.
+        QueryError: the results are in no such form, or none of their queries is judged.
+        GoldError: the judgements are in no such form, or none is relevant.
+        SourceError: a file cannot be read.
+
+    Examples:
+        >>> run = {"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d3": 0.5}}
+        >>> evaluate(run, {"q1": {"d2": 1}, "q2": {"d3": 1}, "q3": {"d4": 1}}, ["RR@10", "recall@100"])
+        <mrr@10 0.5000, recall@100 0.6667: 3 queries, 1 of them without results, which score 0>
+    """
+    gold = read_gold(qrels)
+    judged = [wanted.query_id for wanted in gold]
+    rankings, titles = _read_rankings(results)
+    rankings = with_matched_numbers(rankings, judged, "the results")
+    unjudged = rankings.keys() - set(judged)
+    if rankings and len(unjudged) == len(rankings):
+        raise QueryError(
+            f"none of the {len(rankings):,} queries of the results ({quoted(list(rankings)[:3])}) is judged "
+            f"({quoted(judged[:3])}); are both of the same collection?"
+        )
+    lists = [[item_id for item_id, _ in rankings.get(query_id, [])] for query_id in judged]
+    row_of = {item_id: row for row, item_id in enumerate(dict.fromkeys(item_id for ranking in lists for item_id in ranking))}
+    names = [*row_of]
+    evaluator = RetrievalEvaluator(
+        gold,
+        names,
+        [titles.get(name, "") for name in names] if titles else None,
+        gold_missing="count",
+        measures=[measures] if isinstance(measures, str) else measures,
+        relevant_from=relevant_from,
+    )
+    evaluation = evaluator.evaluate_lists([[row_of[item_id] for item_id in ranking] for ranking in lists])
+    return replace(evaluation, unjudged=len(unjudged))
+
+
+def read_gold(source: Judged) -> list[Gold]:
+    """Return judgements in any form as gold, one per query.
+
+    Args:
+        source: as ``qrels`` of :func:`evaluate`.
+
+    Raises:
+        GoldError: it is in no such form, or holds no judgements.
+        SourceError: a file cannot be read.
+    """
+    if isinstance(source, BaseQueryLoader):
+        return source.gold()
+    if isinstance(source, Gold):
+        raise GoldError(f"one gold ({source.query_id!r}) is given and a list is expected; write [gold]")
+    if isinstance(source, str | Path):
+        judgements = read_judgements(source)
+    else:
+        entries = list(source) if isinstance(source, Sequence) and not isinstance(source, str) else source
+        if isinstance(entries, list) and entries and all(isinstance(entry, Gold) for entry in entries):
+            return entries
+        try:
+            judgements = collect_judgements(_judgements(entries), "the judgements")
+        except SourceError as error:
+            raise GoldError(str(error)) from None
+    return [Gold(query_id=query_id, relevance=grades) for query_id, grades in judgements.items()]
+
+
+def _judgements(source: Any) -> Iterator[Judgement]:
+    by_query = _by_query(source)
+    if by_query is None:
+        for location, row in rows_of(source, "judgement", GoldError, ("query_id", "item_id", "relevance")):
+            query, item, grade = (row[name] for name in columns_named(location, list(row), _GRADES))
+            subtopic = str(row.get("subtopic", row.get("iteration", "")))
+            yield (
+                location,
+                as_id(location, "query_id", query),
+                as_id(location, "item_id", item),
+                int(grade) if isinstance(grade, float) and grade.is_integer() else grade,
+                "" if subtopic in _NO_SUBTOPIC else subtopic,
+            )
+        return
+    for query_id, given in by_query.items():
+        location = f"query {query_id!r}"
+        listed = isinstance(given, Sequence | Set) and not isinstance(given, str | bytes)
+        grades = dict.fromkeys(given, 1) if listed else given
+        if not isinstance(grades, Mapping):
+            raise GoldError(f"{location}: its judgements are {_shown(grades)}; write {{item id: grade}}, or [item id, ...]")
+        for item_id, grade in grades.items():
+            plain = grade.item() if hasattr(grade, "item") else grade
+            yield location, as_id(location, "query_id", query_id), as_id(location, "item_id", item_id), plain, ""
+
+
+def _read_rankings(results: Any) -> tuple[dict[str, Ranking], dict[str, str]]:
+    """Return rankings by query id, and the titles of items where they are known."""
+    if isinstance(results, RankedList):
+        results = [results]
+    if isinstance(results, RankedLists) or (isinstance(results, list) and results and isinstance(results[0], RankedList)):
+        titles = {hit.item.item_id: hit.item.title for hits in results for hit in hits}
+        return {hits.query_id: [(hit.item.item_id, hit.score) for hit in hits] for hits in results}, titles
+    if isinstance(results, str | Path):
+        return read_run(results), {}
+    try:
+        by_query = _by_query(results)
+        if by_query is None:
+            return _rankings_of_rows(results), {}
+        return {str(query_id): ranked(_scores(f"query {query_id!r}", scores)) for query_id, scores in by_query.items()}, {}
+    except SourceError as error:
+        raise QueryError(str(error)) from None
+
+
+def _rankings_of_rows(rows: Any) -> dict[str, Ranking]:
+    scores: dict[str, dict[str, float]] = {}
+    ranks: dict[str, dict[str, float]] = {}
+    for location, row in rows_of(rows, "result", QueryError, ("qid", "docno", "score", "rank")):
+        has_score = any(name.strip().lower() in _SCORE_NAMES for name in row)
+        last: dict[str, tuple[str, ...]] = {"score": _SCORE_NAMES} if has_score or "rank" not in row else {"rank": ("rank",)}
+        columns = columns_named(location, list(row), {"query": NAMES["query"], "item": _ITEM_NAMES} | last)
+        query_id, item_id = (as_id(location, name, row[name]) for name in columns[:2])
+        of_query = scores.setdefault(query_id, {})
+        if item_id in of_query:
+            raise QueryError(f"{location}: item {item_id!r} of query {query_id!r} is there already; keep one of them")
+        number = _number(location, columns[2], row[columns[2]])
+        of_query[item_id] = number if has_score else -number
+        if row.get("rank") is not None:
+            ranks.setdefault(query_id, {})[item_id] = _number(location, "rank", row["rank"])
+    rankings = {query_id: ranked(of_query) for query_id, of_query in scores.items()}
+    for query_id, of_query in ranks.items():  # a table that has ranks has them for equal scores too
+        rankings[query_id].sort(key=lambda pair: (-pair[1], of_query.get(pair[0], math.inf)))
+    return rankings
+
+
+def _by_query(source: Any) -> Mapping[Any, Any] | None:
+    """Return what is given by query id; None if it is a table, or a list of rows."""
+    if isinstance(source, Mapping):
+        return source
+    if not is_table(source) and callable(getattr(source, "to_dict", None)):
+        as_dict: Mapping[Any, Any] = source.to_dict()
+        return as_dict
+    return None
+
+
+def _scores(location: str, scores: object) -> dict[str, float]:
+    if not isinstance(scores, Mapping):
+        raise QueryError(f"{location}: its results are {_shown(scores)}; write {{item id: score}}")
+    return {as_id(location, "item id", item_id): _number(location, "score", score) for item_id, score in scores.items()}
+
+
+def _number(location: str, column: str, value: Any) -> float:
+    try:
+        number = math.nan if isinstance(value, str | bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        shown = kind(value) if value is None or isinstance(value, str | bool) else repr(value)
+        raise QueryError(f"{location}: the {column} is {shown}; it must be a finite number")
+    return number
+
+
+def _shown(value: object) -> str:
+    return f"{value!r:.60} ({type(value).__name__})"

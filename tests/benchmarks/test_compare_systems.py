@@ -1,0 +1,139 @@
+"""Several systems compared in one call, and benchmarks that are given lists, tables and dicts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas
+import polars
+import pytest
+
+from nlp_retrieval import Benchmarker, Bm25Retriever, CombSUM, OverlapReranker, Searcher, TrecRun, compare_systems
+from nlp_retrieval.benchmarks.grid import named_searchers
+from nlp_retrieval.errors import ConfigurationError, GoldError, ItemError, QueryError
+
+from .small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker, searchers
+
+CORPUS = pandas.DataFrame({"docno": [f"d{row}" for row in range(len(TEXTS))], "text": TEXTS, "title": TITLES})
+TOPICS = pandas.DataFrame(
+    {
+        "qid": [query.query_id for query in QUERIES],
+        "query": [query.text for query in QUERIES],
+        "hops": [query.metadata["hops"] for query in QUERIES],
+    }
+)
+QRELS = pandas.DataFrame(
+    [(gold.query_id, item, grade) for gold in GOLD for item, grade in gold.relevance.items()],
+    columns=["qid", "docno", "relevance"],
+)
+
+
+def measures_of(run: Any) -> dict[str, dict[str, float]]:
+    return {result.name: result.measures for result in run.report.configurations}
+
+
+def test_one_call_gives_the_figures_of_a_benchmark(tmp_path: Path) -> None:
+    expected = benchmarker(tmp_path / "index").run()
+    given = searchers()
+    run = compare_systems(given, TOPICS, QRELS, CORPUS, k_values=[3, 5, 10], latency_queries=3)
+    assert measures_of(run) == measures_of(expected)
+    assert run.report.comparisons == expected.report.comparisons
+    assert run.report.manifest["corpus"]["fingerprint"] == expected.report.manifest["corpus"]["fingerprint"]
+    assert run.report.query_counts == expected.report.query_counts
+    assert "<table>" in run._repr_html_()
+    with pytest.raises(Exception, match="has no index yet"):
+        given["bm25"].search("fox")  # as it was before: the index of the comparison is gone
+
+
+def test_a_list_of_systems_that_have_an_index_needs_no_corpus(tmp_path: Path) -> None:
+    first, second = Searcher([Bm25Retriever()]), Searcher([Bm25Retriever(b=0.0)])
+    first.index(CORPUS, tmp_path / "index")
+    run = compare_systems([first, second], dict(zip(TOPICS["qid"], TOPICS["query"], strict=True)), GOLD, measures=["ndcg@10"])
+    assert measures_of(run) == {
+        name: {"ndcg@10": result["ndcg@10"]}
+        for name, result in measures_of(
+            compare_systems({"bm25 b=0.4": first, "bm25 b=0": second}, TOPICS, QRELS, iter(CORPUS.to_dict("records")))
+        ).items()
+    }
+    assert first.opened.path == second.opened.path == tmp_path / "index"
+
+
+def test_a_folder_keeps_the_index_and_the_systems_are_open(tmp_path: Path) -> None:
+    searcher = Searcher(["bm25"])
+    compare_systems([searcher], TOPICS, QRELS, CORPUS, folder=tmp_path / "kept", latency_queries=1)
+    assert searcher.opened.path == tmp_path / "kept" / "index"
+    assert (tmp_path / "kept" / "stages").is_dir()
+
+
+def test_systems_without_a_common_corpus_are_an_error(tmp_path: Path) -> None:
+    one, other = Searcher(["bm25"]), Searcher([Bm25Retriever(k1=2.0)])
+    with pytest.raises(ConfigurationError, match="none of the systems has opened an index; pass corpus="):
+        compare_systems([one, other], TOPICS, QRELS)
+    one.index(CORPUS, tmp_path / "one")
+    other.index(CORPUS, tmp_path / "other")
+    with pytest.raises(ConfigurationError, match=r"they have opened .*one, .*other; pass corpus="):
+        compare_systems([one, other], TOPICS, QRELS)
+
+
+def test_searchers_of_a_list_are_named_by_their_parts_and_what_distinguishes_them() -> None:
+    bm25, lenient = Bm25Retriever(), Bm25Retriever(b=0.0)
+    assert list(named_searchers([Searcher([bm25]), Searcher(["faiss"]), TrecRun("runs/theirs.txt")])) == [
+        "bm25",
+        "faiss",
+        "theirs",
+    ]
+    assert list(named_searchers([Searcher([bm25]), Searcher([lenient]), Searcher([bm25], depth=7)])) == [
+        "bm25 b=0.4 depth=none",
+        "bm25 b=0",
+        "bm25 b=0.4 depth=7",
+    ]
+    several = [
+        Searcher([bm25, "faiss"]),
+        Searcher([bm25, "faiss"], fusion=CombSUM()),
+        Searcher([bm25], processor="clauses", reranker=OverlapReranker()),
+    ]
+    assert list(named_searchers(several)) == [
+        "bm25+faiss fusion=rrf",
+        "bm25+faiss fusion=combsum",
+        "clauses >> bm25 >> overlap",
+    ]
+    with pytest.raises(
+        ConfigurationError, match=r"searchers 1 and 3 are equal, or .* \(bm25\); leave one out, or give them names"
+    ):
+        named_searchers([Searcher([bm25]), Searcher(["faiss"]), Searcher(["bm25"])])
+
+
+def test_a_benchmark_takes_lists_and_tables(tmp_path: Path) -> None:
+    settings = Benchmarker(
+        [Searcher(["bm25"]), Bm25Retriever(k1=2.0)],
+        polars.from_pandas(CORPUS),
+        polars.from_pandas(TOPICS),
+        QRELS,
+        [3, 10],
+        index_path=tmp_path / "index",
+    )
+    assert list(settings.searchers) == ["bm25 k1=0.9", "bm25 k1=2"]
+    assert settings.baseline == "bm25 k1=0.9"
+    assert settings.gold == GOLD
+    assert settings.loader.load() == list(settings.loader.stream())
+    assert len(settings.loader.load()) == len(TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "said"),
+    [
+        ({"searchers": [Searcher(["bm25"]), 5]}, ConfigurationError, r"searchers\[1\] is int, not a searcher"),
+        ({"searchers": "bm25"}, ConfigurationError, "as a list, or by name, not as str"),
+        ({"searchers": []}, ConfigurationError, "at least one searcher"),
+        ({"queries": TOPICS.drop(columns="query")}, QueryError, "queries: DataFrame, row 1: no column with the query"),
+        ({"gold": QRELS.drop(columns="docno")}, GoldError, "gold: DataFrame, row 1: no column of the item"),
+        ({"loader": CORPUS.drop(columns="text")}, ItemError, "DataFrame, row 1: no column with the text"),
+        ({"loader": "corpus.csv"}, ConfigurationError, "loader: expected a BaseLoader such as JsonlLoader"),
+    ],
+)
+def test_a_benchmark_of_a_bad_shape_is_an_error(
+    tmp_path: Path, changed: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        benchmarker(tmp_path / "index", **changed).run()
