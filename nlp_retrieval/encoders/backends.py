@@ -489,7 +489,7 @@ def _candidates(backend: Backend, precision: Precision, device: str | None) -> l
     if backend == "onnx" or precision == "int8":
         return [by_onnx]
     by_torch = Chosen("torch", cast(Precision, resolved_precision(precision, device)))
-    if backend == "torch" or precision in ("bfloat16", "float16") or not _on_cpu(device):
+    if backend == "torch" or precision in ("bfloat16", "float16") or not on_cpu(device):
         return [by_torch]
     installed = all(importlib.util.find_spec(package) for package in ("onnxruntime", "tokenizers", "onnx"))
     return [by_torch, by_onnx] if installed else [by_torch]
@@ -504,7 +504,8 @@ def _mappings(values: Iterable[Any]) -> Iterator[Config]:
             yield from _mappings(value)
 
 
-def _on_cpu(device: str | None) -> bool:
+def on_cpu(device: str | None) -> bool:
+    """Return whether torch computes on the CPU here."""
     import torch
 
     return device == "cpu" or (device is None and not torch.cuda.is_available() and not torch.backends.mps.is_available())

@@ -237,6 +237,17 @@ _open: WeakValueDictionary[tuple[type, str], Any] = WeakValueDictionary()
 _opening = Lock()
 
 
+def open_once(key: tuple[type, str], load: Callable[[], ModelT]) -> ModelT:
+    """Return the model that is open under a key, or load it; None, which a loader may return, is not kept."""
+    with _opening:
+        model: ModelT | None = _open.get(key)
+        if model is None:
+            model = load()
+            if model is not None:
+                _open[key] = model
+        return model
+
+
 class ModelHolder(Component, ABC, Generic[ModelT]):
     """A component whose parameter ``model`` names a model on the hub or in a local folder.
 
@@ -303,14 +314,14 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
             settings = {key: value for key, value in self.opened_by().items() if key not in apart}
             key = (type(self), canonical_json([settings, self.model_fingerprint()]))
             use_one_thread_after_fork()
-            with _opening:
-                model = _open.get(key)
-                if model is None:
-                    with self.files.unchanged():
-                        model = self.load_model()
-                    turn_of(model)
-                    _open[key] = model
-                self._model = model
+
+            def load() -> ModelT:
+                with self.files.unchanged():
+                    model = self.load_model()
+                turn_of(model)
+                return model
+
+            self._model = open_once(key, load)
         return self._model
 
     def opened_by(self) -> Config:

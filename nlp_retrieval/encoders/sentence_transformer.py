@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.component import Config, canonical_json
 from nlp_retrieval.core.components.trust_rules import ENCODER_RULES, may_set
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.backends import (
@@ -20,12 +21,14 @@ from nlp_retrieval.encoders.backends import (
     check_choice,
     choose,
     exported,
+    on_cpu,
     queries_at_once,
     recorded_choice,
     require_device,
 )
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, scale_to_length_one
-from nlp_retrieval.encoders.models import ModelHolder, alone_for, as_model_error, own_weights, turn_of
+from nlp_retrieval.encoders.bert import NumpyBert, may_have_gpu, open_bert
+from nlp_retrieval.encoders.models import ModelHolder, alone_for, as_model_error, open_once, own_weights, turn_of
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line, install
 
 if TYPE_CHECKING:
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 Task = Literal["encode_query", "encode_document"]
 
 _MARKS = 8
+_FEW, _SHORT = 32, 1000
+"""Queries, and characters of each, that are encoded sooner without torch than torch is imported."""
 
 
 class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"], BaseEncoder):
@@ -51,8 +56,9 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         query_prompt: put before every query; by default the model's own.
         passage_prompt: put before every passage; by default the model's own.
         normalize: scale vectors to length 1, so that the inner product is the cosine.
-        precision: of the arithmetic. ``auto`` is, by torch, bfloat16 on CPUs with AMX and on GPUs that have it, else float32;
-            by ONNX it is ``int8``, 8-bit weights. Vectors are float32 in any case.
+        precision: of the arithmetic. ``auto`` is, by torch, bfloat16 on GPUs that have it and, for passages, on CPUs with AMX,
+            else float32; by ONNX it is ``int8``, 8-bit weights. Vectors are float32 in any case. A few queries of a BERT-type
+            model in float32 are encoded without torch, to the same vectors up to rounding.
         backend: ``torch``; ``onnx``, on the CPU, for ``int8`` or ``float32``; or ``auto``, the fastest of those that the
             precision allows, in a trial of a second; the index records the result, and is opened with it.
         max_length: tokens that are read of a text; by default the model's own limit.
@@ -106,8 +112,8 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
     def chosen(self) -> Chosen:
         """Backend and precision in use; with ``backend="auto"`` chosen by a trial, once per machine and model."""
         if self._chosen is None:
-            others: Config = {key: value for key, value in self.config.items() if key not in {"name", "backend", "precision"}}
-            self._chosen = choose(self.backend, self.precision, self.device, self.files, partial(self._with_backend, others))
+            encoder_of = partial(self._with_backend, self._others())
+            self._chosen = choose(self.backend, self.precision, self.device, self.files, encoder_of)
         return self._chosen
 
     def take_recorded(self, recorded: Sequence[Config]) -> None:
@@ -129,7 +135,15 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         return super().extra_state() | ({"_chosen": self._chosen} if self.backend == "auto" else {})
 
     def encode_queries(self, queries: list[str]) -> Vectors:
-        return self._encode(check_queries(queries), self.query_prompt, "encode_query")
+        queries = check_queries(queries)
+        bert = self._opened_without_torch(queries)
+        if bert is None:
+            return self._in_float32()._encode(queries, self.query_prompt, "encode_query")
+        before = self._prompt(bert, self.query_prompt, "encode_query")
+        vectors = bert.encode([(bert.default_prompt if before is None else before) + query for query in queries])
+        if self.normalize:
+            scale_to_length_one(vectors)
+        return vectors
 
     def encode_passages(self, passages: list[str]) -> Vectors:
         return self._encode(check_queries(passages, "passage", "passages"), self.passage_prompt, "encode_document")
@@ -160,7 +174,47 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
             scale_to_length_one(vectors)
         return vectors
 
-    def _prompt(self, model: SentenceTransformer | OnnxModel, prompt: str | None, task: Task) -> str | None:
+    _bert: NumpyBert | None = None
+    _needs_torch = False
+    _query_encoder: SentenceTransformerEncoder | None = None
+
+    def _opened_without_torch(self, queries: list[str]) -> NumpyBert | None:
+        """The model by numpy, for a few short queries of a process that has not imported torch; None if torch encodes them.
+
+        Both compute in float32, so a query's vector is the same up to rounding.
+        """
+        few = 0 < len(queries) <= _FEW and all(len(query) <= _SHORT for query in queries)
+        if self._needs_torch or not few:
+            return None
+        if self._bert is None:
+            by_torch = self.backend == "torch" and self.precision in ("auto", "float32") and not self.trust_remote_code
+            own = type(self).load_model is SentenceTransformerEncoder.load_model
+            on_gpu = self.device not in (None, "cpu") or (self.device is None and may_have_gpu())
+            if by_torch and own and not on_gpu and "torch" not in sys.modules:
+                key = (NumpyBert, canonical_json([self.max_length, self.model_fingerprint()]))
+                self._bert = open_once(key, partial(open_bert, self.files, self.max_length))
+            self._needs_torch = self._bert is None
+        return self._bert
+
+    def _in_float32(self) -> SentenceTransformerEncoder:
+        """This encoder in float32 if it has bfloat16 by ``auto`` on a CPU, else the encoder itself.
+
+        The rounding of a query's vector would change the order of passages that are nearly equal, from one CPU to another.
+        """
+        if self.backend != "torch" or self.precision != "auto":
+            return self
+        if self._query_encoder is None:
+            require_device(self.device)
+            used = self.chosen
+            if used.precision == "float32" or not on_cpu(self.device):
+                return self
+            self._query_encoder = self._with_backend(self._others(), Chosen("torch", "float32"))
+        return self._query_encoder
+
+    def _others(self) -> Config:
+        return {key: value for key, value in self.config.items() if key not in {"name", "backend", "precision"}}
+
+    def _prompt(self, model: SentenceTransformer | OnnxModel | NumpyBert, prompt: str | None, task: Task) -> str | None:
         """The prefix of a text: the configured prompt, or the model's own; the library fails on an empty "document"."""
         if prompt is not None:
             return prompt
