@@ -150,7 +150,7 @@ class BaseRetriever(Component, Expression, ABC):
         self.build(items, folder)
 
     def settle(self, directory: Path) -> None:
-        """Remove external data that no folder of an index names: see docs/PLUGINS.md. Does nothing by default."""
+        """Remove external data that no folder of an index names: see docs/STORES.md. Does nothing by default."""
 
     def require_segments(self, segments: Sequence[SegmentFolder]) -> None:
         """Raise an IndexDamagedError if external data of segments is missing. Does nothing by default."""
