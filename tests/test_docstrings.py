@@ -15,30 +15,29 @@ from nlp_retrieval._public_names import modules_of
 
 PACKAGES = (
     "nlp_retrieval",
-    *(f"nlp_retrieval.{room}" for room in ("benchmarks", "evaluation", "loaders", "processors", "text")),
+    *(f"nlp_retrieval.{room}" for room in ("benchmarks", "core", "evaluation", "loaders", "processors", "text")),
 )
 """The packages whose names all have an example."""
 
 
-def wants_example(value: object) -> bool:
+def wants_example(name: str, value: object) -> bool:
     """Whether a name is a class or a function that somebody calls.
 
-    An error or a warning is caught and not made, a base class with abstract methods is shown by what inherits it, and the
-    docstring of a signature of DSPy is a prompt.
+    An error or a warning is caught and not made, a protocol or a base class with abstract methods is shown by what implements
+    it, and the docstring of a signature of DSPy is a prompt.
     """
-    if not (inspect.isclass(value) or inspect.isfunction(value)):
-        return False
-    if inspect.isfunction(value):
-        return True
-    signatures = any(base.__module__.startswith("dspy") for base in value.__mro__)
-    return not (issubclass(value, BaseException) or inspect.isabstract(value) or signatures)
+    if inspect.isclass(value):
+        signature = any(base.__module__.startswith("dspy") for base in value.__mro__)
+        protocol = getattr(value, "_is_protocol", False)
+        return not (issubclass(value, BaseException) or inspect.isabstract(value) or protocol or signature)
+    return inspect.isfunction(value) and value.__name__ == name
 
 
 def public(package: str) -> list[str]:
     found = []
     for name, module in modules_of(package).items():
         value = inspect.unwrap(getattr(import_module(module), name)) if name != "__version__" else None
-        if wants_example(value):
+        if wants_example(name, value):
             found.append(f"{module}:{name}")
     return found
 

@@ -33,6 +33,11 @@ class Hits:
         rows: item rows.
         scores: higher is better.
         signals: the parts of the scores, as columns by name; NaN if there is no value.
+
+    Examples:
+        >>> hits = Hits.from_lists([(np.array([4, 0]), np.array([2.5, 1.0])), (np.array([], int), np.array([]))])
+        >>> hits.offsets.tolist(), hits.rows.tolist()
+        ([0, 2, 2], [4, 0])
     """
 
     offsets: Rows
@@ -199,7 +204,12 @@ class CandidateBatch:
 
 
 def offsets_of(counts: Sequence[int] | NDArray[np.integer]) -> Rows:
-    """Return the starts of consecutive lists of these lengths, followed by the end of the last."""
+    """Return the starts of consecutive lists of these lengths, followed by the end of the last.
+
+    Examples:
+        >>> offsets_of([2, 0, 3]).tolist()
+        [0, 2, 2, 5]
+    """
     offsets = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
     return offsets
@@ -211,6 +221,12 @@ def entries_of(offsets: Rows, rows: NDArray[np.integer]) -> tuple[Rows, Rows]:
     Args:
         offsets: row r has the entries ``offsets[r]:offsets[r + 1]``.
         rows: the rows, in any order.
+
+    Examples:
+        >>> offsets = np.array([0, 2, 3, 6])  # row 0 has entries 0 and 1, row 1 entry 2, row 2 entries 3 to 5
+        >>> positions, counts = entries_of(offsets, np.array([2, 0]))
+        >>> positions.tolist(), counts.tolist()
+        ([3, 4, 5, 0, 1], [3, 2])
     """
     starts = offsets[rows]
     counts = offsets[rows + 1] - starts
@@ -321,6 +337,11 @@ def top_k(rows: Rows, scores: Scores, k: int) -> tuple[Rows, Scores]:
         rows: ascending.
         scores: ``[rows]``.
         k: how many at most.
+
+    Examples:
+        >>> rows, scores = top_k(np.array([5, 1, 9]), np.array([0.5, 2.0, 0.5]), k=2)
+        >>> rows.tolist(), scores.tolist()
+        ([1, 5], [2.0, 0.5])
     """
     chosen = top_k_positions(scores, k)
     return rows[chosen], scores[chosen]
@@ -386,6 +407,10 @@ def scaled(scores: Scores, depth: int = 0) -> Scores:
     Args:
         scores: scores of the list.
         depth: a list of this length was cut at its lowest score; a shorter one holds all items that match, the others score 0.
+
+    Examples:
+        >>> scaled(np.array([4.0, 3.0, 2.0])).tolist()
+        [1.0, 0.5, 0.0]
     """
     if len(scores) == 0:
         return scores

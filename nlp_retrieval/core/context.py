@@ -161,7 +161,12 @@ def changed_context(**changes: Any) -> Iterator[SearchContext]:
 
 
 def stage(name: str) -> AbstractContextManager[None]:
-    """Mark a stage; its seconds are added to those of earlier runs of the same stage."""
+    """Mark a stage; its seconds are added to those of earlier runs of the same stage.
+
+    Examples:
+        >>> with stage("rewrite"):
+        ...     query = "what do whales eat".upper()
+    """
     return _current.get().stage(name)
 
 
@@ -183,6 +188,12 @@ def add_note(note: str, stacklevel: int = 2) -> None:
     Args:
         note: a sentence or two.
         stacklevel: as of ``warnings.warn``, counted from the caller.
+
+    Examples:
+        >>> with collected_notes() as notes:
+        ...     add_note("2 queries found nothing")
+        >>> notes
+        ['2 queries found nothing']
     """
     notes = _current.get().notes
     if notes is None:
@@ -210,7 +221,16 @@ def warn_of_cut(retriever: str, n_cut: int, n_texts: int, limit: str, cure: str,
 
 @contextmanager
 def collected_notes() -> Iterator[list[str]]:
-    """Collect the notes of searches inside the block, in this thread, instead of warning."""
+    """Collect the notes of searches inside the block, in this thread, instead of warning.
+
+    Examples:
+        >>> searcher = Searcher(["bm25"])
+        >>> report = searcher.index(items, "index")
+        >>> with collected_notes() as notes:
+        ...     hits = searcher.search("bicycle")
+        >>> len(notes)
+        1
+    """
     notes: list[str] = []
     with changed_context(notes=notes):
         yield notes
@@ -218,7 +238,16 @@ def collected_notes() -> Iterator[list[str]]:
 
 @contextmanager
 def suppress_empty_notes() -> Iterator[None]:
-    """Suppress notes about searches inside the block that find nothing: the caller reports it."""
+    """Suppress notes about searches inside the block that find nothing: the caller reports it.
+
+    Examples:
+        >>> searcher = Searcher(["bm25"])
+        >>> report = searcher.index(items, "index")
+        >>> with suppress_empty_notes():
+        ...     (hits,) = searcher.search("bicycle")
+        >>> len(hits)
+        0
+    """
     with changed_context(notes_empty=False):
         yield
 

@@ -44,7 +44,13 @@ def in_yaml(message: str) -> str:
 
 @contextmanager
 def said_in_yaml() -> Iterator[None]:
-    """Rewrite the settings in errors of the package as YAML keys."""
+    """Rewrite the settings in errors of the package as YAML keys.
+
+    Examples:
+        >>> from nlp_retrieval.core import build
+        >>> with said_in_yaml():
+        ...     searcher = build("retrievers", {"name": "bm25", "k1": 1.2})
+    """
     try:
         yield
     except RetrievalError as error:

@@ -24,6 +24,11 @@ class Step:
         sentence: the sentence that contains the link; empty if there is none.
         start: where the mention begins in the sentence.
         end: where it ends.
+
+    Examples:
+        >>> step = Step(items[0], items[1], "title_mention", along=True, sentence="It eats tons of Krill.", start=16, end=21)
+        >>> step.sentence[step.start : step.end]
+        'Krill'
     """
 
     source: SearchableItem
@@ -178,7 +183,16 @@ def name_of(item: SearchableItem) -> str:
 
 
 class Explanations(list[dict[str, Explanation]]):
-    """Explanations for the results of one query: for each result, one from every retriever that can explain it."""
+    """Explanations for the results of one query: for each result, one from every retriever that can explain it.
+
+    Examples:
+        >>> searcher = Searcher([Bm25Retriever(feedback="bo1", fb_docs=1)])
+        >>> report = searcher.index(items, "index")
+        >>> (hits,) = searcher.search("krill")
+        >>> explanations = searcher.explain("krill", hits)
+        >>> len(explanations) == len(hits), list(explanations[0])
+        (True, ['bm25'])
+    """
 
     def _repr_html_(self) -> str:
         shown = []

@@ -134,6 +134,11 @@ def parse_filter(where: object, place: str = "where", depth: int = 0) -> Filter:
 
     Raises:
         QueryError: it is not a filter; the message says where, and gives a valid one.
+
+    Examples:
+        >>> parse_filter({"year": {"gte": 2020}, "country": {"in": ["Norway", "Sweden"]}})
+        Combination(operator='and', parts=(Condition(key='year', operator='gte', values=(2020,)), Condition(key='country',
+        operator='in', values=('Norway', 'Sweden'))))
     """
     if not isinstance(where, Mapping) or not where:
         raise QueryError(f'{place}: expected conditions such as {{"country": "Japan"}}, found {_shown(where)}')

@@ -146,7 +146,12 @@ def excerpt(text: str, length: int = 160) -> str:
 
 
 def join_title(title: str, content: str) -> str:
-    """Return a title and a content as one text, with the title, if there is one, as a sentence of its own."""
+    """Return a title and a content as one text, with the title, if there is one, as a sentence of its own.
+
+    Examples:
+        >>> join_title("Blue whale", "It eats krill.")
+        'Blue whale. It eats krill.'
+    """
     if not title:
         return content
     return f"{title} {content}" if title[-1] in ".?!:" else f"{title}. {content}"

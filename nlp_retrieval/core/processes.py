@@ -69,6 +69,11 @@ class Lock:
     """A reentrant lock that is free in a forked child even if another thread of the parent held it.
 
     The data it guards must be valid at every moment, or be recreated if it is not: nothing in the child completes it.
+
+    Examples:
+        >>> lock = Lock()
+        >>> with lock:
+        ...     shared = {"opened": 1}
     """
 
     def __init__(self) -> None:

@@ -29,6 +29,11 @@ def progress(what: str, total: int | None) -> Iterator[Advance]:
     Args:
         what: name of the operation ("encoding").
         total: number of units; None if unknown.
+
+    Examples:
+        >>> with progress("reading", total=len(items)) as advance:
+        ...     for item in items:
+        ...         advance(1)
     """
     if not sys.stderr.isatty():
         yield _ignore
@@ -56,7 +61,12 @@ def progress(what: str, total: int | None) -> Iterator[Advance]:
 
 
 def tracked(what: str, batches: Iterable[list[T]], total: int) -> Iterator[list[T]]:
-    """Yield batches, and show progress by the number of their members."""
+    """Yield batches, and show progress by the number of their members.
+
+    Examples:
+        >>> [len(batch) for batch in tracked("counting", [["a", "b"], ["c"]], total=3)]
+        [2, 1]
+    """
     with progress(what, total) as advance:
         for batch in batches:
             yield batch

@@ -22,7 +22,12 @@ STOP_WORDS = frozenset(
 
 
 def has_no_words(text: str) -> bool:
-    """Return whether a text has neither a letter nor a digit: such a query is not searched, and such an item is never found."""
+    """Return whether a text has neither a letter nor a digit: such a query is not searched, and such an item is never found.
+
+    Examples:
+        >>> has_no_words("?!"), has_no_words("krill")
+        (True, False)
+    """
     return _WORD_CHARACTER.search(text) is None
 
 
@@ -42,6 +47,10 @@ def check_k(k: object, name: str = "k") -> int:
 
     Raises:
         QueryError: it is not such an integer.
+
+    Examples:
+        >>> check_k(10)
+        10
     """
     if isinstance(k, bool) or not hasattr(k, "__index__"):
         raise QueryError(f"{name} must be an integer of at least 1, not {k!r} ({type(k).__name__})")
@@ -61,6 +70,10 @@ def check_queries(queries: object, what: str = "query", plural: str = "queries")
 
     Raises:
         QueryError: it is not; the message names the first position that is wrong.
+
+    Examples:
+        >>> check_queries("who eats krill")
+        ['who eats krill']
     """
     if isinstance(queries, str):
         queries = [queries]

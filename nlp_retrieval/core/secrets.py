@@ -50,6 +50,10 @@ def without_secrets(value: Any) -> Any:
 
     The values of environment variables that were read as secrets, or have secret-looking names, are replaced in any
     form.
+
+    Examples:
+        >>> without_secrets({"model": "openai/gpt-4o-mini", "api_key": "sk-12345678901234567890"})
+        {'model': 'openai/gpt-4o-mini', 'api_key': '***'}
     """
     return _without(value, _of_environment())
 

@@ -66,6 +66,12 @@ class DataTable(AsTable):
 
     Args:
         table: an Arrow table.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> table = DataTable(pa.table({"name": ["bm25"], "recall@5": [0.5]}))
+        >>> table.to_pandas()["recall@5"].tolist()
+        [0.5]
     """
 
     def __init__(self, table: pa.Table) -> None:

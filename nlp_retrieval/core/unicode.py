@@ -17,7 +17,12 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def find_lone_surrogate(value: object) -> str | None:
-    """Return the first lone surrogate in a text, or in the texts of nested values, in escaped form; or None."""
+    r"""Return the first lone surrogate in a text, or in the texts of nested values, in escaped form; or None.
+
+    Examples:
+        >>> find_lone_surrogate(["fine", "broken " + chr(0xD800)])
+        '\\ud800'
+    """
     if isinstance(value, str | PurePath):
         text = str(value)
         match = None if text.isascii() else _HALF.search(text)
@@ -31,7 +36,12 @@ def find_lone_surrogate(value: object) -> str | None:
 
 
 def lone_surrogate_message(what: str, surrogate: str) -> str:
-    """Return the message about a value that holds a lone surrogate."""
+    r"""Return the message about a value that holds a lone surrogate.
+
+    Examples:
+        >>> lone_surrogate_message("the query", ascii(chr(0xD800)))
+        "the query holds half of a surrogate pair ('\\ud800'), which is not text; decode its source with errors='replace'"
+    """
     return f"{what} holds half of a surrogate pair ({surrogate}), which is not text; decode its source with errors='replace'"
 
 
@@ -42,6 +52,9 @@ def refuse_lone_surrogates(value: object, what: str, error: type[Exception]) -> 
         value: what enters.
         what: name of the value in the message.
         error: class of the error.
+
+    Examples:
+        >>> refuse_lone_surrogates({"text": "fine"}, "the item", ValueError)
     """
     if (surrogate := find_lone_surrogate(value)) is not None:
         raise error(lone_surrogate_message(what, surrogate))
@@ -64,6 +77,10 @@ def normalize(form: Form, text: str) -> str:
     Args:
         form: NFC, NFD, NFKC or NFKD.
         text: text of any length.
+
+    Examples:
+        >>> normalize("NFC", "Cafe" + chr(0x301)) == "Caf" + chr(0xE9)
+        True
     """
     if not text.isascii() and _LONG_RUN.search(text):
         spread: Form = "NFKD" if "K" in form else "NFD"

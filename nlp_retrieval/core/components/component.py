@@ -106,6 +106,13 @@ class Component:
 
     Two components are equal if they have the same type and ``config``. A constructor does nothing slow: models and
     indexes are opened at first use.
+
+    Examples:
+        >>> Bm25Retriever(k1=1.2) == Bm25Retriever(k1=1.2), Bm25Retriever(k1=1.2)
+        (True, Bm25Retriever(k1=1.2))
+        >>> OverlapReranker().config
+        {'name': 'overlap', 'entity_weight': 0.3, 'proper_noun_weight': 0.4, 'phrase_weight': 0.3, 'spacy_pipeline': None,
+        'blend': 'rank'}
     """
 
     kind: ClassVar[str]
@@ -309,7 +316,12 @@ def held_components(component: Component) -> Iterator[Component]:
 
 
 def codes_in(component: Component) -> list[dict[str, str]]:
-    """Fingerprints of the code of a component and all its parts, except for code of this package."""
+    """Fingerprints of the code of a component and all its parts, except for code of this package.
+
+    Examples:
+        >>> codes_in(Searcher(["bm25"]))  # components of this package have a version instead
+        []
+    """
     codes = (code_of(type(part)) for part in with_held(component))
     return [code for code in codes if code is not None]
 
@@ -340,7 +352,12 @@ def to_plain(value: Any) -> Any:
 
 
 def canonical_json(value: Any) -> str:
-    """Return canonical JSON, the same text for equal values: sorted keys, no spaces, no NaN. Fingerprints are hashes of it."""
+    """Return canonical JSON, the same text for equal values: sorted keys, no spaces, no NaN. Fingerprints are hashes of it.
+
+    Examples:
+        >>> canonical_json({"b": 1.0, "a": [True, None]})
+        '{"a":[true,null],"b":1.0}'
+    """
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 

@@ -223,6 +223,12 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted:
 
     Raises:
         ConfigurationError: an unknown name or parameter, a missing one, or a value of the wrong type or out of range.
+
+    Examples:
+        >>> build("retrievers", {"name": "bm25", "k1": 1.2})
+        Bm25Retriever(k1=1.2)
+        >>> build("rerankers", "overlap")
+        OverlapReranker()
     """
     return plan(kind, settings, where, wanted).make()
 
@@ -299,6 +305,10 @@ def build_as(cls: type[ComponentT], kind: str, settings: str | Mapping[str, Any]
 
     Raises:
         ConfigurationError: as :func:`build`; or the component is of another class.
+
+    Examples:
+        >>> build_as(Searcher, "searchers", {"name": "searcher", "retrievers": ["bm25"]})
+        Searcher(retrievers=[Bm25Retriever()])
     """
     return plan(kind, settings, where, cls).make_as(cls)
 
@@ -315,6 +325,11 @@ def resolve_components(component: Component, owner: type[Component], **given: An
 
     Raises:
         ConfigurationError: as :func:`build`.
+
+    Examples:
+        >>> searcher = Searcher(["bm25"])  # its constructor calls resolve_components(self, Searcher, retrievers=...)
+        >>> searcher.config["retrievers"][0]["name"]
+        'bm25'
     """
     hints = get_type_hints(owner.__init__, include_extras=True)
     resolved = {

@@ -20,7 +20,12 @@ _REVISION = re.compile(r"[A-Za-z0-9](?:[\w-]|\.(?!\.)){0,127}", re.ASCII)
 
 
 def reads_model(model: Any) -> str | None:
-    """Allow a name of the hub, refuse a path."""
+    """Allow a name of the hub, refuse a path.
+
+    Examples:
+        >>> reads_model("intfloat/e5-small-v2"), reads_model("./model")
+        (None, "read the model at './model'")
+    """
     if not isinstance(model, str) or (_HUB_NAME.fullmatch(model) and ".." not in model):
         return None  # looked for only in the cache of this machine: see Component.local_only
     return f"read the model at {model!r}"
@@ -41,7 +46,12 @@ def one_of(pattern: re.Pattern[str], subject: str) -> Rule:
 
 
 def given(what: str) -> Rule:
-    """Return a rule that allows only None."""
+    """Return a rule that allows only None.
+
+    Examples:
+        >>> given("read")(None), given("read")("/etc/passwd")
+        (None, "read '/etc/passwd'")
+    """
     return lambda value: None if value is None else f"{what} {value!r}"
 
 
@@ -51,7 +61,12 @@ def runs_code(trusted: Any) -> str | None:
 
 
 def may_set(*free: str, **ruled: Rule) -> dict[str, Rule]:
-    """Return the rule of each parameter that a manifest may set: ``free`` may have any valid value."""
+    """Return the rule of each parameter that a manifest may set: ``free`` may have any valid value.
+
+    Examples:
+        >>> sorted(may_set("k1", "b", path=given("read")))
+        ['b', 'k1', 'path']
+    """
     return dict.fromkeys(free, lambda _: None) | ruled
 
 

@@ -41,6 +41,10 @@ def explained_writes(path: Path) -> Iterator[None]:
 
     Args:
         path: the directory being written; the message names it if the operating system names no file.
+
+    Examples:
+        >>> with explained_writes(Path("index")):
+        ...     write_atomically(Path("words.json"), b"[]")
     """
     try:
         yield
@@ -97,6 +101,10 @@ def make_folder(path: Path) -> list[Path]:
     """Create a folder and its missing parents, and make their names durable; return those that were missing.
 
     Otherwise a crash may remove a folder that was just created, including durable content.
+
+    Examples:
+        >>> make_folder(Path("a/b"))
+        [PosixPath('a/b'), PosixPath('a')]
     """
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
@@ -112,6 +120,11 @@ def write_atomically(path: Path, content: bytes) -> None:
     Raises:
         UnconfirmedError: the new file is there, but a power failure may lose it.
         OSError: it cannot be written; what was there before is unchanged.
+
+    Examples:
+        >>> write_atomically(Path("manifest.json"), b"{}")
+        >>> Path("manifest.json").read_bytes()
+        b'{}'
     """
     with _replacing(path) as file:
         file.write(content)
@@ -127,6 +140,9 @@ def replace_file(path: Path, content: bytes) -> None:
     """Replace a file as :func:`write_atomically` does, without waiting for the disk.
 
     After a power failure it may be truncated or empty: for files that are checked when read, and can be written again.
+
+    Examples:
+        >>> replace_file(Path("cache.json"), b"{}")
     """
     with _replacing(path) as file:
         file.write(content)
@@ -151,6 +167,9 @@ def clear_asides(path: Path, seconds: float = 3600.0) -> None:
     Args:
         path: the file.
         seconds: least age of such a file; a younger one may belong to a process that is writing now.
+
+    Examples:
+        >>> clear_asides(Path("manifest.json"))
     """
     with suppress(OSError):  # a folder that may not be read
         for leftover in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}"):
@@ -180,6 +199,9 @@ def check_folder_for_output(folder: Path) -> None:
 
     Raises:
         OutputError: it is a file or inside one, is not writable, or its file system does not accept files.
+
+    Examples:
+        >>> check_folder_for_output(Path("results"))
     """
     try:
         whole = folder.absolute()
@@ -218,6 +240,11 @@ def write_output(path: Path, content: bytes) -> None:
 
     Raises:
         OutputError: the folder or the file cannot be written, or the disk does not confirm it.
+
+    Examples:
+        >>> write_output(Path("results/table.md"), b"| a |")
+        >>> Path("results/table.md").read_bytes()
+        b'| a |'
     """
     if path.exists() and not path.is_file():  # a device or a pipe would be replaced by a file
         raise OutputError(f"{path} cannot be written (it exists and is not a file); choose another path")
@@ -234,6 +261,12 @@ def remove_output(path: Path) -> None:
 
     Raises:
         OutputError: it cannot be removed.
+
+    Examples:
+        >>> write_output(Path("out.json"), b"{}")
+        >>> remove_output(Path("out.json"))
+        >>> Path("out.json").exists()
+        False
     """
     try:
         path.unlink()
@@ -248,6 +281,10 @@ def file_names(names: Iterable[str]) -> list[str]:
     """The names of configurations as file names: characters other than letters, digits, ``.``, ``_`` and ``-`` become ``_``.
 
     Names that become equal get a number, also if they differ only in case.
+
+    Examples:
+        >>> file_names(["bm25 + faiss", "k1=0.9/b=0.4"])
+        ['bm25___faiss', 'k1_0.9_b_0.4']
     """
     used: set[str] = set()
     created = []

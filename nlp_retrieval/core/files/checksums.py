@@ -46,18 +46,33 @@ class FileRecord(BaseModel):
 
 
 def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal."""
+    """Return the SHA-256 of a file in hexadecimal.
+
+    Examples:
+        >>> sha256_of(Path("qrels.txt"))[:12]
+        '903cb6345d45'
+    """
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def state_of(status: os.stat_result) -> tuple[int, ...]:
-    """Return a state that changes on every write: device, inode, size and times. The time of change cannot be set back."""
+    """Return a state that changes on every write: device, inode, size and times. The time of change cannot be set back.
+
+    Examples:
+        >>> state_of(Path("qrels.txt").stat()) == state_of(Path("qrels.txt").stat())
+        True
+    """
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def is_settled(*statuses: os.stat_result) -> bool:
-    """Return whether all files were written long enough ago that another write would change their state."""
+    """Return whether all files were written long enough ago that another write would change their state.
+
+    Examples:
+        >>> is_settled(Path(json.__file__).stat())
+        True
+    """
     return max((status.st_ctime_ns for status in statuses), default=0) < time.time_ns() - _TICK
 
 

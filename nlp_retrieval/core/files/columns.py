@@ -31,7 +31,12 @@ _FORM = re.compile(
 
 
 def damaged(path: Path, problem: str) -> IndexDamagedError:
-    """Return the error for a file with unexpected content."""
+    """Return the error for a file with unexpected content.
+
+    Examples:
+        >>> damaged(Path("words.json"), "it is not a list")
+        IndexDamagedError('words.json is damaged: it is not a list; restore it from a copy, or index again with replace=True')
+    """
     return IndexDamagedError(f"{path} is damaged: {problem}; {CURE}")
 
 
@@ -45,6 +50,11 @@ def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = 
 
     Raises:
         IndexDamagedError: the file is missing, has a different length than it says, or holds something else.
+
+    Examples:
+        >>> np.save("scores.npy", np.array([0.5, 1.0]))
+        >>> mapped(Path("scores.npy"), np.float64).tolist()
+        [0.5, 1.0]
     """
     try:
         with explain_file_limit(path), path.open("rb") as file:
@@ -87,6 +97,9 @@ def check_offsets(path: Path, offsets: NDArray[np.integer], end: int) -> None:
 
     Raises:
         IndexDamagedError: they do not; the message names ``path``.
+
+    Examples:
+        >>> check_offsets(Path("offsets.npy"), np.array([0, 2, 2]), end=2)
     """
     first, last = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, -1)
     if (first, last) != (0, end):
@@ -100,6 +113,9 @@ def check_numbers(path: Path, numbers: NDArray[np.integer], end: int) -> None:
 
     Raises:
         IndexDamagedError: one is not; the message names ``path``.
+
+    Examples:
+        >>> check_numbers(Path("rows.npy"), np.array([0, 4]), end=5)
     """
     if numbers.size and (numbers.min() < 0 or numbers.max() >= end):
         raise damaged(path, f"it names {numbers.min()}..{numbers.max()} of {end}")
@@ -115,6 +131,12 @@ class Stream:
         path: path of the file.
         dtype: dtype of the array.
         columns: the shape of a row.
+
+    Examples:
+        >>> with Stream(Path("lengths.npy"), np.int32) as stream:
+        ...     stream.write(np.array([3, 1], np.int32))
+        >>> np.load("lengths.npy").tolist()
+        [3, 1]
     """
 
     def __init__(self, path: Path, dtype: DTypeLike, *columns: int) -> None:
@@ -146,6 +168,11 @@ def read_blocks(path: Path, size: int) -> Iterator[NDArray[Any]]:
     """Yield the rows of a ``.npy`` file, ``size`` at a time; for a file without rows, one empty block.
 
     They are read, not mapped, so that they do not stay in memory.
+
+    Examples:
+        >>> np.save("scores.npy", np.array([0.5, 1.0, 1.5]))
+        >>> [block.tolist() for block in read_blocks(Path("scores.npy"), 2)]
+        [[0.5, 1.0], [1.5]]
     """
     with path.open("rb") as file:
         np.lib.format.read_magic(file)

@@ -181,6 +181,12 @@ def texts_of(queries: Queries) -> tuple[list[str], list[str]]:
 
     Raises:
         QueryError: as :func:`queries_of`.
+
+    Examples:
+        >>> texts_of(["who eats krill", "animals in the snow"])
+        (['0', '1'], ['who eats krill', 'animals in the snow'])
+        >>> texts_of(queries)[0]
+        ['q1', 'q2']
     """
     if isinstance(queries, str) or (isinstance(queries, Sequence) and all(isinstance(query, str) for query in queries)):
         texts = check_queries(queries)

@@ -57,6 +57,10 @@ def parse_json(text: str | bytes, *, max_bytes: int = MAX_BYTES) -> Any:
 
     Raises:
         ValueError: the text is not such a value, or too long or too deep.
+
+    Examples:
+        >>> parse_json('{"k": [5, 10]}')
+        {'k': [5, 10]}
     """
     if len(text) > max_bytes:
         raise ValueError(f"it is longer than {_size(max_bytes)}")
@@ -86,6 +90,11 @@ def read_json_file(path: Path, *, max_bytes: int = MAX_BYTES) -> Any:
     Raises:
         OSError: it cannot be read.
         ValueError: as :func:`parse_json`.
+
+    Examples:
+        >>> _ = Path("settings.json").write_text('{"k": 10}')
+        >>> read_json_file(Path("settings.json"))
+        {'k': 10}
     """
     parts: list[bytes] = []
     bytes_left = max_bytes

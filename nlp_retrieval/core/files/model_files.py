@@ -195,6 +195,13 @@ class ModelFiles:
         folder: the folder that holds them.
         fingerprint: SHA-256 over their names and contents.
         trust_remote_code: whether code of other repositories that the model names is loaded with it and counts too.
+
+    Examples:
+        >>> Path("model").mkdir()
+        >>> _ = Path("model/config.json").write_text("{}")
+        >>> files = ModelFiles.of(Path("model"))
+        >>> with files.unchanged():  # raises an error if another process changes them meanwhile
+        ...     config = Path("model/config.json").read_text()
     """
 
     folder: Path

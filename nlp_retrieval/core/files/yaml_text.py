@@ -139,6 +139,10 @@ def parse_yaml(text: str, where: str) -> Any:
 
     Raises:
         ConfigurationError: it is not YAML, too large, or has a repeated key or something other than plain values.
+
+    Examples:
+        >>> parse_yaml("{retrievers: [bm25], depth: 50}", "settings.yaml")
+        {'retrievers': ['bm25'], 'depth': 50}
     """
     if len(text) > _LONGEST:
         raise ConfigurationError(f"{where} is longer than {_LONGEST >> 20} MiB, which is too long for a configuration")
@@ -159,6 +163,10 @@ def read_yaml(path: str | Path) -> Config:
     Raises:
         SourceError: it does not exist or cannot be read.
         ConfigurationError: it is not YAML, not a mapping, too large, or has a repeated key or other than plain values.
+
+    Examples:
+        >>> read_yaml("benchmark.yaml")["corpus"]
+        {'loader': 'jsonl', 'path': 'animals.jsonl'}
     """
     file = Path(path)
     try:
@@ -175,7 +183,11 @@ def read_yaml(path: str | Path) -> Config:
 
 
 def check_keys(settings: Config, valid: Iterable[str], required: Iterable[str], where: str) -> None:
-    """Raise :class:`ConfigurationError` for a key that is unknown, or one that is missing."""
+    """Raise :class:`ConfigurationError` for a key that is unknown, or one that is missing.
+
+    Examples:
+        >>> check_keys({"path": "a.txt"}, valid=["path", "encoding"], required=["path"], where="corpus")
+    """
     known = list(valid)
     for key in settings:
         if key not in known:

@@ -48,6 +48,13 @@ class SegmentFolder:
         first_row: row of its first item in the index.
         end_row: the row after its last.
         live: ``[end_row - first_row]``, the items that are not deleted; None for all.
+
+    Examples:
+        >>> report = Searcher(["bm25"]).index(items, "index")
+        >>> generation = open_generation("index")
+        >>> (segment,) = generation.checked_segments(generation.manifest.retrievers[0])
+        >>> segment.rows, len(segment)
+        (slice(0, 3, None), 3)
     """
 
     folder: Path
@@ -196,7 +203,14 @@ def _hash(corpus: str, identity: Config) -> str:
 
 
 class Generation:
-    """One published state of an index directory, held open: its files stay readable as long as this object exists."""
+    """One published state of an index directory, held open: its files stay readable as long as this object exists.
+
+    Examples:
+        >>> report = Searcher(["bm25"]).index(items, "index")
+        >>> generation = open_generation("index")
+        >>> len(generation.items), generation.is_current()
+        (3, True)
+    """
 
     def __init__(self, path: Path, manifest: Manifest, state: object) -> None:
         self.path = path
@@ -309,6 +323,11 @@ def open_generation(path: str | Path) -> Generation:
     Raises:
         IndexMissingError: there is none.
         IndexDamagedError: the manifest, or a file that it names, is damaged.
+
+    Examples:
+        >>> report = Searcher(["bm25"]).index(items, "index")
+        >>> open_generation("index").items.ids()
+        ['whale', 'krill', 'fox']
     """
     directory = index_directory(path).absolute()  # the working directory may change while it is open
     for _attempt in range(20):

@@ -342,6 +342,15 @@ class ItemTable:
 
     Raises:
         IndexDamagedError: a path is not such a file.
+
+    Examples:
+        >>> report = Searcher(["bm25"]).index(items, "index")
+        >>> from nlp_retrieval.core import open_generation
+        >>> table = open_generation("index").items
+        >>> len(table), next(table.texts(2))
+        (3, ['Blue whale. It eats tons of Krill a day.', 'Krill. Small animals of the Southern Ocean.'])
+        >>> table.items(np.array([2]))[0].title
+        'Arctic fox'
     """
 
     def __init__(self, paths: Path | Sequence[Path], deleted: Rows | None = None) -> None:

@@ -180,6 +180,12 @@ def read_manifest(directory: Path) -> Manifest | None:
 
     Raises:
         IndexDamagedError: it was not written by :func:`write_manifest`, or has another format.
+
+    Examples:
+        >>> report = Searcher(["bm25"]).index(items, "index")
+        >>> manifest = read_manifest(Path("index"))
+        >>> manifest.corpus.n_items, manifest.retrievers[0].config["name"]
+        (3, 'bm25')
     """
     path = directory / MANIFEST_FILE
     try:

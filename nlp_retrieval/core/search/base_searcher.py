@@ -148,6 +148,11 @@ def retrievers_of(index: str | Path, *, trust: bool = False) -> list[BaseRetriev
     Raises:
         UntrustedError: it asks for such settings, and is not trusted.
         ConfigurationError: one cannot be built; settings that look like secrets are not in a manifest.
+
+    Examples:
+        >>> report = Searcher(["bm25"]).index(items, "index")
+        >>> retrievers_of("index")
+        [Bm25Retriever()]
     """
     opened = open_generation(index)
     own = is_own(opened.path, opened.manifest)

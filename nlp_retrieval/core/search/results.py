@@ -77,6 +77,13 @@ class RankedList(list[RetrievalResult], _Results):
         results: best first.
         query: the query text.
         query_id: the query's id.
+
+    Examples:
+        >>> searcher = Searcher(["bm25"])
+        >>> report = searcher.index(items, "index")
+        >>> (hits,) = searcher.search("krill")
+        >>> hits.query, [hit.item.item_id for hit in hits]
+        ('krill', ['krill', 'whale'])
     """
 
     def __init__(self, results: Iterable[RetrievalResult] = (), query: str = "", query_id: str = "0") -> None:
@@ -110,6 +117,13 @@ class RankedLists(list[list[RetrievalResult]], _Results):
         queries: the query texts.
         lists: the results of each query, best first.
         query_ids: one per query; by default its position, from 0.
+
+    Examples:
+        >>> searcher = Searcher(["bm25"])
+        >>> report = searcher.index(items, "index")
+        >>> results = searcher.search(["krill", "snow"])
+        >>> results.to_pandas()[["qid", "docno", "rank"]].to_numpy().tolist()
+        [['0', 'krill', 1], ['0', 'whale', 2], ['1', 'fox', 1]]
     """
 
     def __init__(
