@@ -7,6 +7,7 @@ match or is damaged; 4 something has to be installed first; 130 interrupted.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -16,7 +17,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from nlp_retrieval._version import __version__
 from nlp_retrieval.cli import components, demo, indexes, runs, search, serve, tune
@@ -29,12 +30,56 @@ from nlp_retrieval.lm.counting import record_calls
 _INTERRUPTED = 130
 _LONGEST = 500
 
+_ADDED = "Systems and plug-ins"
+
 _OF_TYPER: tuple[type[BaseException], ...] = (typer.Exit, typer.Abort, *typer.BadParameter.__mro__[1:3])
 """Exceptions that typer handles itself; the last is the base of usage errors, in the click that typer uses or bundles."""
 
 
+_METAVARS = {"str": "TEXT", "path": "PATH", "int": "N", "int range": "N", "float": "X", "float range": "X", "bool": ""}
+
+
+class _Command(TyperCommand):
+    """A command whose help names arguments and values in capitals, and has its options in groups (``rich_help_panel``)."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [re.sub(r"[{}]", "", piece).upper() for piece in super().collect_usage_pieces(ctx)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                is_argument = parameter.param_type_name == "argument"
+                name = record[0].split()[0].upper() if is_argument else re.sub(r" <(?:list\[)?(.+?)\]?>$", _metavar, record[0])
+                panel = "Arguments" if is_argument else getattr(parameter, "rich_help_panel", None) or "Options"
+                sections.setdefault(panel, []).append((name, record[1]))
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def _metavar(match: re.Match[str]) -> str:
+    return f" {_METAVARS.get(match[1], match[1])}"
+
+
 class _KnownOptions(TyperGroup):
     """Stores the options of the command being called."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        sections: dict[str, list[tuple[str, Any]]] = {}
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            if command is not None and not command.hidden:
+                title = getattr(command, "rich_help_panel", None) or (_ADDED if name in _added() else "Commands")
+                sections.setdefault(title, []).append((name, command))
+        width = max((len(name) for commands in sections.values() for name, _ in commands), default=0)
+        for title, commands in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(f"{name:{width}}", command.get_short_help_str(formatter.width - width - 6)) for name, command in commands]
+                )
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, called, rest = super().resolve_command(ctx, args)
@@ -81,6 +126,7 @@ def _loaded(entry: EntryPoint) -> Any:
         added = _broken(entry, f"{type(error).__name__}: {error}")
     if not isinstance(added, typer.Typer):
         added = _broken(entry, "it is no typer.Typer")
+    _with_own_help(added)
     if len(added.registered_commands) == 1 and not added.registered_groups and added.registered_callback is None:
         command = typer.main.get_command(added)
     else:
@@ -88,6 +134,14 @@ def _loaded(entry: EntryPoint) -> Any:
         command = typer.main.get_group(added)
     command.name = entry.name
     return command
+
+
+def _with_own_help(added: typer.Typer) -> None:
+    for registered in added.registered_commands:
+        registered.cls = _Command if registered.cls in (None, TyperCommand) else registered.cls
+    for group in added.registered_groups:
+        if group.typer_instance is not None:
+            _with_own_help(group.typer_instance)
 
 
 def _broken(entry: EntryPoint, reason: str) -> typer.Typer:
@@ -111,25 +165,27 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "demo": demo.command,
-    "index": indexes.index,
-    "add": indexes.add,
-    "delete": indexes.delete,
-    "compact": indexes.compact,
-    "verify": indexes.verify,
-    "search": search.search,
-    "answer": search.answer,
-    "serve": serve.command,
-    "benchmark": runs.benchmark,
-    "compare": runs.compare,
-    "diff": runs.diff,
-    "report": runs.report,
-    "tune": tune.command,
-    "components": components.command,
+_COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
+    "Start": {"demo": demo.command, "components": components.command},
+    "Index": {
+        "index": indexes.index,
+        "add": indexes.add,
+        "delete": indexes.delete,
+        "compact": indexes.compact,
+        "verify": indexes.verify,
+    },
+    "Search": {"search": search.search, "answer": search.answer, "serve": serve.command},
+    "Compare": {
+        "benchmark": runs.benchmark,
+        "compare": runs.compare,
+        "diff": runs.diff,
+        "report": runs.report,
+        "tune": tune.command,
+    },
 }
-for _name, _command in _COMMANDS.items():
-    app.command(_name)(_command)
+for _title, _commands in _COMMANDS.items():
+    for _name, _command in _commands.items():
+        app.command(_name, cls=_Command, rich_help_panel=_title)(_command)
 app.command("distill", hidden=True)(with_note(indexes.distill, "distill", "index --distill"))
 app.command("rerun", hidden=True)(with_note(runs.rerun, "rerun", "benchmark --from"))
 

@@ -1,55 +1,221 @@
-"""``nlp-retrieval components``: list the components for configurations."""
+"""``nlp-retrieval components``: list what can be composed, and explain one component."""
 
 from __future__ import annotations
 
+import importlib
 import inspect
-import shutil
-import sys
-import textwrap
-from typing import Annotated
+import re
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typer
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from nlp_retrieval.core.components.component import Component
+
+_PLACES = {
+    "loaders": "corpus: {}",
+    "processors": "processor: {}",
+    "retrievers": "retrievers: [{}]",
+    "rerankers": "reranker: {}",
+    "encoders": "encoder: {}",
+    "fusions": "fusion: {}",
+    "searchers": "searchers: {{mine: {}}}",
+    "links": "links: [{}]",
+    "answerers": "answerer: {}",
+    "language_models": "lm: {}",
+}
+"""Where a component of a kind is written in a configuration file; one of another kind is shown by itself."""
+
+_REQUIRED: dict[str, tuple[str, str]] = {
+    "path": ("data/corpus.jsonl", "'data/corpus.jsonl'"),
+    "qrels": ("data/qrels.txt", "'data/qrels.txt'"),
+    "url": ("env:DATABASE_URL", "'env:DATABASE_URL'"),
+    "base_url": ("http://localhost:8080", "'http://localhost:8080'"),
+    "lm": ("{name: dspy, model: openai/gpt-4o-mini}", "LanguageModel('openai/gpt-4o-mini')"),
+    "model": ("openai/gpt-4o-mini", "'openai/gpt-4o-mini'"),
+    "seeds": ("[bm25, faiss]", "['bm25', 'faiss']"),
+    "retrievers": ("[bm25, faiss]", "['bm25', 'faiss']"),
+    "processors": ("[clauses]", "['clauses']"),
+    "keywords": ("[history]", "['history']"),
+    "encoder": ("colbert", "ColbertEncoder()"),
+    "source": ("{loader: jsonl, path: data/corpus.jsonl}", "JsonlLoader('data/corpus.jsonl')"),
+}
+"""Values of required parameters in the examples, in YAML and in Python."""
+
 
 def command(
-    kind: Annotated[
-        str | None,
-        typer.Argument(
-            help="loaders, processors, retrievers, rerankers, encoders, fusions, searchers, links, answerers, or a kind "
-            "that an installed package adds; all by default."
-        ),
+    name: Annotated[str | None, typer.Argument(help="A component, such as bm25, or a kind, such as retrievers.")] = None,
+    of_kind: Annotated[
+        str | None, typer.Argument(metavar="[name]", help="After a kind: a component of it, where several kinds have the name.")
     ] = None,
-    name: Annotated[str | None, typer.Argument(help="One component of that kind.")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Describe each parameter in full.")] = False,
 ) -> None:
-    """List all components.
+    """List retrievers, rerankers, loaders, ...; explain one.
 
-    Shows every registered component with its parameters. Those marked * belong to the index: changing one rebuilds it.
+    Without a name, lists all components by kind. With a kind, says what each of its components does. With the name of a
+    component, shows its parameters and how to write it in YAML and in Python.
     """
+    from rich.console import Console
+
+    from nlp_retrieval.core.components.registry import component_class, kinds, names
+    from nlp_retrieval.errors import ConfigurationError, nearest
+
+    console = Console(highlight=False)
+    if name is None:
+        console.print(_overview())
+    elif of_kind is not None:
+        console.print(_explained(name, of_kind, component_class(name, of_kind), verbose=verbose))
+    elif name in kinds():
+        console.print(_listed(name))
+    else:
+        having = [kind for kind in kinds() if name in names(kind)]
+        if not having:
+            known = [*kinds(), *(other for kind in kinds() for other in names(kind))]
+            close = get_close_matches(name, dict.fromkeys(known)) or kinds()
+            raise ConfigurationError(f"there is no component or kind called {name!r}; {nearest(name, close)}")
+        for kind in having:
+            console.print(_explained(kind, name, component_class(kind, name), verbose=verbose))
+
+
+def _overview() -> RenderableType:
+    from rich.console import Group
+    from rich.text import Text
+
     from nlp_retrieval.core.components.registry import kinds, names
 
-    width = min(shutil.get_terminal_size().columns, 120) if sys.stdout.isatty() else 120
-    for kind_listed in [kind] if kind is not None else kinds():
-        registered = names(kind_listed)
-        for component in [name] if name is not None else registered:
-            typer.echo(_described(kind_listed, component, width))
-        if not registered and kind is not None:
-            typer.echo(f"no {kind_listed} are registered")
+    table = _table()
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column()
+    for kind in kinds():
+        table.add_row(kind, Text(", ".join(names(kind)) or "none"))
+    return Group(table, Text("\nnlp-retrieval components NAME explains one; with a kind, what each of its components does."))
 
 
-def _described(kind: str, name: str, width: int) -> str:
-    from nlp_retrieval.core.components.registry import component_class, describe_parameters
+def _listed(kind: str) -> RenderableType:
+    from rich.text import Text
 
-    cls = component_class(kind, name)
-    summary = (inspect.getdoc(cls) or "").partition("\n\n")[0]
-    lines = [_wrapped(f"{typer.style(name, bold=True)} ({kind[:-1]}): {summary}", width, 0)]
-    marks_index = kind in {"retrievers", "encoders", "links"}
-    for key, default, description, of_index in describe_parameters(cls):
-        mark = "*" if of_index and marks_index else " "
-        value = "(required)" if default == "required" else f"= {default}"
-        lines.append(_wrapped(f"{mark} {typer.style(key, bold=True)} {value}  {description}", width, 4))
-    return "\n".join(lines) + "\n"
+    from nlp_retrieval.core.components.registry import component_class, names
+
+    table = _table()
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column()
+    for name in names(kind):
+        table.add_row(Text(name), Text(_first_sentence(inspect.getdoc(component_class(kind, name)) or "")))
+    return table if names(kind) else Text(f"no {kind} are registered")
 
 
-def _wrapped(text: str, width: int, indent: int) -> str:
-    plain = text.replace("``", "'")
-    return textwrap.fill(plain, width, initial_indent=" " * indent, subsequent_indent=" " * (indent + 6))
+def _explained(kind: str, name: str, cls: type[Component], *, verbose: bool = False) -> RenderableType:
+    from rich.console import Group
+    from rich.text import Text
+
+    from nlp_retrieval.core.components.component import parameters_of
+    from nlp_retrieval.core.components.registry import describe_parameters
+
+    summary = _plain((inspect.getdoc(cls) or "").partition("\n\n")[0])
+    heading = Text.assemble((name, "bold"), f" ({kind[:-1].replace('_', ' ')}): {summary}\n")
+    hints, found = get_type_hints(cls.__init__), list(describe_parameters(cls))
+    in_index = {key for key, _, _, of_index in found if of_index and kind in {"retrievers", "encoders", "links"}}
+    table = _table()
+    table.add_column(no_wrap=True)
+    table.add_column(max_width=22, overflow="fold")
+    table.add_column()
+    for key, default, description, _ in found:
+        label = Text.assemble("* " if key in in_index else "  " if in_index else "", (key, "bold"))
+        value = {"required": " (required)", "None": ""}.get(default, f" = {default}")
+        told = _plain(description) if verbose else re.split(r"; ", _first_sentence(description))[0].rstrip(".")
+        table.add_row(label, Text(f"{_type(hints.get(key, Any))}{value}"), Text(told))
+    note = "\n* belongs to the index: another value builds another index" if in_index else ""
+    parameters = parameters_of(cls)
+    fields = {key: _REQUIRED.get(key, ("...", "...")) for key, p in parameters.items() if p.default is p.empty}
+    if not fields:
+        simple = {key: p.default for key, p in parameters.items() if type(p.default) in (int, float) and key not in cls.former}
+        fields = {key: (str(value), repr(value)) for key, value in list(simple.items())[:1]}
+    examples = _table()
+    examples.add_column(style="bold")
+    examples.add_column(overflow="fold")
+    examples.add_row("YAML", Text(in_yaml(kind, name, {key: value for key, (value, _) in fields.items()})))
+    examples.add_row("Python", Text(in_python(cls, {key: value for key, (_, value) in fields.items()})))
+    return Group(heading, *([table, Text(f"{note}\n")] if found else []), examples)
+
+
+def in_yaml(kind: str, name: str, fields: Mapping[str, str]) -> str:
+    """Return how a component is written in a configuration file, in one line.
+
+    Args:
+        kind: its kind.
+        name: its registry name.
+        fields: parameters, as YAML.
+    """
+    parts = [f"{'loader' if kind == 'loaders' else 'name'}: {name}", *(f"{key}: {value}" for key, value in fields.items())]
+    whole = name if len(parts) == 1 and kind != "loaders" else f"{{{', '.join(parts)}}}"
+    return _PLACES.get(kind, "{}").format(whole)
+
+
+def in_python(cls: type[Component], fields: Mapping[str, str]) -> str:
+    """Return how a component is imported and constructed, in two lines.
+
+    Args:
+        cls: its class.
+        fields: parameters, as Python.
+    """
+    used = [word for value in fields.values() for word in re.findall(r"\b[A-Z]\w+(?=\()", value)]
+    modules: dict[str, list[str]] = {_public_module(cls): [cls.__name__]}
+    if used:
+        modules.setdefault("nlp_retrieval", []).extend(used)
+    imports = [f"from {module} import {', '.join(sorted(set(names)))}" for module, names in modules.items()]
+    return "\n".join([*imports, f"{cls.__name__}({', '.join(f'{key}={value}' for key, value in fields.items())})"])
+
+
+def _public_module(cls: type[Component]) -> str:
+    """Return the shortest module that exports a class."""
+    systems = {entry.value: f"nlp_retrieval.{entry.name}" for entry in entry_points(group="nlp_retrieval.systems")}
+    parts = cls.__module__.split(".")
+    for count in range(1, len(parts)):
+        module = ".".join(parts[:count])
+        if cls.__name__ in getattr(importlib.import_module(module), "__all__", ()):
+            return systems.get(module, module)
+    return cls.__module__
+
+
+def _type(hint: Any) -> str:
+    """Return a type as a reader of a configuration file knows it: ``"list of str"``, ``"torch | onnx"``."""
+    from nlp_retrieval.core.components.component import Component
+
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _type(inner[0])
+    if origin in (Union, UnionType):  # a component may also be given by name, and a parameter without a default left out
+        parts = [part for part in inner if part is not NoneType]
+        named = [part for part in parts if isinstance(part, type) and issubclass(part, Component)]
+        return " | ".join(dict.fromkeys(map(_type, named or parts)))
+    if origin is Literal:
+        return " | ".join(map(str, inner))
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return f"list of {_type(inner[0])}"
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return "mapping"
+    return {Any: "any", Path: "path"}.get(hint) or str(getattr(hint, "__name__", hint))
+
+
+def _table() -> Any:
+    from rich.table import Table
+
+    return Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+
+
+def _first_sentence(text: str) -> str:
+    """Return the first sentence of a description; a dot inside a word or an abbreviation ends none."""
+    return re.split(r"(?<=[^.\s]{2}\.)\s", _plain(" ".join(text.partition("\n\n")[0].split())))[0]
+
+
+def _plain(text: str) -> str:
+    """Return a docstring's text without its markup."""
+    text = re.sub(r":\w+:`~?([^`]+)`", lambda match: match[1].rpartition(".")[2], " ".join(text.split()))
+    return text.replace("``", "")

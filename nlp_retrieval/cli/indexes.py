@@ -63,7 +63,11 @@ def _loader_of(corpus: str) -> str:
 
 WorkersOption = Annotated[
     int | None,
-    typer.Option("--workers", help="Number of worker processes, of one core each; default: this process, with all cores."),
+    typer.Option(
+        "--workers",
+        help="Number of worker processes, of one core each; default: this process, with all cores.",
+        rich_help_panel="Workers",
+    ),
 ]
 RayOption = Annotated[
     str | None,
@@ -71,6 +75,7 @@ RayOption = Annotated[
         "--ray",
         metavar="auto|HOST:PORT",
         help="Use a Ray cluster: the one that this machine belongs to, or the one at an address.",
+        rich_help_panel="Workers",
     ),
 ]
 
@@ -109,13 +114,22 @@ def index(
             metavar="ENCODER",
             help="Instead of an index, write static embeddings for the words of the corpus, one vector each, distilled from "
             "this encoder: a hub name, a local folder, or name:key=value. The encoder `static` uses them.",
+            rich_help_panel="Static embeddings",
         ),
     ] = None,
     dimension: Annotated[
-        int, typer.Option(min=1, help="With --distill: dimension of the vectors, at most the encoder's.")
+        int,
+        typer.Option(
+            min=1, help="With --distill: dimension of the vectors, at most the encoder's.", rich_help_panel="Static embeddings"
+        ),
     ] = 256,
     most_words: Annotated[
-        int, typer.Option(min=0, help="With --distill: number of whole words to include, most frequent first.")
+        int,
+        typer.Option(
+            min=0,
+            help="With --distill: number of whole words to include, most frequent first.",
+            rich_help_panel="Static embeddings",
+        ),
     ] = 30_000,
 ) -> None:
     """Index a corpus.

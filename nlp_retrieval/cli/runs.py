@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 _UNLIMITED = 10_000
+_TABLE, _MEASURES, _REPEAT, _TRACKERS = "Table", "Measures", "Repeat a run", "Trackers"
 
 
 class TableFormat(StrEnum):
@@ -37,7 +38,8 @@ class TableFormat(StrEnum):
 
 
 FormatOption = Annotated[
-    TableFormat, typer.Option("--format", help="Format of the table; csv and json give unrounded figures.")
+    TableFormat,
+    typer.Option("--format", help="Format of the table; csv and json give unrounded figures.", rich_help_panel=_TABLE),
 ]
 IdenticalIds = Annotated[
     bool | None,
@@ -54,11 +56,17 @@ ColumnsOption = Annotated[
         "--columns",
         metavar="NAMES",
         help="Columns of the table, separated by commas: recall@10, latency_ms, a family (recall, cost), or all.",
+        rich_help_panel=_TABLE,
     ),
 ]
 
 VerboseOption = Annotated[
-    bool, typer.Option("--verbose", help="Also print every group of queries, how differences were tested, and all notes.")
+    bool,
+    typer.Option(
+        "--verbose",
+        help="Also print every group of queries, how differences were tested, and all notes.",
+        rich_help_panel=_TABLE,
+    ),
 ]
 
 
@@ -68,12 +76,18 @@ MeasuresOption = Annotated[
         "--measures",
         metavar="NAMES",
         help="Measures instead of those of the file or run, separated by commas: ndcg@10,recall@100,rbp@10(p=0.8).",
+        rich_help_panel=_MEASURES,
     ),
 ]
 
 MainOption = Annotated[
     str | None,
-    typer.Option("--main", metavar="NAME", help="The measure to sort, test pairs and draw by; default: the file's or run's."),
+    typer.Option(
+        "--main",
+        metavar="NAME",
+        help="The measure to sort, test pairs and draw by; default: the file's or run's.",
+        rich_help_panel=_MEASURES,
+    ),
 ]
 
 
@@ -155,16 +169,21 @@ def benchmark(
             metavar="RUN",
             help="Repeat this run: its output folder, or the manifest.json in it. Reports which versions, hardware, data and "
             "models differ, and exits with 1 if the results do.",
+            rich_help_panel=_REPEAT,
         ),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", help="Folder for the run's files. Default: the file's own; with --from, RUN-rerun."),
     ] = None,
-    wandb: Annotated[bool, typer.Option(help="Log to Weights & Biases if the file asks for it.")] = True,
+    wandb: Annotated[
+        bool, typer.Option(help="Log to Weights & Biases if the file asks for it.", rich_help_panel=_TRACKERS)
+    ] = True,
     log_to: Annotated[
         list[Tracker] | None,
-        typer.Option("--log-to", help="Log to this tracker instead of those in the file. Repeatable."),
+        typer.Option(
+            "--log-to", help="Log to this tracker instead of those in the file. Repeatable.", rich_help_panel=_TRACKERS
+        ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and exit, without using an index, a model or files.")
@@ -176,18 +195,17 @@ def benchmark(
     verbose: VerboseOption = False,
     workers: WorkersOption = None,
     ray: RayOption = None,
-    index: Annotated[Path | None, typer.Option("--index", help="With --from: an index instead of the run's.")] = None,
+    index: Annotated[
+        Path | None, typer.Option("--index", help="With --from: an index instead of the run's.", rich_help_panel=_REPEAT)
+    ] = None,
     trust: Trust = False,
 ) -> None:
     """Compare searchers over the same queries.
 
-    Prints a table; writes a page, results, tables for papers, costs, a manifest and TREC runs; optionally logs to Weights &
-    Biases, MLflow or TensorBoard.
-    Work shared by configurations is computed once, and stored: after an interruption, repeat the command to
-    continue. With --workers or --ray, other processes encode the index, search and rerank;
-    latency is timed in this one. With a grid, or many searchers, the plan is printed first. A configuration
-    that fails does not stop the others; the command then exits with 1, or with 4 if the only failures are
-    missing packages.
+    Prints what was found and a table; writes a page, results, tables for papers, costs, a manifest and TREC runs. With a grid,
+    or many searchers, the plan is printed first. Work shared by configurations is done once and stored: after an interruption,
+    repeat the command. With --workers or --ray, other processes encode, search and rerank; latency is timed in this one. A
+    configuration that fails does not stop the others; the exit code is then 1, or 4 if only packages are missing.
     """
     from rich.console import Console
 

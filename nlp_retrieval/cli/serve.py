@@ -80,21 +80,30 @@ def command(
     path: Annotated[Path, typer.Argument(help="An index directory, or a folder of another kind that can be served.")],
     host: Annotated[str, typer.Option(help="Address to listen on. Other than on this machine, a token is required.")] = _HOST,
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")] = _PORT,
-    workers: Annotated[int, typer.Option(help="Number of processes; each opens the index.")] = 1,
-    threads: Annotated[int, typer.Option(help="Number of concurrent requests per process.")] = 4,
-    waiting: Annotated[int, typer.Option(help="Number of requests that may wait for a thread; more are refused.")] = 128,
+    workers: Annotated[int, typer.Option(help="Number of processes; each opens the index.", rich_help_panel="Limits")] = 1,
+    threads: Annotated[int, typer.Option(help="Number of concurrent requests per process.", rich_help_panel="Limits")] = 4,
+    waiting: Annotated[
+        int, typer.Option(help="Number of requests that may wait for a thread; more are refused.", rich_help_panel="Limits")
+    ] = 128,
     seconds: Annotated[
-        float, typer.Option(help="Maximum seconds per request; requests that add sources have ten minutes.")
+        float,
+        typer.Option(help="Maximum seconds per request; requests that add sources have ten minutes.", rich_help_panel="Limits"),
     ] = 30.0,
-    max_body: Annotated[float, typer.Option("--max-body", help="Maximum size of a request body, in MiB.")] = 16.0,
+    max_body: Annotated[
+        float, typer.Option("--max-body", help="Maximum size of a request body, in MiB.", rich_help_panel="Limits")
+    ] = 16.0,
     token_env: Annotated[
         str | None,
-        typer.Option("--token-env", help=f"Environment variable with the token; default: {_VARIABLE}, if set."),
+        typer.Option(
+            "--token-env", help=f"Environment variable with the token; default: {_VARIABLE}, if set.", rich_help_panel="Access"
+        ),
     ] = None,
-    token_file: Annotated[Path | None, typer.Option("--token-file", help="File with the token.")] = None,
+    token_file: Annotated[
+        Path | None, typer.Option("--token-file", help="File with the token.", rich_help_panel="Access")
+    ] = None,
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option("--allowed-host", help="An additional host name to accept. Repeatable."),
+        typer.Option("--allowed-host", help="An additional host name to accept. Repeatable.", rich_help_panel="Access"),
     ] = None,
     served_as: Annotated[
         str | None,
@@ -118,10 +127,19 @@ def command(
     ] = None,
     mcp: Annotated[
         bool,
-        typer.Option("--mcp", help="Serve the Model Context Protocol on standard input and output instead of HTTP."),
+        typer.Option(
+            "--mcp",
+            help="Serve the Model Context Protocol on standard input and output instead of HTTP.",
+            rich_help_panel="Model Context Protocol",
+        ),
     ] = False,
     mcp_http: Annotated[
-        bool, typer.Option("--mcp-http", help="Also serve the Model Context Protocol at /mcp, with the same rules.")
+        bool,
+        typer.Option(
+            "--mcp-http",
+            help="Also serve the Model Context Protocol at /mcp, with the same rules.",
+            rich_help_panel="Model Context Protocol",
+        ),
     ] = False,
     trust: Trust = False,
     check: Annotated[bool, typer.Option("--check", help="Open everything, report what would be served, and exit.")] = False,

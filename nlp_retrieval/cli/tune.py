@@ -36,7 +36,7 @@ def command(
     seed: Annotated[int, typer.Option(help="Seed of the assignment of families to folds.")] = 0,
     output: Annotated[Path | None, typer.Option("--output", help="Also write the fitted weights to this JSON file.")] = None,
 ) -> None:
-    """Fit the weights of a link_graph or of multi_signal to judged queries.
+    """Fit the weights of link_graph or multi_signal to judgements.
 
     Prints the results on held-out folds, in which each query is ranked by weights fitted without it, the contribution of each
     signal, the weights fitted to all queries as a line for the configuration, and a recommendation.

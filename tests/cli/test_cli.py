@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
-from nlp_retrieval.core.components.registry import component_class, describe_parameters, kinds, names
+from nlp_retrieval.cli import components
+from nlp_retrieval.core.components.registry import component_class, describe_parameters, kinds, names, plan
 
 from .commands import COMMAND, refused, run
 
@@ -241,22 +247,61 @@ def test_an_output_folder_that_cannot_be_made_is_code_1(folder: Path, tmp_path: 
     refused(done, 1, "file", "cannot be written")
 
 
-def test_every_registered_component_is_listed_with_every_parameter_described() -> None:
-    done = run("components")
+def test_the_components_fit_a_screen() -> None:
+    done = run("components", COLUMNS="80")
     assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    assert "\x1b" not in done.stdout
     listed = " ".join(done.stdout.split())
     for kind in kinds():
-        for name in names(kind):
-            assert name in listed
-            for key, _, description, _ in describe_parameters(component_class(kind, name)):
-                assert len(description) > 3, f"{kind[:-1]} {name}: {key} is not described"
-                assert f" {key} " in listed
-    assert "\x1b" not in done.stdout
-    alone = run("components", "retrievers", "bm25").stdout
-    assert "* stemmer = 'auto'" in alone
-    assert " k1 = 0.9" in alone
-    assert "* k1" not in alone
+        assert f"{kind} {', '.join(names(kind)) or 'none'}" in listed
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in kinds() for name in names(kind)])
+def test_a_component_is_explained_with_every_parameter_and_with_examples_that_are_valid(
+    kind: str, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    components.command(kind, name, verbose=True)
+    text = capsys.readouterr().out
+    cls = component_class(kind, name)
+    for key, _, description, _ in describe_parameters(cls):
+        assert len(description) > 3, f"{kind[:-1]} {name}: {key} is not described"
+        assert re.search(rf"^[* ]*{key} ", text, re.M)
+    example = yaml.safe_load(text.partition("\nYAML")[2].partition("\nPython")[0])
+    (written,) = [part for part in _parts_of(example) if name in (part, *(part.values() if isinstance(part, dict) else ()))][
+        -1:
+    ]
+    assert plan(kind, written).cls is cls
+    imports, call = text.partition("\nPython")[2].strip().rsplit("\n", 1)
+    known: dict[str, object] = {}
+    exec("\n".join(line.strip() for line in imports.splitlines()), known)
+    constructor, *_ = call.strip().partition("(")
+    assert known[constructor] is cls
+    tree = ast.parse(call.strip(), mode="eval").body
+    assert isinstance(tree, ast.Call)
+    inspect.signature(cls).bind(**dict.fromkeys(str(word.arg) for word in tree.keywords))
+
+
+def _parts_of(value: object) -> list[Any]:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [value, *(part for one in inner for part in _parts_of(one))]
+
+
+def test_a_component_is_found_by_its_name_and_a_kind_says_what_each_does() -> None:
+    alone = run("components", "bm25", COLUMNS="80").stdout
+    assert alone == run("components", "retrievers", "bm25", COLUMNS="80").stdout
+    assert re.search(r"^\* stemmer +str = 'auto'", alone, re.M)
+    assert re.search(r"^  k1 +float = 0\.9 +saturation of term frequency", alone, re.M)
     assert "ef_search" not in alone
+    assert "retrievers: [{name: bm25, k1: 0.9}]" in alone
+    assert max(map(len, alone.splitlines())) <= 80
+    assert len(run("components", "language_model").stdout.split("language_model (")) == 3, "an answerer and a verifier"
+    assert re.search(r"^mmr +Chooses candidates", run("components", "rerankers").stdout, re.M)
+    refused(run("components", "bm52"), 2, "there is no component or kind called 'bm52'; did you mean 'bm25'")
+    refused(run("components", "retrievers", "nothing"), 2, "there is no retriever called 'nothing'")
 
 
 def test_a_benchmark_prints_its_table_and_leaves_its_files(folder: Path) -> None:
@@ -316,6 +361,25 @@ def test_every_command_has_help(command: str) -> None:
     assert "Usage: " in done.stdout
     if command:
         assert "Traceback" not in done.stdout
+
+
+def test_commands_are_listed_in_groups_each_in_one_line() -> None:
+    text = run("--help", COLUMNS="80").stdout
+    headings = [line.rstrip(":") for line in text.splitlines() if re.match(r"\w.*:$", line)]
+    assert headings == ["Options", "Start", "Index", "Search", "Compare", "Systems and plug-ins"]
+    commands = text.partition("Start:")[2].splitlines()
+    assert all(re.match(r"  [a-z]+ +[A-Z].*\.$|.*:$|$", line) and not line.endswith("...") for line in commands), text
+    for group in ("evidence", "hipporag", "hover", "policy"):
+        assert "..." not in run(group, "--help", COLUMNS="80").stdout.partition("Commands:")[2]
+
+
+def test_long_options_are_in_groups_and_values_have_plain_names() -> None:
+    text = run("benchmark", "--help", COLUMNS="80").stdout
+    headings = [line.rstrip(":") for line in text.splitlines() if re.match(r"\w.*:$", line)]
+    assert headings == ["Arguments", "Options", "Repeat a run", "Trackers", "Table", "Measures", "Workers"]
+    assert "Usage: nlp-retrieval benchmark [OPTIONS] [CONFIG]" in text
+    assert "<" not in text + run("search", "--help").stdout + run("evidence", "audit", "--help").stdout
+    assert "  -k N " in run("search", "--help").stdout
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -106,7 +106,7 @@ def test_nothing_of_a_system_is_there(library: Library) -> None:
 def test_the_command_shows_what_is_left(library: Library) -> None:
     done = library.run("nlp_retrieval", "--help")
     assert done.returncode == 0, done.stderr
-    shown = {line.split()[0] for line in done.stdout.partition("Commands:\n")[2].splitlines()}
+    shown = {line.split()[0] for line in done.stdout.splitlines() if line.startswith("  ")}
     added = {entry.name for entry in entry_points(group="nlp_retrieval.commands")}
     assert {"index", "search", "benchmark", "serve"} <= shown
     assert shown & added == set()

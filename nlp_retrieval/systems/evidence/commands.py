@@ -247,7 +247,10 @@ def export(
         typer.Option("--judged", help="JSON lines with claim, url and optionally quote: the queries and their gold."),
     ] = None,
 ) -> None:
-    """Write a project's passages as a collection for nlp-retrieval benchmark, optionally with judged claims."""
+    """Write a project's passages as a collection for benchmarks.
+
+    Judged claims can be its queries.
+    """
     from nlp_retrieval.reports import counted
     from nlp_retrieval.systems.evidence.index.collection import export_collection
 
@@ -459,7 +462,9 @@ def research(
     as_json: Json = False,
     retriever: Retrievers = None,
 ) -> None:
-    """Find pages about a question, add them to a project, and search it.
+    """Find pages about a question, and add them to a project.
+
+    The project is then searched for the question.
 
     Pages are fetched from public addresses only, and as each site's robots.txt allows. Pages that the project has are not
     fetched again. The result for each page is reported; a page that fails does not stop the others.
@@ -579,7 +584,7 @@ _FILES = ("sources.jsonl", "lighthouse.html", "report.md", "wrong.json")
 def demo(
     output: Annotated[Path, typer.Option("--output", help="Folder for everything that the demo writes.")] = Path("demo-output"),
 ) -> None:
-    """Audit a report with fifteen citations against twelve sources that come with the package."""
+    """Audit the included report against its twelve sources."""
     demonstrate(output / "evidence")
 
 
@@ -650,7 +655,7 @@ def _run(words: Sequence[object], demo: Callable[[], None]) -> None:
 
 
 app = typer.Typer(
-    help="Index what was read, verify claims against it, audit every citation of a report.",
+    help="Collect sources, verify claims, audit a report's citations.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

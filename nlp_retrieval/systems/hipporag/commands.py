@@ -136,7 +136,7 @@ def tell(done: ExtractionSummary, spent: float | None) -> None:
 
 
 app = typer.Typer(
-    help="HippoRAG 2 with one settings file: extract and index, ask, evaluate.", no_args_is_help=True, rich_markup_mode=None
+    help="HippoRAG 2 by one settings file: extract, index, evaluate.", no_args_is_help=True, rich_markup_mode=None
 )
 
 app.command("extract")(extract_command)
@@ -195,7 +195,7 @@ def evaluate(
     first: Annotated[int | None, typer.Option(min=1, help="Ask only this many questions.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask the questions of HotpotQA: exact match, F1, supporting facts."""
+    """Ask HotpotQA's questions: exact match, F1, supporting facts."""
     from nlp_retrieval import HotpotqaLoader
     from nlp_retrieval.errors import ConfigurationError
 

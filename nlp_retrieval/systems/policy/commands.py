@@ -138,7 +138,10 @@ def demo_command(
     log_file: Annotated[Path | None, typer.Option("--log-file", help="File for a log, with rotation.")] = None,
     log_level: Annotated[str, typer.Option("--log-level", help="DEBUG (filters, counts), INFO, WARNING or ERROR.")] = "INFO",
 ) -> None:
-    """Index, ask and judge the plans of twelve invented countries that come with the package."""
+    """Answer questions about twelve invented countries.
+
+    Their plans come with the package; the answers are judged.
+    """
     from nlp_retrieval.systems.policy.log import log_to
 
     with log_to(log_file, log_level):
@@ -207,7 +210,7 @@ def _tell_changes(study: PolicyStudy, folder: Path) -> None:
 
 
 app = typer.Typer(
-    help="Ask the questions of a profile about every country of an index.", no_args_is_help=True, rich_markup_mode=None
+    help="Ask a profile's questions about every country of an index.", no_args_is_help=True, rich_markup_mode=None
 )
 app.command("ask")(ask_command)
 app.command("demo")(demo_command)
