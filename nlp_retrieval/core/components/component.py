@@ -32,6 +32,7 @@ _MEANT = {
     "dict_type": "Input should be a mapping",
     "sequence_str": "Input should be a list",
     "Input should be an instance of Sequence": "Input should be a list",
+    "Input should be an instance of FirstCandidates": "Input should be an instance of BaseReranker",
 }
 """pydantic's messages in plain words."""
 

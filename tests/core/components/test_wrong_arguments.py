@@ -11,6 +11,7 @@ import pytest
 from nlp_retrieval import (
     Benchmarker,
     Bm25Retriever,
+    CombSUM,
     Gold,
     JsonlLoader,
     LinkGraphRetriever,
@@ -41,9 +42,16 @@ def searcher(tmp_path: Path) -> Searcher:
     [
         (lambda: Searcher(Bm25Retriever()), "a list is expected; write retrievers=[Bm25Retriever()]"),
         (lambda: Searcher("bm25"), "retrievers='bm25': a list is expected; write retrievers=['bm25']"),
-        (lambda: Searcher([5]), "retrievers[0]=5: Input should be an instance of BaseRetriever or a valid string or a mapping"),
+        (
+            lambda: Searcher([5]),
+            "retrievers[0]=5: Input should be an instance of BaseRetriever or an instance of Searcher or a valid string or a",
+        ),
+        (
+            lambda: Searcher(["bm25"], reranker=[5]),
+            "reranker[0]=5: Input should be an instance of BaseReranker or a valid string or a mapping",
+        ),
         (lambda: LinkGraphRetriever(seeds=Bm25Retriever()), "write seeds=[Bm25Retriever()]"),
-        (lambda: Searcher([Bm25Retriever()], reranker=[OverlapReranker()]), "not a list; write reranker=OverlapReranker()"),
+        (lambda: Searcher([Bm25Retriever()], fusion=[CombSUM()]), "not a list; write fusion=CombSUM()"),
         (lambda: Searcher({"name": Bm25Retriever()}), "'name' cannot be a label"),
         (lambda: WeightedSum(weights=[-1, 1]), "weights[0]=-1: Input should be greater than or equal to 0"),
         (lambda: WeightedSum(weights={"a": 1, "b": -2}), "weights['b']=-2: Input should be greater than or equal to 0"),
@@ -58,8 +66,8 @@ def searcher(tmp_path: Path) -> Searcher:
         (lambda: build("searchers", {"name": "searcher", "retrievers": "bm25"}), "a list is expected; write [bm25]"),
         (lambda: build("processors", {"name": "chain", "processors": "clauses"}), "a list is expected; write [clauses]"),
         (
-            lambda: build("searchers", {"name": "searcher", "retrievers": ["bm25"], "reranker": ["overlap"]}),
-            "reranker: one component is expected, not a list; write it without brackets",
+            lambda: build("searchers", {"name": "searcher", "retrievers": ["bm25"], "processor": ["clauses"]}),
+            "processor: one component is expected, not a list; write it without brackets",
         ),
         (
             lambda: build_as(BaseQueryLoader, "loaders", {"loader": "jsonl", "path": "x"}, "queries"),
