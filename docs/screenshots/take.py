@@ -27,19 +27,28 @@ def between(page: Page, name: str, first: str, last: str) -> None:
     )
     path = HERE / f"{name}.png"
     page.screenshot(path=path, full_page=True, clip={"x": 0, "y": top - 16, "width": WIDTH, "height": bottom - top + 24})
+    reduced(path)
+
+
+def reduced(path: Path) -> None:
+    """Save a picture with 256 colours."""
     Image.open(path).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def main(path: Path) -> None:
     """Take all pictures of a page."""
     with chromium() as browser:
+        for name, size, dark in (("first", (WIDTH, 800), False), ("dark", (WIDTH, 800), True), ("phone", (390, 844), False)):
+            page = opened(browser, path.absolute().as_uri(), [], width=size[0], height=size[1], dark=dark)
+            wait_for_lists(page)
+            page.screenshot(path=HERE / f"{name}.png")
+            reduced(HERE / f"{name}.png")
         page = opened(browser, path.absolute().as_uri(), [], width=WIDTH)
         wait_for_lists(page)
-        page.click("th[data-label='Recall @20'] button")
         between(page, "table", "#results", "#comparison")
         between(page, "differences", "#significance", "#verdicts")
         between(page, "pairs", "#pairs", ".pairs")
-        between(page, "charts", "#charts", ".charts")
+        between(page, "charts", "#charts", "#charts ~ .charts")
         between(page, "grid", "#grid", ".heats")
         choices = {"one": "bm25", "other": "both, sum, plain", "cutoff": "5", "measure": "recall@5", "order": "gains first"}
         for choice, label in choices.items():

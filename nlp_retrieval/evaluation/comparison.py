@@ -112,6 +112,8 @@ def compare(
     resamples: int | None = None,
     level: float = 0.95,
     seed: int = 0,
+    *,
+    corrected_for: int = 0,
 ) -> list[Comparison]:
     """Compare every system with the baseline, or every pair of systems, in every measure.
 
@@ -124,6 +126,8 @@ def compare(
             as many more as the number of comparisons needs (:func:`resamples_for`).
         level: confidence level of the intervals.
         seed: seed of both, 0 or more; a result does not depend on the other comparisons, except through Holm's correction.
+        corrected_for: how many comparisons of a measure p is corrected for, if these are some of more: as if those left out
+            had found nothing, so p is never smaller than among all of them.
 
     Returns:
         By measure, in the order of the first system's, and then by system.
@@ -151,7 +155,8 @@ def compare(
     of_queries = [None] * n_queries if families is None else families
     if len(of_queries) != n_queries:
         raise GoldError(f"{n_queries} queries and {len(of_queries)} families; give one for each query, or None for no families")
-    arrangements = resamples_for(len(pairs)) if resamples is None else resamples
+    corrected_for = max(corrected_for, len(pairs))
+    arrangements = resamples_for(corrected_for) if resamples is None else resamples
     samples = RESAMPLES if resamples is None else resamples
     together = max(1, _AT_ONCE // (max(n_queries, samples, 1) * len(pairs)))
     comparisons: list[Comparison] = []
@@ -159,7 +164,8 @@ def compare(
         some = [(measure, *pair) for measure in measures[first : first + together] for pair in pairs]
         differences = np.stack([_difference(values[name][measure], values[other][measure]) for measure, name, other in some])
         spans = np.array([_span(values[name][measure], values[other][measure]) for measure, name, other in some])
-        comparisons += _compared(some, differences, spans, of_queries, len(pairs), arrangements, samples, level, seed)
+        per_measure = len(pairs), corrected_for
+        comparisons += _compared(some, differences, spans, of_queries, per_measure, arrangements, samples, level, seed)
     return comparisons
 
 
@@ -215,18 +221,20 @@ def _compared(
     differences: Scores,
     spans: Scores,
     families: Sequence[str | None],
-    per_measure: int,
+    per_measure: tuple[int, int],
     arrangements: int,
     samples: int,
     level: float,
     seed: int,
 ) -> Iterable[Comparison]:
-    """The comparisons for some whole measures: ``[comparisons, queries]`` differences, ``per_measure`` to correct together."""
+    """The comparisons for some whole measures: ``[comparisons, queries]`` differences, how many of each, and corrected for."""
     bounds = np.stack([-spans, spans], axis=1)
     intervals = bootstrap_intervals(differences, families, samples, level, seed, bounds=bounds).tolist()
     test = refined_test(differences, families, samples, arrangements, seed)
     p = test.p.tolist()
-    p_holm = [value for first in range(0, len(p), per_measure) for value in holm(p[first : first + per_measure])]
+    each, corrected_for = per_measure
+    left_out = [1.0] * (corrected_for - each)
+    p_holm = [value for first in range(0, len(p), each) for value in holm(p[first : first + each] + left_out)[:each]]
     numbers = family_numbers(families)
     sums, sizes = family_sums(differences, numbers), np.bincount(numbers)
     for number, (measure, system, baseline) in enumerate(names):
@@ -242,7 +250,7 @@ def _compared(
             level=level,
             p=p[number],
             p_holm=p_holm[number],
-            comparisons=per_measure,
+            comparisons=corrected_for,
             effect_size=_effect_size(sums[number], sizes, mean),
             wins=wins,
             ties=len(row) - wins - losses,
@@ -367,7 +375,13 @@ class Pairwise:
 
 
 def compare_pairs(
-    per_query: PerQuery, measure: str, families: Sequence[str | None], seed: int, resamples: int | None = None
+    per_query: PerQuery,
+    measure: str,
+    families: Sequence[str | None],
+    seed: int,
+    resamples: int | None = None,
+    *,
+    among: Sequence[str] | None = None,
 ) -> Pairwise | None:
     """Compare all pairs of configurations in a measure; None if there are fewer than two configurations.
 
@@ -377,6 +391,8 @@ def compare_pairs(
         families: per query; None for a query without a family.
         seed: seed of the tests and intervals.
         resamples: as in :func:`compare`.
+        among: the configurations to compare, two or more; by default all. They can be chosen by what is tested, because p is
+            corrected for the pairs of all configurations.
 
     Raises:
         ConfigurationError: a configuration lacks the measure.
@@ -387,8 +403,9 @@ def compare_pairs(
     for name, measures in per_query.items():
         if measure not in measures:
             raise ConfigurationError(f"{name!r} was not measured in {measure!r}; {nearest(measure, measures)}")
-    values = {name: {measure: measures[measure]} for name, measures in per_query.items()}
-    return Pairwise(measure, list(values), compare(values, None, families, resamples, LEVEL, seed))
+    values = {name: {measure: per_query[name][measure]} for name in among or per_query}
+    every = math.comb(len(per_query), 2)
+    return Pairwise(measure, list(values), compare(values, None, families, resamples, LEVEL, seed, corrected_for=every))
 
 
 def turned(comparison: Comparison) -> Comparison:

@@ -302,6 +302,11 @@ from nlp_retrieval.benchmarks import cost as prices
 for text in ("a" * N, "/" * N, "a/" * N, "a/" + " " * N):
     prices._MODEL.fullmatch(text)
 """,
+    "reports/findings.py": """
+from nlp_retrieval.reports.findings import _bare
+for text in ("0." * N, "0" * N, "." * N, "10." * N):
+    _bare(text)
+""",
     "reports/snippets.py": """
 from nlp_retrieval.reports.snippets import common_words, pieces, shared_spans, snippet
 for text in ("a" * N, "ab " * N, "_" * N, "a_" * N, chr(0x6c17) * N, " " * N):

@@ -317,7 +317,7 @@ def test_the_page_has_the_columns_and_every_figure_and_a_dash_where_no_model_was
     rows = re.findall(r'<tr><th scope="row".*?</tr>', source.partition("</tbody>")[0], re.S)
     wanted = len(report.configurations[0].measures) + 5 + 8
     assert [row.count("<td ") for row in rows] == [wanted] * 3
-    assert [row.count("\N{EN DASH}") for row in rows] == [8, 0, 0]
+    assert sorted(row.count("\N{EN DASH}") for row in rows) == [0, 0, 8]
     values = {float(data["value"] or "nan") for data in Page(source).of("data")}
     assert {1234, 56, 987_654, 43_210, 823.4, 36.01, 7, 12} <= values
     for label in ("LM<br>calls", "tokens<br>in", "tokens<br>out", "failed<br>calls", "degraded"):

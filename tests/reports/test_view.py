@@ -66,8 +66,11 @@ def test_the_terminal_the_page_and_the_tables_mark_the_same_figures() -> None:
     printed_marks = [[wanted[row][place] for place in main_first] for row in order]
     assert marks(terminal[: len(rows)], TRIANGLES.better, TRIANGLES.worse) == printed_marks
     body = re.findall(r"<tbody data-group.*?</tbody>", render_page(report), re.S)[0]
-    cells = [re.findall(r"<td .*?</td>", row, re.S) for row in re.findall(r'<tr><th scope="row".*?</tr>', body, re.S)]
-    keys = [column.key for column in view.columns]
+    found = {re.findall("<bdi>(.*?)</bdi>", row)[0]: row for row in re.findall(r'<tr><th scope="row".*?</tr>', body, re.S)}
+    assert list(found) == [result.name for result in best_first(report)]
+    cells = [re.findall(r"<td data-.*?</td>", found[row.result.name], re.S) for row in rows]
+    others = sorted(view.columns, key=lambda column: (column.key != view.main_measure, column.cost is None))
+    keys = [column.key for column in others]
     shown = [[row[keys.index(column.key)] for column in view.summary] for row in cells]
     assert marks(shown, TRIANGLES.better, TRIANGLES.worse) == wanted
     assert {said for row in wanted for said in row} == {"better", "worse", ""}

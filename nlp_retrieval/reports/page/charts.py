@@ -3,7 +3,7 @@
 Colours come from the page's custom properties through classes (``series-0`` to ``series-7``), so that one SVG serves
 light and dark; without the page's style sheet everything is drawn in the text's colour. Series also differ in
 marker and dash, and a ring marks the Pareto front. Values not measured are left out. With many series,
-the baseline, those on a front and the best five are labelled; the others are paler, and labelled on hover.
+the baseline, the best five and those on a front are labelled; the others are pale, and labelled on hover.
 """
 
 from __future__ import annotations
@@ -14,33 +14,36 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from markupsafe import Markup
 
-from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
+from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.evaluation.comparison import Comparison
+from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.reports.figures import (
     COST_COLUMNS,
     Column,
     family_label,
     fronts,
     latency_interval,
-    not_dominated,
     price_columns,
 )
 from nlp_retrieval.text.printing import printable
 
-WIDTH = 420.0
+WIDTH, WIDER, WIDE = 420.0, 580.0, 800.0
 LEFT = 38.0
 TOP = 30.0
 BOTTOM = 44.0
 LINE = 15.0
 RING = 7.0
+SHORTEST, WIDE_HEIGHT = 272.0, 380.0
 
 _APART = RING + 4
 _DIGIT = 7.0
 _WIDTHS = {**dict.fromkeys("ijl.,:;'|! ", 4.2), **dict.fromkeys("ftr-()[]/", 5.2), **dict.fromkeys("mwMW@%—…", 12.0)}
 _SMALLEST_SPAN = 0.1
+_STEPS = (0.02, 0.05, 0.1, 0.2, *(digit * 10.0**power for power in range(-1, 16) for digit in (5, 10, 20)))
 
 _MARKERS = (
     "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0Z",
@@ -90,17 +93,17 @@ def finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def quality_axis(values: list[float], height: float) -> ChartAxis:
+def quality_axis(values: list[float], start: float, end: float) -> ChartAxis:
     """Return a scale with round ticks that spans a tenth or more: a small difference must not fill the chart."""
     low, high = min(values), max(values)
-    step = next((step for step in (0.02, 0.05, 0.1, 0.2) if (max(high - low, _SMALLEST_SPAN)) / step <= 6), 0.2)
+    step = next(step for step in _STEPS if max(high - low, _SMALLEST_SPAN) / step <= 6 or step == _STEPS[-1])
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     while (last - first) * step < _SMALLEST_SPAN - 1e-9:
         above, below = last * step - high, low - first * step
         grow_down = first > 0 and (below < above or (last + 1) * step > 1 + 1e-9)
         first, last = (first - 1, last) if grow_down else (first, last + 1)
     ticks = [round(number * step, 2) for number in range(first, last + 1)]
-    return ChartAxis(ticks[0], ticks[-1], height - BOTTOM, TOP, ticks)
+    return ChartAxis(ticks[0], ticks[-1], start, end, ticks)
 
 
 def cutoff_axis(k_values: list[int], right: float) -> ChartAxis:
@@ -140,11 +143,16 @@ def grid(x: ChartAxis, y: ChartAxis, right: float, height: float, y_title: str, 
     parts = [text_at(2, 10, y_title + cut, anchor="start", role="axis-title")]
     for tick in y.ticks:
         parts += [path("grid", f"M{LEFT:.1f},{y.at(tick):.1f}H{right:.1f}", fill="")]
-        parts += [text_at(LEFT - 6, y.at(tick), f"{tick:.2f}" if y.ticks[1] - y.ticks[0] < 0.1 else f"{tick:.1f}")]
+        parts += [text_at(LEFT - 6, y.at(tick), _tick(y, tick))]
     for tick in x.ticks:
         parts += [path("tick", f"M{x.at(tick):.1f},{bottom:.1f}v5", fill="")]
         parts += [text_at(x.at(tick), bottom + 14, f"{tick:,.10g}", anchor="middle")]
     return [*parts, text_at((LEFT + right) / 2, height - 8, x_title, anchor="middle", role="axis-title")]
+
+
+def _tick(axis: ChartAxis, tick: float) -> str:
+    step = axis.ticks[1] - axis.ticks[0]
+    return f"{tick:,.{2 if step < 0.1 else 1 if step < 1 else 0}f}"
 
 
 def spread(wanted: list[float], gap: float, top: float, bottom: float) -> list[float]:
@@ -159,13 +167,13 @@ def spread(wanted: list[float], gap: float, top: float, bottom: float) -> list[f
     return places
 
 
-def placed_labels(marks: dict[int, Point], texts: dict[int, str], area: Box) -> dict[int, Point]:
-    """Find a free place for each label near its point: left edge and middle. A label without one is shown only on hover."""
+def placed_labels(marks: Mapping[int, Point], texts: Mapping[int, str], area: Box) -> dict[int, Point]:
+    """Find a free place for each text near its mark, left edge and middle, away from all marks; one without is left out."""
     occupied: list[Box] = [(x - RING, y - RING, x + RING, y + RING) for x, y in marks.values()]
     places = {}
     far = sorted((step * LINE / 2 for step in range(-80, 81)), key=abs)
-    for position, (x, y) in marks.items():
-        width = text_width(texts[position])
+    for position, text in texts.items():
+        (x, y), width = marks[position], text_width(text)
         right, left_of = x + _APART, x - _APART - width
         beside = [(right, 0.0), (left_of, 0.0), (x - width / 2, -LINE), (x - width / 2, LINE)]
         free = (
@@ -244,47 +252,48 @@ def text_at(x: float, y: float, text: str, anchor: str = "end", role: str = "lab
     return drawn.format(role, x, y, anchor, text)
 
 
-def svg(name: str, title: str, description: str, height: float, body: list[Markup]) -> Markup:
-    """Return a drawing."""
+def svg(name: str, title: str, description: str, size: Point, body: list[Markup]) -> Markup:
+    """Return a drawing; a wide one is ``wide``, for screens that have room."""
     drawn = Markup(
-        '<svg class="chart" role="img" viewBox="0 0 {:.0f} {:.0f}" aria-labelledby="{name}-title {name}-desc">'
+        '<svg class="{}" role="img" viewBox="0 0 {:.0f} {:.0f}" aria-labelledby="{name}-title {name}-desc">'
         '<title id="{name}-title">{}</title><desc id="{name}-desc">{}</desc>{}</svg>'
     )
-    return drawn.format(WIDTH, height, title, printable(description), Markup().join(body), name=name)
+    role, name = ("chart wide", f"{name}-wide") if size[0] > WIDTH else ("chart", name)
+    return drawn.format(role, *size, title, printable(description), Markup().join(body), name=name)
 
 
 DOTS = "\N{MIDDLE DOT}" * 3
-LONGEST = 24
-"""Maximum characters."""
+LONGEST, SHORT = 40, 24
+"""Maximum characters of a label, and of one in a small drawing."""
 
 _PARTS = re.compile(r"\w+|\W+")
 
 
-def labels_of_names(names: Sequence[str]) -> list[str]:
-    """Return a label for each name, of at most 24 characters, or slightly more if only numbers distinguish labels."""
+def labels_of_names(names: Sequence[str], longest: int = LONGEST) -> list[str]:
+    """Return a label for each name, of at most ``longest`` characters, or slightly more if only numbers distinguish labels."""
     names = list(map(printable, names))
     parts = [_PARTS.findall(name) for name in names]
     shared = set.intersection(*map(set, parts)) if len(parts) > 1 else set()
-    labels = [name if len(name) <= LONGEST else _without(own, shared) for name, own in zip(names, parts, strict=True)]
+    labels = [name if len(name) <= longest else _without(own, shared, longest) for name, own in zip(names, parts, strict=True)]
     for label, count in Counter(labels).items():
         if count > 1:
             alike = [position for position, own in enumerate(labels) if own == label]
-            for position, text in zip(alike, _distinguished([names[position] for position in alike]), strict=True):
+            for position, text in zip(alike, _distinguished([names[position] for position in alike], longest), strict=True):
                 labels[position] = text
     counts = Counter(labels)
     return [label if counts[label] == 1 else f"{label} {position + 1}" for position, label in enumerate(labels)]
 
 
-def _without(parts: Sequence[str], shared: set[str]) -> str:
+def _without(parts: Sequence[str], shared: set[str], longest: int) -> str:
     """The name with runs of shared parts removed, longest first, until it is short enough; otherwise cut in its middle."""
     parts = list(parts)
-    while sum(map(len, parts)) > LONGEST:
+    while sum(map(len, parts)) > longest:
         runs = [run for run in _runs(parts, shared) if sum(map(len, parts[slice(*run)])) > len(DOTS)]
         if not runs:
             break
         begin, end = max(runs, key=lambda run: sum(map(len, parts[slice(*run)])))
         parts[begin:end] = [DOTS]
-    return _cut("".join(parts))
+    return _cut("".join(parts), longest)
 
 
 def _runs(parts: Sequence[str], shared: set[str]) -> list[tuple[int, int]]:
@@ -301,17 +310,17 @@ def _is_shared(parts: Sequence[str], position: int, shared: set[str]) -> bool:
     return 0 <= position < len(parts) and parts[position] in shared
 
 
-def _cut(text: str) -> str:
-    half = (LONGEST - len(DOTS)) // 2
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - len(DOTS) - half]}{DOTS}{text[-half:]}"
+def _cut(text: str, longest: int) -> str:
+    half = (longest - len(DOTS)) // 2
+    return text if len(text) <= longest else f"{text[: longest - len(DOTS) - half]}{DOTS}{text[-half:]}"
 
 
-def _distinguished(names: Sequence[str]) -> list[str]:
+def _distinguished(names: Sequence[str], longest: int) -> list[str]:
     """Return each name without the beginning and the end that all of them share."""
     begin = _shared_start(names)
     rests = [name[begin:] for name in names]
     end = _shared_start([rest[::-1] for rest in rests])
-    room = LONGEST - 2 * len(DOTS)
+    room = longest - 2 * len(DOTS)
     labels = []
     for name, rest in zip(names, rests, strict=True):
         differing = rest[: len(rest) - end] if end else rest
@@ -333,21 +342,18 @@ _COLOURS = 8
 _FEW, _BEST = 12, 5
 
 
-def most_important(report: BenchmarkReport, values: Mapping[int, float], first: Sequence[int] = ()) -> list[int]:
+def most_important(report: BenchmarkReport, values: Mapping[int, float], front: Sequence[int] = ()) -> list[int]:
     """Return the positions of the configurations to label in a chart, the most important first.
 
     Args:
         report: a finished benchmark.
         values: the values drawn, by position; more is better.
-        first: positions that come right after the baseline; by default those on a front of the report.
+        front: positions that come after the baseline and the best five.
     """
     names = [result.name for result in report.configurations]
-    on_fronts = {name for front in fronts(report).values() for name in front.names}
-    baseline = [position for position in values if names[position] == report.baseline]
     best = sorted(values, key=lambda position: -values[position])
-    others = [position for position in best if names[position] in on_fronts]
-    order = [position for position in dict.fromkeys([*baseline, *(first or others), *best[:_BEST]]) if position in values]
-    return list(dict.fromkeys([*order, *values])) if len(values) <= _FEW else order
+    order = [*(position for position in values if names[position] == report.baseline), *best[:_BEST], *front]
+    return list(dict.fromkeys([*order, *(best if len(values) <= _FEW else ())]))
 
 
 def named_last(places: Iterable[int], named: Collection[int]) -> list[int]:
@@ -372,52 +378,110 @@ def series_key(position: int) -> Markup:
     return drawn.format(position % _COLOURS, marker(position, 0, 0))
 
 
-SHORTEST = 272.0
-
 _DASHES = ("none", "7 3", "2 3", "9 3 2 3", "4 2")
 
 
-def recall_curves(report: BenchmarkReport, measure: str = "recall") -> str:
-    """Return one curve per configuration over the cutoffs, all queries; ``""`` if nothing was measured.
+def over_cutoffs(report: BenchmarkReport, width: float = WIDTH, family: str = "") -> str:
+    """Return one curve per configuration over the cutoffs of a measure, all queries; ``""`` if it has fewer than two.
 
     Args:
         report: a finished benchmark.
-        measure: a measure with values between 0 and 1, without its cutoff: ``"recall"``, ``"perfect_recall"``.
+        width: in pixels.
+        family: a measure without its cutoff: ``"recall"``; by default the main measure's.
     """
+    family = family or (Measure.parse(report.main_measure).family if report.main_measure else "")
+    keys = dict.fromkeys(key for result in report.configurations for key in result.measures)
+    parsed = {key: measure for key in keys if (measure := Measure.parse(key)).family == family and measure.cutoff is not None}
+    cutoffs = {measure.cutoff: key for key, measure in sorted(parsed.items(), key=lambda pair: pair[1].cutoff or 0)}
     measured = {
-        position: [(k, finite(result.measures.get(f"{measure}@{k}"))) for k in report.k_values]
+        position: [(k, finite(result.measures.get(key))) for k, key in cutoffs.items() if k is not None]
         for position, result in enumerate(report.configurations)
     }
     curves = {position: kept for position, points in measured.items() if (kept := [(k, v) for k, v in points if v is not None])}
-    if not curves:
+    k_values = sorted({k for points in curves.values() for k, _ in points})
+    if len(k_values) < 2:
         return ""
-    labels = labels_of_names([result.name for result in report.configurations])
+    labels = labels_of_names([result.name for result in report.configurations], LONGEST if width > WIDTH else SHORT)
     named = most_important(report, {position: points[-1][1] for position, points in curves.items()})
-    right = WIDTH - 26 - max(text_width(labels[position]) for position in curves)
+    right = width - 26 - max(text_width(labels[position]) for position in named)
     height = max(SHORTEST, LINE * len(named) + TOP + BOTTOM)
-    y = quality_axis([value for points in curves.values() for _, value in points], height)
-    x = cutoff_axis(report.k_values, right - 8)
-    body = grid(x, y, right, height, family_label(measure), "cutoff k" + (" (log scale)" if x.logarithmic else ""))
+    y = quality_axis([value for points in curves.values() for _, value in points], height - BOTTOM, TOP)
+    x = cutoff_axis(k_values, right - 8)
+    body = grid(x, y, right, height, family_label(family), "cutoff k" + (" (log scale)" if x.logarithmic else ""))
     order = sorted(named, key=lambda position: y.at(curves[position][-1][1]))
     heights = spread([y.at(curves[position][-1][1]) for position in order], LINE, TOP, height - BOTTOM)
     label_heights = dict(zip(order, heights, strict=True))
+    titles = {}
+    for position, points in curves.items():
+        figures = ", ".join(f"{value:.3f} at {k}" for k, value in points)
+        titles[position] = f"{printable(report.configurations[position].name)}: {figures}"
     for position in named_last(curves, named):
         marks = [(x.at(k), y.at(value)) for k, value in curves[position]]
-        title = f"{printable(report.configurations[position].name)}: " + _series_text(curves[position])
-        body += [series(position, title, position in named)]
         line = "L".join(f"{px:.1f},{py:.1f}" for px, py in marks)
-        dash = _DASHES[position % len(_DASHES)]
-        body += [path("curve", f"M{line}", dash=dash)]
+        body += [series(position, titles[position], position in named)]
+        body += [path("curve", f"M{line}", dash=_DASHES[position % len(_DASHES)])]
         body += [marker(position, px, py) for px, py in marks]
         if position in named:
             body += [leader(marks[-1][0] + 6, marks[-1][1], right + 18, label_heights[position])]
-        role = "label" if position in named else "label extra"
-        label_y = label_heights.get(position, marks[-1][1])
-        body += [text_at(right + 22, label_y, labels[position], anchor="start", role=role), SERIES_END]
-    description = "; ".join(
-        f"{report.configurations[position].name}: {_series_text(points)}" for position, points in curves.items()
-    )
-    return svg(f"chart-{measure}", f"{family_label(measure)} over the cutoff k", description, height, body)
+            body += [text_at(right + 22, label_heights[position], labels[position], anchor="start"), SERIES_END]
+        else:  # beside the curve, where there is room for it alone
+            body += [text_at(marks[-1][0] - 8, marks[-1][1] - 11, labels[position], role="label extra"), SERIES_END]
+    title = f"{family_label(family)} over the cutoff k"
+    return svg("chart-cutoffs", title, "; ".join(titles.values()), (width, height), body)
+
+
+def marginal_effects(report: BenchmarkReport, axes: Mapping[str, Mapping[str, str]], width: float = WIDTH) -> str:
+    """Return the main measure by each value of each axis of a grid: all configurations with it, and their mean.
+
+    Args:
+        report: a finished benchmark.
+        axes: the value of each configuration of the grid, by axis; ``""`` is returned for no axes.
+        width: in pixels.
+    """
+    numbers = {result.name: position for position, result in enumerate(report.configurations)}
+    values = {
+        result.name: value
+        for result in report.configurations
+        if (value := finite(result.measures.get(report.main_measure))) is not None
+    }
+    drawn = [value for name, value in values.items() if any(name in of_axis for of_axis in axes.values())]
+    if not drawn:
+        return ""
+    rows: list[tuple[str, list[str] | None]] = []
+    for axis, of_axis in axes.items():
+        rows += [(axis, None)]
+        for label in dict.fromkeys(of_axis.values()):
+            rows += [(label, [name for name, own in of_axis.items() if own == label and name in values])]
+    labels = dict(zip(rows_labels := [label for label, _ in rows], labels_of_names(rows_labels), strict=True))
+    left = max(text_width(label) for label in labels.values()) + 22
+    right, line = width - 48, LINE + 3
+    height = line * len(rows) + TOP + BOTTOM
+    x = quality_axis(drawn, left, right)
+    body = [
+        part
+        for tick in x.ticks
+        for part in (
+            path("grid", f"M{x.at(tick):.1f},{TOP - 8:.1f}V{height - BOTTOM:.1f}", fill=""),
+            text_at(x.at(tick), height - BOTTOM + 14, _tick(x, tick), anchor="middle"),
+        )
+    ]
+    said = []
+    for number, (label, names) in enumerate(rows):
+        y = TOP + line * number
+        if names is None:
+            body += [text_at(2, y + 2, label, anchor="start", role="axis-title strong")]
+            continue
+        body += [text_at(left - 10, y, labels[label])]
+        for name in names:
+            body += [series(numbers[name], f"{printable(name)}: {values[name]:.3f}", True)]
+            body += [path("dot", f"M{x.at(values[name]):.1f},{y - 5:.1f}v10", fill=""), SERIES_END]
+        if names:
+            mean = fmean(values[name] for name in names)
+            body += [marker(3, x.at(mean), y), text_at(right + 8, y, f"{mean:.3f}", anchor="start", role="label strong")]
+            said += [f"{label}: {mean:.3f}"]
+    title = Measure.parse(report.main_measure).label
+    body += [text_at((left + right) / 2, height - 8, title, anchor="middle", role="axis-title")]
+    return svg("chart-effects", f"{title} by each value of the grid", "; ".join(said), (width, height), body)
 
 
 def stage_bar(stage_ms: Mapping[str, float], stages: Sequence[str], longest: float) -> Markup:
@@ -438,10 +502,6 @@ def stage_bar(stage_ms: Mapping[str, float], stages: Sequence[str], longest: flo
     return bar.format(Markup().join(rects))
 
 
-def _series_text(points: list[tuple[int, float]]) -> str:
-    return ", ".join(f"{value:.3f} at {k}" for k, value in points)
-
-
 def stage_time(stage_ms: Mapping[str, float], stage: str) -> float:
     """Return the milliseconds of a stage; 0 if it was not measured."""
     return max(0.0, finite(stage_ms.get(stage)) or 0.0)
@@ -453,10 +513,10 @@ def interval_scale(compared: Sequence[Comparison]) -> tuple[float, float]:
     return min(ends, default=0.0), max(ends, default=0.0)
 
 
-def interval_course(comparison: Comparison, scale: tuple[float, float]) -> dict[str, str]:
-    """Return the drawing positions of 0, the ends of an interval and its difference, for a width of 280."""
+def interval_course(comparison: Comparison, scale: tuple[float, float], width: float) -> dict[str, str]:
+    """Return the drawing positions of 0, the ends of an interval and its difference, in pixels."""
     low, high = scale
-    per = 268 / (high - low) if high > low else 0.0
+    per = (width - 12) / (high - low) if high > low else 0.0
     places = {"zero": 0.0, "left": comparison.interval[0], "right": comparison.interval[1], "point": comparison.difference}
     return {name: f"{6 + (value - low) * per:.1f}" for name, value in places.items()}
 
@@ -468,52 +528,54 @@ def interval_course(comparison: Comparison, scale: tuple[float, float]) -> dict[
 _LEGEND = 20.0
 
 
-def quality_latency(report: BenchmarkReport) -> str:
-    """Return recall at the largest cutoff against median latency, with the Pareto front; ``""`` if nothing was measured."""
+def quality_latency(report: BenchmarkReport, width: float = WIDTH) -> str:
+    """Return the main measure against median latency, with the Pareto front; ``""`` if nothing was measured."""
     (latency,) = (column for column in COST_COLUMNS if column.key == "latency_ms")
-    return _quality_against(report, latency, "latency", ("median latency", "median latency, ms", "in {} ms"))
+    return _quality_against(report, latency, width, "latency", ("median latency", "median latency, ms", "in {} ms"))
 
 
-def quality_price(report: BenchmarkReport) -> str:
-    """Return recall at the largest cutoff against the price of 1,000 queries; ``""`` if no price is known."""
+def quality_price(report: BenchmarkReport, width: float = WIDTH) -> str:
+    """Return the main measure against the price of 1,000 queries; ``""`` if no price is known."""
     prices = price_columns(report)
     if not prices or report.prices is None:
         return ""
     currency = report.prices.currency
     texts = ("price", f"{currency} per 1,000 queries", f"for {{}} {currency} per 1,000 queries")
-    return _quality_against(report, prices[0], "price", texts)
+    return _quality_against(report, prices[0], width, "price", texts)
 
 
-def _quality_against(report: BenchmarkReport, cost: Column, name: str, texts: tuple[str, str, str]) -> str:
+def _quality_against(report: BenchmarkReport, cost: Column, width: float, name: str, texts: tuple[str, str, str]) -> str:
     """One labelled point per configuration; those on the front are ringed, and connected by a stepped line."""
-    k = max(report.k_values, default=0)
     points = {
         position: (value, dear)
         for position, result in enumerate(report.configurations)
-        if (value := finite(result.measures.get(f"recall@{k}"))) is not None and (dear := cost.value(result)) is not None
+        if (value := finite(result.measures.get(report.main_measure))) is not None and (dear := cost.value(result)) is not None
     }
     if not points:
         return ""
-    what, x_title, of_point = texts
-    spans = {position: _interval(report.configurations[position], cost) for position in points}
-    on_front, ties = _front(points), _ties(report, cost)
+    names, (what, x_title, of_point) = [result.name for result in report.configurations], texts
+    latencies = cost.key == "latency_ms"
+    spans = {position: latency_interval(report.configurations[position]) if latencies else None for position in points}
+    front = fronts(report).get(cost.key)
+    on_front = sorted((n for n in points if front and names[n] in front.names), key=lambda position: points[position][1])
+    ties = {position for position in points if front and names[position] in front.tied}
     named = most_important(report, {position: value for position, (value, _) in points.items()}, on_front)
-    height, right = max(SHORTEST, LINE * len(named) + TOP + BOTTOM), WIDTH - 10
-    y = quality_axis([value for value, _ in points.values()], height)
+    height, right = max(WIDE_HEIGHT if width > WIDTH else SHORTEST, LINE * len(named) + TOP + BOTTOM), width - 10
+    y = quality_axis([value for value, _ in points.values()], height - BOTTOM, TOP)
     x = cost_axis([dear for _, dear in points.values()] + [end for span in spans.values() if span for end in span], right)
-    heading = f"{family_label('recall')} at {k}"
+    heading = Measure.parse(report.main_measure).label
     edge = "; 0 at the left edge" if any(dear <= 0 for _, dear in points.values()) else ""
     body = grid(x, y, right, height, heading, f"{x_title} (log scale{edge})")
     marks = {position: (x.at(dear), y.at(value)) for position, (value, dear) in points.items()}
     if on_front:
         body += [
             _steps([marks[position] for position in on_front]),
-            *_front_legend(height + _LEGEND / 2, ties=bool(ties & set(points))),
+            *_front_legend(height + _LEGEND / 2, ties=bool(ties)),
         ]
-    labels = labels_of_names([result.name for result in report.configurations])
+    labels = labels_of_names(names)
     # labels are placed in order of importance
-    area = (LEFT + 2, TOP - 6, WIDTH, height - BOTTOM - 1)
-    label_places = placed_labels({position: marks[position] for position in named}, dict(enumerate(labels)), area)
+    area = (LEFT + 2, TOP - 6, width, height - BOTTOM - 1)
+    label_places = placed_labels(marks, {position: labels[position] for position in named}, area)
     titles = {}
     for position in named_last(points, named):
         value, dear = points[position]
@@ -521,47 +583,30 @@ def _quality_against(report: BenchmarkReport, cost: Column, name: str, texts: tu
         span = spans[position]
         between = f" ({cost.text(span[0])} to {cost.text(span[1])})" if span else ""
         figures = f"{value:.3f} {of_point.format(cost.text(dear) + between)}"
-        titles[position] = f"{printable(report.configurations[position].name)}: {figures}{also}"
+        titles[position] = f"{printable(names[position])}: {figures}{also}"
         px, py = marks[position]
-        body += [series(position, titles[position], position in named), marker(position, px, py)]
+        body += [series(position, titles[position], position in named)]
         body += [whisker(x.at(span[0]), x.at(span[1]), py)] if span else []
+        body += [marker(position, px, py)]
         if also:
             body += [ring(px, py, "ring" if position in on_front else "tie")]
-        body += [*_label((px, py), labels[position], label_places.get(position)), SERIES_END]
+        body += [*_label((px, py), labels[position], label_places.get(position), width), SERIES_END]
     description = "; ".join(titles[position] for position in points)
-    return svg(f"chart-{name}", f"{heading} against {what}", description, height + (_LEGEND if on_front else 0), body)
+    size = (width, height + (_LEGEND if on_front else 0))
+    return svg(f"chart-{name}", f"{heading} against {what}", description, size, body)
 
 
-def _interval(result: ConfigurationResult, cost: Column) -> tuple[float, float] | None:
-    return latency_interval(result) if cost.key == "latency_ms" else None
-
-
-def _ties(report: BenchmarkReport, cost: Column) -> set[int]:
-    front = fronts(report).get(cost.key)
-    return {
-        position for position, result in enumerate(report.configurations) if front is not None and result.name in front.tied
-    }
-
-
-def _label(mark: Point, text: str, position: Point | None) -> list[Markup]:
+def _label(mark: Point, text: str, position: Point | None, right: float) -> list[Markup]:
     """A name at its place, with a line to its point if it is apart; without a place, it is shown on hover."""
     (px, py), width = mark, text_width(text)
     if position is None:
-        is_left = px + RING + 4 + width > WIDTH
+        is_left = px + RING + 4 + width > right
         at = px - RING - 4 if is_left else px + RING + 4
         return [text_at(at, py, text, anchor="end" if is_left else "start", role="label extra")]
     left, middle = position
     apart = abs(middle - py) > 1 and not left < px < left + width
     line = [leader(px, py, left - 2 if left > px else left + width + 2, middle)] if apart else []
     return [*line, beside(px, left, middle, text)]
-
-
-def _front(points: dict[int, tuple[float, float]]) -> list[int]:
-    """Return the points on the front, cheapest first; empty if there is nothing to compare."""
-    if len(points) < 2:
-        return []
-    on_front = [position for position, on in zip(points, not_dominated(list(points.values())), strict=True) if on]
-    return sorted(on_front, key=lambda position: points[position][1])
 
 
 def _steps(marks: list[tuple[float, float]]) -> Markup:
@@ -572,6 +617,6 @@ def _steps(marks: list[tuple[float, float]]) -> Markup:
 
 def _front_legend(y: float, *, ties: bool) -> list[Markup]:
     text, x = "Pareto front of the values measured", LEFT + 2 * RING + 30
-    tied = [ring(WIDTH - 100, y, "tie"), text_at(WIDTH - 88, y, "tied with it", anchor="start")] if ties else []
+    tied = [ring(LEFT + 280, y, "tie"), text_at(LEFT + 292, y, "tied with it", anchor="start")] if ties else []
     steps = path("step", f"M{LEFT + 2 * RING:.1f},{y:.1f}h24", dash="5 3")
     return [ring(LEFT + RING, y), steps, text_at(x, y, text, anchor="start"), *tied]

@@ -64,16 +64,16 @@ def explorer_depth(k_values: Sequence[int]) -> int:
     return min((k for k in k_values if k >= _DEPTH), default=max(k_values, default=_DEPTH))
 
 
-def explorer_measures(measures: Sequence[str]) -> list[str]:
-    """Return the measures shown for every query: recall at each cutoff, and three more at the largest."""
+def explorer_measures(measures: Sequence[str], main: str = "") -> list[str]:
+    """Return the measures shown for every query: recall at each cutoff, three more at the largest, and the main one."""
     parsed = list(map(Measure.parse, measures))
     cuts = [measure.cutoff for measure in parsed if measure.cutoff is not None]
     largest = [str(Measure(family, max(cuts, default=0))) for family in ("perfect_recall", "ndcg", "mrr")]
     recalls = sorted(measure.cutoff for measure in parsed if measure.family == "recall" and measure.cutoff is not None)
-    return [*(str(Measure("recall", k)) for k in recalls), *(key for key in largest if key in measures)]
+    return list(dict.fromkeys([*(str(Measure("recall", k)) for k in recalls), *(k for k in [*largest, main] if k in measures)]))
 
 
-def explorer_block(lists: RunLists, values: Values, k_values: Sequence[int], limit: int) -> Block | None:
+def explorer_block(lists: RunLists, values: Values, k_values: Sequence[int], limit: int, main: str = "") -> Block | None:
     """Return as much of the data as fits; None if the lists of twenty queries do not.
 
     Args:
@@ -81,6 +81,7 @@ def explorer_block(lists: RunLists, values: Values, k_values: Sequence[int], lim
         values: ``[queries]`` by configuration and measure.
         k_values: the cutoffs of the run.
         limit: maximum characters of the block.
+        main: the measure by which queries are chosen if not all fit; by default recall at the largest cutoff.
     """
     wanted, n_queries = explorer_depth(k_values), len(lists.query_ids)
     least = min(_LEAST_DEPTH, wanted)
@@ -90,30 +91,31 @@ def explorer_block(lists: RunLists, values: Values, k_values: Sequence[int], lim
     choices += [(depth, False) for depth in sorted({wanted, least}, reverse=True)]
     for depth, signals in choices:
         # the size of a sample of queries shows at once whether all of them are far too many
-        if len(few[0].query_ids) < n_queries and _size(few, k_values, depth, signals) * n_queries > limit / _MARGIN:
+        sampled = len(few[0].query_ids)
+        if sampled < n_queries and _size(few, k_values, depth, main, signals=signals) * n_queries > limit / _MARGIN:
             continue
-        text, items = _packed(lists, values, k_values, depth, signals=signals)
+        text, items = _packed(lists, values, k_values, depth, main, signals=signals)
         if len(text) <= limit:
             return Block(text, depth, signals, n_queries, items)
-    kept = min(n_queries, int(limit / _size(few, k_values, wanted, signals=True)))
-    order = _most_different(values, k_values)
+    kept = min(n_queries, int(limit / _size(few, k_values, wanted, main, signals=True)))
+    order = _most_different(values, main or f"recall@{max(k_values)}")
     while kept >= _FEWEST:
-        text, items = _packed(*_only(lists, values, np.sort(order[:kept])), k_values, wanted, signals=True)
+        text, items = _packed(*_only(lists, values, np.sort(order[:kept])), k_values, wanted, main, signals=True)
         if len(text) <= limit:
             return Block(text, wanted, has_signals=True, queries=kept, items=items)
         kept = kept * 9 // 10
     return None
 
 
-def _size(few: tuple[RunLists, Values], k_values: Sequence[int], depth: int, signals: bool) -> float:
+def _size(few: tuple[RunLists, Values], k_values: Sequence[int], depth: int, main: str, *, signals: bool) -> float:
     """Characters per query, for a few queries."""
-    return len(_packed(*few, k_values, depth, signals=signals)[0]) / max(1, len(few[0].query_ids))
+    return len(_packed(*few, k_values, depth, main, signals=signals)[0]) / max(1, len(few[0].query_ids))
 
 
-def _most_different(values: Values, k_values: Sequence[int]) -> Rows:
-    """The numbers of the queries, sorted by how much recall at the largest cutoff differs."""
-    recalls = np.stack([measures[f"recall@{max(k_values)}"] for measures in values.values()])
-    return np.argsort(-np.nan_to_num(recalls.max(axis=0) - recalls.min(axis=0)), kind="stable")
+def _most_different(values: Values, main: str) -> Rows:
+    """The numbers of the queries, sorted by how much the main measure differs."""
+    columns = np.stack([measures[main if main in measures else next(iter(measures))] for measures in values.values()])
+    return np.argsort(-np.nan_to_num(columns.max(axis=0) - columns.min(axis=0)), kind="stable")
 
 
 def _only(lists: RunLists, values: Values, queries: Rows) -> tuple[RunLists, Values]:
@@ -161,9 +163,11 @@ def rounded(values: Scores) -> list[float | None]:
     return numbers
 
 
-def _packed(lists: RunLists, values: Values, k_values: Sequence[int], depth: int, *, signals: bool) -> tuple[str, list[str]]:
+def _packed(
+    lists: RunLists, values: Values, k_values: Sequence[int], depth: int, main: str, *, signals: bool
+) -> tuple[str, list[str]]:
     names = list(lists.listings)
-    measures = explorer_measures([key for key in values[names[0]] if all(key in values[name] for name in names)])
+    measures = explorer_measures([key for key in values[names[0]] if all(key in values[name] for name in names)], main)
     keys = list(dict.fromkeys(key for listing in lists.listings.values() for key in listing.signals)) if signals else []
     places: dict[int, int] = {}
     columns = [_columns(listing, keys, depth) for listing in lists.listings.values()]
@@ -290,7 +294,7 @@ _FOR_TEXTS = 800_000
 
 def explorer_section(
     lists: RunLists,
-    baseline: str,
+    first: tuple[str, str, str],
     k_values: list[int],
     per_query: Mapping[str, Mapping[str, Scores]] | None,
     retrievers: Mapping[str, Ranks],
@@ -300,7 +304,7 @@ def explorer_section(
 
     Args:
         lists: the results of the configurations.
-        baseline: the configuration that the others are compared with first.
+        first: the two configurations that are compared first, and the measure that they are compared by.
         k_values: the cutoffs, ascending.
         per_query: ``[queries]`` by configuration and measure; None to compute it from the lists, with gold counted by items.
         retrievers: the ranks of gold documents by retriever; empty if unknown.
@@ -318,7 +322,9 @@ def explorer_section(
             block=block,
             passages=passages,
             too_many=too_many,
-            baseline=baseline,
+            baseline=first[0],
+            best=first[1],
+            measure=first[2],
             depth=max(k_values),
             n_queries=len(lists.query_ids),
             n_configurations=len(lists.listings),
@@ -331,7 +337,7 @@ def explorer_section(
     values = per_query if per_query is not None else measured(lists, lists.listings, k_values)
     without = section(Block("", 0, has_signals=True, queries=0))
     room -= len(without.encode())
-    block = explorer_block(lists, values, k_values, max(room // 2, room - _FOR_TEXTS) if lists.passages else room)
+    block = explorer_block(lists, values, k_values, max(room // 2, room - _FOR_TEXTS) if lists.passages else room, first[2])
     if block is None:
         return section(None, too_many=True)
     return section(block, passages=passages_block(lists, block.items, room - len(block.text)))

@@ -1,8 +1,8 @@
-"""Sweeps of two or three parameters, detected in the configurations themselves: heat maps of the main measure.
+"""The axes of a sweep, and heat maps of the main measure over two or three of them.
 
-The axes are the differences between configurations: a parameter of otherwise equal components, or a whole
-component. Configurations outside the grid, such as a separate baseline, are left out of the drawing if there are
-only a few.
+The axes are those that the run recorded. Without a record they are the differences between configurations: a parameter of
+otherwise equal components, or a whole component. Configurations outside the grid, such as a separate baseline, are left out
+of the drawing if there are only a few.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from typing import Any
 
 from nlp_retrieval.benchmarks.grid import labels_of, value_key
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
+from nlp_retrieval.reports.figures import grid_axes
 from nlp_retrieval.reports.page.charts import finite
 
 _FULL, _OUTSIDE, _RARE = 0.6, 0.25, 0.25
 _MOST = 1000
 _LEVELS = 8
+_MOST_AXES = 6
 
 
 @dataclass(frozen=True)
@@ -84,13 +86,25 @@ class HeatMaps:
     outside: int
 
 
+def axes_of(report: BenchmarkReport) -> Mapping[str, Mapping[str, str]]:
+    """Return the values of a sweep's axes as text, by axis and configuration; empty if there is no grid."""
+    if recorded := grid_axes(report):
+        return recorded
+    inside, axes, places = _grid(report)
+    titles = Counter(axis.title for axis in axes)
+    return {
+        axis.title if titles[axis.title] == 1 else axis.path: {
+            result.name: axis.labels[axis.keys.index(places[result.name][axis.path])]
+            for result in sorted(inside, key=lambda result: axis.keys.index(places[result.name][axis.path]))
+        }
+        for axis in axes
+    }
+
+
 def heat_maps(report: BenchmarkReport) -> HeatMaps | None:
     """Return the main measure over the grid of a sweep; None if most configurations do not form a grid of two or three axes."""
-    results = [one for one in report.configurations if finite(one.measures.get(report.main_measure)) is not None]
-    if not 4 <= len(results) <= _MOST:
-        return None
-    inside, axes, places = _grid(results)
-    if not axes:
+    inside, axes, places = _grid(report)
+    if not 2 <= len(axes) <= 3:
         return None
     axes = sorted(axes, key=lambda axis: (len(axis.keys), axis.is_number))
     third = axes.pop(0) if len(axes) == 3 else None
@@ -121,13 +135,18 @@ def heat_maps(report: BenchmarkReport) -> HeatMaps | None:
             [((one,), label) for one, label in zip(third.keys, third.labels, strict=True)] if third else [((), "")]
         )
     ]
-    return HeatMaps(report.main_measure, rows, columns, third, maps, len(results) - len(inside))
+    return HeatMaps(report.main_measure, rows, columns, third, maps, len(_measured(report)) - len(inside))
 
 
-def _grid(
-    results: list[ConfigurationResult],
-) -> tuple[list[ConfigurationResult], list[GridAxis], Mapping[str, Mapping[str, str]]]:
+def _measured(report: BenchmarkReport) -> list[ConfigurationResult]:
+    return [one for one in report.configurations if finite(one.measures.get(report.main_measure)) is not None]
+
+
+def _grid(report: BenchmarkReport) -> tuple[list[ConfigurationResult], list[GridAxis], Mapping[str, Mapping[str, str]]]:
     """The configurations of a grid, its axes, and the value of each on each; no axes if there is no grid."""
+    results = _measured(report)
+    if not 4 <= len(results) <= _MOST:
+        return [], [], {}
     inside = _alike(results)
     while len(inside) >= max(4, (1 - _OUTSIDE) * len(results)):
         varied = dict(_varied([result.config for result in inside], ""))
@@ -135,7 +154,7 @@ def _grid(
         size = 1
         for own in keys.values():
             size *= len(set(own))
-        if len(varied) in (2, 3) and len(set(zip(*keys.values(), strict=True))) >= _FULL * size:
+        if 2 <= len(varied) <= _MOST_AXES and len(set(zip(*keys.values(), strict=True))) >= _FULL * size:
             axes = [_axis(path, values, keys[path]) for path, values in varied.items()]
             return (
                 inside,

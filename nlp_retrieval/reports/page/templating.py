@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -26,6 +27,7 @@ from nlp_retrieval.reports.figures import (
     NOTHING_TO_FIND,
     TIE,
     TRIANGLES,
+    Column,
     amount,
     family_label,
     p_text,
@@ -33,7 +35,7 @@ from nlp_retrieval.reports.figures import (
     unit,
 )
 from nlp_retrieval.reports.page.charts import finite, interval_course, interval_scale, series_class, series_key, stage_bar
-from nlp_retrieval.reports.view import CALLS_AND_TOKENS, counted, listed
+from nlp_retrieval.reports.view import CALLS_AND_TOKENS, Row, counted, listed
 from nlp_retrieval.text.printing import printable, visible
 
 _ASSETS = Path(__file__).parent / "assets"
@@ -74,13 +76,14 @@ def _environment(folder: Path | None) -> Environment:
     )
     environment.filters |= {
         "amount": amount,
+        "best_first": _best_first,
         "breakable": _breakable,
         "by_query": _by_query,
         "counted": counted,
         "family_label": family_label,
         "grouped": "{:,}".format,
         "digest": _digest,
-        "interval": _interval,
+        "interval": interval_text,
         "interval_course": interval_course,
         "interval_scale": interval_scale,
         "json_lines": _json_lines,
@@ -128,6 +131,11 @@ def _breakable(text: str) -> Markup:
     return Markup("<wbr>").join(re.split(r"(?<=[-_/=+.:,;])(?=\w)", printable(text)))
 
 
+def _best_first(rows: Sequence[Row], column: Column | None) -> list[Row]:
+    values = {row.result.name: row.cells[column.key].value if column is not None else None for row in rows}
+    return sorted(rows, key=lambda row: -math.inf if (value := values[row.result.name]) is None else value, reverse=True)
+
+
 def _by_query(documents: Sequence[GoldDocument]) -> dict[str, list[GoldDocument]]:
     queries: dict[str, list[GoldDocument]] = {}
     for document in documents:
@@ -143,7 +151,7 @@ def _json_lines(value: object) -> Markup:
     return _text_lines(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
-def _interval(comparison: Comparison) -> str:
-    """The interval of a difference: ``"+0.021 to +0.080"``."""
+def interval_text(comparison: Comparison) -> str:
+    """Return the interval of a difference: ``"+0.021 to +0.080"``."""
     low, high = comparison.interval
     return f"{signed(low)} to {signed(high)}" if low < high else signed(low)

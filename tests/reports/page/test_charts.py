@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.reports.page.charts import recall_curves, stage_bar
+from nlp_retrieval.reports.page.charts import WIDE, WIDER, marginal_effects, over_cutoffs, stage_bar
 from nlp_retrieval.reports.page.page import quality_latency
 from reports.report_data import configuration, cost_like, measures_like, report_of, usual_report
 
@@ -55,7 +55,15 @@ DEGENERATE = {
 
 
 def charts_of(report: BenchmarkReport) -> list[str]:
-    return [recall_curves(report), recall_curves(report, "perfect_recall"), quality_latency(report)]
+    """All drawings of a report, in all their sizes; those of which there is nothing to draw are left out."""
+    halves = {result.name: "even" if place % 2 == 0 else "odd" for place, result in enumerate(report.configurations)}
+    drawn = [
+        *(over_cutoffs(report, *size) for size in ((), (WIDER,))),
+        over_cutoffs(report, family="perfect_recall"),
+        *(quality_latency(report, *size) for size in ((), (WIDE,))),
+        *(marginal_effects(report, {"half": halves}, *size) for size in ((), (WIDER,))),
+    ]
+    return [chart for chart in drawn if chart]
 
 
 @pytest.mark.parametrize("case", DEGENERATE)
@@ -89,18 +97,45 @@ def test_labels_of_configurations_never_overlap(case: str) -> None:
 
 def test_every_configuration_is_labelled_and_described() -> None:
     report = usual_report()
-    for chart in charts_of(report):
+    for chart in (over_cutoffs(report), over_cutoffs(report, WIDER), quality_latency(report), quality_latency(report, WIDE)):
         root = ElementTree.fromstring(chart)
         labels = {text.text for group in root.iter("g") for text in group.iter("text")}
         assert labels == {"bm25", "dense", "hybrid"}
         described = root.findtext("desc") or ""
-        assert all(f"{result.measures['recall@21']:.3f}" in described for result in report.configurations) or (
-            "perfect" in (root.findtext("title") or "").lower()
-        )
+        assert all(f"{result.measures['recall@21']:.3f}" in described for result in report.configurations)
+
+
+def test_the_main_measure_is_drawn_over_its_cutoffs_if_it_has_several() -> None:
+    root = ElementTree.fromstring(over_cutoffs(usual_report()))
+    assert root.findtext("title") == "Recall over the cutoff k"
+    ticks = {text.text for text in root.findall("text") if text.attrib["text-anchor"] == "middle"}
+    assert {"5", "10", "21"} <= ticks
+    assert over_cutoffs(report_of(configuration("a", measures_like(0.3, [10])), k_values=[10])) == ""
+
+
+def test_the_best_five_and_the_baseline_are_named_among_many() -> None:
+    report = many(20)
+    best = {f"configuration-number-{place}" for place in (0, *range(15, 20))}
+    for chart in (over_cutoffs(report, WIDER), quality_latency(report, WIDE)):
+        texts = [text for group in ElementTree.fromstring(chart).iter("g") for text in group.iter("text")]
+        assert best <= {text.text for text in texts if "extra" not in text.attrib["class"]}
+
+
+def test_marginal_effects_are_the_means_of_the_configurations_with_each_value() -> None:
+    recalls = {("rrf", "10"): 0.3, ("rrf", "60"): 0.4, ("sum", "10"): 0.6, ("sum", "60"): 0.8}
+    report = report_of(*(configuration(" ".join(of), {"recall@5": value}) for of, value in recalls.items()), k_values=[5])
+    axes = {axis: {" ".join(of): of[place] for of in recalls} for place, axis in enumerate(("fusion", "k"))}
+    root = ElementTree.fromstring(marginal_effects(report, axes))
+    assert root.findtext("desc") == "rrf: 0.350; sum: 0.700; 10: 0.450; 60: 0.600"
+    dots = [group.findtext("title") for group in root.iter("g")]
+    assert sorted(dots) == sorted(2 * [f"{' '.join(of)}: {value:.3f}" for of, value in recalls.items()])
+    positions = [float(re.findall(r"[\d.]+", mark.attrib["d"])[0]) for mark in root.iter("path") if mark.get("class") == "dot"]
+    assert positions[0] < positions[1] < positions[2] < positions[3]
+    assert marginal_effects(report, {}) == ""
 
 
 def test_series_differ_in_more_than_colour() -> None:
-    root = ElementTree.fromstring(recall_curves(many(20)))
+    root = ElementTree.fromstring(over_cutoffs(many(20)))
     looks = set()
     for group in root.iter("g"):
         curve, marker = (next(p for p in group.iter("path") if p.get("class") == name) for name in ("curve", "marker"))
@@ -109,14 +144,14 @@ def test_series_differ_in_more_than_colour() -> None:
 
 
 def test_an_axis_that_does_not_start_at_zero_says_so() -> None:
-    assert "axis does not start at 0" in recall_curves(report_of(configuration("a", measures_like(0.8))))
+    assert "axis does not start at 0" in over_cutoffs(report_of(configuration("a", measures_like(0.8))))
     low = configuration("a", {"recall@5": 0.0, "recall@10": 0.3})
-    assert "axis does not start at 0" not in recall_curves(report_of(low, k_values=[5, 10]))
+    assert "axis does not start at 0" not in over_cutoffs(report_of(low, k_values=[5, 10]))
 
 
 def test_a_small_difference_does_not_fill_the_chart() -> None:
     close = report_of(configuration("a", {"recall@5": 0.801}), configuration("b", {"recall@5": 0.8}), k_values=[5])
-    heights = [float(y) for y in re.findall(r'class="marker"[^>]*translate\([\d.]+ ([\d.]+)\)', recall_curves(close))]
+    heights = [float(y) for y in re.findall(r'class="marker"[^>]*translate\([\d.]+ ([\d.]+)\)', quality_latency(close))]
     assert max(heights) - min(heights) < 5
 
 
@@ -128,13 +163,19 @@ def test_higher_recall_stands_higher_and_slower_stands_further_right() -> None:
 
 
 def test_nothing_measured_gives_no_chart() -> None:
-    assert charts_of(report_of(configuration("a", {"mrr@5": 0.5}), k_values=[5])) == ["", "", ""]
+    assert charts_of(report_of(configuration("a", {"mrr@5": NAN}), k_values=[5])) == []
+
+
+def test_a_measure_of_any_size_is_drawn() -> None:
+    report = report_of(*(configuration(f"c{place}", {"cost@5": 2500.0 * place}) for place in range(4)), k_values=[5])
+    ticks = [text.text for text in ElementTree.fromstring(quality_latency(report)).findall("text") if text.text]
+    assert {"0", "2,000", "8,000"} <= set(ticks)
 
 
 def test_names_are_escaped_in_every_chart() -> None:
     for chart in charts_of(report_of(configuration('<b>&"x', measures_like(0.3)))):
         assert "<b>" not in chart
-        assert any(text.text == '<b>&"x' for text in ElementTree.fromstring(chart).iter("text"))
+        assert any('<b>&"x' in (part.text or "") for part in ElementTree.fromstring(chart).iter())
 
 
 def test_colours_come_from_classes_so_that_light_and_dark_share_one_drawing() -> None:

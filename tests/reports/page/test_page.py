@@ -192,7 +192,7 @@ def test_a_report_of_nothing_still_gives_a_page() -> None:
 
 def test_the_full_configuration_and_the_manifest_stand_in_details() -> None:
     page = Page(render_page(usual_report()))
-    assert len(page.of("details")) == 4
+    assert len(page.of("details")) == 7, "the test, the manifest, the files, all configurations, and each"
     blocks = "".join(page.texts("pre"))
     assert '"k1": 0.9' in blocks
     assert '"seed": 17' in blocks

@@ -6,9 +6,12 @@
     return;
   }
   const charts = [...document.querySelectorAll(".chart")];
-  const section = legend.closest("section");
+  const areas = [legend, ...document.querySelectorAll("header .drawing, .charts, .heats, #comparison")];
   const chosen = new Set();
-  const names = [...legend.querySelectorAll("li")].map((entry) => entry.querySelector("bdi").textContent);
+  const names = {};
+  for (const entry of legend.querySelectorAll("li")) {
+    names[entry.dataset.series] = entry.querySelector("bdi").textContent;
+  }
   const seriesOf = (target) => (target.closest("[data-series]") ?? target.closest("tr")?.cells[0])?.dataset.series;
 
   function light(pointed) {
@@ -32,23 +35,21 @@
   }
 
   for (const entry of legend.querySelectorAll("li")) {
-    const button = make("button", { type: "button", "aria-pressed": "false" });
-    button.append(...entry.childNodes);
-    entry.append(button);
-    button.addEventListener("click", () => {
+    const chooser = button("", () => {
       const series = entry.dataset.series;
       chosen[chosen.has(series) ? "delete" : "add"](series);
-      button.setAttribute("aria-pressed", String(chosen.has(series)));
+      chooser.setAttribute("aria-pressed", String(chosen.has(series)));
       light();
     });
+    chooser.setAttribute("aria-pressed", "false");
+    chooser.append(...entry.childNodes);
+    entry.append(chooser);
   }
-  follow(section);
-  follow(document.getElementById("comparison"));
-  document.querySelectorAll(".heats").forEach(follow);
+  areas.forEach(follow);
 
   // what the table's filter hides is hidden here too
   document.addEventListener("filtered", ({ detail }) => {
-    for (const one of section.querySelectorAll("[data-series]")) {
+    for (const one of document.querySelectorAll(".chart [data-series], .legend [data-series]")) {
       one.classList.toggle("filtered", !detail(names[one.dataset.series].toLocaleLowerCase()));
     }
   });

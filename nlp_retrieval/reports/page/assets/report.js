@@ -9,6 +9,7 @@
   const bodies = [...table.tBodies];
   const filter = document.createElement("input");
   const filtered = document.createElement("output");
+  const heads = [...table.tHead.rows].flatMap((row) => [...row.cells]).filter((head) => head.scope === "col");
   const givenOrder = new Map(bodies.flatMap((body) => [...body.rows].map((row, place) => [row, place])));
 
   function showGroup() {
@@ -18,11 +19,11 @@
   }
 
   function showFamilies() {
-    const shown = new Set(families.filter((box) => box.checked).map((box) => box.value));
+    const shown = new Set(["axis", "main", ...families.filter((box) => box.checked).map((box) => box.value)]);
     for (const cell of table.querySelectorAll("[data-family]")) {
       cell.hidden = !shown.has(cell.dataset.family);
     }
-    const columns = table.tHead.rows[1].querySelectorAll("th:not([hidden])").length + 1;
+    const columns = heads.filter((head) => !head.hidden).length;
     for (const head of table.querySelectorAll("th[scope=rowgroup]")) {
       head.colSpan = columns;
     }
@@ -44,6 +45,7 @@
     }
     document.dispatchEvent(new CustomEvent("filtered", { detail: fits }));
     const rows = [...(bodies[0]?.rows ?? [])].slice(1);
+    table.classList.toggle("filtering", words.length > 0);
     filtered.value = words.length ? `${rows.filter((row) => !row.hidden).length} of ${rows.length}` : "";
   }
 
@@ -59,8 +61,8 @@
   function compare(column, direction) {
     return (one, other) => {
       let order = 0;
-      if (column === 0) {
-        const names = [one, other].map(nameOf);
+      if (heads[column].dataset.sort === "name") {
+        const names = [one, other].map((row) => (column ? row.cells[column].textContent : nameOf(row)));
         order = names[0].localeCompare(names[1], "en", { numeric: true }) * direction;
       } else {
         const values = [figure(one, column), figure(other, column)];
@@ -91,7 +93,6 @@
     }
   }
 
-  const heads = [table.tHead.rows[0].cells[0], ...table.tHead.rows[1].cells];
   heads.forEach((head, column) => {
     const button = document.createElement("button");
     button.type = "button";
@@ -101,21 +102,39 @@
     }
     button.addEventListener("click", () => sortBy(head, column));
     head.append(button);
-    head.setAttribute("aria-sort", "none");
+    head.setAttribute("aria-sort", head.matches(".main") ? "descending" : "none");
   });
 
-  const verdicts = document.getElementById("verdicts");
-  if (verdicts) {
-    const [measure, queries] = ["tested-measure", "tested-group"].map((id) => document.getElementById(id));
-    const showVerdicts = () => {
-      for (const body of verdicts.tBodies) {
-        body.hidden = body.dataset.measure !== measure.value || body.dataset.group !== queries.value;
+  // tables of which one part is shown at a time
+  for (const [id, ...choices] of [["verdicts", "tested-measure", "tested-group"], ["all-pairs", "pairs-measure"]]) {
+    const parts = document.getElementById(id);
+    const [measure, queries] = choices.map((choice) => document.getElementById(choice));
+    const show = () => {
+      for (const body of parts.tBodies) {
+        body.hidden = body.dataset.measure !== measure.value || (queries && body.dataset.group !== queries.value);
       }
     };
-    measure.addEventListener("change", showVerdicts);
-    queries.addEventListener("change", showVerdicts);
-    showVerdicts();
-    verdicts.closest("section").querySelector(".controls").hidden = false;
+    for (const choice of parts ? [measure, queries].filter(Boolean) : []) {
+      choice.addEventListener("change", show);
+      choice.closest(".controls").hidden = choices.length === 1 && choice.length < 2;
+      show();
+    }
+  }
+
+  // long tables and lists begin with their first rows
+  const many = document.querySelectorAll(".list:has(> .over), table:has(.over), #comparison:has(tbody tr:nth-child(32))");
+  for (const long of many) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "all";
+    const show = (cut) => {
+      long.classList.toggle("cut", cut);
+      button.setAttribute("aria-expanded", String(!cut));
+      button.textContent = cut ? "Show all" : "Show fewer";
+    };
+    button.addEventListener("click", () => show(!long.matches(".cut")));
+    (long.closest(".scroll") ?? long).after(button);
+    show(true);
   }
 
   filter.type = "search";

@@ -10,7 +10,7 @@
       return data.value;
     }
     const copy = cell.cloneNode(true);
-    copy.querySelectorAll("small, .spoken, .mark, [aria-hidden=true]").forEach((one) => one.remove());
+    copy.querySelectorAll("small, .spoken, .mark, .part, [aria-hidden=true]").forEach((one) => one.remove());
     const text = copy.textContent.trim().replace(/\s+/g, " ");
     return /^[=@+\-]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
   }
@@ -50,12 +50,6 @@
     }
   }
 
-  function save(text, name) {
-    const link = make("a", { href: URL.createObjectURL(new Blob([text], { type: "text/csv" })), download: `${name}.csv` });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  }
-
   for (const id of ["comparison", "verdicts", "all-pairs", "stage-times"]) {
     const table = document.getElementById(id);
     if (!table) {
@@ -63,24 +57,24 @@
     }
     const region = table.closest(".scroll");
     const said = make("output", {});
-    const button = (label, act) => {
-      const made = make("button", { type: "button" }, label);
-      made.addEventListener("click", act);
-      return made;
-    };
     const tools = make("div", { class: "tools" });
     tools.append(
       button("Copy", async () => {
         await copy(textOfTable(table));
         said.value = "copied";
       }),
-      button("CSV", () => save(csvOf(table), id)),
+      button("CSV", () => save(new Blob([csvOf(table)], { type: "text/csv" }), `${id}.csv`)),
       said,
     );
     const more = button("", () => region.scrollBy({ left: region.clientWidth * 0.7, behavior: "smooth" }));
     more.className = "more";
     tools.append(more);
-    region.before(tools);
+    const controls = region.previousElementSibling;
+    if (controls?.matches(".controls:not([hidden])")) {
+      controls.append(tools);
+    } else {
+      region.before(tools);
+    }
 
     const hinted = () => {
       const left = region.scrollWidth - region.clientWidth - region.scrollLeft;

@@ -32,6 +32,13 @@
     },
   };
 
+  function drawCharts() {
+    const [from, to] = state.configurations.map((configuration) => data.configurations[configuration]);
+    const drawn = new PerQuery(data, state, from, to, select).drawn();
+    element("charts").replaceChildren(...drawn);
+    drawn.forEach(takeable);
+  }
+
   function drawLists() {
     element("shown").replaceChildren(...new SideBySide(data, state.query, state.configurations, state.k, passages).drawn());
   }
@@ -69,6 +76,7 @@
   function redraw(chosen) {
     queries.choose();
     queries.draw();
+    drawCharts();
     drawLists();
     if (chosen) {
       remember();
@@ -82,6 +90,7 @@
       state.query = queries.found[0].query;
     }
     queries.draw();
+    drawCharts();
     drawLists();
     remember();
   }
@@ -111,10 +120,10 @@
     measure.closest("label").hidden = !data.measures.length;
     const baseline = Math.max(0, data.configurations.indexOf(root.dataset.baseline));
     one.value = baseline;
-    other.value = baseline === 0 ? 1 : 0;
-    cutoff.value = data.depth;
-    const whole = data.measures.filter((key) => key.startsWith("recall@") && Number(key.slice(7)) <= data.depth);
-    measure.value = Math.max(0, data.measures.indexOf(whole.at(-1)));
+    const best = data.configurations.indexOf(root.dataset.best);
+    other.value = best >= 0 && best !== baseline ? best : Number(baseline === 0);
+    cutoff.value = data.cutoffs.find((k) => k >= 5) ?? data.depth;
+    measure.value = Math.max(0, data.measures.indexOf(root.dataset.measure));
   }
 
   function start(content) {
