@@ -138,6 +138,10 @@ def named_searchers(searchers: Sequence[Entry]) -> dict[str, Entry]:
     configs = [searcher.config for searcher in searchers]
     paths = [Path(str(config["path"])).stem if config.get("name") == "trec_run" else "" for config in configs]
     columns = [_column([config.get(key) for config in configs]) for key in _STAGES]
+    columns[-1] = [
+        label.replace("+", " >> ") if isinstance(config.get("reranker"), list) else label
+        for label, config in zip(columns[-1], configs, strict=True)
+    ]
     names = [
         path or " >> ".join(label for key, label in zip(_STAGES, stages, strict=True) if config.get(key)) or str(config["name"])
         for path, config, stages in zip(paths, configs, zip(*columns, strict=True), strict=True)

@@ -71,7 +71,9 @@ def test_a_data_frame_is_indexed_as_its_file_is(tmp_path: Path) -> None:
     fingerprints = []
     for name, items in (("file", ParquetLoader(tmp_path / "items.parquet")), ("frame", polars.from_arrow(TABLE))):
         Searcher(["bm25"]).index(items, tmp_path / name)
-        fingerprints.append(read_manifest(tmp_path / name).corpus.fingerprint)
+        manifest = read_manifest(tmp_path / name)
+        assert manifest is not None
+        fingerprints.append(manifest.corpus.fingerprint)
     assert fingerprints[0] == fingerprints[1]
 
 
