@@ -13,10 +13,8 @@ from docstring_examples import OPTIONS, namespace
 
 from nlp_retrieval._public_names import modules_of
 
-PACKAGES = (
-    "nlp_retrieval",
-    *(f"nlp_retrieval.{room}" for room in ("benchmarks", "core", "evaluation", "loaders", "processors", "text")),
-)
+ROOMS = ("benchmarks", "core", "encoders", "evaluation", "lm", "loaders", "processors", "reports", "rerankers", "text")
+PACKAGES = ("nlp_retrieval", *(f"nlp_retrieval.{room}" for room in ROOMS))
 """The packages whose names all have an example."""
 
 

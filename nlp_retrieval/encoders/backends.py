@@ -466,7 +466,11 @@ def queries_at_once(batch_size: int, precision: str, device: str | None) -> int:
 
 
 def require_device(device: str | None) -> None:
-    """Raise :class:`ConfigurationError` unless torch has a device of this name here."""
+    """Raise :class:`ConfigurationError` unless torch has a device of this name here.
+
+    Examples:
+        >>> require_device(None)  # any device
+    """
     if device is None:
         return
     import torch

@@ -239,6 +239,11 @@ class TermWeights(NamedTuple):
         offsets: ``[texts + 1]``; text i has the entries ``offsets[i]:offsets[i + 1]``.
         terms: numbers of terms, ascending within a text.
         weights: above 0.
+
+    Examples:
+        >>> weights = TermWeights(np.array([0, 2]), np.array([7, 19], np.int32), np.array([0.5, 1.2], np.float32))
+        >>> weights.terms.tolist()
+        [7, 19]
     """
 
     offsets: Rows

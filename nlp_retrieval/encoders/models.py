@@ -50,6 +50,10 @@ class ModelFolder:
     Args:
         path: the folder.
         source: origin of the files, in words; benchmark manifests quote it.
+
+    Examples:
+        >>> ModelFolder(Path("models/e5"), "a folder").path
+        PosixPath('models/e5')
     """
 
     path: Path
@@ -66,6 +70,12 @@ def find_model(model: str, revision: str | None, *, local_only: bool = False) ->
 
     Raises:
         ModelError: the folder does not hold a model, or the model was not found.
+
+    Examples:
+        >>> Path("model").mkdir()
+        >>> _ = Path("model/config.json").write_text("{}")
+        >>> find_model("./model", None).path.name  # or a name on the hub
+        'model'
     """
     if local_only:
         local = _from_hub_cache(model, revision) or _from_package(model, revision)
@@ -134,7 +144,11 @@ def _from_hub(model: str, revision: str | None) -> ModelFolder:
 
 
 def require_dense_extra() -> None:
-    """Raise :class:`DependencyError` unless sentence-transformers is installed."""
+    """Raise :class:`DependencyError` unless sentence-transformers is installed.
+
+    Examples:
+        >>> require_dense_extra()
+    """
     if importlib.util.find_spec("sentence_transformers") is None:
         raise DependencyError(f"dense retrieval needs sentence-transformers: {install('dense')}")
 

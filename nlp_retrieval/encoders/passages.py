@@ -279,6 +279,10 @@ def write_passages(
 
     Raises:
         ModelError: vectors that cannot be searched, or two batches of different dimensions.
+
+    Examples:
+        >>> encoder = StaticEncoder("minishlab/potion-base-8M")
+        >>> write_passages(encoder, iter([["It hunts."]]), 1, Path("vectors.npy"))  # doctest: +SKIP
     """
     n_cut = 0
     stream: Stream | None = None

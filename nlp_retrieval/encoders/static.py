@@ -284,6 +284,10 @@ def distill_static(
         ModelError: the encoder cannot be used.
         OutputError: the folder cannot be written, or is not empty.
         DependencyError: model2vec is not installed.
+
+    Examples:
+        >>> folder = distill_static("sentence-transformers/all-MiniLM-L6-v2", items)  # doctest: +SKIP
+        >>> FaissRetriever(StaticEncoder(folder))  # doctest: +SKIP
     """
     for name, value in {"dimension": dimension, "most_words": most_words, "min_count": min_count}.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < (0 if name == "most_words" else 1):

@@ -283,6 +283,11 @@ def train_word_vectors(
         ItemError: no word is frequent enough.
         OutputError: the folder cannot be written.
         DependencyError: gensim is not installed.
+
+    Examples:
+        >>> train_word_vectors(items, "vectors", dimension=8, min_count=1, epochs=1)
+        20
+        >>> encoder = WordVectorEncoder("vectors")
     """
     settings = {"dimension": dimension, "window": window, "epochs": epochs, "min_count": min_count}
     for name, value in settings.items():

@@ -55,6 +55,10 @@ class Outcome(Generic[T_co]):
         reason: why there is no value.
         endpoint_failed: whether the endpoint is to blame, rather than this question.
         for_good: whether asking again would be useless.
+
+    Examples:
+        >>> Outcome("krill").value, Outcome(None, reason="no answer").reason
+        ('krill', 'no answer')
     """
 
     value: T_co | None
@@ -75,6 +79,12 @@ def using(lm: LanguageModel | None) -> Iterator[None]:
     """Make DSPy programs inside the block ask this model, with one call per question.
 
     DSPy's current model stays if ``lm`` is None, or if it is a copy of this model with which an optimiser draws samples.
+
+    Examples:
+        >>> import dspy
+        >>> program = dspy.Predict("question -> answer")
+        >>> with using(LanguageModel("openai/gpt-4o-mini")):  # doctest: +SKIP
+        ...     program(question="What do whales eat?")
     """
     settings = {} if lm is None or lm.made(dspy.settings.lm) else {"lm": lm.dspy_lm()}
     if lm is None and dspy.settings.lm is None:
@@ -124,6 +134,12 @@ def ask(
         field: the output field to read; or several, which are read as a mapping of those that could be distinguished.
         read: turns the field's value, or its text where the answer did not parse, into a value; None if it cannot.
         only_kept: whether to take an answer from disk only.
+
+    Examples:
+        >>> import dspy
+        >>> program = dspy.Predict("question -> answer")
+        >>> with using(LanguageModel("openai/gpt-4o-mini")):  # doctest: +SKIP
+        ...     outcome = ask(program, {"question": "What do whales eat?"}, "answer", str)
     """
     with answers_kept_if_good(fingerprint_of_program(program), only_kept=only_kept) as scope:
         outcome: Outcome[T]
@@ -178,6 +194,13 @@ def ask_all(
 
     Raises:
         ConfigurationError: there is no model.
+
+    Examples:
+        >>> import dspy
+        >>> program = dspy.Predict("question -> answer")
+        >>> lm = LanguageModel("openai/gpt-4o-mini")
+        >>> asked = [{"question": query.text} for query in queries]
+        >>> ask_all(lm, program, asked, "answer", lambda inputs, answer: str(answer), "questions")  # doctest: +SKIP
     """
     distinct = list({repr(sorted(question.items())): question for question in questions}.values())
     line = line or AskingLine(lm.give_up_after if lm is not None else _GIVE_UP_AFTER)
@@ -200,6 +223,9 @@ class AskingLine:
 
     Args:
         give_up_after: failures in a row before it is abandoned.
+
+    Examples:
+        >>> line = AskingLine(give_up_after=3)  # one for a batch of questions
     """
 
     def __init__(self, give_up_after: int) -> None:

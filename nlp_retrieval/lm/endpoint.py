@@ -56,6 +56,10 @@ class ModelEndpoint(BaseModel):
 
     Raises:
         ValueError: a value is of the wrong type or out of range.
+
+    Examples:
+        >>> ModelEndpoint(base_url="http://localhost:8000/v1", calls_at_once=8).calls_at_once
+        8
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")

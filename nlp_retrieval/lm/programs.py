@@ -29,6 +29,12 @@ class CompiledProgram:
         path: path of the file.
         state: state of each predictor by its name.
         fingerprint: SHA-256 of the file.
+
+    Examples:
+        >>> import dspy
+        >>> save_program(dspy.Predict("question -> answer"), "answer.json")
+        >>> read_program("answer.json").path
+        PosixPath('answer.json')
     """
 
     path: Path
@@ -37,7 +43,14 @@ class CompiledProgram:
 
 
 def fingerprint_of_program(program: Any) -> str:
-    """Return a hash of everything that a program adds to a prompt: its instructions, fields and demonstrations."""
+    """Return a hash of everything that a program adds to a prompt: its instructions, fields and demonstrations.
+
+    Examples:
+        >>> import dspy
+        >>> program = dspy.Predict("question -> answer")
+        >>> fingerprint_of_program(program) == fingerprint_of_program(dspy.Predict("question -> answer"))
+        True
+    """
     state = {name: _state_to_compare(predictor) for name, predictor in program.named_predictors()}
     return hashlib.sha256(canonical_json(state).encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -48,6 +61,12 @@ def save_program(program: Any, path: str | Path) -> None:
     Raises:
         ConfigurationError: the name does not end in ``.json``.
         OutputError: the file cannot be written.
+
+    Examples:
+        >>> import dspy
+        >>> save_program(dspy.Predict("question -> answer"), "answer.json")
+        >>> Path("answer.json").exists()
+        True
     """
     from dspy.utils.saving import get_dependency_versions
 
@@ -71,6 +90,12 @@ def read_program(path: str | Path, fields: Mapping[str, Sequence[str]] | None = 
     Raises:
         SourceError: the file is missing or not JSON.
         ConfigurationError: it is not the state of a DSPy program, or of another program.
+
+    Examples:
+        >>> import dspy
+        >>> save_program(dspy.Predict("question -> answer"), "answer.json")
+        >>> len(read_program("answer.json").fingerprint)
+        71
     """
     file = _json_path(path)
     try:
@@ -97,6 +122,12 @@ def load_program(program: Any, compiled: CompiledProgram | str | Path) -> None:
     Raises:
         SourceError: the file is missing or not JSON.
         ConfigurationError: it holds the state of another program.
+
+    Examples:
+        >>> import dspy
+        >>> save_program(dspy.Predict("question -> answer"), "answer.json")
+        >>> program = dspy.Predict("question -> answer")
+        >>> load_program(program, "answer.json")
     """
     loaded = compiled if isinstance(compiled, CompiledProgram) else read_program(compiled)
     predictors = dict(program.named_predictors())

@@ -100,7 +100,12 @@ FOLDER = "tensorboard"
 
 
 class TensorboardLogger(RunLogger):
-    """Writes event files for TensorBoard; those of an earlier run in the same folder are replaced."""
+    """Writes event files for TensorBoard; those of an earlier run in the same folder are replaced.
+
+    Examples:
+        >>> TensorboardLogger().check(Path("runs/first"))
+        'TensorBoard: runs go to runs/first/tensorboard'
+    """
 
     def check(self, folder: Path) -> str:
         """Report where the files go; see :meth:`RunLogger.check`."""
@@ -177,6 +182,10 @@ class MlflowLogger(RunLogger):
 
     Args:
         settings: settings for MLflow.
+
+    Examples:
+        >>> MlflowLogger(MlflowSettings(experiment="scifact")).settings.experiment
+        'scifact'
     """
 
     def __init__(self, settings: MlflowSettings | None = None) -> None:
@@ -505,6 +514,10 @@ class WandbLogger(RunLogger):
 
     Args:
         settings: settings for Weights & Biases.
+
+    Examples:
+        >>> WandbLogger(WandbSettings(project="scifact", mode="offline")).settings.mode
+        'offline'
     """
 
     def __init__(self, settings: WandbSettings | None = None) -> None:

@@ -84,6 +84,9 @@ class TorchPairs:
         DependencyError: sentence-transformers is not installed.
         ModelError: the folder holds no cross-encoder.
         ConfigurationError: ``max_length`` is beyond the model's limit, or there is no such device.
+
+    Examples:
+        >>> pairs = TorchPairs(Path("models/cross-encoder"), max_length=256, device=None)  # doctest: +SKIP
     """
 
     def __init__(self, folder: Path, max_length: int | None, device: str | None) -> None:
@@ -193,6 +196,12 @@ def find_pair_model(model: str, backend: str, revision: str | None, *, local_onl
     Raises:
         DependencyError: the library that runs it is not installed.
         ModelError: it was not found, or has no files for this backend.
+
+    Examples:
+        >>> Path("model").mkdir()
+        >>> _ = Path("model/config.json").write_text("{}")
+        >>> find_pair_model("./model", "torch", None).path.name
+        'model'
     """
     (require_onnx_extra if backend == "onnx" else require_dense_extra)()
     folder = Path(model).expanduser()
@@ -295,7 +304,11 @@ _ALWAYS_ALIKE = 0.02
 
 
 def require_precision(backend: str, precision: PairPrecision) -> None:
-    """Raise :class:`ConfigurationError` unless a backend computes in a precision."""
+    """Raise :class:`ConfigurationError` unless a backend computes in a precision.
+
+    Examples:
+        >>> require_precision("onnx", "auto")
+    """
     if backend == "torch" and precision == "int8":
         raise ConfigurationError("precision='int8' needs backend='onnx': torch reads pairs in float32")
 
@@ -312,6 +325,10 @@ def onnx_pairs(files: ModelFiles, precision: PairPrecision, max_length: int | No
         DependencyError: a package is missing that exports or runs graphs.
         ModelError: the model cannot be exported, or its export gives other scores.
         ConfigurationError: ``max_length`` is beyond the model's limit.
+
+    Examples:
+        >>> files = ModelFiles.of(Path("models/cross-encoder"))  # doctest: +SKIP
+        >>> pairs = onnx_pairs(files, "auto", max_length=256)  # doctest: +SKIP
     """
     if precision == "auto" and onnx_file(files.folder) is not None:
         return OnnxPairs(files.folder, max_length)

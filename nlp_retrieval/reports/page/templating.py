@@ -48,6 +48,12 @@ def rendered(template: str, folder: Path | None = None, /, **values: object) -> 
         template: its file in ``templates``.
         folder: templates of another package; missing ones are taken from the library.
         values: the variables, by name.
+
+    Examples:
+        >>> Path("templates").mkdir()
+        >>> _ = Path("templates/greeting.html").write_text("<p>{{ name }}</p>")
+        >>> rendered("greeting.html", Path("templates"), name="<b>Ada</b>")
+        Markup('<p>&lt;b&gt;Ada&lt;/b&gt;</p>')
     """
     return Markup(_environment(folder).get_template(template).render(**values))  # noqa: S704 - escaped as it was rendered
 
@@ -59,6 +65,10 @@ def asset(name: str, folder: Path | None = None) -> Markup:
     Args:
         name: its file.
         folder: folder of another package; by default ``assets`` of this one.
+
+    Examples:
+        >>> len(asset("report.css")) > 0
+        True
     """
     return Markup(((folder or _ASSETS) / name).read_text("utf-8"))  # noqa: S704 - a file of an installed package
 

@@ -81,6 +81,10 @@ class PatternMatch:
         begin: where it begins, in characters.
         end: where it ends.
         text: the match itself.
+
+    Examples:
+        >>> PatternMatch("targets", 0, 4, "2030").text
+        '2030'
     """
 
     group: str

@@ -33,6 +33,10 @@ class SignalWeights(BaseModel):
         word_vectors: of the likeness of word vectors.
         patterns: of keywords and patterns that are found.
         fuzzy: of words like those of the question.
+
+    Examples:
+        >>> SignalWeights(transformer=0.5, word_vectors=0.1, patterns=0.3, fuzzy=0.1).transformer
+        0.5
     """
 
     model_config = _FROZEN
@@ -61,6 +65,11 @@ class ProfileQuestion(BaseModel):
         text: the question; ``{subject}`` is replaced by the country, the drug or the contract in question.
         keywords: words and phrases that answers use, distinct.
         groups: names of keyword groups and pattern groups that count for this question, besides those whose keywords it has.
+
+    Examples:
+        >>> question = load_profile("climate").questions[0]
+        >>> question.number
+        1
     """
 
     model_config = _FROZEN
@@ -95,6 +104,11 @@ class Profile(BaseModel):
         fuzzy_threshold: least likeness of similar words, 0 to 1.
         max_hops: most relations to follow, 1 to 3, if no configuration of a study gives it (``hop:``).
         language: of the stemmer (Snowball's names); None compares unstemmed words.
+
+    Examples:
+        >>> profile = load_profile("climate")
+        >>> profile.name, len(profile.questions) > 0
+        ('climate', True)
     """
 
     model_config = _FROZEN
