@@ -13,7 +13,10 @@ from docstring_examples import OPTIONS, namespace
 
 from nlp_retrieval._public_names import modules_of
 
-ROOMS = ("benchmarks", "core", "encoders", "evaluation", "lm", "loaders", "processors", "reports", "rerankers", "text")
+ROOMS = (
+    *("benchmarks", "core", "encoders", "evaluation", "lm", "loaders", "processors", "reports", "rerankers", "retrievers"),
+    "text",
+)
 PACKAGES = ("nlp_retrieval", *(f"nlp_retrieval.{room}" for room in ROOMS))
 """The packages whose names all have an example."""
 

@@ -45,7 +45,12 @@ def units_per_length(longest: float, dimension: int, most: int = _MOST_UNITS) ->
 
 
 def directions(vectors: NDArray[np.floating]) -> Vectors:
-    """Vectors scaled to length 1, in whole units; a zero vector stays zero."""
+    """Vectors scaled to length 1, in whole units; a zero vector stays zero.
+
+    Examples:
+        >>> directions(np.array([[3.0, 4.0], [0.0, 0.0]])).round(2).tolist()
+        [[2457.0, 3276.0], [0.0, 0.0]]
+    """
     exact = vectors.astype(np.float64)
     lengths = np.sqrt(np.square(exact).sum(axis=1, keepdims=True))
     return np.rint(exact / np.where(lengths > 0, lengths, 1.0) * units_of(vectors.shape[1])).astype(np.float32)

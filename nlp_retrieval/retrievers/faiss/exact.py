@@ -35,6 +35,11 @@ class Stack:
 
     Args:
         blocks: ``[rows, dimension]`` each, in memory or memory-mapped; they are not copied.
+
+    Examples:
+        >>> stack = Stack(np.eye(2, dtype=np.float32), np.ones((1, 2), np.float32))
+        >>> stack.at(np.array([0, 2])).tolist()
+        [[1.0, 0.0], [1.0, 1.0]]
     """
 
     def __init__(self, *blocks: Vectors) -> None:
@@ -92,6 +97,11 @@ def exact_search(queries: Vectors, vectors: Rowwise, k: int, allowed: Mask | Non
         vectors: vectors of the items.
         k: at most this many per query.
         allowed: ``[items]``; only rows where it is True are returned. None allows all.
+
+    Examples:
+        >>> vectors = np.eye(3, dtype=np.float32)
+        >>> exact_search(np.array([[0.2, 0.9, 0.1]], np.float32), Stack(vectors), 2, None).rows.tolist()
+        [1, 0]
     """
     lists: list[tuple[Rows, NDArray[np.floating]]] = []
     for first in range(0, len(queries), _QUERIES_AT_ONCE):

@@ -61,7 +61,12 @@ class FaissIndexType(Component):
 
 
 class Flat(FaissIndexType):
-    """Exact search over the vectors themselves."""
+    """Exact search over the vectors themselves.
+
+    Examples:
+        >>> FaissRetriever(index=Flat())
+        FaissRetriever(index=Flat())
+    """
 
     name = "flat"
 
@@ -76,6 +81,10 @@ class HNSW(FaissIndexType):
         m: links per node.
         ef_construction: width of the build's search for them.
         ef_search: width of a search; at least k is used.
+
+    Examples:
+        >>> FaissRetriever(index=HNSW(m=48, ef_search=256))
+        FaissRetriever(index=HNSW(m=48, ef_search=256))
     """
 
     name = "hnsw"
@@ -107,6 +116,10 @@ class Auto(HNSW):
         m: links per node of the graph.
         ef_construction: width of the build's search for them.
         ef_search: width of a search of the graph; at least k is used.
+
+    Examples:
+        >>> FaissRetriever(index=Auto(ef_search=256))
+        FaissRetriever(index=Auto(ef_search=256))
     """
 
     name = "auto"
@@ -122,6 +135,10 @@ class SQ8(FaissIndexType):
     Args:
         train_size: the most vectors sampled for training.
         seed: seed of that sample.
+
+    Examples:
+        >>> FaissRetriever(index=SQ8())
+        FaissRetriever(index=SQ8())
     """
 
     name = "sq8"
@@ -145,6 +162,10 @@ class IVFPQ(FaissIndexType):
         pq_bytes: bytes per vector; must divide the dimension.
         train_size: the most vectors sampled for training.
         seed: seed of that sample.
+
+    Examples:
+        >>> FaissRetriever(index=IVFPQ(nprobe=64))
+        FaissRetriever(index=IVFPQ(nprobe=64))
     """
 
     name = "ivfpq"

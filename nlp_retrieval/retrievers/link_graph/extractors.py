@@ -39,6 +39,10 @@ class Extracted(NamedTuple):
     Args:
         links: the links of its kind.
         tables: data to look up when items join, by name; rows count from 0 in the items that it read.
+
+    Examples:
+        >>> Extracted(Links(np.array([0]), np.array([2]), np.ones(1, np.float32))).links.targets.tolist()
+        [2]
     """
 
     links: Links
@@ -57,6 +61,11 @@ class JoiningItems:
         prefix: of the names of this kind's stored tables.
         titles: the titles of all items, if the extractor uses the same titles that are found in queries; else None.
         scratch: the folder of the segment being written, which holds the terms of the joining items; also for temporary files.
+
+    Examples:
+        >>> from dataclasses import fields
+        >>> [field.name for field in fields(JoiningItems)][:3]
+        ['items', 'everything', 'segments']
     """
 
     items: ItemTable
@@ -156,6 +165,11 @@ class LinkSentence:
         text: the sentence that says so, of about 300 characters at most; "…" marks a cut.
         start: where in ``text`` the mention begins, in characters.
         end: where it ends.
+
+    Examples:
+        >>> sentence = LinkSentence("It eats tons of Krill a day.", 16, 21)
+        >>> sentence.text[sentence.start : sentence.end]
+        'Krill'
     """
 
     text: str
@@ -284,6 +298,10 @@ class SameParent(BaseLinkExtractor):
         parent: metadata that names the document a passage was cut from; ``ChunkingLoader`` writes "parent_id".
         window: greatest distance of linked passages, 1 for direct neighbours only.
         weight: of walking a link.
+
+    Examples:
+        >>> LinkGraphRetriever(["bm25"], links=[SameParent("document", window=1)])
+        LinkGraphRetriever(seeds=[Bm25Retriever()], links=[SameParent(parent='document', window=1)])
     """
 
     name = "same_parent"
@@ -431,6 +449,10 @@ class SharedEntities(SharedKeys):
         mentions: method of finding entities: by "rules" (runs of capitalised words and quoted titles, without any model), or by
             a spaCy pipeline, given as its name or folder.
         weight: of walking a link.
+
+    Examples:
+        >>> LinkGraphRetriever(["bm25"], links=[SharedEntities(max_passages=10)])
+        LinkGraphRetriever(seeds=[Bm25Retriever()], links=[SharedEntities(max_passages=10)])
     """
 
     name = "shared_entities"
@@ -501,6 +523,10 @@ class EntitySentences(SharedEntities):
         mentions: method of finding entities: by "rules" (runs of capitalised words and quoted titles, without any model; in
             scripts without capitals quoted titles alone), or by a spaCy pipeline, given as its name or folder.
         weight: of walking a link.
+
+    Examples:
+        >>> LinkGraphRetriever(["bm25"], links=[EntitySentences(max_passages=10)])
+        LinkGraphRetriever(seeds=[Bm25Retriever()], links=[EntitySentences(max_passages=10)])
     """
 
     name = "entity_sentences"

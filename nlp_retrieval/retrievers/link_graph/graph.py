@@ -40,6 +40,11 @@ class Links:
         sources: item rows.
         targets: item rows.
         weights: finite, above 0.
+
+    Examples:
+        >>> links = Links(np.array([0, 1]), np.array([1, 2]), np.ones(2, np.float32))
+        >>> links.targets.tolist()
+        [1, 2]
     """
 
     sources: Rows
@@ -161,6 +166,11 @@ def write_link_graph(folder: Path, n_nodes: int, links: Mapping[str, Links]) -> 
     Raises:
         ConfigurationError: more kinds or nodes than the files can hold.
         EngineError: links that cannot be stored; the message names the kind.
+
+    Examples:
+        >>> links = Links(np.array([0, 1]), np.array([1, 2]), np.ones(2, np.float32))
+        >>> Path("graph").mkdir()
+        >>> write_link_graph(Path("graph"), 3, {"mentions": links})
     """
     graph = LinkGraph.of(n_nodes, links)
     folder.mkdir(parents=True, exist_ok=True)
@@ -181,6 +191,13 @@ class LinkGraph:
         weights: ``[2 * links]``.
         types: ``[2 * links]``; ``2 * kind`` is a link walked along, ``2 * kind + 1`` one walked against.
         sums: ``[nodes, types]``, the weights added up.
+
+    Examples:
+        >>> links = Links(np.array([0, 1]), np.array([1, 2]), np.ones(2, np.float32))
+        >>> Path("graph").mkdir()
+        >>> write_link_graph(Path("graph"), 3, {"mentions": links})
+        >>> LinkGraph.open(Path("graph")).n_links
+        {'mentions': 2}
     """
 
     n_links: dict[str, int]
@@ -312,6 +329,13 @@ class WeightedGraph:
     Args:
         graph: the links.
         type_weights: ``[types]``; the largest is 1 unless all are 0.
+
+    Examples:
+        >>> links = Links(np.array([0, 1]), np.array([1, 2]), np.ones(2, np.float32))
+        >>> Path("graph").mkdir()
+        >>> write_link_graph(Path("graph"), 3, {"mentions": links})
+        >>> graph = LinkGraph.open(Path("graph"))
+        >>> weighted = WeightedGraph(graph, np.ones(2))
     """
 
     graph: LinkGraph
@@ -499,7 +523,15 @@ def join_added_links(segments: Sequence[SegmentFolder]) -> dict[str, Links]:
 
 
 def live_of(segments: Sequence[SegmentFolder]) -> Mask:
-    """Return a mask of the items of adjacent segments that are not deleted."""
+    """Return a mask of the items of adjacent segments that are not deleted.
+
+    Examples:
+        >>> report = Searcher(["bm25"]).index(items, "index")
+        >>> from nlp_retrieval.core import open_generation
+        >>> generation = open_generation("index")
+        >>> live_of(generation.checked_segments(generation.manifest.retrievers[0])).tolist()
+        [True, True, True]
+    """
     return np.concatenate([np.ones(len(part), bool) if part.live is None else part.live for part in segments])
 
 
@@ -509,6 +541,13 @@ def live_among(everything: ItemTable, segments: Sequence[SegmentFolder]) -> Mask
     Args:
         everything: the items of the index and the joining ones.
         segments: of the index before they join.
+
+    Examples:
+        >>> report = Searcher(["bm25"]).index(items, "index")
+        >>> from nlp_retrieval.core import open_generation
+        >>> generation = open_generation("index")
+        >>> live_among(generation.items, generation.checked_segments(generation.manifest.retrievers[0])).tolist()
+        [True, True, True]
     """
     before = live_of(segments)
     live = np.ones(len(everything), bool) if everything.live is None else everything.live.copy()

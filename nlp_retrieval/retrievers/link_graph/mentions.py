@@ -347,6 +347,10 @@ class TitleMentions(BaseLinkExtractor):
         context: exponent of the closeness of words; 0 shares a title of m passages evenly, 1/m to each.
         along: weight of walking a link from the mentioning passage to the mentioned one.
         against: weight of walking it from the mentioned passage to the mentioning one.
+
+    Examples:
+        >>> LinkGraphRetriever(["bm25"], links=[TitleMentions(min_characters=3)])
+        LinkGraphRetriever(seeds=[Bm25Retriever()], links=[TitleMentions(min_characters=3)])
     """
 
     name = "title_mentions"
@@ -514,6 +518,10 @@ class Hyperlinks(BaseLinkExtractor):
         max_shared: a name that more passages carry links nothing, as each share would be tiny.
         along: weight of walking a link from the naming passage to the named one.
         against: weight of walking it from the named passage to the naming one.
+
+    Examples:
+        >>> LinkGraphRetriever(["bm25"], links=[Hyperlinks("links")])
+        LinkGraphRetriever(seeds=[Bm25Retriever()], links=[Hyperlinks()])
     """
 
     name = "hyperlinks"

@@ -32,7 +32,12 @@ Hashes = NDArray[np.uint64]
 
 
 def hash_of(key: str) -> int:
-    """Return the 64-bit hash of a text that is valid Unicode."""
+    """Return the 64-bit hash of a text that is valid Unicode.
+
+    Examples:
+        >>> hash_of("krill") == hash_of("krill")
+        True
+    """
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "little")
 
 
@@ -153,6 +158,9 @@ def check_rising(path: Path, numbers: NDArray[np.integer]) -> None:
 
     Raises:
         IndexDamagedError: one is not; the message names ``path``.
+
+    Examples:
+        >>> check_rising(Path("hashes.npy"), np.array([1, 5, 9]))
     """
     if (numbers[1:] <= numbers[:-1]).any():
         raise damaged(path, "its numbers do not ascend")
@@ -306,6 +314,12 @@ class PassageTerms:
     Args:
         segments: the segments of the index.
         files: the terms of each segment.
+
+    Examples:
+        >>> from nlp_retrieval.core import open_generation
+        >>> report = Searcher(["bm25"]).index(items, "index")
+        >>> Path("terms").mkdir()
+        >>> PassageTerms.write(Path("terms"), open_generation("index").items)
     """
 
     def __init__(self, segments: Sequence[SegmentFolder], files: Sequence[TermFiles]) -> None:

@@ -44,6 +44,13 @@ class TuningReport:
         families: family of each query.
         folds: per query, its fold.
         unreachable: gold passages outside the walk's pool, which no weights can rank.
+
+    Examples:
+        >>> retriever = LinkGraphRetriever(["bm25"])
+        >>> report = Searcher([retriever]).index(items, "index")
+        >>> tuned = tune(retriever, "index", queries, gold, folds=2)
+        >>> tuned.gain("recall@2")[0]
+        0.0
     """
 
     weights: dict[str, float]

@@ -36,6 +36,11 @@ class Restarts:
         offsets: ``[queries + 1]``; query i owns ``offsets[i]:offsets[i + 1]`` of the columns.
         rows: nodes; the weights of a node that a query names twice add up.
         weights: finite, at least 0; scaled to sum to 1 per query. A query without any weight above 0 has no walk.
+
+    Examples:
+        >>> restarts = Restarts(np.array([0, 2]), np.array([0, 1]), np.array([0.5, 0.5]))
+        >>> restarts.rows.tolist()
+        [0, 1]
     """
 
     offsets: Rows
@@ -112,6 +117,14 @@ def pagerank(
         ConfigurationError: a setting out of range.
         EngineError: restarts that cannot be used.
         DependencyError: numba is asked for and not installed.
+
+    Examples:
+        >>> from nlp_retrieval.retrievers import LinkGraph, Links, write_link_graph
+        >>> Path("graph").mkdir()
+        >>> write_link_graph(Path("graph"), 3, {"mentions": Links(np.array([0, 1]), np.array([1, 2]), np.ones(2, np.float32))})
+        >>> graph = WeightedGraph(LinkGraph.open(Path("graph")), np.ones(2))
+        >>> pagerank(graph, Restarts(np.array([0, 1]), np.array([0]), np.ones(1)), damping=0.5, backend="numpy").shape
+        (1, 3)
     """
     _check(damping, "tolerance", tolerance)
     nodes, pulls = graph.graph, graph.pulls
@@ -157,6 +170,13 @@ def local_pagerank(
         ConfigurationError: a setting out of range.
         EngineError: restarts that cannot be used.
         DependencyError: numba is asked for and not installed.
+
+    Examples:
+        >>> from nlp_retrieval.retrievers import LinkGraph, Links, write_link_graph
+        >>> Path("graph").mkdir()
+        >>> write_link_graph(Path("graph"), 3, {"mentions": Links(np.array([0, 1]), np.array([1, 2]), np.ones(2, np.float32))})
+        >>> graph = WeightedGraph(LinkGraph.open(Path("graph")), np.ones(2))
+        >>> ranks = local_pagerank(graph, Restarts(np.array([0, 1]), np.array([0]), np.ones(1)), damping=0.5, backend="numpy")
     """
     _check(damping, "epsilon", epsilon)
     step = _step_by_kernel if _loops.chosen(backend) else _step_by_numpy
@@ -278,6 +298,10 @@ class LinkChain:
     Args:
         rows: the nodes, from the restart to the end; at least one.
         strength: the share of walks that restart at the first node and take exactly this path.
+
+    Examples:
+        >>> LinkChain([0, 1, 2], 0.25).rows
+        [0, 1, 2]
     """
 
     rows: list[int]
@@ -302,6 +326,15 @@ def strongest_chains(
 
     Returns:
         Per target a chain, or None if none of at most ``longest`` links reaches it.
+
+    Examples:
+        >>> from nlp_retrieval.retrievers import LinkGraph, Links, write_link_graph
+        >>> Path("graph").mkdir()
+        >>> write_link_graph(Path("graph"), 3, {"mentions": Links(np.array([0, 1]), np.array([1, 2]), np.ones(2, np.float32))})
+        >>> graph = WeightedGraph(LinkGraph.open(Path("graph")), np.ones(2))
+        >>> (chain,) = strongest_chains(graph, np.array([0]), np.ones(1), np.array([2]), damping=0.5)
+        >>> chain.rows
+        [0, 1, 2]
     """
     some = restart_shares > 0
     layers = [_Layer(restart_rows[some], restart_shares[some], np.zeros(0, np.int64))]
