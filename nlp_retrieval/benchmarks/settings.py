@@ -397,7 +397,7 @@ class WandbSettings:
     Args:
         project: name of the project.
         mode: ``online``, ``offline``, or None: online if an API key is configured, else offline.
-        group: the group of this benchmark's runs; by default the time of the first logging.
+        group: the group of this benchmark's runs; by default the name of the output folder and the date.
         entity: a user or team; by default the user's own.
 
     Examples:

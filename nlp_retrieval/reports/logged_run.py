@@ -8,20 +8,27 @@ value. The parts of a searcher have short names (``retrievers``, ``encoder``, ``
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+from markupsafe import Markup
 
 from nlp_retrieval.benchmarks.cost import comparable_figures
 from nlp_retrieval.benchmarks.grid import Place, with_value
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
+from nlp_retrieval.benchmarks.runs import RunCorpus
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.atomic import file_names
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.evaluation.measures import Measure
+from nlp_retrieval.reports.figures import best_first, p_text
+from nlp_retrieval.reports.findings import headline
 from nlp_retrieval.reports.view import ReportView, Row, view_of
+from nlp_retrieval.text.printing import printable
 
 PARTS = ("retrievers", "encoder", "links", "processor", "fusion", "reranker")
 """The short names used as columns of tables, and as tags."""
@@ -30,6 +37,10 @@ _AT_ROOT = ("processor", "fusion", "reranker")
 _FILES_OF_ANY_SET = frozenset(
     "corpus collection docs documents passages items data train dev test validation queries main default".split()
 )
+
+
+_LONGEST_LIST = 10
+_FEW_MEASURES = 12
 
 
 @dataclass(frozen=True)
@@ -84,6 +95,46 @@ def shared_config(report: BenchmarkReport) -> Config:
         "baseline": report.baseline,
     }
     return {key: value for key, value in settings.items() if value not in (None, "")}
+
+
+def dataset_record(report: BenchmarkReport, corpus: RunCorpus | None = None) -> Config:
+    """Return fingerprints, counts and loaders of the corpus, the queries and the gold, without secrets; empty if unknown.
+
+    Args:
+        report: a finished benchmark.
+        corpus: the corpus of the configuration, if it is known apart from the report's.
+    """
+    manifest = report.manifest
+    known: Config = asdict(corpus) if corpus is not None else {}
+    recorded = manifest.get("corpus")
+    if isinstance(recorded, dict) and recorded.get("fingerprint") == known.get("fingerprint", recorded.get("fingerprint")):
+        known = recorded
+    parts = manifest.get("query_parts")
+    queries = {
+        "count": report.query_counts.get(""),
+        "fingerprint": manifest.get("query_fingerprint"),
+        "loader": manifest.get("query_loader"),
+        "filters": manifest.get("filters"),
+    }
+    gold = {
+        "fingerprint": parts.get("gold") if isinstance(parts, dict) else None,
+        "relevant_from": manifest.get("relevant_from"),
+        "missing": manifest.get("gold_missing"),
+    }
+    if not known and queries["fingerprint"] is None:
+        return {}
+    record = {"name": dataset_of(manifest), "corpus": known, "queries": queries, "gold": gold}
+    cleaned: Config = without_secrets(_brief(record))
+    return cleaned
+
+
+def _brief(value: Any) -> Any:
+    """Plain values in which a list too long for a setting is its length: a loader may hold its items themselves."""
+    if isinstance(value, dict):
+        return {key: _brief(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return list(map(_brief, value)) if len(value) <= _LONGEST_LIST else f"{len(value):,} values"
+    return value
 
 
 def tags_of(config: Config, *, baseline: bool = False) -> list[str]:
@@ -234,8 +285,11 @@ class LoggedRun:
         tags: short words.
         curves: values by cutoff, by measure family (``recall``), and by group and family (``hops=3/recall``).
         figures: numbers and truth values by name.
-        headline: the names of the main figures, to be shown if space is limited; higher is better.
+        headline: the names of the main measures, the main measure first.
+        panels: the names of the figures to draw over all runs, the main measure first.
+        summary: the names of the figures to show if space is limited, the most important first.
         words: texts by name, such as the fingerprint.
+        dataset: fingerprints, counts and loaders of the corpus, the queries and the gold; empty if unknown.
         files: that belong to it.
         failed: the error of the configuration; empty if it succeeded.
     """
@@ -247,7 +301,10 @@ class LoggedRun:
     curves: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     figures: Mapping[str, float] = field(default_factory=dict)
     headline: list[str] = field(default_factory=list)
+    panels: list[str] = field(default_factory=list)
+    summary: list[str] = field(default_factory=list)
     words: Mapping[str, str] = field(default_factory=dict)
+    dataset: Config = field(default_factory=dict)
     files: list[Path] = field(default_factory=list)
     failed: str = ""
 
@@ -276,7 +333,9 @@ def runs_of(report: BenchmarkReport | ReportView) -> list[LoggedRun]:
         for failure in report.failed
     ]
     shared = shared_config(report)
-    return [*ran, *failed, LoggedRun(SUMMARY, SUMMARY, shared | notes, tags_of(shared), files=_files(report))]
+    words = {"headline": text} if (text := headline(report)) else {}
+    summary = LoggedRun(SUMMARY, SUMMARY, shared | notes, tags_of(shared), words=words, files=_files(report))
+    return [*ran, *failed, replace(summary, dataset=dataset_record(report))]
 
 
 def sweep_of(report: BenchmarkReport) -> Config:
@@ -317,6 +376,22 @@ def headline_of(view: ReportView) -> list[str]:
     return [column.key for column in view.summary if column.cost is None]
 
 
+def panels_of(view: ReportView) -> list[str]:
+    """Return the names of the figures to draw over all runs: the main measure, latency, size of the index, and price."""
+    costs = [f"cost/{column.key}" for column in view.summary if column.cost is not None]
+    return [view.main_measure, *costs]
+
+
+def summary_of(view: ReportView) -> list[str]:
+    """Return the names of the figures to show if space is limited, the most important first."""
+    main = view.main_measure
+    tested = [f"significance/{main}/{figure}" for figure in ("difference", "p_holm")]
+    costs = [f"cost/{column.key}" for column in view.columns if column.cost is not None]
+    others = headline_of(view)[1:]
+    few = [*_FRONTS.values(), "empty_queries", *others[:_FEW_MEASURES], *costs, *others[_FEW_MEASURES:]]
+    return [main, f"{main}/low", f"{main}/high", *tested, *few]
+
+
 def _of_configuration(row: Row, view: ReportView, config: Config) -> LoggedRun:
     result, cost = row.result, row.result.cost
     figures: dict[str, float] = dict(result.measures)
@@ -335,6 +410,7 @@ def _of_configuration(row: Row, view: ReportView, config: Config) -> LoggedRun:
                 f"significance/{comparison.measure}/difference": comparison.difference,
                 f"significance/{comparison.measure}/p_holm": comparison.p_holm,
             }
+    of_models = [name for name in figures if name.startswith(("cost/language_model/", "cost/answering/"))]
     return LoggedRun(
         result.name,
         "configuration",
@@ -343,7 +419,10 @@ def _of_configuration(row: Row, view: ReportView, config: Config) -> LoggedRun:
         _curves(result, view.report.k_values),
         figures,
         [name for name in headline_of(view) if name in result.measures],
+        [name for name in panels_of(view) if name in figures],
+        [name for name in (*summary_of(view), *of_models) if name in figures],
         {"fingerprint": result.fingerprint},
+        dataset_record(view.report, view.corpora[result.name]),
         _lists(view.report, result.name),
     )
 
@@ -374,3 +453,92 @@ def _files(report: BenchmarkReport) -> list[Path]:
 
 def _there(*files: Path) -> list[Path]:
     return [file for file in files if file.is_file()]
+
+
+# The table of all configurations: components and grid settings, then measures, intervals, tests and costs.
+
+_ALWAYS = ("retrievers", "fusion", "reranker")
+
+
+def comparison_table(view: ReportView, runs: list[LoggedRun]) -> tuple[list[str], list[list[Any]]]:
+    """Return columns and rows, best first; a part set by an axis of the grid has the axis as its column."""
+    rows = {row.result.name: row for row in view.groups[0].rows}
+    of_rows = {run.name: run for run in runs[: len(rows)]}
+    configs = [run.config for run in of_rows.values()]
+    axes = list(dict.fromkeys(key for config in configs for key in config if key.startswith("grid/")))
+    parts = [part for part in PARTS if part in _ALWAYS or any(part in config for config in configs)]
+    made_of = [*(part for part in parts if f"grid/{part}" not in axes), *axes]
+    main = view.main_measure
+    measures = [column.key for column in view.columns if column.cost is None and column.key != main]
+    costs = {name: cost_figures(row) | on_fronts(row, view) for name, row in rows.items()}
+    kinds = list(dict.fromkeys(key for cost in costs.values() for key in cost))
+    bounds = [f"{main}/low", f"{main}/high"] if any(f"{main}/low" in run.figures for run in of_rows.values()) else []
+    tested = [f"{main} p_holm"] if view.comparisons else []
+    table = []
+    for result in best_first(view.report):
+        run, compared = of_rows[result.name], rows[result.name].cells[main].comparison
+        p_holm = [compared.p_holm if compared is not None else None for _ in tested]
+        figures = [run.figures.get(name) for name in (main, *bounds)]
+        others = map(run.figures.get, measures)
+        table.append([run.name, *map(run.config.get, made_of), *figures, *p_holm, *others, *map(costs[run.name].get, kinds)])
+    return ["configuration", *made_of, main, *bounds, *tested, *measures, *kinds], table
+
+
+def figure_table(logged: LoggedRun) -> tuple[list[str], list[list[Any]]]:
+    """Return columns and rows of all numbers of a run: value, interval, and difference from the baseline with its p-value."""
+    figures = logged.figures
+    own = [
+        name
+        for name, value in figures.items()
+        if not isinstance(value, bool)
+        and not name.startswith("significance/")
+        and not (name.endswith(("/low", "/high")) and name.rpartition("/")[0] in figures)
+    ]
+    beside = ("{}/low", "{}/high", "significance/{}/difference", "significance/{}/p_holm")
+    rows = [[name, *(figures.get(form.format(name)) for form in ("{}", *beside))] for name in own]
+    return ["figure", "value", "low", "high", "difference", "p_holm"], rows
+
+
+_INTERVALS = Markup(
+    """<!doctype html><html lang="en"><meta charset="utf-8"><title>{measure} by configuration</title><style>
+body {{ margin: 8px; background: #fff; color: #222; font: 13px/1.4 system-ui, sans-serif }}
+h1 {{ font-size: 14px; margin: 0 0 8px }} table {{ border-collapse: collapse; width: 100% }}
+th, td {{ text-align: left; font-weight: normal; padding: 3px 12px 3px 0; white-space: nowrap }}
+td.track {{ width: 60%; position: relative; border-left: 1px solid #bbb; border-right: 1px solid #bbb }}
+i, b {{ position: absolute; top: 50% }} i {{ height: 2px; margin-top: -1px; background: #4a6fa5 }}
+b {{ width: 9px; height: 9px; margin: -4.5px; border-radius: 50%; background: #1f3f73 }} small {{ color: #555 }}
+</style><h1>{headline}</h1><table><tr><th><small>configuration</small><td class="track"><small>{low:.2f}</small>
+<small style="position:absolute;right:4px">{high:.2f}</small><td><small>{measure} [95% interval]</small>
+<td><small>difference from {baseline}</small></tr>{rows}</table></html>"""
+)
+_INTERVAL = Markup(
+    '<tr><th>{name}<td class="track"><i style="left:{low:.1f}%;width:{width:.1f}%"></i><b style="left:{at:.1f}%"></b>'
+    "<td>{value}<td>{difference}</tr>"
+)
+
+
+def interval_chart(view: ReportView) -> str:
+    """Return the main measure of every configuration with its interval as an HTML page, best first."""
+    main, cells = view.main_measure, {row.result.name: row.cells for row in view.groups[0].rows}
+    measured = [result for result in best_first(view.report) if main in result.measures]
+    spans = [result.intervals.get("", {}).get(main, (result.measures[main],) * 2) for result in measured]
+    low, high = min((span[0] for span in spans), default=0.0), max((span[1] for span in spans), default=1.0)
+    low, high = math.floor(low * 20) / 20, math.ceil(high * 20) / 20
+    wide = (high - low) or 1.0
+    rows = []
+    for result, span in zip(measured, spans, strict=True):
+        cell = cells[result.name][main]
+        p = "" if cell.comparison is None else p_text(cell.comparison.p_holm)
+        found = ", ".join(filter(None, [cell.difference, p and f"p {p if p.startswith('<') else f'= {p}'}", cell.verdict]))
+        rows.append(
+            _INTERVAL.format(
+                name=printable(result.name),
+                low=100 * (span[0] - low) / wide,
+                width=100 * (span[1] - span[0]) / wide,
+                at=100 * (result.measures[main] - low) / wide,
+                value=f"{cell.text} [{span[0]:.3f}, {span[1]:.3f}]" if span[0] < span[1] else cell.text,
+                difference="baseline" if result.name == view.report.baseline else found,
+            )
+        )
+    texts = {"measure": main, "headline": headline(view.report), "baseline": printable(view.report.baseline)}
+    return str(_INTERVALS.format(**texts, low=low, high=high, rows=Markup().join(rows)))

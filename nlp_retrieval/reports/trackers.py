@@ -7,6 +7,7 @@ runs are offline unless the user is logged in or requests otherwise. Nothing tha
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import logging
 import os
@@ -16,7 +17,8 @@ import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, suppress
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -37,7 +39,18 @@ from nlp_retrieval.core.files.atomic import (
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, DependencyError, OutputError, first_line, install
-from nlp_retrieval.reports.logged_run import PARTS, SUMMARY, LoggedRun, cost_figures, on_fronts, runs_of, sweep_of
+from nlp_retrieval.evaluation.measures import Measure
+from nlp_retrieval.reports.figures import family_label
+from nlp_retrieval.reports.logged_run import (
+    SUMMARY,
+    LoggedRun,
+    comparison_table,
+    figure_table,
+    interval_chart,
+    panels_of,
+    runs_of,
+    sweep_of,
+)
 from nlp_retrieval.reports.view import ReportView, view_of
 
 _ID_LENGTH = 16
@@ -377,6 +390,16 @@ class Ledger:
         """Return the group of the sweep's runs."""
         return str(self._own["group"])
 
+    @property
+    def dashboard(self) -> str:
+        """Return the address of the saved view of the sweep's runs; empty if there is none."""
+        return str(self._own.get("dashboard") or "")
+
+    def keep_dashboard(self, address: str) -> None:
+        """Record that a view of the sweep's runs was saved."""
+        self._own["dashboard"] = address
+        self._write()
+
     def id_of(self, name: str) -> str:
         """Return the id of a run, the same whenever it is logged."""
         return run_id(self._sweep, name)
@@ -404,6 +427,9 @@ class Ledger:
 
     def _note(self, name: str, where: str) -> None:
         self._own["runs"][name] = where
+        self._write()
+
+    def _write(self) -> None:
         content = {"format": _LEDGER_FORMAT, "sweeps": self._sweeps}
         write_output(self._folder / _LEDGER_FILE, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
 
@@ -420,32 +446,6 @@ def _read_ledger(path: Path) -> dict[str, Any]:
         for sweep in sweeps.values()
     )
     return sweeps if whole else {}
-
-
-# The table of all configurations: components and grid settings, then measures, intervals, tests and costs.
-
-_ALWAYS = ("retrievers", "fusion", "reranker")
-
-
-def comparison_table(view: ReportView, runs: list[LoggedRun]) -> tuple[list[str], list[list[Any]]]:
-    """Return columns and rows; a part set by an axis of the grid has the axis as its column."""
-    rows = view.groups[0].rows
-    configs = [run.config for run in runs[: len(rows)]]
-    axes = list(dict.fromkeys(key for config in configs for key in config if key.startswith("grid/")))
-    parts = [part for part in PARTS if part in _ALWAYS or any(part in config for config in configs)]
-    made_of = [*(part for part in parts if f"grid/{part}" not in axes), *axes]
-    main, measures = view.main_measure, list(view.report.configurations[0].measures)
-    costs = [cost_figures(row) | on_fronts(row, view) for row in rows]
-    kinds = list(dict.fromkeys(key for cost in costs for key in cost))
-    bounds = [f"{main}/low", f"{main}/high"] if any(f"{main}/low" in run.figures for run in runs) else []
-    tested = [f"{main} p_holm"] if view.comparisons else []
-    table = []
-    for row, run, cost in zip(rows, runs, costs, strict=False):
-        compared = row.cells[main].comparison
-        p_holm = [compared.p_holm if compared is not None else None for _ in tested]
-        figures = [run.figures.get(name) for name in (*measures, *bounds)]
-        table.append([run.name, *map(run.config.get, made_of), *figures, *p_holm, *map(cost.get, kinds)])
-    return ["configuration", *made_of, *measures, *bounds, *tested, *kinds], table
 
 
 # Checks, before the run, that Weights & Biases can be logged to as requested.
@@ -507,6 +507,14 @@ def _wandb_quiet() -> Iterator[None]:
 
 _LONGEST_NAME = 100
 _LONGEST_TAG = 64
+_MOST_KEYS = 35
+"""Keys of a summary, without the table of figures and the four that W&B adds."""
+
+INTERVALS = "main measure"
+"""The key of the main measure of all configurations with its intervals, in the run ``summary``."""
+
+COMPARISON = "comparison"
+"""The key of the table of all configurations, in the run ``summary``."""
 
 
 class WandbLogger(RunLogger):
@@ -531,26 +539,29 @@ class WandbLogger(RunLogger):
 
     def log(self, report: BenchmarkReport, folder: Path) -> list[str]:
         """Log a benchmark; see :func:`log_to_wandb`."""
-        runs = log_to_wandb(report, self.settings, folder)
+        runs, dashboard = _log_to_wandb(report, self.settings, folder)
         lines = [f"Weights & Biases runs: {runs[0].parent}"]
         if runs[0].name.startswith("offline-"):
             lines.append(f"  look at them in a terminal: wandb leet {runs[0].parent}")
             lines.append(f"  upload them: wandb sync {runs[0].parent}/offline-run-*")
-        return lines
+        return [*lines, dashboard] if dashboard else lines
 
 
 def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str | Path) -> list[Path]:
     """Log a finished benchmark.
 
-    In each configuration's run, ``recall``, ``precision``, ``f1``, ``perfect_recall``, ``ndcg``, ``map`` and ``mrr`` are
-    curves over ``k``, for all queries and for each group, and the summary holds every measure with its interval and every cost
-    by name, whether the configuration is on the Pareto front of quality and latency (``pareto``) or price (``pareto_price``),
-    and the test results over all queries under ``significance``. The config is flat, with each setting once, and the axes
-    of a grid under ``grid/``. Its lists are an artifact. A failed configuration is a failed run with its error. The
-    last run, ``summary``, holds the table of all configurations, the plots and the page, and the manifest as an artifact.
+    W&B makes a panel of every key of a history, so the history of a configuration has few: the main measure, latency, size of
+    the index, and price if known, each drawn as bars over configurations, and the table ``figures`` of everything measured.
+    The summary has at most 40 keys: the main measure with its interval, its difference from the baseline and p-value under
+    ``significance``, the other main measures, costs, and whether the configuration is on the Pareto front of quality and
+    latency (``pareto``) or price (``pareto_price``). The config is flat, with each setting once, and the axes
+    of a grid under ``grid/``. Its lists are an artifact; the data set (fingerprints, counts and loaders of corpus, queries and
+    gold, but none of their text) is an input artifact. A failed configuration is a failed run with its error. The
+    last run, ``summary``, holds the main measure of all configurations with intervals, their table, plots and the page, and
+    the manifest as an artifact.
 
     Each run is logged once: runs logged before for the same results, by this function into this folder, are not logged
-    again.
+    again. Online, the package ``wandb-workspaces`` saves a view of the runs in the project if it is installed.
 
     Args:
         report: with its files.
@@ -570,6 +581,11 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
         >>> log_to_wandb(report, WandbSettings(project="scifact", mode="offline"), "runs/first")  # doctest: +SKIP
         [PosixPath('runs/first/wandb/...'), ...]
     """
+    return _log_to_wandb(report, settings, folder)[0]
+
+
+def _log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str | Path) -> tuple[list[Path], str]:
+    """Log a finished benchmark; return the folders of its runs, and a line about the saved view, ``""`` offline."""
     mode, _ = mode_of(settings)
     import wandb
 
@@ -578,24 +594,39 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"{target} cannot be made ({error.strerror}); choose another folder") from error
-    group = settings.group or f"benchmark {report.manifest.get('finished', '')}".strip()
     where = {"project": settings.project, "entity": settings.entity, "mode": mode, "group": settings.group}
+    group = settings.group or _group_name(target, report)
     ledger = Ledger(target, {"where": where, "results": sweep_of(report)}, group)
     view, folders = view_of(report), []
     runs = runs_of(view)
+    entity = settings.entity
     with _wandb_quiet(), _as_wandb_error(wandb, target):
         for logged in runs:
             before = ledger.finished(logged.key)
             if before is None:
                 ledger.begin(logged.key)
                 with _wandb_run(settings, mode, ledger, logged, target) as run:
-                    _log_run(run, logged)
+                    _log_run(wandb, run, logged)
                     if logged.job == SUMMARY:
                         _log_comparison(wandb, run, view, runs)
-                    before = Path(run.dir).parent
+                    before, entity = Path(run.dir).parent, run.entity or entity
                 ledger.finish(logged.key, before)
             folders.append(before)
-    return folders
+        note = _dashboard(ledger, settings.project, entity, view) if mode == "online" else ""
+    return folders, note
+
+
+def _group_name(folder: Path, report: BenchmarkReport) -> str:
+    """Name of a group: that of the output folder with the date, numbered if another sweep of this folder has it."""
+    finished = str(report.manifest.get("finished") or "") or time.strftime("%Y-%m-%d")
+    name = f"{folder.name or 'benchmark'} {finished[:10]}"[:_LONGEST_NAME]
+    taken = {sweep["group"] for sweep in _read_ledger(folder / _LEDGER_FILE).values()}
+    number = next(number for number in itertools.count(1) if _numbered(name, number) not in taken)
+    return _numbered(name, number)
+
+
+def _numbered(name: str, number: int) -> str:
+    return name if number == 1 else f"{name} ({number})"
 
 
 @contextmanager
@@ -640,50 +671,126 @@ def _wandb_run(settings: WandbSettings, mode: WandbMode, ledger: Ledger, logged:
     run.finish(exit_code=1 if logged.failed else 0)
 
 
-def _log_run(run: Any, logged: LoggedRun) -> None:
-    """Log curves, with the headline measures in their last row, then the summary and the files."""
-    run.define_metric("k")
-    for name in logged.curves:
-        run.define_metric(name, step_metric="k", summary="none")
-    for name in logged.headline:
-        run.define_metric(name, step_metric="k", summary="last")
-    cutoffs = sorted({k for curve in logged.curves.values() for k in curve})
-    for k in cutoffs:
-        last = {name: logged.figures[name] for name in logged.headline} if k == cutoffs[-1] else {}
-        run.log({"k": k} | {name: curve[k] for name, curve in logged.curves.items() if k in curve} | last)
-    run.summary.update(dict(logged.figures) | dict(logged.words))
+def _log_run(wandb: Any, run: Any, logged: LoggedRun) -> None:
+    """Log the figures to draw, the table of all figures, the summary and the files."""
+    row: dict[str, Any] = {name: logged.figures[name] for name in logged.panels}
+    if logged.figures:
+        columns, rows = figure_table(logged)
+        row["figures"] = wandb.Table(columns=columns, data=rows)
+    if row:
+        run.log(row)
+    summary = dict(logged.words) | {name: logged.figures[name] for name in logged.summary}
+    run.summary.update(dict(list(summary.items())[:_MOST_KEYS]))
+    if logged.dataset:
+        _use_dataset(wandb, run, logged.dataset)
     if logged.files:
-        import wandb
-
-        summary = logged.job == SUMMARY
-        name = "benchmark" if summary else f"run-{logged.files[0].stem}"
-        short = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:_LONGEST_NAME]
-        artifact = wandb.Artifact(f"{short}-{run.id}", type="benchmark" if summary else "trec-run")
+        summarised = logged.job == SUMMARY
+        name = "benchmark" if summarised else f"run-{logged.files[0].stem}"
+        artifact = wandb.Artifact(f"{_artifact_name(name)}-{run.id}", type="benchmark" if summarised else "trec-run")
         for file in logged.files:
             artifact.add_file(str(file), name=file.name)
         run.log_artifact(artifact)
 
 
+def _use_dataset(wandb: Any, run: Any, dataset: Config) -> None:
+    """Declare the data set as an input of a run. Its record is the same file in every run, so that W&B keeps one version."""
+    corpus = str(dataset["corpus"].get("fingerprint") or "unknown")[:12]
+    artifact = wandb.Artifact(_artifact_name(f"dataset-{dataset['name'] or corpus}"), type="dataset", metadata=dataset)
+    with artifact.new_file("dataset.json", encoding="utf-8") as file:
+        file.write(json.dumps(dataset, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    if run.offline:  # use_artifact refuses; the record of what it would do is kept for wandb sync
+        run._log_artifact(artifact, is_user_created=True, use_after_commit=True)
+    else:
+        run.use_artifact(artifact)
+
+
+def _artifact_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:_LONGEST_NAME]
+
+
 def _log_comparison(wandb: Any, run: Any, view: ReportView, runs: list[LoggedRun]) -> None:
-    """Log the table of all configurations, plots of it, and the page."""
-    report = view.report
+    """Log the main measure of all configurations with its intervals, their table, plots, and the page."""
+    report, main = view.report, view.main_measure
     columns, rows = comparison_table(view, runs)
-    table = wandb.Table(columns=columns, data=rows)
-    curves = wandb.plot.line_series(
-        xs=report.k_values,
-        ys=[[result.measures[f"recall@{k}"] for k in report.k_values] for result in report.configurations],
-        keys=[result.name for result in report.configurations],
-        title="Recall over k",
-        xname="k",
-    )
-    logged: dict[str, Any] = {"comparison": table, "recall over k": curves}
-    if "latency_ms" in columns:
-        logged["quality against latency"] = wandb.plot.scatter(
-            table, "latency_ms", f"recall@{report.k_values[-1]}", title="Quality against latency"
+    logged: dict[str, Any] = {
+        INTERVALS: wandb.Html(interval_chart(view), inject=False),
+        COMPARISON: wandb.Table(columns=columns, data=rows),
+    }
+    measured = [result for result in report.configurations if main in result.measures]
+    family = Measure.parse(main).family
+    names = sorted({key for result in measured for key in result.measures if Measure.parse(key).family == family}, key=_cutoff)
+    curve = [name for name in names if _cutoff(name) and all(name in result.measures for result in measured)]
+    if len(curve) > 1:
+        logged[f"{family} over k"] = wandb.plot.line_series(
+            xs=[_cutoff(name) for name in curve],
+            ys=[[result.measures[name] for name in curve] for result in measured],
+            keys=[result.name for result in measured],
+            title=f"{family_label(family)} over k",
+            xname="k",
+            split_table=True,
         )
+    timed = [result for result in measured if result.cost is not None]
+    if timed:
+        points = [[result.name, result.cost.latency_ms, result.measures[main]] for result in timed if result.cost is not None]
+        table = wandb.Table(columns=["configuration", "latency_ms", main], data=points)
+        title = "Quality against latency"
+        logged[title.lower()] = wandb.plot.scatter(table, "latency_ms", main, title=title, split_table=True)
     if page := report.files.get("report"):
         logged["report"] = wandb.Html(Path(page).read_text("utf-8"), inject=False)
     run.log(logged)
+
+
+def _cutoff(measure: str) -> int:
+    return Measure.parse(measure).cutoff or 0
+
+
+def _dashboard(ledger: Ledger, project: str, entity: str | None, view: ReportView) -> str:
+    """Save a view of the sweep's runs in the project, once; return a line with its address, or why there is none."""
+    if ledger.dashboard:
+        return f"  dashboard: {ledger.dashboard}"
+    try:
+        with redirect_stderr(StringIO()):
+            address = _saved_view(ledger, project, entity, view)
+    except ImportError:
+        return "  no dashboard was saved: it needs wandb-workspaces (pip install wandb-workspaces)"
+    except Exception as error:
+        return f"  no dashboard was saved: {without_secrets(first_line(error))}"
+    ledger.keep_dashboard(address)
+    return f"  dashboard: {address}"
+
+
+def _saved_view(ledger: Ledger, project: str, entity: str | None, view: ReportView) -> str:
+    import wandb
+    import wandb_workspaces.reports.v2 as wr
+    import wandb_workspaces.workspaces as ws
+    from wandb_workspaces import expr
+
+    main, panels = view.main_measure, panels_of(view)
+    many = len(view.report.configurations) + len(view.report.failed) + 1
+    shown = [main, f"{main}/low", f"{main}/high", f"significance/{main}/p_holm", *panels[1:]]
+    quality = [
+        wr.MediaBrowser(title=f"{main} with 95% intervals", media_keys=[INTERVALS], num_columns=1),
+        wr.BarPlot(title=f"{main} by configuration", metrics=[main], max_runs_to_show=many, max_bars_to_show=many),
+        wr.ScatterPlot(title="Quality against latency", x=wr.SummaryMetric(panels[1]), y=wr.SummaryMetric(main)),
+        wr.WeavePanelSummaryTable(table_name=COMPARISON),
+    ]
+    costs = [wr.BarPlot(metrics=[cost], max_runs_to_show=many, max_bars_to_show=many) for cost in panels[1:]]
+    workspace = ws.Workspace(
+        entity=entity or wandb.Api().default_entity,
+        project=project,
+        name=ledger.group,
+        sections=[
+            ws.Section(name=main, panels=quality, is_open=True, layout_settings=ws.SectionLayoutSettings(columns=2, rows=2)),
+            ws.Section(name="Cost", panels=costs, is_open=True),
+        ],
+        settings=ws.WorkspaceSettings(max_runs=max(10, many)),
+        runset_settings=ws.RunsetSettings(
+            filters=[expr.Metric("Group") == ledger.group],
+            order=[expr.Ordering(expr.Summary(main), ascending=False)],
+            pinned_columns=[f"summary:{name}" for name in shown],
+        ),
+    )
+    return str(workspace.save().url)
 
 
 def loggers_of(config: BenchmarkConfig, names: Sequence[str] = ()) -> list[RunLogger]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import yaml
 from chat_server import asked, fields, model, server
-from reports.wandb.test_runs import overview
+from reports.wandb.first_screen import overview
 from rich.console import Console
 
 from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, collection, searchers

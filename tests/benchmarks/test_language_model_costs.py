@@ -15,7 +15,7 @@ import pytest
 from chat_server import ChatServer, MakeModel, asked, halves
 from reports.page.test_page import ATTACK, Page
 from reports.report_data import configuration, cost_like, measures_like, report_of, usual_report
-from reports.wandb.test_runs import overview
+from reports.wandb.first_screen import overview
 from rich.console import Console
 
 from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker

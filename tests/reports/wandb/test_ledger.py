@@ -14,7 +14,7 @@ from nlp_retrieval import BenchmarkReport, WandbSettings, log_to_wandb, write_ru
 from nlp_retrieval.benchmarks.results import FailedConfiguration
 from nlp_retrieval.reports.trackers import Ledger
 
-from .test_runs import overview, records
+from .first_screen import first_screen, overview, records
 
 SETTINGS = WandbSettings(project="tests", mode="offline")
 
@@ -84,6 +84,19 @@ def test_other_results_are_another_sweep(report: BenchmarkReport, folder: Path) 
     assert len(folders) == 2
 
 
+def test_a_group_is_called_by_its_folder_and_date_and_each_sweep_of_a_folder_has_its_own(
+    report: BenchmarkReport, first: tuple[Path, list[Path]], tmp_path: Path
+) -> None:
+    date = report.manifest["finished"][:10]
+    assert {first_screen(run).group for run in first[1]} == {f"{first[0].name} {date}"}
+    fewer = replace(report, configurations=report.configurations[:1], comparisons={}, pairwise=None)
+    fewest = replace(fewer, baseline="bm25", manifest=report.manifest | {"query_fingerprint": "others"})
+    groups = []
+    for another in (fewer, fewest, fewer):
+        groups.append({first_screen(run).group for run in log_to_wandb(another, SETTINGS, tmp_path / "hover")})
+    assert groups == [{f"hover {date}"}, {f"hover {date} (2)"}, {f"hover {date}"}]
+
+
 def test_a_configuration_that_failed_is_a_run_that_failed_and_says_why(first: tuple[Path, list[Path]]) -> None:
     (bm25, _, missing, _) = first[1]
     seen = overview(missing)
@@ -98,6 +111,7 @@ def test_lists_and_manifest_are_artifacts(first: tuple[Path, list[Path]], report
     wanted[summary] = ("benchmark", {"manifest.json", "results.json", "qrels.txt"})
     for run, (kind, files) in wanted.items():
         logged = [one["artifact"] for one in records(run) if one["type"] == "artifact"]
+        assert {one["type"] for one in logged} == {kind, "dataset", "run_table"}
         own = [one for one in logged if one["type"] == kind]
         assert len(own) == 1, logged
         entries = own[0]["manifest"]["contents"]

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,12 @@ from nlp_retrieval import Benchmarker, Bm25Retriever, FaissRetriever, Searcher, 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.errors import OutputError
 from nlp_retrieval.reports.figures import fronts
+from nlp_retrieval.reports.findings import headline
 from reports.report_data import configuration, measures_like, report_of
 
+from .first_screen import first_screen, history, overview, records
+
 LOGIN = "0123456789abcdef0123456789abcdef01234567"
-LEET = [str(Path(sys.executable).with_name("wandb")), "leet", "inspect", "--json"]
 
 
 @pytest.fixture(scope="module")
@@ -54,21 +55,6 @@ def logged(report: BenchmarkReport, tmp_path_factory: pytest.TempPathFactory) ->
             os.environ["WANDB_API_KEY"] = before
 
 
-@cache
-def records(run: Path) -> list[dict[str, Any]]:
-    """What a run recorded, in order, as W&B's own reader reads it."""
-    found = subprocess.run([*LEET, str(run)], check=True, capture_output=True, text=True)
-    return [json.loads(line) for line in found.stdout.splitlines()]
-
-
-@cache
-def overview(run: Path) -> dict[str, Any]:
-    """State, config and summary of a run, as W&B's own reader reads them."""
-    found = subprocess.run([*LEET, "--summary", str(run)], check=True, capture_output=True, text=True)
-    loaded: dict[str, Any] = json.loads(found.stdout)
-    return loaded
-
-
 def test_there_is_one_offline_run_per_configuration_and_one_that_sums_up(logged: list[Path]) -> None:
     assert len(logged) == 3
     assert all(run.is_dir() and run.name.startswith("offline-run-") and list(run.glob("*.wandb")) for run in logged)
@@ -76,27 +62,100 @@ def test_there_is_one_offline_run_per_configuration_and_one_that_sums_up(logged:
     assert sorted(path for path in parent.iterdir() if path.name.startswith("offline-run-")) == sorted(logged)
 
 
-def test_history_holds_every_measure_over_k_value_by_value(report: BenchmarkReport, logged: list[Path]) -> None:
-    for run, result in zip(logged, report.configurations, strict=False):
-        history = [line["history"]["item"] for line in records(run) if line["type"] == "history"]
-        assert [line["k"] for line in history] == [3, 5, 10]
-        for line in history:
-            for family in ("precision", "recall", "f1", "perfect_recall", "ndcg", "map", "mrr"):
-                name = f"{family}@{line['k']}"
-                assert line[family] == pytest.approx(result.measures[name], abs=1e-12)
-                for group in ("hops=2", "hops=3", "hops=4"):
-                    assert line[f"{group}/{family}"] == pytest.approx(result.groups[group][name], abs=1e-12)
+def table(run: Path, key: str) -> dict[str, dict[str, Any]]:
+    """The rows of a table by the value of their first column."""
+    (path,) = run.rglob(f"{key}_*.table.json")
+    content = json.loads(path.read_text())
+    return {row[0]: dict(zip(content["columns"], row, strict=True)) for row in content["data"]}
 
 
-def test_headline_measures_are_defined_and_in_the_last_row_of_the_history(report: BenchmarkReport, logged: list[Path]) -> None:
-    headline = {"recall@3", "recall@5", "recall@10", "perfect_recall@3", "perfect_recall@5", "perfect_recall@10", "ndcg@10"}
+def test_the_first_screen_has_the_main_measure_costs_and_the_comparison_and_no_panel_of_k(logged: list[Path]) -> None:
+    for run in logged[:2]:
+        assert first_screen(run).panels == {
+            "Charts": ["ndcg@10"],
+            "cost": ["cost/index_bytes", "cost/latency_ms"],
+            "Tables": ["figures"],
+        }
+    assert first_screen(logged[-1]).panels == {
+        "Media": ["main measure", "report"],
+        "Tables": ["comparison"],
+        "Custom Chart Tables": ["Custom Chart Tables/ndcg over k_table", "Custom Chart Tables/quality against latency_table"],
+        "Custom Charts": ["ndcg over k", "quality against latency"],
+    }
+
+
+def test_what_is_drawn_over_configurations_is_one_row_of_history(report: BenchmarkReport, logged: list[Path]) -> None:
     for run, result in zip(logged, report.configurations, strict=False):
-        *before, last = [line["history"]["item"] for line in records(run) if line["type"] == "history"]
-        assert {name: last[name] for name in headline} == pytest.approx({name: result.measures[name] for name in headline})
-        assert not [name for line in before for name in line if "@" in name]
-        defined = [line["metric"] for line in records(run) if line["type"] == "metric"]
-        assert {one["name"] for one in defined if one.get("step_metric") == "k"} >= headline | {"recall", "hops=3/ndcg"}
-        assert "recall" not in overview(run)["summary"]
+        assert result.cost is not None
+        (row,) = history(run)
+        wanted = {"ndcg@10": result.measures["ndcg@10"], "cost/latency_ms": result.cost.latency_ms}
+        wanted["cost/index_bytes"] = result.cost.index_bytes
+        assert {name: row[name] for name in wanted} == pytest.approx(wanted, abs=1e-12)
+        assert not [line for line in records(run) if line["type"] == "metric"]
+
+
+def test_no_run_has_more_than_forty_keys_in_its_summary(logged: list[Path], tmp_path: Path) -> None:
+    assert max(len(overview(run)["summary"]) for run in logged) <= 40
+    wide = [f"ndcg@{k}" for k in range(1, 60)]
+    chosen = report_of(configuration("one", dict.fromkeys(wide, 0.5), {"hops=2": dict.fromkeys(wide, 0.4)}))
+    chosen = replace(chosen, manifest=chosen.manifest | {"measures": wide, "main": "ndcg@7"})
+    summary = overview(log_to_wandb(chosen, WandbSettings(mode="offline"), tmp_path)[0])["summary"]
+    assert len(summary) <= 40
+    assert {"ndcg@7", "fingerprint", "cost/latency_ms", "cost/index_bytes"} <= set(summary)
+
+
+def test_all_figures_of_a_run_are_in_its_table(report: BenchmarkReport, logged: list[Path]) -> None:
+    compared = {one.measure: one for one in report.comparisons[""]}
+    for run, result in zip(logged, report.configurations, strict=False):
+        rows = table(run, "figures")
+        for group, measures in {"": result.measures, **result.groups}.items():
+            for measure, value in measures.items():
+                row = rows[f"{group}/{measure}" if group else measure]
+                found = (row["value"], row["low"], row["high"])
+                assert found == pytest.approx((value, *result.intervals[group][measure]), abs=1e-12)
+        assert result.cost is not None
+        assert rows["cost/stage_ms/bm25"]["value"] == pytest.approx(result.cost.stage_ms["bm25"])
+        tested = {name: (row["difference"], row["p_holm"]) for name, row in rows.items() if row["p_holm"] is not None}
+        others = {} if result.name == "bm25" else compared
+        assert tested == {name: pytest.approx((one.difference, one.p_holm), abs=1e-12) for name, one in others.items()}
+
+
+def test_the_data_set_is_an_input_of_every_run_without_its_text_or_secrets(report: BenchmarkReport, logged: list[Path]) -> None:
+    contents = set()
+    for run in logged:
+        (used,) = [
+            line["artifact"] for line in records(run) if line["type"] == "artifact" and line["artifact"].get("use_after_commit")
+        ]
+        assert used["type"] == "dataset"
+        assert first_screen(run).inputs == [used["name"]]
+        (entry,) = used["manifest"]["contents"]
+        contents.add(Path(entry["local_path"]).read_text())
+    (content,) = contents
+    dataset, manifest = json.loads(content), report.manifest
+    assert (dataset["corpus"]["fingerprint"], dataset["corpus"]["items"]) == (manifest["corpus"]["fingerprint"], 80)
+    assert (dataset["queries"]["count"], dataset["queries"]["fingerprint"]) == (20, manifest["query_fingerprint"])
+    assert dataset["gold"]["fingerprint"] == manifest["query_parts"]["gold"]
+    assert dataset["corpus"]["loader"]["texts"] == "80 values"
+    assert not [secret for secret in (SECRET, LOGIN, TEXTS[0]) if secret in content]
+
+
+def test_measures_that_are_chosen_are_logged_without_any_recall(tmp_path: Path) -> None:
+    searchers = {"usual": Searcher([Bm25Retriever()]), "steep": Searcher([Bm25Retriever(k1=1.2)])}
+    run = Benchmarker(
+        searchers,
+        InMemory(TEXTS, TITLES),
+        QUERIES,
+        GOLD,
+        measures=["ndcg@10"],
+        index_path=tmp_path / "index",
+        latency_queries=2,
+    ).run()
+    folders = log_to_wandb(write_run_files(run, tmp_path / "run"), WandbSettings(mode="offline"), tmp_path / "runs")
+    for folder, result in zip(folders, run.report.configurations, strict=False):
+        assert first_screen(folder).panels["Charts"] == ["ndcg@10"]
+        assert overview(folder)["summary"]["ndcg@10"] == result.measures["ndcg@10"]
+    assert first_screen(folders[-1]).panels["Custom Charts"] == ["quality against latency"]
+    assert "recall" not in json.dumps([records(folder) for folder in folders])
 
 
 def test_the_config_of_a_run_holds_each_setting_once_and_flat(report: BenchmarkReport, logged: list[Path]) -> None:
@@ -138,31 +197,34 @@ def test_tags_are_short_names_of_parts(logged: list[Path]) -> None:
     assert told == [["bm25", "baseline"], ["bm25", "faiss", "hashed-words", "rrf"], []]
 
 
-def test_the_summary_of_a_run_holds_every_measure_group_and_cost(report: BenchmarkReport, logged: list[Path]) -> None:
+def test_the_summary_of_a_run_holds_main_measures_costs_and_the_interval_and_test_of_the_main_measure(
+    report: BenchmarkReport, logged: list[Path]
+) -> None:
+    compared = {one.measure: one for one in report.comparisons[""]}
     for run, result in zip(logged, report.configurations, strict=False):
         summary = overview(run)["summary"]
-        wanted = result.measures | {"hops=3/recall@10": result.groups["hops=3"]["recall@10"], "empty_queries": 0}
-        wanted |= dict(zip(("recall@10/low", "recall@10/high"), result.intervals[""]["recall@10"], strict=True))
-        assert wanted["recall@10/low"] < wanted["recall@10"] < wanted["recall@10/high"]
+        names = [f"{family}@{k}" for family in ("recall", "perfect_recall") for k in (3, 5, 10)]
+        wanted: dict[str, Any] = {name: result.measures[name] for name in ("ndcg@10", *names)} | {"empty_queries": 0}
+        wanted |= dict(zip(("ndcg@10/low", "ndcg@10/high"), result.intervals[""]["ndcg@10"], strict=True))
+        assert wanted["ndcg@10/low"] < wanted["ndcg@10"] < wanted["ndcg@10/high"]
         assert result.cost is not None
-        wanted |= {"cost/latency_ms": result.cost.latency_ms, "cost/stage_ms/bm25": result.cost.stage_ms["bm25"]}
+        wanted |= {"cost/latency_ms": result.cost.latency_ms, "cost/queries_per_second": result.cost.queries_per_second}
+        if result.name != report.baseline:
+            test = compared["ndcg@10"]
+            wanted |= {"significance/ndcg@10/p_holm": test.p_holm, "significance/ndcg@10/difference": test.difference}
         assert {name: summary[name] for name in wanted} == pytest.approx(wanted)
+        assert len([name for name in summary if name.startswith("significance/")]) == (0 if result.name == "bm25" else 2)
         assert summary["fingerprint"] == result.fingerprint
         assert overview(run)["state"] == "finished"
+    assert overview(logged[-1])["summary"]["headline"] == headline(report)
 
 
-def test_what_the_tests_found_is_in_the_summaries_and_in_the_table(report: BenchmarkReport, logged: list[Path]) -> None:
-    baseline, hybrid = (overview(run)["summary"] for run in logged[:2])
-    assert not [key for key in baseline if key.startswith("significance/")]
-    compared = {one.measure: one for one in report.comparisons[""]}
-    assert len(compared) == 21
-    for measure, one in compared.items():
-        assert hybrid[f"significance/{measure}/p_holm"] == pytest.approx(one.p_holm, abs=1e-12)
-        assert hybrid[f"significance/{measure}/difference"] == pytest.approx(one.difference, abs=1e-12)
-    (path,) = logged[-1].rglob("comparison*.table.json")
-    table = json.loads(path.read_text())
-    place = table["columns"].index("recall@10 p_holm")
-    assert [row[place] for row in table["data"]] == [None, pytest.approx(compared["recall@10"].p_holm)]
+def test_the_comparison_has_the_p_value_of_the_main_measure(report: BenchmarkReport, logged: list[Path]) -> None:
+    rows, tests = table(logged[-1], "comparison"), {one.measure: one for one in report.comparisons[""]}
+    assert {name: row["ndcg@10 p_holm"] for name, row in rows.items()} == {
+        "bm25": None,
+        "hybrid": pytest.approx(tests["ndcg@10"].p_holm),
+    }
 
 
 def test_the_pareto_front_is_in_the_summaries_and_in_the_table(report: BenchmarkReport, logged: list[Path]) -> None:
@@ -170,19 +232,18 @@ def test_the_pareto_front_is_in_the_summaries_and_in_the_table(report: Benchmark
     assert any(on_front)
     assert [overview(run)["summary"]["pareto"] for run in logged[:2]] == on_front
     assert not any("price" in key for key in overview(logged[0])["summary"])
-    (path,) = logged[-1].rglob("comparison*.table.json")
-    table = json.loads(path.read_text())
-    assert [row[table["columns"].index("pareto")] for row in table["data"]] == on_front
+    rows = table(logged[-1], "comparison")
+    assert [rows[result.name]["pareto"] for result in report.configurations] == on_front
 
 
 def test_a_run_without_cost_is_logged_with_its_quality(tmp_path: Path) -> None:
     external = replace(configuration("external", measures_like(0.4)), cost=None)
     folders = log_to_wandb(report_of(external), WandbSettings(mode="offline"), tmp_path)
     summary = overview(folders[0])["summary"]
-    assert summary["recall@5"] == external.measures["recall@5"]
+    assert summary["recall@21"] == external.measures["recall@21"]
     assert not [key for key in summary if key.startswith(("cost/", "pareto"))]
-    (path,) = folders[-1].rglob("comparison*.table.json")
-    assert [row[0] for row in json.loads(path.read_text())["data"]] == ["external"]
+    assert list(table(folders[-1], "comparison")) == ["external"]
+    assert first_screen(folders[0]).inputs == []
 
 
 def test_all_runs_are_of_one_group_under_their_names(logged: list[Path]) -> None:
@@ -198,25 +259,38 @@ def test_all_runs_are_of_one_group_under_their_names(logged: list[Path]) -> None
         )
 
 
-def test_the_last_run_holds_the_table_the_plots_and_the_page(report: BenchmarkReport, logged: list[Path]) -> None:
-    tables = [json.loads(path.read_text()) for path in logged[-1].rglob("comparison*.table.json")]
-    assert len(tables) == 1
+def test_the_last_run_holds_the_table_with_the_best_first_and_the_page(report: BenchmarkReport, logged: list[Path]) -> None:
+    (path,) = logged[-1].rglob("comparison_*.table.json")
     made_of = ["configuration", "retrievers", "encoder", "processor", "fusion", "reranker"]
-    assert tables[0]["columns"][:7] == [*made_of, "precision@3"]
-    assert [row[:6] for row in tables[0]["data"]] == [
-        ["bm25", "bm25", None, "none", "none", "none"],
-        ["hybrid", "bm25+faiss", "hashed-words", "none", "rrf", "none"],
+    main = ["ndcg@10", "ndcg@10/low", "ndcg@10/high", "ndcg@10 p_holm"]
+    assert json.loads(path.read_text())["columns"][:10] == [*made_of, *main]
+    rows = table(logged[-1], "comparison")
+    best = sorted(report.configurations, key=lambda result: -result.measures["ndcg@10"])
+    assert list(rows) == [result.name for result in best]
+    assert [list(rows[name].values())[1:6] for name in ("bm25", "hybrid")] == [
+        ["bm25", None, "none", "none", "none"],
+        ["bm25+faiss", "hashed-words", "none", "rrf", "none"],
     ]
-    bounds = [tables[0]["columns"].index(f"recall@10/{bound}") for bound in ("low", "high")]
-    assert [tuple(row[at] for at in bounds) for row in tables[0]["data"]] == [
-        pytest.approx(one.intervals[""]["recall@10"]) for one in report.configurations
-    ]
-    place = tables[0]["columns"].index("recall@10")
-    assert [row[place] for row in tables[0]["data"]] == [c.measures["recall@10"] for c in report.configurations]
-    pages = list(logged[-1].rglob("report*.html"))
+    for result in report.configurations:
+        row = rows[result.name]
+        assert {name: row[name] for name in result.measures} == pytest.approx(result.measures)
+        assert (row["ndcg@10/low"], row["ndcg@10/high"]) == pytest.approx(result.intervals[""]["ndcg@10"])
+    pages = list(logged[-1].rglob("report_*.html"))
     assert [page.read_text() for page in pages] == [Path(report.files["report"]).read_text()]
-    for name in ("recall over k", "quality against latency"):
-        assert name in json.dumps(records(logged[-1]))
+
+
+def test_the_main_measure_of_all_configurations_is_drawn_with_its_intervals(
+    report: BenchmarkReport, logged: list[Path]
+) -> None:
+    (page,) = logged[-1].rglob("main measure_*.html")
+    text = page.read_text()
+    assert f"<h1>{headline(report)}</h1>" in text
+    for result in report.configurations:
+        low, high = result.intervals[""]["ndcg@10"]
+        assert f"<th>{result.name}<td" in text
+        assert f"{result.measures['ndcg@10']:.3f} [{low:.3f}, {high:.3f}]" in text
+    (test,) = [one for one in report.comparisons[""] if one.measure == "ndcg@10"]
+    assert f"p = {test.p_holm:.3f}" in text
 
 
 def test_no_secret_is_in_any_file_of_any_run(logged: list[Path]) -> None:
