@@ -504,11 +504,12 @@ _INTERVALS = Markup(
 body {{ margin: 8px; background: #fff; color: #222; font: 13px/1.4 system-ui, sans-serif }}
 h1 {{ font-size: 14px; margin: 0 0 8px }} table {{ border-collapse: collapse; width: 100% }}
 th, td {{ text-align: left; font-weight: normal; padding: 3px 12px 3px 0; white-space: nowrap }}
+td + td {{ padding-left: 8px }}
 td.track {{ width: 60%; position: relative; border-left: 1px solid #bbb; border-right: 1px solid #bbb }}
 i, b {{ position: absolute; top: 50% }} i {{ height: 2px; margin-top: -1px; background: #4a6fa5 }}
 b {{ width: 9px; height: 9px; margin: -4.5px; border-radius: 50%; background: #1f3f73 }} small {{ color: #555 }}
-</style><h1>{headline}</h1><table><tr><th><small>configuration</small><td class="track"><small>{low:.2f}</small>
-<small style="position:absolute;right:4px">{high:.2f}</small><td><small>{measure} [95% interval]</small>
+</style><h1>{headline}</h1><table><tr><th><small>configuration</small><td class="track"><small>&nbsp;{low:.2f}</small>
+<small style="float:right;margin-right:-8px">{high:.2f}</small><td><small>{measure} [95% interval]</small>
 <td><small>difference from {baseline}</small></tr>{rows}</table></html>"""
 )
 _INTERVAL = Markup(

@@ -785,7 +785,7 @@ def _saved_view(ledger: Ledger, project: str, entity: str | None, view: ReportVi
         ],
         settings=ws.WorkspaceSettings(max_runs=max(10, many)),
         runset_settings=ws.RunsetSettings(
-            filters=[expr.Metric("Group") == ledger.group],
+            filters=expr.And(expr.Metric("Group") == ledger.group),
             order=[expr.Ordering(expr.Summary(main), ascending=False)],
             pinned_columns=[f"summary:{name}" for name in shown],
         ),

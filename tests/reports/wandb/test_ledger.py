@@ -12,7 +12,7 @@ from benchmarks.small_benchmark import benchmarker, searchers
 
 from nlp_retrieval import BenchmarkReport, WandbSettings, log_to_wandb, write_run_files
 from nlp_retrieval.benchmarks.results import FailedConfiguration
-from nlp_retrieval.reports.trackers import Ledger
+from nlp_retrieval.reports.trackers import Ledger, _group_name
 
 from .first_screen import first_screen, overview, records
 
@@ -88,13 +88,14 @@ def test_a_group_is_called_by_its_folder_and_date_and_each_sweep_of_a_folder_has
     report: BenchmarkReport, first: tuple[Path, list[Path]], tmp_path: Path
 ) -> None:
     date = report.manifest["finished"][:10]
-    assert {first_screen(run).group for run in first[1]} == {f"{first[0].name} {date}"}
-    fewer = replace(report, configurations=report.configurations[:1], comparisons={}, pairwise=None)
-    fewest = replace(fewer, baseline="bm25", manifest=report.manifest | {"query_fingerprint": "others"})
-    groups = []
-    for another in (fewer, fewest, fewer):
-        groups.append({first_screen(run).group for run in log_to_wandb(another, SETTINGS, tmp_path / "hover")})
-    assert groups == [{f"hover {date}"}, {f"hover {date} (2)"}, {f"hover {date}"}]
+    assert first_screen(first[1][0]).group == f"{first[0].name} {date}"
+    assert _group_name(first[0], report) == f"{first[0].name} {date} (2)"
+    (folder := tmp_path / "hover").mkdir()
+    for number, wanted in enumerate((f"hover {date}", f"hover {date} (2)", f"hover {date} (3)")):
+        ledger = Ledger(folder, {"sweep": number}, _group_name(folder, report))
+        ledger.begin("x")
+        assert ledger.group == wanted
+    assert Ledger(folder, {"sweep": 1}, _group_name(folder, report)).group == f"hover {date} (2)"
 
 
 def test_a_configuration_that_failed_is_a_run_that_failed_and_says_why(first: tuple[Path, list[Path]]) -> None:
