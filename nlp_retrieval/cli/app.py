@@ -23,6 +23,7 @@ from nlp_retrieval._version import __version__
 from nlp_retrieval.cli import components, demo, indexes, runs, search, serve, tune
 from nlp_retrieval.cli.console import OPTIONS, say, with_note
 from nlp_retrieval.cli.streams import fail_safe_streams
+from nlp_retrieval.core.progress_bars import DISPLAY
 from nlp_retrieval.core.unicode import find_lone_surrogate
 from nlp_retrieval.errors import DependencyError, IndexStateError, InputError, RetrievalError, RetrievalWarning, SourceError
 from nlp_retrieval.lm.counting import record_calls
@@ -82,6 +83,10 @@ class _KnownOptions(TyperGroup):
                 )
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        options = args[: args.index("--")] if "--" in args else args
+        if "--quiet" in options[1:]:
+            _be_quiet(True)
+            args = [word for word in options if word != "--quiet"] + args[len(options) :]
         name, called, rest = super().resolve_command(ctx, args)
         OPTIONS.clear()
         OPTIONS.update({str(parameter.name): max(parameter.opts, key=len) for parameter in (called.params if called else ())})
@@ -196,19 +201,31 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
+def _be_quiet(wanted: bool) -> None:
+    if wanted:
+        DISPLAY.mode = "off"
+
+
 @app.callback()
 def _options(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", callback=_be_quiet, help="Show no progress; also after a command's name.")
+    ] = False,
 ) -> None:
-    del version, debug  # _Commands reads the latter
+    del version, debug, quiet  # _Commands reads debug
 
 
 def main() -> None:
     """Run a command; an error is printed as one readable line and determines the exit code."""
     warnings.showwarning = _show_warning
+    DISPLAY.mode = "lines"
     with fail_safe_streams() as output:
-        code = _run()
+        try:
+            code = _run()
+        finally:
+            DISPLAY.mode = "auto"
         sys.stdout.flush()
         if output.lost:
             say(f"error: standard output could not be written ({output.lost}); files and indexes are whole")

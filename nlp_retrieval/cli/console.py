@@ -23,11 +23,21 @@ def say(message: str, *, of_source: bool = False) -> None:
         of_source: whether the message is about a loader's data.
     """
     from nlp_retrieval.core.cures import on_command_line
+    from nlp_retrieval.core.progress_bars import DISPLAY
     from nlp_retrieval.core.secrets import without_secrets
     from nlp_retrieval.text.printing import printable
 
+    DISPLAY.clear()
     message = on_command_line(message, OPTIONS, of_source=of_source)
     typer.echo("\n".join(map(printable, str(without_secrets(message)).split("\n"))), err=True)
+
+
+def say_progress(message: str) -> None:
+    """Write a message about what begins now, unless ``--quiet`` was given."""
+    from nlp_retrieval.core.progress_bars import DISPLAY
+
+    if DISPLAY.mode != "off":
+        say(message)
 
 
 def with_note(command: Callable[..., None], old: str, new: str) -> Callable[..., None]:

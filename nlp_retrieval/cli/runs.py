@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.console import say, say_progress
 from nlp_retrieval.cli.indexes import RayOption, Trust, WorkersOption
 from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalError, SourceError
 
@@ -278,16 +278,18 @@ def run_benchmark(
     from nlp_retrieval.benchmarks.benchmarker import run_searchers
     from nlp_retrieval.benchmarks.grid import with_grid
     from nlp_retrieval.benchmarks.halving import halve, with_record
+    from nlp_retrieval.core.progress_bars import progress
     from nlp_retrieval.reports.write import write_run_files
 
     folder = output or config.output_folder
     _check_output(folder, loggers)
     settings = config.settings(folder)
-    halved = halve(settings, config.halving, say) if config.halving is not None else None
-    run = run_searchers(settings if halved is None else halved.settings, say)
+    halved = halve(settings, config.halving, say_progress) if config.halving is not None else None
+    run = run_searchers(settings if halved is None else halved.settings, say_progress)
     if config.grid is not None:
         run = with_grid(run, config.grid)
-    report = write_run_files(run if halved is None else with_record(run, halved), folder)
+    with progress("writing the page and files", None, at_once="terminal"):
+        report = write_run_files(run if halved is None else with_record(run, halved), folder)
     print_comparison(report, form, columns, verbose=verbose)
     if halved is not None:
         say(halved.note)

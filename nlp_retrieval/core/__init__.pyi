@@ -72,6 +72,7 @@ from nlp_retrieval.core.index.manifest import read_manifest as read_manifest
 from nlp_retrieval.core.models import join_title as join_title
 from nlp_retrieval.core.processes import Lock as Lock
 from nlp_retrieval.core.progress_bars import Advance as Advance
+from nlp_retrieval.core.progress_bars import hidden_progress as hidden_progress
 from nlp_retrieval.core.progress_bars import progress as progress
 from nlp_retrieval.core.progress_bars import tracked as tracked
 from nlp_retrieval.core.queries import STOP_WORDS as STOP_WORDS

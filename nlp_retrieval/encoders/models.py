@@ -29,6 +29,7 @@ from nlp_retrieval.core.files.cache import cache_folder, make_own, read_own
 from nlp_retrieval.core.files.checksums import FileRecord, check_file, record_folder
 from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.core.processes import Lock, forked, use_one_thread_after_fork
+from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.errors import DependencyError, IndexDamagedError, ModelError, RetrievalError, first_line, install
 
 if TYPE_CHECKING:
@@ -330,7 +331,7 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
             use_one_thread_after_fork()
 
             def load() -> ModelT:
-                with self.files.unchanged():
+                with self.files.unchanged(), progress(f"loading {PurePath(self.model).name}", None, at_once="everywhere"):
                     model = self.load_model()
                 turn_of(model)
                 return model

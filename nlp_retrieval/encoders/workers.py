@@ -30,6 +30,7 @@ from typing import IO, Any, Protocol, cast
 
 from nlp_retrieval import errors
 from nlp_retrieval.core.processes import Lock, limit_cores, threads_of
+from nlp_retrieval.core.progress_bars import DISPLAY
 from nlp_retrieval.errors import RetrievalError, WorkerError, first_line
 
 ATTEMPTS = 3
@@ -153,6 +154,7 @@ class WorkerSide:
 
     def __init__(self) -> None:
         limit_cores(1)
+        DISPLAY.mode = "off"  # the parent reports
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # or all workers would put their models on the first GPU
         self._tasks: dict[str, Work] = {}
 

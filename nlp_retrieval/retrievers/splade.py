@@ -247,7 +247,9 @@ class SpladeRetriever(BaseRetriever):
 
     def _encoded(self, items: ItemTable) -> Iterator[TermWeights]:
         n_cut = 0
-        for batch in encoded_terms(self.encoder, tracked("splade: encoding", items.texts(_BATCH), len(items)), len(items)):
+        for batch in encoded_terms(
+            self.encoder, tracked("splade: encoding", items.texts(_BATCH), len(items), at_once="terminal"), len(items)
+        ):
             n_cut += batch.n_cut
             yield batch.weights
         warn_of_cut(self.name, n_cut, len(items), *ENCODER_LIMIT)

@@ -10,6 +10,7 @@ from threading import Event
 from typing import Any, TypeVar
 
 from nlp_retrieval.core.context import changed_context, search_context
+from nlp_retrieval.core.progress_bars import DISPLAY
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.service.endpoints import RefusedError
 
@@ -81,5 +82,6 @@ class WorkPool:
 
 
 def leave_notes_out() -> None:
-    """Silence notes about single queries: they go to the client, not to a log, and Python stores each one."""
+    """Silence notes about single queries, and progress: they go to the client, not to a log, and Python stores each one."""
+    DISPLAY.mode = "off"
     warnings.simplefilter("ignore", RetrievalWarning)

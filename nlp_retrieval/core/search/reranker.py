@@ -20,6 +20,7 @@ from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import use_one_thread_after_fork
+from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.queries import check_k, check_queries, check_results
 from nlp_retrieval.core.search.expressions import Expression
 from nlp_retrieval.core.search.joining import FusionPool, ReciprocalRankFusion, normalized
@@ -188,8 +189,8 @@ class BaseReranker(Component, Expression, ABC):
         """Score pairs of similar length together: a model pads each batch to its longest."""
         order = sorted(range(len(items)), key=lambda pair: -len(items[pair].content))
         columns: dict[str, Scores] = {}
-        for begin in range(0, len(order), self.batch_size):
-            chosen = order[begin : begin + self.batch_size]
+        batches = [order[begin : begin + self.batch_size] for begin in range(0, len(order), self.batch_size)]
+        for chosen in tracked(f"{self.name}: scoring pairs", batches, len(order)):
             scored = self.score_pairs([queries[pair] for pair in chosen], [items[pair] for pair in chosen])
             for key, values in self.checked_columns(scored, len(chosen)).items():
                 columns.setdefault(key, np.zeros(len(items)))[chosen] = values
