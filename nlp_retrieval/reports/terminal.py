@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from rich.box import ASCII2, SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -334,7 +333,6 @@ def _signal_text(signal: SignalMove) -> str:
 _SHORT = {"perfect_recall": "perfect", "recall": "recall", "ndcg": "nDCG"}
 _NARROWEST_NAME, _WIDEST_AXIS, _WIDEST_HEADING = 13, 16, 10
 _FEWEST_BESIDE_AXES = 3
-_UNLIMITED = 10_000
 _PARTS = (r"(?<=\s)", r"(?<=>)", r"(?<=\+)", r"(?<=/)", r"(?<=[-_=.:@])")
 """Where a name may be broken, the best places first."""
 _IN_ASCII = str.maketrans({"\N{MINUS SIGN}": "-", "\N{PLUS-MINUS SIGN}": None, ABSENT: "-"})
@@ -376,7 +374,7 @@ class SummaryTable:
         if found := headline(view.report):
             yield Text(found.translate(_IN_ASCII) if options.ascii_only else found, "bold" if console.is_terminal else "")
         columns = self._columns()
-        table, shown = self._fitted(console, options, columns, self._left_out_first(columns), self._table)
+        table, shown = self._fitted(options, columns, self._left_out_first(columns), self._table)
         yield from (Text(""), table, Text(""))
         left_out = len(view.summary) - sum(not figures.group for figures in shown)
         notes = self._two_notes(shown, left_out, options)
@@ -387,7 +385,7 @@ class SummaryTable:
         if view.model_columns:
             of_models = [_Figures(column) for column in view.model_columns]
             last = sorted(of_models, key=lambda figures: _MODEL_COLUMNS_LEFT_OUT.index(figures.column.key))
-            table, shown = self._fitted(console, options, of_models, [[one] for one in last], self._table_of_models)
+            table, shown = self._fitted(options, of_models, [[one] for one in last], self._table_of_models)
             yield Text("")
             yield table
             note = f"{_left_out(len(of_models) - len(shown))} {CALLS_AND_TOKENS if self.verbose else ''} "
@@ -426,7 +424,6 @@ class SummaryTable:
 
     def _fitted(
         self,
-        console: Console,
         options: ConsoleOptions,
         columns: Sequence[_Figures],
         left_out_first: Sequence[Sequence[_Figures]],
@@ -435,7 +432,8 @@ class SummaryTable:
         """Draw as many columns as fit the terminal, and return them; without the axes of a grid if figures need their room."""
 
         def fits(table: Table) -> bool:
-            return self.whole or Measurement.get(console, options.update(width=_UNLIMITED), table).maximum <= options.max_width
+            widths = [column.width or 0 for column in table.columns]  # every column has one, with a space between two
+            return self.whole or sum(widths) + len(widths) - 1 <= options.max_width
 
         for with_axes in (True, False):
             shown = list(columns)
