@@ -41,6 +41,9 @@ SHORTEST, WIDE_HEIGHT = 272.0, 380.0
 
 _APART = RING + 4
 _DIGIT = 7.0
+_BESIDE = 0.6
+"""Share of a drawing's width that labels beside it may take."""
+
 _WIDTHS = {**dict.fromkeys("ijl.,:;'|! ", 4.2), **dict.fromkeys("ftr-()[]/", 5.2), **dict.fromkeys("mwMW@%—…", 12.0)}
 _SMALLEST_SPAN = 0.1
 _STEPS = (0.02, 0.05, 0.1, 0.2, *(digit * 10.0**power for power in range(-1, 16) for digit in (5, 10, 20)))
@@ -264,7 +267,7 @@ def svg(name: str, title: str, description: str, size: Point, body: list[Markup]
 
 DOTS = "\N{MIDDLE DOT}" * 3
 LONGEST, SHORT = 40, 24
-"""Maximum characters of a label, and of one in a small drawing."""
+"""Maximum characters of a label, and of one where there is little room."""
 
 _PARTS = re.compile(r"\w+|\W+")
 
@@ -401,8 +404,10 @@ def over_cutoffs(report: BenchmarkReport, width: float = WIDTH, family: str = ""
     k_values = sorted({k for points in curves.values() for k, _ in points})
     if len(k_values) < 2:
         return ""
-    labels = labels_of_names([result.name for result in report.configurations], LONGEST if width > WIDTH else SHORT)
+    labels = labels_of_names([result.name for result in report.configurations])
     named = most_important(report, {position: points[-1][1] for position, points in curves.items()})
+    if max(text_width(labels[position]) for position in named) > _BESIDE * width:
+        labels = labels_of_names([result.name for result in report.configurations], SHORT)
     right = width - 26 - max(text_width(labels[position]) for position in named)
     height = max(SHORTEST, LINE * len(named) + TOP + BOTTOM)
     y = quality_axis([value for points in curves.values() for _, value in points], height - BOTTOM, TOP)
