@@ -321,7 +321,7 @@ def _table(source: Any) -> pa.Table | None:
         source = source.reset_index()
     kind = type(source).__name__
     try:
-        table = pa.table(source) if hasattr(source, "__arrow_c_stream__") else pa.interchange.from_dataframe(source)
+        table = _as_arrow(source)
     except pa.ArrowInvalid as error:
         if "non-struct" in str(error):
             return None  # a single column
@@ -332,6 +332,15 @@ def _table(source: Any) -> pa.Table | None:
     if repeated is not None:
         raise SourceError(f'{kind}: two columns are called "{repeated}"; rename one')
     return table.drop_columns([name for name in table.column_names if name.startswith("__index_level_")])
+
+
+def _as_arrow(source: Any) -> pa.Table:
+    of_pandas = type(source).__module__.partition(".")[0] == "pandas"  # which had no stream before 2.2
+    if of_pandas or hasattr(source, "__arrow_c_stream__"):
+        return pa.table(source)
+    from pyarrow.interchange import from_dataframe
+
+    return from_dataframe(source)
 
 
 def _mixed(frame: Any, error: Exception) -> str:

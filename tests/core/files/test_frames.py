@@ -44,6 +44,18 @@ class Streams:
         return TABLE.__arrow_c_stream__(requested_schema)
 
 
+class Interchanges:
+    """A table of an older library."""
+
+    def __dataframe__(self, **settings: Any) -> object:
+        return TABLE.select(["docno", "text", "title"]).__dataframe__(**settings)
+
+
+def test_a_table_of_an_older_library_is_read_by_its_interchange_protocol() -> None:
+    source: Any = Interchanges()
+    assert [item.item_id for item in items_of(source)] == ["7", "8", "9"]
+
+
 @pytest.mark.parametrize(
     "source",
     [
