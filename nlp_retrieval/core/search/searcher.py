@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows
-from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, codes_in
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, codes_in, with_held
 from nlp_retrieval.core.components.registry import ByName, require_distinct_names, resolve_components
 from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
 from nlp_retrieval.core.context import SearchContext, changed_context, search_context
@@ -130,7 +130,7 @@ class Searcher(BaseSearcher, Expression):
     def fingerprint(self) -> str:
         """Fingerprint of the whole configuration: equal searchers have equal fingerprints."""
         parts = [*with_parts(self.retrievers.values()), *filter(None, [self.processor]), *self.rerankers.values()]
-        parts += [retriever for retriever in self.retrievers.values() if not retriever.has_index]
+        parts += [part for retriever in self.retrievers.values() if not retriever.has_index for part in with_held(retriever)]
         models = [part.identity for part in parts]
         codes = codes_in(self)
         whole = {"config": self.config, "models": models} | ({"codes": codes} if codes else {})
@@ -378,6 +378,7 @@ class SearcherRetriever(BaseRetriever):
 
     name = "searcher"
     has_index = False
+    search_only = frozenset({"retrievers", "processor", "fusion", "reranker", "scope", "depth", "quota"})
     manifest_may_set = Searcher.manifest_may_set
 
     def __init__(
