@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from documents.blocks import blocks, run_python
+import pytest
 from typer.main import get_group
 
 from nlp_retrieval._public_names import ROOMS, modules_of
@@ -29,10 +30,22 @@ def defined_by(document: str) -> dict[str, object]:
 
 
 def test_the_processor_of_the_page_about_plug_ins_works() -> None:
-    names = defined_by((ROOT / "docs" / "PLUGINS.md").read_text("utf-8"))
+    names = defined_by((ROOT / "docs" / "OWN_COMPONENT.md").read_text("utf-8"))
     processor = names["Lowercase"]()  # type: ignore[operator]
     assert processor.process(["A Claim"]) == [["a claim"]]
     assert processor.config == {"name": "lowercase"}
+
+
+def test_the_reranker_and_the_loader_of_the_page_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = blocks((ROOT / "docs" / "OWN_COMPONENT.md").read_text("utf-8"))
+    names: dict[str, object] = {"__name__": "example"}
+    printed = [
+        run_python(block.content, names)
+        for block in page
+        if block.language == "python" and ("SharedNumbers" in block.content or "TextFolder" in block.content)
+    ]
+    assert printed == ["", "", "b\n"]
 
 
 def test_every_command_that_the_documents_name_exists() -> None:

@@ -19,7 +19,7 @@ from .breaking import held_to
 from .broken_components import BROKEN
 from .registering import write_entry_points
 
-PAGE = (Path(__file__).parents[2] / "docs" / "PLUGINS.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "OWN_COMPONENT.md").read_text("utf-8")
 FILES = dict(re.findall(r"^`([\w.]+)`\n\n```\w+\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE))
 
 

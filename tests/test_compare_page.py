@@ -1,4 +1,4 @@
-"""The tutorial is run as it is written, in an empty folder, and prints what it says that it prints."""
+"""The page about comparing is run as it is written, in an empty folder, and prints what it says that it prints."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typer.main import get_command
 from nlp_retrieval.cli.app import app
 
 ROOT = Path(__file__).parents[1]
-TUTORIAL = (ROOT / "docs" / "TUTORIAL.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "COMPARE.md").read_text("utf-8")
 BENCHMARKING = (ROOT / "docs" / "BENCHMARKING.md").read_text("utf-8")
 NETWORK = ("pip ", "wandb ")
 WIDTH = "100"
@@ -25,7 +25,7 @@ def data_frames(document: str) -> list[Block]:
     return blocks(document.partition("\n## Data frames\n")[2].partition("\n## ")[0])
 
 
-def test_the_tutorial_runs_as_written(
+def test_the_page_runs_as_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "empty"
@@ -33,8 +33,8 @@ def test_the_tutorial_runs_as_written(
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", WIDTH)
     printed: set[str] = set()
-    names: dict[str, object] = {"__name__": "tutorial"}
-    for block in [*blocks(TUTORIAL), *data_frames(BENCHMARKING)]:
+    names: dict[str, object] = {"__name__": "page"}
+    for block in [*blocks(PAGE), *data_frames(BENCHMARKING)]:
         language, content = block.language, block.content
         if language == "sh":
             run_script(content, monkeypatch)
