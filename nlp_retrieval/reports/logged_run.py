@@ -410,7 +410,7 @@ def _of_configuration(row: Row, view: ReportView, config: Config) -> LoggedRun:
                 f"significance/{comparison.measure}/difference": comparison.difference,
                 f"significance/{comparison.measure}/p_holm": comparison.p_holm,
             }
-    of_models = [name for name in figures if name.startswith(("cost/language_model/", "cost/answering/"))]
+    of_models = [name for kind in ("answering", "language_model") for name in figures if name.startswith(f"cost/{kind}/")]
     return LoggedRun(
         result.name,
         "configuration",

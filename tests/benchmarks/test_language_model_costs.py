@@ -243,9 +243,9 @@ def test_runs_of_weights_and_biases_hold_the_work_of_language_models(
     (table,) = [json.loads(path.read_text()) for path in folders[-1].rglob("comparison*.table.json")]
     for name in (*KINDS, "query_tokens_in"):
         place = table["columns"].index(f"language_model/{name}")
-        assert [row[place] for row in table["data"]] == [None, getattr(cost, name)]
+        assert {row[0]: row[place] for row in table["data"]} == {"bm25": None, "decomposed": getattr(cost, name)}
     place = table["columns"].index("price_per_1000_queries")
-    assert [row[place] for row in table["data"]] == pytest.approx([0.0, per_1000])
+    assert {row[0]: row[place] for row in table["data"]} == pytest.approx({"bm25": 0.0, "decomposed": per_1000})
 
 
 # how it is shown
