@@ -10,8 +10,8 @@ from importlib.metadata import entry_points
 from itertools import pairwise
 from pathlib import Path
 
-from documents.blocks import blocks, run_python
 import pytest
+from documents.blocks import blocks, run_python
 from typer.main import get_group
 
 from nlp_retrieval._public_names import ROOMS, modules_of

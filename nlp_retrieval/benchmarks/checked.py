@@ -203,7 +203,8 @@ def _wanted(cls: type[Any], location: list[Any], problem: Any, value: object) ->
         return f"{value!r}; {nearest(str(value), _QUOTED.findall(context['expected']))}"
     if kind in ("greater_than_equal", "less_than_equal"):
         bound, which = (context["ge"], "least") if "ge" in context else (context["le"], "most")
-        return f"expected {'an integer' if isinstance(bound, int) else 'a number'} of at {which} {bound if isinstance(bound, float) and not bound.is_integer() else int(bound):,}, found {value!r}"
+        shown = f"{int(bound):,}" if bound == int(bound) else f"{bound:g}"
+        return f"expected {'an integer' if isinstance(bound, int) else 'a number'} of at {which} {shown}, found {value!r}"
     expected = f"a {context['class']}" if kind == "is_instance_of" else _EXPECTED.get(kind, "")
     if not expected:
         return f"{value!r}: {problem['msg']}"

@@ -67,7 +67,7 @@ class ProfileQuestion(BaseModel):
         groups: names of keyword groups and pattern groups that count for this question, besides those whose keywords it has.
 
     Examples:
-        >>> question = load_profile("climate").questions[0]
+        >>> question = load_profile("guidelines").questions[0]
         >>> question.number
         1
     """
@@ -106,9 +106,9 @@ class Profile(BaseModel):
         language: of the stemmer (Snowball's names); None compares unstemmed words.
 
     Examples:
-        >>> profile = load_profile("climate")
+        >>> profile = load_profile("guidelines")
         >>> profile.name, len(profile.questions) > 0
-        ('climate', True)
+        ('guidelines', True)
     """
 
     model_config = _FROZEN
@@ -220,9 +220,9 @@ def load_profile(name_or_path: str | Path) -> Profile:
         SourceError: the file is missing or cannot be read.
 
     Examples:
-        >>> profile = load_profile("climate")
+        >>> profile = load_profile("guidelines")
         >>> profile.name, len(profile.questions) > 0
-        ('climate', True)
+        ('guidelines', True)
     """
     path = profile_path(name_or_path)
     return Profile.from_mapping(read_yaml(path), str(path))
