@@ -25,9 +25,7 @@ def data_frames(document: str) -> list[Block]:
     return blocks(document.partition("\n## Data frames\n")[2].partition("\n## ")[0])
 
 
-def test_the_page_runs_as_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_page_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "empty"
     folder.mkdir()
     monkeypatch.chdir(folder)
