@@ -129,8 +129,8 @@ def _explained(kind: str, name: str, cls: type[Component], *, verbose: bool = Fa
     for key, default, description, _ in found:
         label = Text.assemble("* " if key in in_index else "  " if in_index else "", (key, "bold"))
         value = {"required": " (required)", "None": ""}.get(default, f" = {default}")
-        told = _plain(description) if verbose else re.split(r"; ", _first_sentence(description))[0].rstrip(".")
-        table.add_row(label, Text(f"{_type(hints.get(key, Any))}{value}"), Text(told))
+        summary = _plain(description) if verbose else re.split(r"; ", _first_sentence(description))[0].rstrip(".")
+        table.add_row(label, Text(f"{_type(hints.get(key, Any))}{value}"), Text(summary))
     note = "\n* belongs to the index: another value builds another index" if in_index else ""
     parameters = parameters_of(cls)
     fields = {key: _REQUIRED.get(key, ("...", "...")) for key, p in parameters.items() if p.default is p.empty}

@@ -302,6 +302,29 @@ from nlp_retrieval.benchmarks import cost as prices
 for text in ("a" * N, "/" * N, "a/" * N, "a/" + " " * N):
     prices._MODEL.fullmatch(text)
 """,
+    "evaluation/measures.py": """
+from nlp_retrieval.evaluation import measures
+for text in ("a" * N, "a(" + "b" * N, "a@" + "1." * N, "a(b)@1" + "(" * N, "rbp(p=" + "1" * N, "rbp(p=" + "." * N):
+    measures._WRITTEN.fullmatch(text)
+    measures._RBP.fullmatch(text)
+""",
+    "cli/app.py": """
+import re
+for text in ("{" * N, " <" * N, " <list[" * N, " <a" * N):  # what it does to the names of arguments and options
+    re.sub(r"[{}]", "", text)
+    re.sub(r" <(?:list\\[)?(.+?)\\]?>$", "", text)
+""",
+    "cli/components.py": """
+from nlp_retrieval.cli.components import _first_sentence, _plain
+for text in ("." * N, "ab. " * N, "a" * N, ":a:`" * N, ":" + "a" * N, ":a:`" + "b" * N, "b." * N):
+    _first_sentence(text)
+    _plain(text)
+""",
+    "reports/terminal.py": """
+from nlp_retrieval.reports.terminal import _broken
+for text in (">" * N, "a+" * N, "/ " * N, "a-" * N, "a" * N, "> +/-" * N):
+    _broken(text, 20)
+""",
     "reports/findings.py": """
 from nlp_retrieval.reports.findings import _bare
 for text in ("0." * N, "0" * N, "." * N, "10." * N):

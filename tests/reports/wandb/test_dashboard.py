@@ -39,10 +39,11 @@ def test_a_package_that_fails_is_a_note(ledger: Ledger, tmp_path: Path, monkeypa
     assert ledger.dashboard == ""
 
 
+@pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")  # of the package, when it is imported
 def test_the_view_has_the_main_measure_latency_and_the_table_of_the_group_and_is_saved_once(
     ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workspaces = pytest.importorskip("wandb_workspaces.workspaces")
+    from wandb_workspaces import workspaces
     models = []
 
     def save(workspace):  # type: ignore[no-untyped-def]
