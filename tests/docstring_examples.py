@@ -1,10 +1,16 @@
-"""Examples in docstrings, and the names that they may use."""
+"""Examples in docstrings: which names need one, what examples may use, and whether they do what they say."""
 
 from __future__ import annotations
 
 import doctest
+import inspect
 import re
+import warnings
+from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
+
+import pytest
 
 from nlp_retrieval._public_names import modules_of
 
@@ -40,12 +46,77 @@ Path("qrels.txt").write_text("q1 0 whale 1\\nq2 0 fox 1\\n")
 """What every example finds: three items, two queries and their gold; and files of them, of a run and of a benchmark."""
 
 
-def namespace(example: str, module: str) -> dict[str, object]:
-    """The names of an example: those of ``SETUP``, of ``nlp_retrieval``, and of the module that it is in."""
+def namespace(example: str, module: str, setup: str = "") -> dict[str, object]:
+    """The names of an example: those of ``SETUP`` and ``setup``, of ``nlp_retrieval``, and of the module that it is in."""
     names: dict[str, object] = {"__name__": "example"}
-    exec(SETUP, names)
+    exec(SETUP + setup, names)
     package = import_module("nlp_retrieval")
     used = set(re.findall(r"\w+", example))
     names |= {name: getattr(package, name) for name in modules_of("nlp_retrieval").keys() & used}
     own = vars(import_module(module))
     return names | {name: own[name] for name in own.keys() & used if not name.startswith("_") and name not in names}
+
+
+def wants_example(name: str, value: object) -> bool:
+    """Whether a name is a class or a function that somebody calls.
+
+    An error or a warning is caught and not made, a protocol or a base class with abstract methods is shown by what implements
+    it, and the docstring of a signature of DSPy is a prompt.
+    """
+    if inspect.isclass(value):
+        signature = any(base.__module__.startswith("dspy") for base in value.__mro__)
+        protocol = getattr(value, "_is_protocol", False)
+        return not (issubclass(value, BaseException) or inspect.isabstract(value) or protocol or signature)
+    return inspect.isfunction(value) and value.__name__ == name
+
+
+def public(package: str) -> list[str]:
+    """The names of a package that need an example, each after its module."""
+    found = []
+    for name, module in modules_of(package).items():
+        value = inspect.unwrap(getattr(import_module(module), name)) if name != "__version__" else None
+        if wants_example(name, value):
+            found.append(f"{module}:{name}")
+    return found
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What is wrong with the examples of a package.
+
+    Args:
+        without: names that have none.
+        wrong: what doctest says of those that do something else than they say.
+    """
+
+    without: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+
+def check_examples(package: str, folder: Path, monkeypatch: pytest.MonkeyPatch, setup: str = "") -> Checked:
+    """Run the examples of all public names of a package, each in a folder of its own; a warning is an error.
+
+    Args:
+        package: its name.
+        folder: an empty one.
+        monkeypatch: undoes the change of the working directory.
+        setup: code that adds to ``SETUP``.
+    """
+    monkeypatch.setenv("OPENAI_API_KEY", "not a key")
+    checked = Checked()
+    for number, name in enumerate(public(package)):
+        module, _, attribute = name.partition(":")
+        text = inspect.getdoc(inspect.unwrap(getattr(import_module(module), attribute))) or ""
+        examples = doctest.DocTestParser().get_examples(text)
+        if not examples:
+            checked.without.append(name)
+            continue
+        (folder / str(number)).mkdir()
+        monkeypatch.chdir(folder / str(number))
+        test = doctest.DocTest(examples, namespace(text, module, setup), name, None, 0, text)
+        said: list[str] = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=said.append)
+        checked.wrong.extend(["".join(said)] if said else [])
+    return checked

@@ -21,6 +21,9 @@ def say(message: str, *, of_source: bool = False) -> None:
     Args:
         message: as in Python.
         of_source: whether the message is about a loader's data.
+
+    Examples:
+        >>> say("3 items in index (0.1 s)")  # on standard error
     """
     from nlp_retrieval.core.cures import on_command_line
     from nlp_retrieval.core.progress_bars import DISPLAY
@@ -58,6 +61,13 @@ def renamed(command: Callable[..., None], old: str, new: str) -> typer.Typer:
         command: a command as typer takes it.
         old: its former name.
         new: its current name, as words.
+
+    Examples:
+        >>> def report(run: str) -> None:
+        ...     print(f"the report of {run}")
+        >>> show = renamed(report, "show", "report")
+        >>> show(["runs/first"], standalone_mode=False)  # and a note on standard error
+        the report of runs/first
     """
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.command(old, hidden=True)(with_note(command, old, new))
@@ -71,6 +81,10 @@ def parse_options(options: Sequence[str]) -> dict[str, Any]:
 
     Raises:
         ConfigurationError: a word has no ``=``, or a list or mapping is not closed.
+
+    Examples:
+        >>> parse_options(["delimiter=;", "limit=100", "columns=[title, text]"])
+        {'delimiter': ';', 'limit': 100, 'columns': ['title', 'text']}
     """
     parsed: dict[str, Any] = {}
     for option in options:
@@ -102,7 +116,12 @@ def _refuse_constant(literal: str) -> NoReturn:
 
 
 def parse_component(text: str) -> dict[str, Any]:
-    """Turn ``name`` or ``name:key=value,key=value`` into the settings of a component; commas in brackets do not separate."""
+    """Turn ``name`` or ``name:key=value,key=value`` into the settings of a component; commas in brackets do not separate.
+
+    Examples:
+        >>> parse_component("bm25:k1=1.2,language=de")
+        {'name': 'bm25', 'k1': 1.2, 'language': 'de'}
+    """
     name, _, options = text.partition(":")
     parts, depth = [""], 0
     for character in options:

@@ -158,7 +158,14 @@ def _shipped(name: str) -> bytes:
 
 
 def yaml_value(value: object) -> str:
-    """Return a value as text for a line of YAML."""
+    """Return a value as text for a line of YAML.
+
+    Examples:
+        >>> f"corpus: {yaml_value({'loader': 'jsonl', 'path': 'my animals.jsonl'})}"
+        'corpus: {loader: jsonl, path: my animals.jsonl}'
+        >>> yaml_value("2024")  # text stays text
+        "'2024'"
+    """
     import yaml
 
     in_a_list = yaml.safe_dump([value], default_flow_style=True, sort_keys=False, allow_unicode=True, width=10_000)

@@ -38,6 +38,12 @@ def corpus_loader(corpus: str, loader: str | None, options: list[str] | None) ->
 
     Raises:
         ConfigurationError: the loader or a parameter does not exist; or no loader was given, and the suffix identifies none.
+
+    Examples:
+        >>> corpus_loader("animals.jsonl", None, None)  # chosen by its suffix
+        JsonlLoader(path='animals.jsonl')
+        >>> corpus_loader("animals.csv", "csv", ["delimiter=;"])
+        CsvLoader(path='animals.csv', delimiter=';')
     """
     from nlp_retrieval.core.components.component import BaseLoader
     from nlp_retrieval.core.components.registry import build_as

@@ -97,6 +97,10 @@ def parse_filter(where: str) -> Any:
 
     Raises:
         QueryError: it is not JSON.
+
+    Examples:
+        >>> parse_filter('{"country": "Japan", "year": {"gte": 2015}}')
+        {'country': 'Japan', 'year': {'gte': 2015}}
     """
     from nlp_retrieval.core.files.json_text import parse_json
     from nlp_retrieval.errors import QueryError
@@ -177,7 +181,12 @@ def _print_json(query: str, hits: list[RetrievalResult], explained: list[dict[st
 
 
 def print_json_line(line: dict[str, Any]) -> None:
-    """Print plain values as a line of JSON without terminal control characters."""
+    """Print plain values as a line of JSON without terminal control characters.
+
+    Examples:
+        >>> print_json_line({"query": "krill", "rank": 1, "score": 0.5})
+        {"query": "krill", "rank": 1, "score": 0.5}
+    """
     typer.echo(_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(line, ensure_ascii=not takes_all_text())))
 
 
@@ -191,6 +200,14 @@ def print_hits(
         hits: best first.
         explained: per hit, the chains that explain it, by retriever.
         signals: whether to print the signals of the scores.
+
+    Examples:
+        >>> results = [RetrievalResult(item=items[0], score=1.0)]
+        >>> print_hits("krill", results, [{}])
+        krill
+           1  Blue whale  whale  1
+              It eats tons of Krill a day.
+        <BLANKLINE>
     """
     from rich.console import Console
     from rich.padding import Padding
@@ -314,7 +331,14 @@ def _searcher(config: Path, name: str | None) -> BaseSearcher:
 
 
 def plain_answer(answered: AnsweredQuestion) -> dict[str, Any]:
-    """Return an answer, and the passages read for it, as JSON values."""
+    """Return an answer, and the passages read for it, as JSON values.
+
+    Examples:
+        >>> from nlp_retrieval.lm import AnsweredQuestion
+        >>> answered = AnsweredQuestion("What do whales eat?", [], Answer(text="krill"))
+        >>> plain_answer(answered)["text"]
+        'krill'
+    """
     read = [
         {"rank": rank, "item_id": hit.item.item_id, "score": hit.score} for rank, hit in enumerate(answered.results, start=1)
     ]
@@ -322,7 +346,17 @@ def plain_answer(answered: AnsweredQuestion) -> dict[str, Any]:
 
 
 def print_answer(answered: AnsweredQuestion) -> None:
-    """Print an answer in readable form, with its citations."""
+    """Print an answer in readable form, with its citations.
+
+    Examples:
+        >>> from nlp_retrieval.lm import AnsweredQuestion
+        >>> results = [RetrievalResult(item=items[0], score=1.0)]
+        >>> print_answer(AnsweredQuestion("What do whales eat?", results, Answer(text="krill", passages=["whale"])))
+        What do whales eat?
+          krill
+          cites Blue whale  whale
+        <BLANKLINE>
+    """
     from rich.console import Console
     from rich.text import Text
 

@@ -172,7 +172,18 @@ ABOUT_TEXTS = (
 
 
 class RequestBody(BaseModel):
-    """A request: unknown fields are refused, and values are not converted."""
+    """A request: unknown fields are refused, and values are not converted.
+
+    Examples:
+        >>> class ItemBody(RequestBody):
+        ...     item_id: str
+        >>> ItemBody.model_validate({"item_id": "whale", "limit": 3})
+        Traceback (most recent call last):
+            ...
+        pydantic_core._pydantic_core.ValidationError: 1 validation error for ItemBody
+        limit
+          Extra inputs are not permitted ...
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -188,6 +199,13 @@ class Endpoint:
         answer: type of the answer.
         body: model of the request; None for GET.
         writes: whether it changes the served data: one at a time, and with more time.
+
+    Examples:
+        >>> def count(_: None) -> bytes:
+        ...     return json.dumps({"n_items": len(items)}).encode()
+        >>> endpoint = Endpoint("/count", "The number of items.", count, dict[str, int])
+        >>> endpoint.run(None)
+        b'{"n_items": 3}'
     """
 
     path: str
@@ -210,6 +228,17 @@ class McpTool:
         run: handles the call, in a thread, and returns JSON of that type.
         shows_texts: whether the answer contains texts of sources.
         writes: whether it changes the served data.
+
+    Examples:
+        >>> class Asked(RequestBody):
+        ...     text: str
+        >>> class Length(BaseModel):
+        ...     words: int
+        >>> def count(asked: Asked) -> bytes:
+        ...     return Length(words=len(asked.text.split())).model_dump_json().encode()
+        >>> tool = McpTool("count_words", "Count the words of a text.", Asked, Length, count, shows_texts=False)
+        >>> tool.call(Asked(text="It hunts lemmings in the snow."))
+        {'words': 6}
     """
 
     name: str

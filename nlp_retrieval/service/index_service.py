@@ -116,6 +116,13 @@ class IndexService(BaseService):
 
     Args:
         searcher: with an opened index.
+
+    Examples:
+        >>> searcher = Searcher(["bm25"])
+        >>> report = searcher.index(items, "index")
+        >>> service = IndexService(searcher)
+        >>> [endpoint.path for endpoint in service.endpoints], service.is_ready()
+        (['/search', '/stats'], True)
     """
 
     kind: ClassVar[str] = "index"

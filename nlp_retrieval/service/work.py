@@ -24,6 +24,16 @@ def stop_where_nobody_waits() -> None:
 
     Raises:
         RefusedError: nobody waits for the answer any more.
+
+    Examples:
+        >>> def count_words(texts: list[str]) -> int:
+        ...     total = 0
+        ...     for text in texts:
+        ...         stop_where_nobody_waits()
+        ...         total += len(text.split())
+        ...     return total
+        >>> count_words([item.content for item in items])
+        19
     """
     abandoned = search_context().abandoned
     if abandoned is not None and abandoned.is_set():
