@@ -221,6 +221,8 @@ class Plan:
         rungs: with halving, how many configurations are searched on how many queries at most, ending with the whole run.
         measure: the measure used for halving.
         filters: how many different filters the queries have; 0 if they have none.
+        main: the main measure.
+        measures: the chosen measures; none if all families are measured at each cutoff.
     """
 
     configurations: dict[str, Config]
@@ -238,6 +240,8 @@ class Plan:
     rungs: list[tuple[int, int]] = field(default_factory=list)
     measure: str = ""
     filters: int = 0
+    main: str = ""
+    measures: Sequence[str] = ()
 
     @property
     def language_model_calls(self) -> int | None:
@@ -313,6 +317,8 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halv
         rungs=planned_rungs(settings, halving) if halving is not None else [],
         measure=str(halving.checked(settings).measure) if halving is not None else "",
         filters=sum(where is not None for where, _ in grouped(settings.filters)),
+        main=settings.main_measure,
+        measures=settings.measures or (),
     )
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
-from typing import TYPE_CHECKING
 
 from rich.box import ASCII2, SIMPLE_HEAD
 from rich.cells import cell_len
@@ -48,13 +46,7 @@ from nlp_retrieval.reports.snippets import pieces, shared_spans, snippet
 from nlp_retrieval.reports.view import CALLS_AND_TOKENS, Cell, ReportView, counted, listed
 from nlp_retrieval.text.printing import printable
 
-if TYPE_CHECKING:
-    from rich.console import OverflowMethod
-
-# A plan for a terminal: shared parts first, long lists shortened unless all are requested, no line too wide.
-
-_ROWS = 12
-"""Maximum entries shown of each list; the rest is counted."""
+# A plan for a terminal: what it adds up to, then shared parts first, no line too wide.
 
 
 @dataclass(frozen=True)
@@ -63,7 +55,7 @@ class PlanTables:
 
     Args:
         plan: the plan to print.
-        whole: whether to print long lists completely.
+        whole: whether to print stages, indexes, models and configurations too, and not only what they add up to.
     """
 
     plan: Plan
@@ -71,26 +63,25 @@ class PlanTables:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         del console
-        return _parts(self.plan, options, sys.maxsize if self.whole else _ROWS)
+        yield Text("\n".join(_summary(self.plan)))
+        if self.whole:
+            yield from _parts(self.plan, options)
 
 
-def _parts(plan: Plan, options: ConsoleOptions, most: int) -> Iterator[RenderableType]:
-    yield Text("\n".join(_summary(plan)))
-    yield from _table(options, most, ("computed once for all", "", "configurations"), _stages(plan))
-    yield from _table(options, most, ("index", "", "configurations"), _indexes(plan))
-    yield from _table(options, most, ("model", "where", "configurations"), _models(plan))
-    yield from _table(options, most, ("language-model calls", "at most", "configurations"), _calls(plan))
+def _parts(plan: Plan, options: ConsoleOptions) -> Iterator[RenderableType]:
+    yield from _table(options, ("computed once for all", "", "configurations"), _stages(plan))
+    yield from _table(options, ("index", "", "configurations"), _indexes(plan))
+    yield from _table(options, ("model", "where", "configurations"), _models(plan))
+    yield from _table(options, ("language-model calls", "at most", "configurations"), _calls(plan))
     yield Text("configurations")
-    for name in _shortened(list(plan.configurations), most):
-        marked = f"{name} *" if name == plan.baseline else name
-        cut: OverflowMethod = "fold" if most > _ROWS else "crop" if options.ascii_only else "ellipsis"
-        yield Text(f"  {printable(marked)}", no_wrap=cut != "fold", overflow=cut)
+    for name in plan.configurations:
+        yield Text(f"  {printable(f'{name} *' if name == plan.baseline else name)}", overflow="fold")
 
 
 def _summary(plan: Plan) -> list[str]:
     total = len(plan.configurations)
     queries = counted(plan.n_queries, "query", "queries")
-    lines = [f"plan: {counted(total, 'configuration')}, {queries}, k = {_listed(plan)}, baseline {plan.baseline}"]
+    lines = [f"plan: {counted(total, 'configuration')}, {queries}, by {_listed(plan)}, baseline {plan.baseline}"]
     if plan.filters:
         lines.append(f"filters: {counted(plan.filters, 'different one')}; queries of one filter are searched together")
     if plan.combinations is not None:
@@ -139,31 +130,22 @@ def _share(used_by: Sequence[str], plan: Plan) -> str:
     return f"{len(used_by):,} of {len(plan.configurations):,}"
 
 
-def _table(
-    options: ConsoleOptions, most: int, heads: tuple[str, str, str], rows: Sequence[tuple[str, str, str]]
-) -> Iterator[Table]:
+def _table(options: ConsoleOptions, heads: tuple[str, str, str], rows: Sequence[tuple[str, str, str]]) -> Iterator[Table]:
     if not rows:
         return
     table = Table(box=None if options.ascii_only else SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column(heads[0], overflow="fold", ratio=3)
     table.add_column(heads[1], overflow="fold", ratio=1)
     table.add_column(heads[2], justify="right", no_wrap=True)
-    shown = rows[:most]
-    for cells in shown:
+    for cells in rows:
         table.add_row(*(Text(printable(cell)) for cell in cells))
-    if len(rows) > len(shown):
-        table.add_row(Text(f"and {len(rows) - len(shown):,} more", style="italic"))
     yield table
 
 
-def _shortened(names: Sequence[str], most: int) -> Iterable[str]:
-    if len(names) <= most:
-        return names
-    return [*names[: most - 1], f"and {len(names) - most + 1:,} more"]
-
-
 def _listed(plan: Plan) -> str:
-    return ", ".join(map(str, plan.k_values))
+    """The main measure, and the others or the cutoffs."""
+    others = [measure for measure in plan.measures if measure != plan.main]
+    return f"{plan.main} ({', '.join(others) or 'k = ' + ', '.join(map(str, plan.k_values))})"
 
 
 # Two rankings of a query side by side, and the queries that change most, for a terminal of any width.

@@ -44,6 +44,7 @@ def test_the_view_has_the_main_measure_latency_and_the_table_of_the_group_and_is
     ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from wandb_workspaces import workspaces
+
     models = []
 
     def save(workspace):  # type: ignore[no-untyped-def]
