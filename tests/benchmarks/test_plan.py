@@ -327,7 +327,7 @@ def test_two_hundred_configurations_stay_readable_in_any_terminal(tmp_path: Path
     assert len(before_a_run) < (20 if width < 80 else 12)
     text = shown(plan, width)
     assert max(map(len, text.splitlines())) <= width
-    assert all(name in text or width < 80 for name in plan.configurations)
+    assert all("".join(name.split()) in "".join(text.split()) for name in plan.configurations)
     flat = " ".join(text.split())
     assert " ".join(before_a_run[0].split()) in flat
     assert "plan: 200 configurations, 20 queries, by ndcg@10 (k = 3, 5, 10)" in flat
