@@ -46,13 +46,13 @@ Path("qrels.txt").write_text("q1 0 whale 1\\nq2 0 fox 1\\n")
 """What every example finds: three items, two queries and their gold; and files of them, of a run and of a benchmark."""
 
 
-def namespace(example: str, module: str, setup: str = "") -> dict[str, object]:
-    """The names of an example: those of ``SETUP`` and ``setup``, of ``nlp_retrieval``, and of the module that it is in."""
+def namespace(example: str, module: str, package: str, setup: str = "") -> dict[str, object]:
+    """The names of an example: those of ``SETUP`` and ``setup``, of ``nlp_retrieval``, and of its own package and module."""
     names: dict[str, object] = {"__name__": "example"}
     exec(SETUP + setup, names)
-    package = import_module("nlp_retrieval")
     used = set(re.findall(r"\w+", example))
-    names |= {name: getattr(package, name) for name in modules_of("nlp_retrieval").keys() & used}
+    for exporting in ("nlp_retrieval", package):
+        names |= {name: getattr(import_module(exporting), name) for name in modules_of(exporting).keys() & used}
     own = vars(import_module(module))
     return names | {name: own[name] for name in own.keys() & used if not name.startswith("_") and name not in names}
 
@@ -113,7 +113,7 @@ def check_examples(package: str, folder: Path, monkeypatch: pytest.MonkeyPatch, 
             continue
         (folder / str(number)).mkdir()
         monkeypatch.chdir(folder / str(number))
-        test = doctest.DocTest(examples, namespace(text, module, setup), name, None, 0, text)
+        test = doctest.DocTest(examples, namespace(text, module, package, setup), name, None, 0, text)
         said: list[str] = []
         with warnings.catch_warnings():
             warnings.simplefilter("error")

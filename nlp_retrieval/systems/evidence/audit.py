@@ -221,6 +221,11 @@ class CitationAuditor:
 
     Raises:
         ConfigurationError: the threshold is not between 0 and 1.
+
+    Examples:
+        >>> audit = CitationAuditor(index, LexicalVerifier()).audit(Path("report.md").read_text())
+        >>> [(row.citation.mark, row.status, row.reason) for row in audit.rows]
+        [('1', 'PASS', ''), ('2', 'REVIEW', 'other number')]
     """
 
     def __init__(self, index: EvidenceIndex, verifier: BaseVerifier, threshold: float | None = None) -> None:

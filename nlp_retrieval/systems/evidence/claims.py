@@ -276,6 +276,13 @@ class ClaimVerifier:
 
     Raises:
         ConfigurationError: ``k`` is less than 1, or the threshold is not above 0.33 and at most 1.
+
+    Examples:
+        >>> verdict = ClaimVerifier(index, LexicalVerifier()).verify("The blue whale eats krill.")
+        >>> verdict.verification_status
+        'SUPPORTED'
+        >>> [evidence.passage.url for evidence in verdict.supporting_evidence]
+        ['https://example.org/whale']
     """
 
     def __init__(self, index: EvidenceIndex, verifier: BaseVerifier, k: int = 20, threshold: float = 0.6) -> None:

@@ -29,7 +29,13 @@ _ROUNDING = 1e-4
 
 
 class VerifierRules(ComponentRules):
-    """Rules of verifiers."""
+    """Rules of verifiers.
+
+    Examples:
+        >>> class TestLexicalVerifier(VerifierRules):  # pytest runs all of its tests
+        ...     component = LexicalVerifier
+        >>> TestLexicalVerifier().test_probabilities_sum_to_one()
+    """
 
     component: ClassVar[type[BaseVerifier]]
 
@@ -117,7 +123,16 @@ def _differ(judgement: Judgement, other: Judgement) -> bool:
 
 
 class WebSearchRules(ComponentRules):
-    """Rules of web search."""
+    """Rules of web search.
+
+    Examples:
+        >>> class TestFolderSearch(WebSearchRules):  # pytest runs all of its tests
+        ...     def make(self) -> BaseWebSearch:
+        ...         return FolderSearch("pages")
+        ...     def known_queries(self) -> list[str]:
+        ...         return ["krill"]
+        >>> TestFolderSearch().test_known_queries_find_addresses_of_the_web()
+    """
 
     component: ClassVar[type[BaseWebSearch]]
 
@@ -198,7 +213,16 @@ _NO_PAGES = (
 
 
 class FetcherRules(ComponentRules):
-    """Rules of fetchers."""
+    """Rules of fetchers.
+
+    Examples:
+        >>> class TestFolderFetcher(FetcherRules):  # pytest runs all of its tests
+        ...     def make(self) -> BaseFetcher:
+        ...         return FolderFetcher("pages")
+        ...     def known_urls(self) -> list[str]:
+        ...         return ["https://example.org/krill.html"]
+        >>> TestFolderFetcher().test_what_is_no_address_of_the_web_is_refused()
+    """
 
     component: ClassVar[type[BaseFetcher]]
 

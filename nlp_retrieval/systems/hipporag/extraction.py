@@ -91,6 +91,11 @@ class KnowledgeExtractor:
     Raises:
         ConfigurationError: a number is out of range.
         DependencyError: DSPy is not installed.
+
+    Examples:
+        >>> extractor = KnowledgeExtractor(LanguageModel("openai/gpt-4o-mini"), passages_per_call=5)
+        >>> extractor.extraction.model
+        'openai/gpt-4o-mini'
     """
 
     def __init__(self, lm: LanguageModel, *, passages_per_call: int = 1, passage_characters: int = 10_000) -> None:
@@ -313,6 +318,11 @@ class ExtractionSummary:
         calls: calls, tokens and failures of the model.
         stopped: why it ended early; empty if it did not.
         reasons: for missing usable answers, with their numbers, the commonest first.
+
+    Examples:
+        >>> summary = ExtractionSummary("3f9a", "openai/gpt-4o-mini", documents=3, extracted=2, failed=1)
+        >>> summary.whole  # the next run asks again about the one that failed
+        False
     """
 
     extraction_id: str
@@ -378,6 +388,12 @@ def extract_knowledge(
         SourceError: the store cannot be read.
         OutputError: the store cannot be written; committed results are kept.
         ConfigurationError: ``commit_every`` is below 1, or the model's key is not set.
+
+    Examples:
+        >>> extractor = KnowledgeExtractor(LanguageModel("openai/gpt-4o-mini"), passages_per_call=5)
+        >>> with KnowledgeStore("knowledge.db", create=True) as store:  # doctest: +SKIP
+        ...     extract_knowledge(items, store, extractor).extracted
+        3
     """
     if commit_every < 1:
         raise ConfigurationError(f"commit_every={commit_every}: commit after at least 1 passage")

@@ -31,7 +31,12 @@ from nlp_retrieval.text import printable, words_of
 
 @dataclass(frozen=True)
 class Triple:
-    """One statement: ``("Erik Hort", "was born in", "Montebello")``. No part is empty."""
+    """One statement: ``("Erik Hort", "was born in", "Montebello")``. No part is empty.
+
+    Examples:
+        >>> Triple("Erik Hort", "was born in", "Montebello").object
+        'Montebello'
+    """
 
     subject: str
     predicate: str
@@ -45,6 +50,11 @@ class PassageKnowledge:
     Args:
         entities: names as written in the passage, each once, in order of first appearance.
         triples: statements, each once, in order. Their subjects and objects need not be among the entities.
+
+    Examples:
+        >>> knowledge = PassageKnowledge(("Blue whale", "krill"), (Triple("Blue whale", "eats", "krill"),))
+        >>> [triple.predicate for triple in knowledge.triples]
+        ['eats']
     """
 
     entities: tuple[str, ...]

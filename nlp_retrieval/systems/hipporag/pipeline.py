@@ -168,6 +168,11 @@ class PipelineMetrics:
     Args:
         queries_processed: questions that were searched for and answered.
         documents_indexed: passages of the indexes that were written or found up to date.
+
+    Examples:
+        >>> pipeline = HippoRagPipeline(HippoRagSettings.read("hipporag.yaml"))
+        >>> pipeline.metrics.to_dict()
+        {'queries_processed': 0, 'documents_indexed': 0}
     """
 
     queries_processed: int = 0
@@ -187,6 +192,14 @@ class HippoRagPipeline:
 
     Args:
         settings: of everything; ``HippoRagSettings.read(path)`` reads them from a file.
+
+    Examples:
+        >>> pipeline = HippoRagPipeline(HippoRagSettings.read("hipporag.yaml"))
+        >>> corpus = JsonlLoader("animals.jsonl")
+        >>> done = pipeline.extract(corpus)  # doctest: +SKIP
+        >>> report = pipeline.index(corpus)  # doctest: +SKIP
+        >>> pipeline.ask(["What do blue whales eat?"])[0].answer.text  # doctest: +SKIP
+        'krill'
     """
 
     def __init__(self, settings: HippoRagSettings) -> None:

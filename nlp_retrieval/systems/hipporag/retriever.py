@@ -453,6 +453,12 @@ class HippoRagRetriever(BaseRetriever):
         synonym_threshold: least cosine of the vectors of synonyms.
         hops: for ``entities``: largest distance of other entities from those of the query, in links.
         merge: merging of sub-queries of one query: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
+
+    Examples:
+        >>> searcher = Searcher([HippoRagRetriever(encoder, knowledge="knowledge.jsonl")])
+        >>> report = searcher.index(items, "index")
+        >>> [hit.item.item_id for hit in searcher.search("What does the blue whale eat?", k=2)[0]]
+        ['whale', 'krill']
     """
 
     name = "hipporag"

@@ -178,7 +178,13 @@ class NameSection(_Section):
 
 
 class HippoRagSettings(_Section):
-    """Settings of :class:`HippoRagPipeline`, by the sections of its YAML file (docs/HIPPORAG.md has all keys)."""
+    """Settings of :class:`HippoRagPipeline`, by the sections of its YAML file (docs/HIPPORAG.md has all keys).
+
+    Examples:
+        >>> settings = HippoRagSettings.read("hipporag.yaml")
+        >>> settings.llm.model_name, settings.retrieval.passage_top_k
+        ('gpt-4o-mini', 20)
+    """
 
     pipeline: NameSection = NameSection()
     llm: LanguageModelSection

@@ -31,6 +31,12 @@ class SharedKnowledge(SharedEntities):
             ``sha256:`` and the digest can replace it.
         max_passages: an entity that more passages name links nothing.
         weight: of walking a link.
+
+    Examples:
+        >>> searcher = Searcher([LinkGraphRetriever(["bm25"], links=[SharedKnowledge("knowledge.jsonl")])])
+        >>> report = searcher.index(items, "index")
+        >>> [hit.item.item_id for hit in searcher.search("Who eats tons a day?", k=2)[0]]  # both passages name krill
+        ['whale', 'krill']
     """
 
     name = "shared_knowledge"

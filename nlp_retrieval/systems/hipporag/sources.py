@@ -66,6 +66,11 @@ class OpenIeFile:
 
     Raises:
         SourceError: the file is missing, is neither, holds no passage, or holds one id twice.
+
+    Examples:
+        >>> whale, *others = OpenIeFile("knowledge.jsonl").of(items)
+        >>> whale.triples
+        (Triple(subject='Blue whale', predicate='eats', object='krill'),)
     """
 
     def __init__(self, path: str | Path) -> None:

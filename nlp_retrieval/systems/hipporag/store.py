@@ -181,6 +181,12 @@ class KnowledgeStore:
     Raises:
         DependencyError: SQLAlchemy or the database's driver is not installed.
         SourceError: there is no such store, the database cannot be opened, or tables of these names belong to another program.
+
+    Examples:
+        >>> extractor = KnowledgeExtractor(LanguageModel("openai/gpt-4o-mini"))
+        >>> with KnowledgeStore("knowledge.db", create=True) as store:
+        ...     store.missing(extractor.extraction, items)
+        [True, True, True]
     """
 
     def __init__(self, url: str, *, schema: str | None = None, create: bool = False, wait: float = 1.0) -> None:

@@ -62,6 +62,13 @@ class MultiHopSearcher(BaseSearcher):
     Raises:
         SourceError: there is no such file, or it is not JSON.
         ConfigurationError: it is not the state of a DSPy program, or that of another program.
+
+    Examples:
+        >>> searcher = MultiHopSearcher(["bm25"], LanguageModel("openai/gpt-4o-mini"), hops=2, per_hop=5)
+        >>> report = searcher.index(items, "index")
+        >>> searcher.calls_per_query()
+        2
+        >>> searcher.search("The largest animal eats a crustacean of the Southern Ocean.")  # doctest: +SKIP
     """
 
     name = "multi_hop"

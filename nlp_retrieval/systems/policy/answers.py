@@ -223,6 +223,13 @@ class StudyReport:
         kept: subjects with existing answers from the same index, profile and settings.
         replaced: subjects of the run whose file held answers of other settings, or was damaged.
         seconds: duration of the run.
+
+    Examples:
+        >>> report = study.run("first", subjects="Ostland", questions=1)
+        >>> report.answered, report.kept
+        (('Ostland',), ())
+        >>> study.run("first", subjects="Ostland", questions=1).kept  # answered already
+        ('Ostland',)
     """
 
     output: Path

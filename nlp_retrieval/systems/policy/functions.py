@@ -57,6 +57,11 @@ def open_study(study: PolicyStudy | str | Path, output: str | Path = "answers") 
         SourceError: there is no such file.
         ConfigurationError: it cannot be used.
         IndexMissingError: there is no index.
+
+    Examples:
+        >>> study = open_study("study.yaml")
+        >>> study.subjects
+        {'Costa Verde': 6, 'Ile': 2, 'Ostland': 8}
     """
     if not isinstance(study, PolicyStudy):
         config = StudyConfig.read(study)
@@ -81,6 +86,11 @@ def run_script(
         method: ``vector``, ``hop`` or ``both``.
         study: by default the opened one.
         output: the folder; by default that of the opened study, or ``answers`` with ``study``.
+
+    Examples:
+        >>> report = run_script(question_number=1, country="Ostland", study=study, output="first")
+        >>> report.files["Ostland"].as_posix()
+        'first/answers/Ostland.json'
     """
     folder = Path("answers") if study is not None else _opened.output
     return _study(study).run(folder if output is None else output, country, question_number, method)
@@ -92,6 +102,11 @@ def embed_prompt(prompt: str, *, study: PolicyStudy | None = None) -> EmbeddedPr
     Args:
         prompt: a question.
         study: by default the opened one.
+
+    Examples:
+        >>> embedded = embed_prompt("How does Ostland make its power?", study=study)
+        >>> embedded.transformer.shape
+        (64,)
     """
     chosen = _study(study)
     transformer = next((part.encoder for part in _parts(chosen.searcher) if _encodes(part, "encoder")), None)
@@ -121,6 +136,11 @@ def retrieve_chunks(
 
     Raises:
         QueryError: there is no such country; or the vectors are of another dimension than the study's.
+
+    Examples:
+        >>> chunks = retrieve_chunks(None, "How does Ostland make its power?", top_k=2, country="Ostland", study=study)
+        >>> [chunk.item.metadata["country"] for chunk in chunks]
+        ['Ostland', 'Ostland']
     """
     chosen = _study(study)
     if embedded_prompts is not None:
@@ -142,6 +162,12 @@ def retrieve_chunks_with_hop(
     Raises:
         QueryError: there is no such country.
         ConfigurationError: the study has no retriever that follows relations.
+
+    Examples:
+        >>> question = "Wind supplies how much of the power?"
+        >>> chunks = retrieve_chunks_with_hop(question, top_k=2, country="Ostland", study=study)
+        >>> [chunk.item.content for chunk in chunks]
+        ['Wind supplies 30% of the power.', 'Wind supplies 12% of the power.']
     """
     chosen = _study(study)
     return _found(chosen, chosen.opened_hop(), chosen.searcher, prompt, top_k, country, None)
@@ -165,6 +191,11 @@ def evaluate_chunks(
     Raises:
         ConfigurationError: the study's searcher has no reranker.
         QueryError: the vectors are of another dimension than the study's.
+
+    Examples:
+        >>> chunks = evaluate_chunks(plans, "What does the plan of Ostland cost?", study=study)
+        >>> len(chunks), "multi_signal.patterns" in chunks[0].signals
+        (16, True)
     """
     chosen = _study(study)
     reranker = getattr(chosen.searcher, "reranker", None)

@@ -120,6 +120,15 @@ class PolicyStudy:
 
     Raises:
         ConfigurationError: the profile has no questions.
+
+    Examples:
+        >>> from nlp_retrieval.rerankers import load_profile
+        >>> searcher = Searcher(["bm25"])
+        >>> report = searcher.index(plans, "plans")
+        >>> study = PolicyStudy(load_profile("energy.yaml"), searcher)
+        >>> answers = study.ask(1, "Ostland", top_k=1)  # how does Ostland make its power?
+        >>> answers["vector"][0].item.content
+        'Solar panels float on the reservoir.'
     """
 
     def __init__(

@@ -158,6 +158,15 @@ class EvidenceIndex:
 
     Raises:
         ConfigurationError: the searcher is neither a searcher nor the name of a ColBERT model, or the rules are wrong.
+
+    Examples:
+        >>> index = EvidenceIndex("seas", Searcher(["bm25"]))
+        >>> index.add_document("Krill live in swarms.", "https://example.org/krill", "Krill", source_quality="A")
+        True
+        >>> index.build_index()
+        >>> passage = index.search("Where do krill live?")[0]
+        >>> passage.content, passage.url
+        ('Krill live in swarms.', 'https://example.org/krill')
     """
 
     def __init__(

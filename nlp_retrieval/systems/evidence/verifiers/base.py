@@ -31,6 +31,11 @@ class Judgement:
         neutral: the probability that it does neither; the three sum to 1.
         sentence: span of the deciding sentence in the passage, in characters; (0, 0) in an empty passage.
         signals: that the probabilities come from, by name.
+
+    Examples:
+        >>> judgement = Judgement(support=0.9, contradict=0.02, neutral=0.08, sentence=(0, 31))
+        >>> judgement.was_judged
+        True
     """
 
     support: float

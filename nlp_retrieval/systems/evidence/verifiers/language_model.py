@@ -78,6 +78,10 @@ class LanguageModelVerifier(CalibratedVerifier):
         window: the longest window of neighbouring sentences, in characters.
         most_characters: the most characters of a passage that are shown: the windows that share most words with the claim,
             in the order of the text.
+
+    Examples:
+        >>> LanguageModelVerifier(LanguageModel("openai/gpt-4o-mini"), most_characters=4000)
+        LanguageModelVerifier(lm=LanguageModel(model='openai/gpt-4o-mini'), most_characters=4000)
     """
 
     name = "language_model"

@@ -24,6 +24,13 @@ class LexicalVerifier(CalibratedVerifier):
 
     Args:
         calibration: a file of ``nlp-retrieval evidence calibrate`` with other weights.
+
+    Examples:
+        >>> passage = "The blue whale eats four tons of krill a day."
+        >>> claims = ["The blue whale eats krill.", "The blue whale does not eat krill."]
+        >>> first, second = LexicalVerifier().judge(claims, [passage, passage])
+        >>> first.support > 0.5, second.contradict > 0.5
+        (True, True)
     """
 
     name = "lexical"

@@ -69,6 +69,10 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
         batch_size: pairs that are read at once.
         device: torch device; by default the best available.
         revision: commit, tag or branch on the hub.
+
+    Examples:
+        >>> PairModelVerifier("cross-encoder/nli-deberta-v3-small", backend="onnx")
+        PairModelVerifier(model='cross-encoder/nli-deberta-v3-small', backend='onnx')
     """
 
     name = "pair_model"

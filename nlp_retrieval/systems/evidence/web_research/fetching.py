@@ -127,6 +127,11 @@ class FetchedPage:
         content: its bytes.
         media_type: from the server, with its charset if there is one; may be empty.
         fetch_date: ISO 8601.
+
+    Examples:
+        >>> page = FolderFetcher("pages").fetch("https://example.org/krill.html")
+        >>> page.media_type, page.content[:20]
+        ('text/html', b'<title>Krill</title>')
     """
 
     asked_url: str
@@ -198,6 +203,15 @@ class HttpFetcher(BaseFetcher):
         max_redirects: the most redirects that are followed.
         robots: whether robots.txt is fetched and obeyed; it is cached as long as this component exists.
         user_agent: of the requests; its name in robots.txt is the part before the first slash.
+
+    Examples:
+        >>> fetcher = HttpFetcher(seconds=10, max_redirects=2)
+        >>> fetcher.fetch("file:///etc/hosts")
+        Traceback (most recent call last):
+            ...
+        nlp_retrieval.errors.FetchRefusedError: ...
+        >>> fetcher.fetch("https://example.org/").media_type  # doctest: +SKIP
+        'text/html'
     """
 
     name = "http"
@@ -342,6 +356,10 @@ class FolderFetcher(BaseFetcher):
 
     Args:
         folder: holds the pages.
+
+    Examples:
+        >>> FolderFetcher("pages").fetch("https://example.org/krill.html").url  # read from pages/example.org/krill.html
+        'https://example.org/krill.html'
     """
 
     name = "folder"

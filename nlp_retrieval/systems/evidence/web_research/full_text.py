@@ -312,6 +312,10 @@ class Extract(FullTextModule[list[int]]):
     Raises:
         SourceError: there is no such file, or it is not JSON.
         ConfigurationError: it is not the state of such a program, or a number is out of range.
+
+    Examples:
+        >>> extract = Extract(LanguageModel("openai/gpt-4o-mini"), most=3)
+        >>> extract.extract("How much does a blue whale eat?", Path("report.md").read_text())  # doctest: +SKIP
     """
 
     what = "extract"
@@ -390,6 +394,10 @@ class Match(FullTextModule[dict[int, Stance]]):
 
     The model names passages by their numbers, so that results are always in the text. The stance is the model's opinion,
     without a probability; a verifier (:mod:`nlp_retrieval.systems.evidence.verifiers`) gives one.
+
+    Examples:
+        >>> match = Match(LanguageModel("openai/gpt-4o-mini"))
+        >>> match.match("Blue whales eat fish.", Path("report.md").read_text())  # doctest: +SKIP
     """
 
     what = "match"
@@ -455,6 +463,11 @@ class Quote(FullTextModule[str]):
 
     The model's answer is looked up in the text, and returned only if it is there word for word; only white space may differ,
     and the text's own words are returned. That they support the claim is the model's opinion.
+
+    Examples:
+        >>> quote = Quote(LanguageModel("openai/gpt-4o-mini"))
+        >>> quote.quote("Blue whales eat tons of krill.", Path("report.md").read_text()).content  # doctest: +SKIP
+        'Blue whales eat four tons of krill a day'
     """
 
     what = "quote"

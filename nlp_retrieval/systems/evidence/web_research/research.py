@@ -86,6 +86,11 @@ class ResearchReport:
         pages: result for each, in the order of processing.
         unread: number of other pages found, which were not processed because there were enough.
         passages: of the whole index, best first.
+
+    Examples:
+        >>> report = research("Where do krill live?", index, FolderSearch("pages"), FolderFetcher("pages"))
+        >>> report.counts()
+        {'added': 1, 'known': 0, 'refused': 0, 'failed': 0}
     """
 
     subquestion: str
@@ -151,6 +156,11 @@ def research(
         FetchError: no search was answered.
         DependencyError: a package is missing.
         IndexStateError: the index cannot be written to, or is damaged.
+
+    Examples:
+        >>> report = research("Where do krill live?", index, FolderSearch("pages"), FolderFetcher("pages"), k=1)
+        >>> [page.status for page in report.pages], report.passages[0].url
+        (['added'], 'https://example.org/krill.html')
     """
     if not isinstance(subquestion, str) or has_no_words(subquestion):
         raise QueryError("the subquestion has no content words; write one question")

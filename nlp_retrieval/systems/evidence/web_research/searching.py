@@ -77,6 +77,10 @@ class WebResult:
         url: http or https.
         title: of the page, one line; may be empty.
         snippet: a part of its text; may be empty.
+
+    Examples:
+        >>> WebResult("https://example.org/krill.html", title="Krill").title
+        'Krill'
     """
 
     url: str
@@ -165,6 +169,10 @@ class SearxngSearch(BaseWebSearch):
 
     Raises:
         ConfigurationError: the address holds a password or a key.
+
+    Examples:
+        >>> SearxngSearch("http://localhost:8888", language="en")
+        SearxngSearch(url='http://localhost:8888', language='en')
     """
 
     name = "searxng"
@@ -276,6 +284,10 @@ class FolderSearch(BaseWebSearch):
 
     Args:
         folder: holds the pages; see :mod:`nlp_retrieval.systems.evidence.web_research.addresses`.
+
+    Examples:
+        >>> [result.url for result in FolderSearch("pages").search("krill")]
+        ['https://example.org/krill.html']
     """
 
     name = "folder"

@@ -193,6 +193,12 @@ class ChunkCounts:
         without_vector: by column, number of chunks without a vector.
         without_country: number of chunks without a country.
         two_countries: number of chunks with another country than their document; the document's is used.
+
+    Examples:
+        >>> missing = {"transformer_embedding": 3}
+        >>> counts = ChunkCounts(2, 40, relations=0, without_vector=missing, without_country=0, two_countries=0)
+        >>> counts.chunks - counts.without_vector["transformer_embedding"]
+        37
     """
 
     documents: int
@@ -210,6 +216,12 @@ class ChunkSimilarities:
     Args:
         item_ids: nearest first, ties by the id of the row.
         similarities: cosines, -1 to 1.
+
+    Examples:
+        >>> import numpy as np
+        >>> nearest = ChunkSimilarities(["ostland-2024-power", "ile-2024-power"], np.array([0.83, 0.31]))
+        >>> nearest.item_ids[0], float(nearest.similarities[0])
+        ('ostland-2024-power', 0.83)
     """
 
     item_ids: list[str]
@@ -224,6 +236,10 @@ class WrittenChunks:
         documents: number of documents; one whose items are not consecutive counts each time.
         chunks: number of chunks.
         without_vector: by column, number of chunks stored without a vector, because theirs is zero.
+
+    Examples:
+        >>> WrittenChunks(documents=2, chunks=40, without_vector={}).chunks
+        40
     """
 
     documents: int
@@ -244,6 +260,10 @@ class ChunkRelation:
 
     Raises:
         ItemError: both ends are the same, its type is unknown, or its confidence out of range.
+
+    Examples:
+        >>> ChunkRelation("ostland-2019-power", "ostland-2024-power", "TEMPORAL_FOLLOWS", 0.9).type
+        'TEMPORAL_FOLLOWS'
     """
 
     source_id: str

@@ -215,6 +215,11 @@ class ChunkTables(ChunkReader):
         SourceError: the database cannot be opened, or lacks the tables or needed columns.
         IndexMismatchError: the tables are of this package, but of another version.
         OutputError: the tables cannot be created.
+
+    Examples:
+        >>> with ChunkTables("postgresql://me@localhost/plans", create=True) as tables:  # doctest: +SKIP
+        ...     tables.write(plans)
+        WrittenChunks(documents=6, chunks=16, without_vector={})
     """
 
     def __init__(
@@ -387,6 +392,10 @@ class ChunkTablesLoader(BaseLoader):
             then cannot open the database again.
         schema: of the tables. None: the first of the search path.
         country: only chunks of this country, or of these. None: of all.
+
+    Examples:
+        >>> ChunkTablesLoader("env:PLANS_URL", country="Ostland")  # connects when it is read
+        ChunkTablesLoader(url='env:PLANS_URL', country='Ostland')
     """
 
     name = "chunk_tables"

@@ -293,6 +293,12 @@ def chunk_relations(relations: Relations, item_ids: Sequence[str], method: str =
         relations: by rows.
         item_ids: of all rows.
         method: that found them; stored with each.
+
+    Examples:
+        >>> rows = {"ostland-2019-power": 0, "ostland-2024-power": 1}
+        >>> relations = graph_relations([ChunkRelation(*rows, "TEMPORAL_FOLLOWS", 0.5)], rows)
+        >>> [(relation.source_id, relation.type) for relation in chunk_relations(relations, list(rows))]
+        [('ostland-2019-power', 'TEMPORAL_FOLLOWS')]
     """
     for number in range(len(relations)):
         relation = relations.at(number)
@@ -312,6 +318,12 @@ def graph_relations(relations: Iterable[ChunkRelation], rows: Mapping[str, int])
 
     Raises:
         ItemError: a relation leads from or to an item without a row; the message names the first.
+
+    Examples:
+        >>> stored = ChunkRelation("ostland-2019-power", "ostland-2024-power", "TEMPORAL_FOLLOWS", 0.5)
+        >>> relations = graph_relations([stored], {"ostland-2019-power": 0, "ostland-2024-power": 1})
+        >>> relations.sources.tolist(), relations.targets.tolist()
+        ([0], [1])
     """
     converted: list[Relation] = []
     missing: list[str] = []

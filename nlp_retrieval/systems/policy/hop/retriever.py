@@ -200,6 +200,12 @@ class HopRetriever(BaseRetriever):
         beside_weight: for changes, the weight of the passages before and after, compared with 1.
         newness_power: for changes, the exponent of the share that is new.
         merge: merging of sub-queries of one query: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
+
+    Examples:
+        >>> searcher = Searcher([HopRetriever("bm25", encoder, max_hops=1)])
+        >>> report = searcher.index(plans, "hop")
+        >>> [hit.item.item_id for hit in searcher.search("wind power of Ostland", k=2)[0]]
+        ['ostland-2024-power', 'ostland-2019-power']
     """
 
     name = "hop"

@@ -416,5 +416,10 @@ def write_study_page(report: StudyReport, study: PolicyStudy, path: str | Path) 
     Raises:
         SourceError: a file of answers is missing.
         OutputError: the folder or the file cannot be written.
+
+    Examples:
+        >>> write_study_page(study.run("first"), study, "first/study.html")
+        >>> Path("first/study.html").read_text()[:15]
+        '<!DOCTYPE html>'
     """
     write_output(Path(path), render_study(report, study).encode())
