@@ -35,7 +35,7 @@ Every message says what was found, where, and what to do about it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
@@ -176,12 +176,25 @@ def nearest(word: str, valid: Iterable[str]) -> str:
     for name in names:
         folded.setdefault(name.casefold(), []).append(name)
     close = [name for near in get_close_matches(word.casefold(), folded, n=3, cutoff=0.5) for name in folded[near]][:3]
-    listed = ", ".join(names[:_MOST_LISTED]) if names else "none"
+    listed = list_names(names[:_MOST_LISTED]) if names else "none"
     if len(names) > _MOST_LISTED:
         listed += f" and {len(names) - _MOST_LISTED:,} more"
     if close:
         return f"did you mean {' or '.join(repr(name) for name in close)}? (valid: {listed})"
     return f"valid: {listed}"
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Return names with commas between them, in quotation marks where a name has a comma itself.
+
+    Args:
+        names: any names.
+
+    Examples:
+        >>> list_names(["bm25", "dense"]), list_names(["bm25", "rrf, plain"])
+        ('bm25, dense', "'bm25', 'rrf, plain'")
+    """
+    return ", ".join(map(repr, names) if any("," in name for name in names) else names)
 
 
 def install(extra: str) -> str:

@@ -253,7 +253,23 @@ class BenchmarkReport:
         counts = f"{len(self.configurations)} configurations{failed}, {self.query_counts.get('', 0):,} queries"
         return f"<benchmark: {counts}, {self.n_items:,} items; baseline {self.baseline!r}>"
 
+    def __str__(self) -> str:
+        """The configurations, their measures and marks as a table of plain text."""
+        heading, rows, marks = self._shown_table()
+        lines = [heading, *rows]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        cells = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+        return "\n".join([*cells, marks, *self._failures()])
+
     def _repr_html_(self) -> str:
+        heading, rows, marks = self._shown_table()
+        return html_table(heading, rows, marks) + "".join(f"<p>{html_text(failure)}</p>" for failure in self._failures())
+
+    def _failures(self) -> list[str]:
+        return [f"{configuration.name} failed: {configuration.reason}" for configuration in self.failed]
+
+    def _shown_table(self) -> tuple[list[str], list[list[str]], str]:
+        """Return heading, rows and legend of what a notebook and ``print`` show."""
         measured = {name for result in self.configurations for name in result.measures}
         measures = sorted(map(Measure.parse, measured), key=lambda measure: measure.order)
         shown = [
@@ -273,11 +289,8 @@ class BenchmarkReport:
             ]
             for result in self.configurations
         ]
-        marks = "[interval]; ▲ better, ▼ worse than the baseline by the corrected test. table() has all figures."
-        failed = "".join(
-            f"<p>{html_text(f'{configuration.name} failed: {configuration.reason}')}</p>" for configuration in self.failed
-        )
-        return html_table(["", *(measure.label for measure in shown), "median ms", "index MB"], rows, marks) + failed
+        marks = "[interval]; ▲ better, ▼ worse than the baseline by the corrected test. report.table() has all figures."
+        return ["", *(measure.label for measure in shown), "median ms", "index MB"], rows, marks
 
 
 @dataclass(frozen=True, repr=False)
@@ -309,6 +322,9 @@ class BenchmarkRun:
 
     def __repr__(self) -> str:
         return repr(self.report)
+
+    def __str__(self) -> str:
+        return str(self.report)
 
     def _repr_html_(self) -> str:
         return self.report._repr_html_()

@@ -641,7 +641,7 @@ def compare_runs(
     *,
     measures: Sequence[str] | None = None,
     main: str | None = None,
-    relevant_from: int = 1,
+    relevant_from: int | None = None,
 ) -> BenchmarkRun:
     r"""Judge runs over the same queries.
 
@@ -656,7 +656,7 @@ def compare_runs(
         seed: seed of tests and intervals.
         measures: names of measures instead of cutoffs; by default those of the first folder.
         main: the measure to sort, test pairs and draw by; by default that of the first folder, or the first of ``measures``.
-        relevant_from: the lowest grade of a relevant document.
+        relevant_from: the lowest grade of a relevant document; by default that of the first folder, or 1.
 
     Raises:
         ConfigurationError: fewer than two runs, or an unknown baseline.
@@ -684,9 +684,11 @@ def compare_runs(
             stacklevel=2,
         )
     gold = [Gold(query_id=query_id, relevance=grades) for query_id, grades in lists.qrels().items()]
-    evaluator = RetrievalEvaluator(gold, lists.item_ids, None, measures=wanted, relevant_from=relevant_from)
+    chosen_measures = measures is not None or (not k_values and bool(saved) and bool(saved[0].report.manifest.get("measures")))
+    lowest = relevant_from_of(saved) if relevant_from is None else relevant_from
+    evaluator = RetrievalEvaluator(gold, lists.item_ids, None, measures=wanted, relevant_from=lowest)
     evaluations = {name: evaluator.evaluate_ragged(listing.offsets, listing.items) for name, listing in lists.listings.items()}
-    _warn_of_other_gold(sources, {name: evaluation.means() for name, evaluation in evaluations.items()})
+    _warn_of_other_gold(sources, {name: evaluation.means() for name, evaluation in evaluations.items()}, lowest)
     hardware = [run.report.manifest.get("hardware") for run in saved]
     alike = all(machine == hardware[0] for machine in hardware)
     entrants = {name: entrant if alike else replace(entrant, cost=None) for name, entrant in sources.entrants.items()}
@@ -702,6 +704,8 @@ def compare_runs(
             "compared": {str(run.folder): run.report.manifest for run in saved},
             "cautions": sources.cautions,
             "main": _main_of(saved, list(map(str, wanted)), main, chosen=measures is not None),
+            "relevant_from": lowest,
+            "measures": None if not chosen_measures else list(map(str, wanted)),
             "significance": {"resamples": RESAMPLES, "level": LEVEL, "seed": seed},
         }
         | corpora_record(sources.corpora)
@@ -727,6 +731,16 @@ def _measures_of(saved: Sequence[SavedRun], k_values: Sequence[int] | None, meas
     first = [Measure.parse(name) for name in saved[0].report.configurations[0].measures]
     own = [measure for measure in first if measure.family not in OF_ANSWERS and (measure.cutoff or reach) <= reach]
     return own or measures_at([reach])
+
+
+def relevant_from_of(saved: Sequence[SavedRun]) -> int:
+    """Return the lowest grade of a relevant document in the first folder's figures; 1 without a record of it.
+
+    Args:
+        saved: the folders that runs came from.
+    """
+    recorded = saved[0].report.manifest.get("relevant_from") if saved else None
+    return recorded if isinstance(recorded, int) and recorded > 1 else 1
 
 
 def _main_of(saved: Sequence[SavedRun], measured: list[str], main: str | None, *, chosen: bool) -> str:
@@ -760,14 +774,14 @@ def _counted(sources: Sources) -> Counted:
     )
 
 
-def _warn_of_other_gold(sources: Sources, means: Mapping[str, Measures]) -> None:
+def _warn_of_other_gold(sources: Sources, means: Mapping[str, Measures], lowest: int) -> None:
     """Warn if gold names titles that several items share: a benchmark counts each title once, here each item counts."""
     off = [
         name
         for name, own in sources.measured.items()
         if any(abs(own[measure] - value) > _ROUNDING for measure, value in means[name].items() if measure in own)
     ]
-    if off:
+    if off and lowest == relevant_from_of(sources.saved):
         warnings.warn(
             f"figures of {', '.join(off)} differ from those of their own report: gold there is titles that several items "
             "carry, and here every item counts",

@@ -5,6 +5,7 @@ A file is read in three steps: its text, the components that it names, and the s
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, replace
@@ -601,8 +602,9 @@ def _named(searchers: object, where: str) -> dict[str, Entry]:
 
 def _searcher(value: Any, name: str) -> Entry:
     if not isinstance(value, Mapping):
+        python = "; expressions are for Python" if isinstance(value, str) and re.search(r">>|[+*%]", value) else ""
         raise ConfigurationError(
-            f"searchers.{name}: expected the settings of a searcher, such as {{retrievers: [bm25]}}, found {value!r}"
+            f"searchers.{name}: expected the settings of a searcher, such as {{retrievers: [bm25]}}, found {value!r}{python}"
         )
     # everything registered as a searcher has the interface that a benchmark needs
     return cast(Entry, build("searchers", {"name": Searcher.name} | dict(value), f"searchers.{name}"))

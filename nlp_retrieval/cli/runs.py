@@ -315,7 +315,12 @@ def compare(
     k: Annotated[list[int] | None, typer.Option("--k", help="A cutoff. Repeatable.")] = None,
     measures: MeasuresOption = None,
     main: MainOption = None,
-    relevant_from: Annotated[int, typer.Option("--relevant-from", min=1, help="The lowest grade of a relevant document.")] = 1,
+    relevant_from: Annotated[
+        int | None,
+        typer.Option(
+            "--relevant-from", min=1, help="The lowest grade of a relevant document; default: that of the first folder, or 1."
+        ),
+    ] = None,
     baseline: Annotated[str | None, typer.Option("--baseline", help="The run to compare with; by default the first.")] = None,
     output: Annotated[Path | None, typer.Option("--output", help="Folder for the page and the result files.")] = None,
     across_corpora: Annotated[

@@ -108,7 +108,9 @@ def parse_filter(where: str) -> Any:
     try:
         return parse_json(where)
     except ValueError as error:
-        raise QueryError(f'--where is not JSON ({error}); write it like {{"country": "Japan"}}, in single quotes') from None
+        reason = str(error).partition(";")[0]
+        example = """'{"country": "Japan", "year": {"gte": 2015}}'"""
+        raise QueryError(f"--where is not JSON ({reason}); write it like {example}, with the single quotes") from None
 
 
 def standard_input() -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -164,7 +165,9 @@ def measure_among(text: str, measured: Sequence[str], place: str) -> str:
     except (ConfigurationError, DependencyError):
         name = text
     if name not in measured:
-        raise ConfigurationError(f"{place}: {text!r} is not measured; {nearest(text, measured)}")
+        raise ConfigurationError(
+            f"{place}: {text!r} is not measured; {nearest(text, measured)}; to measure it, add it to measures"
+        )
     return name
 
 
@@ -234,9 +237,13 @@ def _known_to_ir_measures(family: str, parameters: str, cutoff: str, written: st
     Raises:
         ConfigurationError: it has no such measure, or cannot compute it here.
     """
-    library = _ir_measures(written)
+    library, of_trec_eval = _ir_measures(written), []
     registry = {name.lower(): name for name in library.measures.registry}
     if family.lower() not in registry:
+        with suppress(ValueError):
+            of_trec_eval = library.parse_trec_measure(written)
+        if of_trec_eval:
+            raise ConfigurationError(f"{written!r} is a name of trec_eval; write {', '.join(map(str, of_trec_eval))}")
         others = [name for name in library.measures.registry if name.lower() not in (*MEASURES, *_ALIASES, "rbp")]
         raise ConfigurationError(f"there is no measure {written!r}; {nearest(family, [*MEASURES, 'rbp', *others])}")
     name = f"{registry[family.lower()]}{f'({parameters})' if parameters else ''}{cutoff}"

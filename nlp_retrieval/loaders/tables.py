@@ -312,7 +312,7 @@ def _number(location: str, field: str, cell: str, decimal: str) -> JsonValue:
             if "_" not in plain and math.isfinite(number := kind(plain)):
                 return number
     other = {".": ",", ",": "."}[decimal]
-    cure = "leave it out of number_fields"
+    cure = f"correct or empty this cell, or take {field} out of number_fields"
     if written.count(other) == 1 and written.replace(other, "", 1).lstrip("+-").isdecimal():
         cure = f'pass decimal="{other}" where that separates the fraction, or {cure}'
     raise SourceError(f'{location}: "{field}" is {cell[:40]!r}, which is no number; {cure}')

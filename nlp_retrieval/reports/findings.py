@@ -114,6 +114,8 @@ def _not_won(baseline: ConfigurationResult, measure: str, tested: Sequence[tuple
 
 
 def _some(names: Sequence[str]) -> str:
+    if any("," in name for name in names):
+        names = [f"\N{LEFT DOUBLE QUOTATION MARK}{name}\N{RIGHT DOUBLE QUOTATION MARK}" for name in names]
     return listed(names) if len(names) <= _MOST_NAMES else f"{len(names):,} configurations"
 
 

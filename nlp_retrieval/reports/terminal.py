@@ -43,7 +43,7 @@ from nlp_retrieval.reports.figures import (
 )
 from nlp_retrieval.reports.findings import headline, tied_with_best
 from nlp_retrieval.reports.snippets import pieces, shared_spans, snippet
-from nlp_retrieval.reports.view import CALLS_AND_TOKENS, Cell, ReportView, counted, listed
+from nlp_retrieval.reports.view import CALLS_AND_TOKENS, Cell, ReportView, counted
 from nlp_retrieval.text.printing import printable
 
 # A plan for a terminal: what it adds up to, then shared parts first, no line too wide.
@@ -207,6 +207,8 @@ def queries_view(
             str(row.entered),
         )
     heading = f"{measure} from {printable(one)} to {printable(other)}: the {len(changed)} of {total:,} queries that change most"
+    if same := sum(row.gain == 0 for row in changed):
+        heading += f"; in {same:,} of them {measure} stays the same"
     return Group(Text(heading), table, Text("Name one with --query to see both lists.", "dim"))
 
 
@@ -568,7 +570,7 @@ class SummaryTable:
             yield view.front_legends[ASCII_MARK if ascii_only else MARK]
         if ties := tied_with_best(view.report):
             best = best_first(view.report)[0].name
-            yield printable(f"Not distinguishable from {best} in {view.main_measure}: {listed(ties)}.")
+            yield printable(f"Not distinguishable from {best} in {view.main_measure}: {'; '.join(ties)}.")
         for reason, groups in view.out_of_reach.items():
             yield f"{', '.join(printable(str(group)) for group in groups)}: {NOTHING_TO_FIND}: {reason}."
 

@@ -62,6 +62,22 @@ def test_lists_of_other_lengths_are_compared_where_all_of_them_reach(tmp_path: P
         assert compare_runs(sources, [10]).report.k_values == [10]
 
 
+def test_a_run_keeps_its_measures_and_the_grade_from_which_a_document_counts(tmp_path: Path) -> None:
+    graded = [
+        Gold(query_id=gold.query_id, relevance={item: 1 + n % 3 for n, item in enumerate(gold.relevance)}) for gold in GOLD
+    ]
+    graded[0] = Gold(query_id=graded[0].query_id, relevance=dict.fromkeys(graded[0].relevance, 3))
+    chosen = {"gold": graded, "measures": ["rbp@5", "recall@5"], "k_values": [5], "relevant_from": 2}
+    folders = [folder_of(tmp_path / name, tmp_path / "index", name, **chosen) for name in ("bm25", "dense")]
+    sources = read_sources(list(map(str, folders)))
+    report = compare_runs(sources).report
+    for result, folder in zip(report.configurations, folders, strict=True):
+        assert result.measures == pytest.approx(read_run_folder(folder).report.configurations[0].measures)
+    assert report.manifest["relevant_from"] == 2
+    assert "RBP 0.8 @5" in str(report)
+    assert compare_runs(sources, relevant_from=1).report.configurations[0].measures != report.configurations[0].measures
+
+
 def test_gold_by_title_that_several_items_carry_is_told(tmp_path: Path) -> None:
     items = InMemory(["red fox", "red whale", "blue fox"], ["Fox", "Fox", "Other"])
     made = Benchmarker(

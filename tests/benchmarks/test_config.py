@@ -272,6 +272,7 @@ def changed(design: dict, place: str, value: object) -> dict:  # type: ignore[ty
         ("tensorboard", "yes", "tensorboard: expected true or false, found 'yes'"),
         ("searchers", {}, "searchers: expected searchers by name"),
         ("searchers.bm25", "pyserini", r"searchers\.bm25: expected the settings of a searcher"),
+        ("searchers.bm25", "bm25 % 5 >> overlap", "found .bm25 % 5 >> overlap.; expressions are for Python"),
         ("searchers.bm25.retrievers", [], r"searchers\.bm25: .*retrievers is empty"),
         ("searchers.bm25.retrievers.0.name", "pyserinni",
          r"searchers\.bm25\.retrievers\[0\]: there is no retriever called 'pyserinni'; did you mean 'pyserini'"),

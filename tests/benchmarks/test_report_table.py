@@ -60,6 +60,11 @@ def test_a_notebook_shows_the_main_figures(report: BenchmarkReport) -> None:
         assert f"{result.measures['recall@10']:.3f} [{low:.3f}, {high:.3f}]" in text
     assert "bm25 (baseline)" in text
     assert repr(report) == "<benchmark: 3 configurations, 20 queries, 80 items; baseline 'bm25'>"
+    lines = str(report).splitlines()
+    assert lines[0].endswith("median ms  index MB")
+    assert [line.split("  ")[0] for line in lines[1:4]] == [
+        result.name + " (baseline)" * (result.name == report.baseline) for result in report.configurations
+    ]
     assert repr(report.configurations[0]).startswith("<'bm25': ")
 
 

@@ -318,6 +318,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ({"author": {"name": "Ada"}}, "no operator 'name'.* a metadata key of its own"),
         ({"YEAR": 2015}, "did you mean 'year'"),
         ({"none": "x"}, "none holds in this index: "),
+        ({"country": 2015}, "write it in quotation marks: .*to compare numbers, index them as numbers"),
         ({"ok": "true"}, "write true or false, without quotation marks"),
         ({"date": {"$gte": "2015"}}, "no operator '\\$gte'"),
         ({"lost": 1}, "was not kept by its loader"),

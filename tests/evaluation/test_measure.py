@@ -113,3 +113,13 @@ def test_a_main_measure_is_one_of_those_measured() -> None:
     assert measure_among("R@5", ["ndcg@10", "recall@5"], "main") == "recall@5"
     with pytest.raises(ConfigurationError, match=r"main: 'recal@5' is not measured; did you mean 'recall@5'"):
         measure_among("recal@5", ["ndcg@10", "recall@5"], "main")
+    with pytest.raises(ConfigurationError, match="to measure it, add it to measures"):
+        measure_among("mrr@10", ["ndcg@10"], "main")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"), [("recip_rank", "RR"), ("ndcg_cut_10", "nDCG@10"), ("P_5", "P@5"), ("recall_100", "R@100")]
+)
+def test_a_name_of_trec_eval_is_explained(written: str, meant: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"'{written}' is a name of trec_eval; write {meant}$"):
+        Measure.read(written)

@@ -443,10 +443,10 @@ def test_numbers_are_read_with_the_decimal_sign_that_is_named(
     [
         ("3,5", ".", 'pass decimal=","'),
         ("3.5", ",", 'pass decimal="."'),
-        ("1.234,5", ",", "leave it out"),
-        ("1_000", ".", "leave it out"),
-        ("inf", ".", "leave it out"),
-        ("1,234,567", ".", "leave it out"),
+        ("1.234,5", ",", "correct or empty this cell, or take n out of number_fields"),
+        ("1_000", ".", "correct or empty this cell, or take n out of number_fields"),
+        ("inf", ".", "correct or empty this cell, or take n out of number_fields"),
+        ("1,234,567", ".", "correct or empty this cell, or take n out of number_fields"),
     ],
 )
 def test_what_is_no_number_is_an_error_with_a_cure(write: Write, cell: str, decimal: Literal[".", ","], cure: str) -> None:

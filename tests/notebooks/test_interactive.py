@@ -76,7 +76,7 @@ def test_a_cell_ends_with_what_was_found(shell, tmp_path):
     shell.run_cell("searcher = Searcher(['bm25'])\nreport = searcher.index(items, path)").raise_error()
     formats, _ = shell.display_formatter.format(shell.user_ns["searcher"].search("fox"))
     assert "<b>Fox</b>" in formats["text/html"]
-    assert formats["text/plain"] == "<1 queries: 1 results>"
+    assert formats["text/plain"] == "<1 query: 1 results>"
     assert (
         shell.display_formatter.format(shell.user_ns["searcher"])[0]["text/plain"] == "Searcher(retrievers=[Bm25Retriever()])"
     )

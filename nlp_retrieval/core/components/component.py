@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import inspect
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -96,6 +97,10 @@ def _shown(parameter: str, value: object, keys: Sequence[int | str] = ()) -> str
     return repr(shown)
 
 
+def _suggested_name(cls: type) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__.lstrip("_")).lower()
+
+
 Config = dict[str, Any]
 """Settings of a component as plain values: its registry name under ``name``, and its parameters."""
 
@@ -154,9 +159,14 @@ class Component:
         """Check the arguments against the signature of ``__init__`` and store them.
 
         Raises:
-            ConfigurationError: an argument has the wrong type or is out of range.
+            ConfigurationError: the class has no name, or an argument has the wrong type or is out of range.
         """
         self = super().__new__(cls)
+        if not isinstance(getattr(cls, "name", None), str):
+            raise ConfigurationError(
+                f"{cls.__name__} has no name, by which results and files call it; "
+                f'write name = "{_suggested_name(cls)}" in the class'
+            )
         try:
             bound = inspect.signature(cls.__init__).bind_partial(self, *args, **kwargs)
         except TypeError:

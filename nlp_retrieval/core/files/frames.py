@@ -197,7 +197,8 @@ def texts_of(queries: Queries) -> tuple[list[str], list[str]]:
 
 def _text(location: str, column: str, record: JsonObject) -> str:
     if record[column] is None:
-        raise SourceError(f'{location}: "{column}" is missing; fill it with text, or leave the row out')
+        cure = f'fill it with text, or leave the row out: df.dropna(subset=["{column}"])'
+        raise SourceError(f'{location}: "{column}" is missing; {cure}')
     return as_text(location, column, record[column])
 
 

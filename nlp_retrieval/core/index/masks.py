@@ -73,7 +73,10 @@ def _shown(value: object) -> str:
 def _cure(value: Any, kind: str) -> str:
     """Return a value written as another kind, if possible."""
     if kind == "text":
-        return f"; write it in quotation marks: {json.dumps(value)!r}"
+        other = (
+            "; or, to compare numbers, index them as numbers (a CSV file: number_fields)" if kind_of(value) == "number" else ""
+        )
+        return f"; write it in quotation marks: {json.dumps(value)!r}{other}"
     if kind == "truth value":
         return "; write true or false, without quotation marks" if str(value).casefold() in _TRUTH_VALUES else ""
     try:

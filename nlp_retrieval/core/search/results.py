@@ -161,7 +161,7 @@ class RankedLists(list[list[RetrievalResult]], _Results):
 
     def __repr__(self) -> str:
         counts = [str(len(results)) for results in self[:10]]
-        return f"<{len(self)} queries: {', '.join([*counts, '…'][: len(self)])} results>"
+        return f"<{len(self)} {'query' if len(self) == 1 else 'queries'}: {', '.join([*counts, '…'][: len(self)])} results>"
 
     def _repr_html_(self) -> str:
         parts = [

@@ -180,3 +180,11 @@ def test_canonical_json_is_one_text_for_equal_values():
 
 def test_plain_values_of_components_inside_lists_and_mappings():
     assert to_plain({"a": [TermShare()], 1: (Path("x"),)}) == {"a": [TermShare().config], "1": ["x"]}
+
+
+def test_a_class_without_a_name_is_told_to_have_one() -> None:
+    class SharedYears(Component):
+        """Has no name."""
+
+    with pytest.raises(ConfigurationError, match=r'SharedYears has no name.* write name = "shared_years" in the class'):
+        SharedYears()
