@@ -397,13 +397,13 @@ def diff(
     """
     from rich.console import Console
 
-    from nlp_retrieval.benchmarks.runs import read_sources
+    from nlp_retrieval.benchmarks.runs import read_sources, relevant_from_of
     from nlp_retrieval.evaluation.ranking_difference import changed_queries, difference
     from nlp_retrieval.reports.snippets import common_words
     from nlp_retrieval.reports.terminal import difference_view, queries_view
 
     sources = read_sources([run_a, run_b], qrels, across_corpora=across_corpora, ignore_identical_ids=ignore_identical_ids)
-    lists = sources.lists
+    lists, relevant_from = sources.lists, relevant_from_of(sources.saved)
     name_a, name_b = _two_names(lists, run_a, run_b)
     for note in sources.notes:
         say(f"note: {note}")
@@ -411,7 +411,7 @@ def diff(
         say(f"note: of {sources.own.ignored:,} queries the hit that is the query itself (same id) is left out")
     console = Console(highlight=False)
     if query is None:
-        changed = changed_queries(lists, name_a, name_b, k, measure)
+        changed = changed_queries(lists, name_a, name_b, k, measure, relevant_from)
         console.print(queries_view(lists, name_a, name_b, changed[:limit], f"{measure}@{k}", len(changed)))
         hopeless = len(lists.query_ids) - len(sources.unjudged) - len(changed)
         if hopeless:
@@ -422,7 +422,8 @@ def diff(
         return
     passages = lists.passages if text is not Shown.NONE else {}
     common = common_words(list(passages.values()), lists.texts)
-    console.print(difference_view(difference(lists, name_a, name_b, query, k), passages, common, whole=text is Shown.ALL))
+    found = difference(lists, name_a, name_b, query, k, relevant_from)
+    console.print(difference_view(found, passages, common, whole=text is Shown.ALL))
     if text is not Shown.NONE and not passages:
         say("note: the run has no texts of passages; run the benchmark again to see them")
     without = [name for name in (name_a, name_b) if not lists.listings[name].signals]

@@ -160,7 +160,7 @@ class QueryDifference:
         return [hit for _, hit in sorted(ranked, key=lambda pair: pair[0])]
 
 
-def difference(lists: RunLists, one: str, other: str, query_id: str, k: int) -> QueryDifference:
+def difference(lists: RunLists, one: str, other: str, query_id: str, k: int, relevant_from: int = 1) -> QueryDifference:
     """Compare the lists of two configurations for one query.
 
     Args:
@@ -169,6 +169,7 @@ def difference(lists: RunLists, one: str, other: str, query_id: str, k: int) -> 
         other: another.
         query_id: id of the query.
         k: the cutoff; hits beyond it neither enter nor leave.
+        relevant_from: the lowest grade of gold.
 
     Raises:
         ConfigurationError: the configuration does not exist.
@@ -177,7 +178,7 @@ def difference(lists: RunLists, one: str, other: str, query_id: str, k: int) -> 
     cut = check_k(k)
     query = lists.number_of(query_id)
     first, second = _Side(lists.listing(one), query), _Side(lists.listing(other), query)
-    gold = lists.gold_of(query)
+    gold = {item: grade for item, grade in lists.gold_of(query).items() if grade >= relevant_from}
     within = dict.fromkeys([*first.first(cut), *second.first(cut)])
     ordered = sorted(within, key=lambda item: min(side.ranks.get(item, cut + 1) for side in (first, second)))
     return QueryDifference(
@@ -302,7 +303,9 @@ class ChangedQuery:
         return self.other - self.one
 
 
-def changed_queries(lists: RunLists, one: str, other: str, k: int, measure: str = "recall") -> list[ChangedQuery]:
+def changed_queries(
+    lists: RunLists, one: str, other: str, k: int, measure: str = "recall", relevant_from: int = 1
+) -> list[ChangedQuery]:
     """Return the queries with gold, sorted by gain or loss from one configuration to another, largest first.
 
     Equal changes are sorted by the number of hits that entered the list, then in the order of the run.
@@ -313,6 +316,7 @@ def changed_queries(lists: RunLists, one: str, other: str, k: int, measure: str 
         other: another.
         k: the cutoff.
         measure: without its cutoff; one of :data:`~nlp_retrieval.evaluation.evaluator.MEASURES`. Gold is counted by items.
+        relevant_from: the lowest grade of a relevant document.
 
     Raises:
         ConfigurationError: the configuration or measure does not exist.
@@ -321,7 +325,7 @@ def changed_queries(lists: RunLists, one: str, other: str, k: int, measure: str 
     cut = check_k(k)
     if measure not in MEASURES:
         raise ConfigurationError(f"there is no measure {measure!r}; {nearest(measure, MEASURES)}")
-    values = measured(lists, (one, other), [cut])
+    values = measured(lists, (one, other), [cut], relevant_from)
     before, after = (values[name][str(Measure(measure, cut))] for name in (one, other))
     new = entered(lists, lists.listing(one), lists.listing(other), cut)
     judged = np.flatnonzero(np.diff(lists.gold_offsets))
@@ -332,13 +336,16 @@ def changed_queries(lists: RunLists, one: str, other: str, k: int, measure: str 
     ]
 
 
-def measured(lists: RunLists, configurations: Iterable[str], k_values: Sequence[int]) -> dict[str, dict[str, Scores]]:
+def measured(
+    lists: RunLists, configurations: Iterable[str], k_values: Sequence[int], relevant_from: int = 1
+) -> dict[str, dict[str, Scores]]:
     """Return ``[queries]`` by configuration and measure, NaN for a query without gold; gold is counted by items.
 
     Args:
         lists: lists of a run.
         configurations: configurations of the run.
         k_values: the cutoffs.
+        relevant_from: the lowest grade of a relevant document.
 
     Raises:
         ConfigurationError: the configuration does not exist.
@@ -350,7 +357,9 @@ def measured(lists: RunLists, configurations: Iterable[str], k_values: Sequence[
     judged = np.flatnonzero(np.diff(lists.gold_offsets)).tolist()
     if not judged:
         return figures
-    evaluator = RetrievalEvaluator([_gold(lists, query) for query in judged], lists.item_ids, None, k_values)
+    evaluator = RetrievalEvaluator(
+        [_gold(lists, query) for query in judged], lists.item_ids, None, k_values, relevant_from=relevant_from
+    )
     for name, listing in listings.items():
         rankings = [listing.items[listing.of(query)] for query in judged]
         evaluation = evaluator.evaluate_ragged(offsets_of([len(ranking) for ranking in rankings]), np.concatenate(rankings))

@@ -17,6 +17,7 @@ from nlp_retrieval.benchmarks.manifest import read_manifest
 from nlp_retrieval.benchmarks.runs import compare_runs, is_run_folder, read_run_folder, read_sources
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
+from nlp_retrieval.evaluation.ranking_difference import changed_queries, difference
 from nlp_retrieval.evaluation.trec import read_run, write_run
 from nlp_retrieval.reports import write as run_files
 
@@ -75,6 +76,12 @@ def test_a_run_keeps_its_measures_and_the_grade_from_which_a_document_counts(tmp
         assert result.measures == pytest.approx(read_run_folder(folder).report.configurations[0].measures)
     assert report.manifest["relevant_from"] == 2
     assert "RBP 0.8 @5" in str(report)
+    both = report.configurations[0].name, report.configurations[1].name
+    recalls = {row.query_id: row.one for row in changed_queries(sources.lists, *both, 5, relevant_from=2)}
+    saved = read_run_folder(folders[0])
+    for query_id, recall in recalls.items():
+        assert recall == pytest.approx(saved.evaluations[both[0]].per_query["recall@5"][saved.lists.number_of(query_id)])
+        assert (difference(sources.lists, *both, query_id, 5, 2).one_recall or 0.0) == pytest.approx(recall)
     assert compare_runs(sources, relevant_from=1).report.configurations[0].measures != report.configurations[0].measures
 
 
