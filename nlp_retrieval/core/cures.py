@@ -99,6 +99,8 @@ def _as_json(value: str) -> str:
 def _as_word(value: str) -> str:
     """A Python value as the command line reads it: text without quotation marks, unless it would be read as something else."""
     text = _as_json(value)
+    if text.startswith("['") and '"' not in text:
+        return text.replace("'", '"')  # in single quotes on the command line
     if not text.startswith('"') or "\\" in text:
         return text
     try:

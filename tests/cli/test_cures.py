@@ -221,6 +221,7 @@ def test_an_index_is_given_up_in_the_words_of_each_way_in(
         ),
         ("pass delimiter='\\t'", 'write delimiter: "\\t"', {"option": "-o"}, True, "pass -o 'delimiter=\"\\t\"'"),
         ("pass quote=None where", "write quote: null where", {"option": "-o"}, True, "pass -o quote=null where"),
+        ("write number_fields=['n']", "write number_fields: ['n']", {"option": "-o"}, True, "write -o 'number_fields=[\"n\"]'"),
         ('pass id_field="7"; and', 'write id_field: "7"; and', {"option": "-o"}, True, "pass -o 'id_field=\"7\"'; and"),
         (
             "pass url=env:NAME.",
