@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from os import fspath
 from pathlib import Path
-from typing import Any, ClassVar, Self, get_type_hints
+from typing import Any, ClassVar, Self, cast, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -97,8 +97,13 @@ def _shown(parameter: str, value: object, keys: Sequence[int | str] = ()) -> str
     return repr(shown)
 
 
-def _suggested_name(cls: type) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__.lstrip("_")).lower()
+class _Unnamed:
+    """Stands for the name that a class lacks, until somebody asks for it."""
+
+    def __get__(self, instance: object, owner: type) -> str:
+        suggested = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", owner.__name__.lstrip("_")).lower()
+        needed = f'write name = "{suggested}" in the class'
+        raise AttributeError(f"{owner.__name__} has no name, by which results and files call it; {needed}")
 
 
 Config = dict[str, Any]
@@ -124,7 +129,7 @@ class Component:
     kind: ClassVar[str]
     """Kind of component; the registry has one list of names per kind."""
 
-    name: ClassVar[str]
+    name: ClassVar[str] = cast(str, _Unnamed())
     """The registry name, as used in configuration files."""
 
     format_version: ClassVar[int] = 1
@@ -159,14 +164,9 @@ class Component:
         """Check the arguments against the signature of ``__init__`` and store them.
 
         Raises:
-            ConfigurationError: the class has no name, or an argument has the wrong type or is out of range.
+            ConfigurationError: an argument has the wrong type or is out of range.
         """
         self = super().__new__(cls)
-        if not isinstance(getattr(cls, "name", None), str):
-            raise ConfigurationError(
-                f"{cls.__name__} has no name, by which results and files call it; "
-                f'write name = "{_suggested_name(cls)}" in the class'
-            )
         try:
             bound = inspect.signature(cls.__init__).bind_partial(self, *args, **kwargs)
         except TypeError:

@@ -186,5 +186,6 @@ def test_a_class_without_a_name_is_told_to_have_one() -> None:
     class SharedYears(Component):
         """Has no name."""
 
-    with pytest.raises(ConfigurationError, match=r'SharedYears has no name.* write name = "shared_years" in the class'):
-        SharedYears()
+    with pytest.raises(AttributeError, match=r'SharedYears has no name.* write name = "shared_years" in the class'):
+        SharedYears().config  # noqa: B018
+    assert not hasattr(SharedYears, "name")
