@@ -179,7 +179,8 @@ def _read_rankings(results: Any) -> tuple[dict[str, Ranking], dict[str, str]]:
         by_query = _by_query(results)
         if by_query is None:
             return _rankings_of_rows(results), {}
-        return {str(query_id): ranked(_scores(f"query {query_id!r}", scores)) for query_id, scores in by_query.items()}, {}
+        lists = _by_id("the results", "query_id", by_query)
+        return {query_id: ranked(_scores(f"query {query_id!r}", scores)) for query_id, scores in lists.items()}, {}
     except SourceError as error:
         raise QueryError(str(error)) from None
 
@@ -218,13 +219,24 @@ def _by_query(source: Any) -> Mapping[Any, Any] | None:
 def _scores(location: str, scores: object) -> dict[str, float]:
     if not isinstance(scores, Mapping):
         raise QueryError(f"{location}: its results are {_shown(scores)}; write {{item id: score}}")
-    return {as_id(location, "item id", item_id): _number(location, "score", score) for item_id, score in scores.items()}
+    return {item_id: _number(location, "score", score) for item_id, score in _by_id(location, "item id", scores).items()}
+
+
+def _by_id(location: str, what: str, given: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a mapping with its ids as text; 1 and "1" are one id."""
+    texts: dict[str, Any] = {}
+    for key, value in given.items():
+        text = as_id(location, what, key)
+        if text in texts:
+            raise QueryError(f"{location}: the {what} {text!r} is there as a number and as text; keep one of them")
+        texts[text] = value
+    return texts
 
 
 def _number(location: str, column: str, value: Any) -> float:
     try:
         number = math.nan if isinstance(value, str | bool) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         shown = kind(value) if value is None or isinstance(value, str | bool) else repr(value)

@@ -261,6 +261,8 @@ def benchmark_of(
         "ignore_identical_ids": None if "ignore_identical_ids" in manifest else False,
         # before there was a main measure, it was recall at the largest cutoff
         "main": None if "main" in manifest else former_main(manifest),
+        # before there was a setting for resamples, all tests drew as many
+        "resamples": None if "resamples" in manifest else RESAMPLES,
         **{name: manifest[name] for name in shared},
         "searchers": {name: make(Component, f"searchers.{name}") for name in manifest["searchers"]},
         "loader": make(BaseLoader, "corpus.loader"),

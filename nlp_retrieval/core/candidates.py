@@ -179,15 +179,19 @@ class CandidateBatch:
     def followed_by(self, others: CandidateBatch) -> CandidateBatch:
         """Append the lists of others in their order; their scores become lower than all in the list, in equal steps.
 
+        A step is the mean one of the list, and at most 1, so that a later blend by scores still sees the list's own.
+
         Args:
             others: as many lists; no candidate is in both.
         """
         if len(others.rows) == 0:
             return self
         owner, counts = np.concatenate([self.owner, others.owner]), np.diff(self.offsets)
-        lowest = np.zeros(self.n_lists)
+        lowest, steps = np.zeros(self.n_lists), np.ones(self.n_lists)
         lowest[counts > 0] = self.scores[self.offsets[1:][counts > 0] - 1]
-        steps = np.maximum(1.0, 2 * np.spacing(np.abs(lowest)))  # a step of 1 is lost in a score of 1e16
+        spread = self.scores[self.offsets[:-1][counts > 0]] - lowest[counts > 0]
+        steps[counts > 0] = np.where(spread > 0, np.minimum(1.0, spread / counts[counts > 0]), 1.0)
+        steps = np.maximum(steps, 2 * np.spacing(np.abs(lowest)))  # a step of 1 is lost in a score of 1e16
         scores = lowest[others.owner] - steps[others.owner] * others.ranks
         none = np.full(len(self.rows), np.nan), np.full(len(others.rows), np.nan)
         joined = CandidateBatch(

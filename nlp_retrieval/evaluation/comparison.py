@@ -99,10 +99,10 @@ class Comparison:
 
     @property
     def least_p(self) -> float:
-        """The smallest p-value possible for differences of these sizes: if all have one sign."""
+        """The smallest p-value possible for differences of these sizes, if all have one sign; p itself if it is less."""
         if self.exact:
             return min(1.0, 2.0 ** (1 - self.differing))
-        return 1 / (self.resamples + 1)
+        return min(self.p, 1 / (self.resamples + 1))
 
 
 def compare(
@@ -114,6 +114,7 @@ def compare(
     seed: int = 0,
     *,
     corrected_for: int = 0,
+    drawn_for: int = 0,
 ) -> list[Comparison]:
     """Compare every system with the baseline, or every pair of systems, in every measure.
 
@@ -128,6 +129,7 @@ def compare(
         seed: seed of both, 0 or more; a result does not depend on the other comparisons, except through Holm's correction.
         corrected_for: how many comparisons of a measure p is corrected for, if these are some of more: as if those left out
             had found nothing, so p is never smaller than among all of them.
+        drawn_for: how many comparisons, in all measures and groups, arrangements are drawn for, if they are not given.
 
     Returns:
         By measure, in the order of the first system's, and then by system.
@@ -156,7 +158,7 @@ def compare(
     if len(of_queries) != n_queries:
         raise GoldError(f"{n_queries} queries and {len(of_queries)} families; give one for each query, or None for no families")
     corrected_for = max(corrected_for, len(pairs))
-    arrangements = resamples_for(corrected_for) if resamples is None else resamples
+    arrangements = resamples_for(max(corrected_for, drawn_for)) if resamples is None else resamples
     samples = RESAMPLES if resamples is None else resamples
     together = max(1, _AT_ONCE // (max(n_queries, samples, 1) * len(pairs)))
     comparisons: list[Comparison] = []
@@ -302,8 +304,9 @@ def compare_by_group(
     """
     if len(per_query) < 2:
         return {}
+    every = (len(per_query) - 1) * len(per_query[baseline]) * (len(groups) + 1)
     return {
-        group: compare(_picked(per_query, mask), baseline, _members(families, mask), resamples, LEVEL, seed)
+        group: compare(_picked(per_query, mask), baseline, _members(families, mask), resamples, LEVEL, seed, drawn_for=every)
         for group, mask in _with_all(groups, len(families)).items()
     }
 
@@ -403,7 +406,11 @@ def compare_pairs(
     for name, measures in per_query.items():
         if measure not in measures:
             raise ConfigurationError(f"{name!r} was not measured in {measure!r}; {nearest(measure, measures)}")
-    values = {name: {measure: per_query[name][measure]} for name in among or per_query}
+    chosen = list(per_query) if among is None else list(among)
+    for name in chosen:
+        if name not in per_query:
+            raise ConfigurationError(f"there is no configuration {name!r}; {nearest(name, per_query)}")
+    values = {name: {measure: per_query[name][measure]} for name in chosen}
     every = math.comb(len(per_query), 2)
     return Pairwise(measure, list(values), compare(values, None, families, resamples, LEVEL, seed, corrected_for=every))
 
@@ -454,6 +461,9 @@ def verdict(comparison: Comparison, alpha: float = 0.05) -> Verdict:
     return "better" if comparison.difference > 0 else "worse"
 
 
+_ONE = {"queries": "query", "families of queries": "family of queries"}
+
+
 def limits(comparison: Comparison, alpha: float = 0.05) -> str:
     """Return why the test could not have found any difference significant, however clear; an empty string if it could.
 
@@ -464,14 +474,16 @@ def limits(comparison: Comparison, alpha: float = 0.05) -> str:
     many = comparison.comparisons
     unit = "queries" if comparison.families == comparison.queries else "families of queries"
     least = 2.0 ** (1 - comparison.families)
+    if comparison.differing == 0 and comparison.wins:
+        return "their differences add up to 0 in every family of queries"
     if comparison.differing == 0:
         return f"the two are equal in all {unit}"
     if least * many > alpha:
         needed = f"{many} comparisons need one of {alpha / many:.3g}" if many > 1 else f"{alpha:g} is needed"
-        return f"{comparison.families} {unit} are too few: no p-value can be below {least:.3g}, and {needed}"
+        few = f"{comparison.families} {unit} are" if comparison.families > 1 else f"1 {_ONE[unit]} is"
+        return f"{few} too few: no p-value can be below {least:.3g}, and {needed}"
     if comparison.least_p > alpha:
-        singular = {"queries": "query", "families of queries": "family of queries"}[unit]
-        differing = f"{comparison.differing} {singular if comparison.differing == 1 else unit}"
+        differing = f"{comparison.differing} {_ONE[unit] if comparison.differing == 1 else unit}"
         return f"the two differ in {differing} only, where p cannot be below {comparison.least_p:.3g}"
     if many / (comparison.resamples + 1) > alpha:
         return (
@@ -495,7 +507,7 @@ def sentence(comparison: Comparison, alpha: float = 0.05) -> str:
         text = f"{comparison.system} is {outcome} than {comparison.baseline} in {comparison.measure}"
     low, high = comparison.interval
     text += f": {comparison.difference:+z.4f} ({comparison.level * 100:g}% interval {low:+z.4f} to {high:+z.4f})"
-    text += f", p = {comparison.p_holm:.3g}"
+    text += ", p < 1e-12" if comparison.p_holm < 1e-12 else f", p = {comparison.p_holm:.3g}"
     if comparison.comparisons > 1:
         text += f" corrected for {comparison.comparisons} comparisons"
     if comparison.effect_size is not None:

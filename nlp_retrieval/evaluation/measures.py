@@ -43,6 +43,8 @@ OF_ANSWERS = frozenset(("answer_em", "answer_f1", "sp_em", "sp_f1", "sp_recall",
 DEEPEST = 1_000
 """How many results count for a measure without a cutoff, as in TREC."""
 
+_HIGHEST_GRADE = 10_000
+
 PERSISTENCE = 0.8
 """The persistence of RBP if none is given."""
 
@@ -54,8 +56,8 @@ _ALIASES = {
     "fcr": "perfect_recall",
     "full_chain_retrieval": "perfect_recall",
 }
-_WRITTEN = re.compile(r"(?P<family>[^\W\d]\w*)(?P<before>\([^()]*\))?(?:@(?P<cutoff>[0-9.]+))?(?P<after>\([^()]*\))?")
-_RBP = re.compile(r"rbp\(p=([0-9.]+)\)")
+_WRITTEN = re.compile(r"(?P<family>[^\W\d]\w*)(?P<before>\([^()]*\))?(?:@(?P<cutoff>[0-9.]{1,9}))?(?P<after>\([^()]*\))?")
+_RBP = re.compile(r"rbp\(p=([0-9.e-]+)\)")
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Measure:
     def parse(cls, text: str) -> Self:
         """Return the measure that was printed as a text; without a valid cutoff, all of it is the family."""
         family, _, cutoff = text.rpartition("@")
-        if family and cutoff.isascii() and cutoff.isdecimal() and cutoff == str(int(cutoff)):
+        if family and len(cutoff) < 10 and cutoff.isascii() and cutoff.isdecimal() and cutoff == str(int(cutoff)):
             return cls(family, int(cutoff))
         return cls(text)
 
@@ -96,7 +98,7 @@ class Measure:
         if (family in MEASURES or family in OF_ANSWERS) and not parameters:
             return cls(family, _cutoff(written["cutoff"], text))
         if family == "rbp":
-            return cls(f"rbp(p={_persistence(parameters, text):g})", _cutoff(written["cutoff"], text))
+            return cls(f"rbp(p={_persistence(parameters, text)!r})", _cutoff(written["cutoff"], text))
         cutoff = f"@{written['cutoff']}" if written["cutoff"] else ""
         return cls.parse(_known_to_ir_measures(written["family"], parameters, cutoff, text))
 
@@ -250,6 +252,8 @@ def _known_to_ir_measures(family: str, parameters: str, cutoff: str, written: st
     try:
         measure = library.parse_measure(name)
         supported = library.DefaultPipeline.supports(measure)
+        if supported:  # what it cannot compute is refused before a search
+            list(library.iter_calc([library.parse_measure(str(measure))], {"1": {"d": 1}}, {"1": {"d": 1.0}}))
     except Exception as error:  # it raises what its parser and its assertions do
         raise ConfigurationError(f"{written!r}: ir-measures cannot read it as {name} ({error})") from None
     if not supported:
@@ -275,7 +279,7 @@ def by_ir_measures(
         ``[queries]`` by name, in the order of ``qrels``; a query that ir-measures leaves out scores 0.
 
     Raises:
-        ConfigurationError: a value is not between 0 and 1.
+        ConfigurationError: it cannot compute one for these grades, or a value is not between 0 and 1.
     """
     library = _ir_measures(str(measures[0]))
     theirs = {measure: library.parse_measure(str(measure)) for measure in measures}
@@ -287,11 +291,21 @@ def by_ir_measures(
         for query_id, ranking in rankings.items()
         if len(ranking)  # it divides by the length of some
     }
+    highest = max((grade for grades in qrels.values() for grade in grades.values()), default=0)
+    if highest > _HIGHEST_GRADE:
+        raise ConfigurationError(
+            f"{measures[0]}: ir-measures computes it, and needs memory for every grade up to {highest:,}; use grades up to "
+            f"{_HIGHEST_GRADE:,}, or another measure"
+        )
     position = {query_id: number for number, query_id in enumerate(qrels)}
-    names = {parsed: measure for measure, parsed in theirs.items()}
-    values = {str(measure): np.zeros(len(position)) for measure in measures}
-    for metric in library.iter_calc(list(names), {query_id: dict(grades) for query_id, grades in qrels.items()}, run):
-        values[str(names[metric.measure])][position[metric.query_id]] = metric.value
+    columns = {parsed: np.zeros(len(position)) for parsed in theirs.values()}
+    try:
+        for metric in library.iter_calc([*columns], {query_id: dict(grades) for query_id, grades in qrels.items()}, run):
+            columns[metric.measure][position[metric.query_id]] = metric.value
+    except Exception as error:  # of its programs and libraries
+        listed = ", ".join(map(str, measures))
+        raise ConfigurationError(f"ir-measures cannot compute {listed} for this gold ({error}); choose others") from None
+    values = {str(measure): columns[parsed].copy() for measure, parsed in theirs.items()}
     for name, column in values.items():
         wrong = column[~((column >= 0) & (column <= 1 + 1e-9))]
         if len(wrong):

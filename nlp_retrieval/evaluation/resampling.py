@@ -111,7 +111,7 @@ def refined_test(differences: Scores, families: Sequence[str | None], resamples:
     sums = family_sums(differences, family_numbers(families))
     bounds = 2 * np.exp(-(sums.sum(axis=1) ** 2) / (2 * np.maximum((sums**2).sum(axis=1), np.finfo(np.float64).tiny)))
     small = ~first.exact & (p < _SMALL)
-    p[small] = bounds[small]
+    p[small] = np.maximum(bounds[small], np.finfo(np.float64).tiny)
     unclear = np.flatnonzero(small & (bounds > 1 / (most + 1)))
     if len(unclear):
         p[unclear] = randomisation_test(differences[unclear], families, most, seed).p

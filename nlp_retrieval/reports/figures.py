@@ -284,7 +284,10 @@ def by_figure(report: BenchmarkReport) -> dict[tuple[str, str, str], Comparison]
 
 def unit(comparison: Comparison) -> str:
     """Return the test's independent units, with their number: ``"1,000 queries"``, ``"812 families of queries"``."""
-    return f"{comparison.families:,} {'queries' if comparison.families == comparison.queries else 'families of queries'}"
+    alone = comparison.families == 1
+    if comparison.families == comparison.queries:
+        return f"{comparison.families:,} {'query' if alone else 'queries'}"
+    return f"{comparison.families:,} {'family' if alone else 'families'} of queries"
 
 
 def legend(report: BenchmarkReport, marks: Marks) -> str:
@@ -350,8 +353,11 @@ def shared_reason(comparisons: Sequence[Comparison]) -> str:
     reasons = [limits(comparison, ALPHA) for comparison in comparisons]
     if not all(reasons):
         return ""
-    differing = [reason for reason, comparison in zip(reasons, comparisons, strict=True) if comparison.differing]
-    return next(iter([*differing, *reasons]), "")
+    if len(set(reasons)) < 2:
+        return next(iter(reasons), "")
+    most = max(comparisons, key=lambda comparison: comparison.differing)
+    reason = limits(most, ALPHA)
+    return reason.replace("the two differ in", "no two differ in more than").replace(" only, where", ", where")
 
 
 def p_text(p: float) -> str:

@@ -101,7 +101,7 @@ def _not_won(baseline: ConfigurationResult, measure: str, tested: Sequence[tuple
         return f"nothing beats {name}: {measure} {value}; {_some(worse)} {'is' if len(worse) == 1 else 'are'} worse{others}"
     comparisons = [test for _, test in tested]
     whose = printable(tested[0][0].name) if len(tested) == 1 else "nothing"
-    if all(test.differing == 0 for test in comparisons):
+    if all(test.wins == test.losses == 0 for test in comparisons):
         whom = whose if len(tested) == 1 else f"all {counted(len(tested), 'other')}"
         return f"{whom} and {name} have the same {measure} in every query: {value}"
     negated = f"{whose} is not" if len(tested) == 1 else "nothing is"
@@ -149,8 +149,10 @@ def _latency(winner: ConfigurationResult, baseline: ConfigurationResult) -> Iter
         return
     spans = latency_interval(winner), latency_interval(baseline)
     more = winner.cost.latency_ms - baseline.cost.latency_ms
-    if not more or (spans[0] and spans[1] and spans[0][0] <= spans[1][1] and spans[1][0] <= spans[0][1]):
+    if not more:
         yield "as fast"
+    elif spans[0] and spans[1] and spans[0][0] <= spans[1][1] and spans[1][0] <= spans[0][1]:
+        yield "latency not distinguishable"
     else:
         yield f"{_duration(abs(more))} {'slower' if more > 0 else 'faster'}"
 

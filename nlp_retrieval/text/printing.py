@@ -11,10 +11,12 @@ import unicodedata
 
 _OBEYED = ("Cc", "Cs", "Zl", "Zp")
 _JOINERS = "\u200c\u200d"
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Characters that turn the direction of the text after them around."""
 
 
 def printable(text: str) -> str:
-    """Replace control characters (tabs among them), line ends of all kinds, and halves of surrogate pairs.
+    """Replace control characters (tabs among them), line ends, halves of surrogate pairs, and what turns text around.
 
     Examples:
         >>> printable(chr(27) + "[31mred")
@@ -22,7 +24,8 @@ def printable(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(char) in _OBEYED else char for char in text)
+    unsafe = (char in _TURNING or unicodedata.category(char) in _OBEYED for char in text)
+    return "".join("\N{REPLACEMENT CHARACTER}" if replaced else char for char, replaced in zip(text, unsafe, strict=True))
 
 
 def visible(text: str) -> str:

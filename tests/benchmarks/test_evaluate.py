@@ -215,3 +215,12 @@ def test_a_bad_shape_is_an_error_that_says_where_and_what_to_write(
 def test_a_measure_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match="there is no measure 'ndgc@10'; did you mean 'ndcg'"):
         evaluate(RUN, QRELS, ["ndgc@10"])
+
+
+def test_ids_are_read_alike_in_results_and_judgements() -> None:
+    qrels = {"1": {"a": 1}, "2": {"b": 1}}
+    assert evaluate({1: {"a": 1.0}, "2": {"b": 1.0}}, qrels, ["RR@10"]).means() == {"mrr@10": 1.0}
+    with pytest.raises(QueryError, match="the query_id '1' is there as a number and as text"):
+        evaluate({1: {"a": 1.0}, "1": {"b": 1.0}}, qrels, ["RR@10"])
+    with pytest.raises(QueryError, match="must be a finite number"):
+        evaluate({"1": {"a": 10**400}}, qrels, ["RR@10"])

@@ -221,3 +221,22 @@ def test_not_a_family_for_each_query_is_an_error() -> None:
 def test_settings_out_of_range_are_an_error(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigurationError, match=f"{next(iter(wrong))}="):
         compare(SYSTEMS, "bm25", **wrong)  # type: ignore[arg-type]
+
+
+def test_differences_that_cancel_in_families_are_not_called_equal() -> None:
+    values = {"a": {"m": np.array([0.5, 0.0] * 10)}, "b": {"m": np.array([0.0, 0.5] * 10)}}
+    (comparison,) = compare(values, "a", [f"f{number // 2}" for number in range(20)])
+    assert "their differences add up to 0 in every family of queries" in sentence(comparison)
+
+
+def test_one_query_is_a_query() -> None:
+    (comparison,) = compare({"a": {"m": np.array([0.5])}, "b": {"m": np.array([0.0])}}, "a")
+    assert "1 query is too few" in sentence(comparison)
+
+
+def test_a_p_value_that_is_a_tiny_bound_is_above_0() -> None:
+    base = np.random.default_rng(0).uniform(0, 0.3, 3_000)
+    comparisons = compare({f"s{number}": {"m": base + 0.1 * number / 30} for number in range(17)})
+    assert min(comparison.p for comparison in comparisons) > 0
+    assert "p < 1e-12" in sentence(comparisons[-1])
+    assert all(comparison.least_p <= comparison.p for comparison in comparisons)

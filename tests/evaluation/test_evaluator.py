@@ -109,6 +109,22 @@ def test_a_measure_that_is_not_a_share_is_refused() -> None:
         evaluator.evaluate(np.array([[0]]))
 
 
+def test_measures_that_relevant_from_makes_equal_have_equal_values() -> None:
+    evaluator = RetrievalEvaluator(
+        gold(q={"d0": 1, "d1": 2}), ITEMS, None, measures=["Success@5", "Success(rel=2)@5"], relevant_from=2
+    )
+    assert only(evaluator.evaluate(np.array([[0, 1]]))) == {"Success@5": 1.0, "Success(rel=2)@5": 1.0}
+
+
+def test_what_ir_measures_cannot_compute_is_an_error_with_its_reason() -> None:
+    evaluator = RetrievalEvaluator(gold(q={"d0": 5}), ITEMS, None, measures=["ERR@5"])
+    with pytest.raises(ConfigurationError, match=r"ir-measures cannot compute ERR@5 for this gold"):
+        evaluator.evaluate(np.array([[0]]))
+    evaluator = RetrievalEvaluator(gold(q={"d0": 50_000_000}), ITEMS, None, measures=["Rprec"])
+    with pytest.raises(ConfigurationError, match="needs memory for every grade up to 50,000,000"):
+        evaluator.evaluate(np.array([[0]]))
+
+
 def test_grades_below_the_relevant_ones_alone_are_no_gold() -> None:
     with pytest.raises(GoldError, match=r"none of the 1 queries has gold with a grade of at least 2 \(relevant_from\)"):
         RetrievalEvaluator(gold(q={"d0": 1}), ITEMS, None, [1], relevant_from=2)

@@ -130,7 +130,7 @@ def test_latencies_whose_intervals_overlap_are_as_fast_and_unknown_ones_are_left
         for result, low in zip(report.configurations, (9.0, 10.0), strict=True)
         if result.cost is not None
     ]
-    assert headline(replace(report, configurations=results)).endswith("; as fast")
+    assert headline(replace(report, configurations=results)).endswith("; latency not distinguishable")
     unknown = [replace(result, cost=None) for result in report.configurations]
     assert ";" not in headline(replace(report, configurations=unknown))
 

@@ -21,7 +21,10 @@ _WRITABLE_BY_ALL, _WRITABLE_BY_GROUP = 0o002, 0o020
 def cache_folder() -> Path:
     """Return the user's own cache folder for this project (not created)."""
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "nlp-retrieval"
+    try:
+        return Path(base).expanduser() / "nlp-retrieval"
+    except RuntimeError:  # a user without a home, as in some containers
+        return Path(os.devnull) / "nlp-retrieval"
 
 
 def make_own(folder: Path) -> None:
@@ -30,8 +33,12 @@ def make_own(folder: Path) -> None:
     Raises:
         OSError: it cannot be created.
     """
-    for missing in reversed([above for above in (folder, *folder.parents) if not above.exists()]):
-        missing.mkdir(mode=0o700, exist_ok=True)
+    missing = [above for above in (folder, *folder.parents) if not above.exists()]
+    existing = missing[-1].parent if missing else folder
+    if missing and existing.stat().st_uid not in (os.geteuid(), 0):  # root in another user's home would shut that user out
+        raise PermissionError(f"{existing} belongs to another user")
+    for above in reversed(missing):
+        above.mkdir(mode=0o700, exist_ok=True)
 
 
 def read_own(path: Path, *, trust_group: bool = True) -> bytes:

@@ -317,7 +317,12 @@ def _table(source: Any) -> pa.Table | None:
     """
     if not (hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__")):
         return None
-    named = {name for name in getattr(getattr(source, "index", None), "names", ()) if name is not None}
+    index = getattr(source, "index", None)
+    named = {name for name in getattr(index, "names", ()) if name is not None}
+    if not hasattr(source, "columns") and hasattr(index, "names"):  # a pandas Series
+        if named or type(index).__name__ != "RangeIndex":  # numbered values are texts, and others have ids
+            raise SourceError(f"{type(source).__name__} has ids as its index; pass series.reset_index(), or dict(series)")
+        return None
     if named and not named & set(source.columns):  # pandas: an index with a name is a column; without one, it numbers rows
         source = source.reset_index()
     kind = type(source).__name__
@@ -327,7 +332,7 @@ def _table(source: Any) -> pa.Table | None:
         if "non-struct" in str(error):
             return None  # a single column
         raise SourceError(f"{kind}: {_mixed(source, error)}") from None
-    except (pa.ArrowException, TypeError, ValueError, NotImplementedError) as error:
+    except (pa.ArrowException, TypeError, ValueError, NotImplementedError, OverflowError) as error:
         raise SourceError(f"{kind}: {_mixed(source, error)}") from None
     repeated = first_repeated(table.column_names)
     if repeated is not None:

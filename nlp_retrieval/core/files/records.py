@@ -12,6 +12,7 @@ import math
 import uuid
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
+from typing import Any
 
 from pydantic import JsonValue, ValidationError
 
@@ -242,7 +243,7 @@ def plain_value(  # noqa: PLR0911 -- one for each kind of value
         case float() | decimal.Decimal():
             return None if math.isnan(value) else float(value)
         case datetime.date() | datetime.time():
-            return value.isoformat()
+            return None if type(value).__name__ == "NaTType" else value.isoformat()  # the missing time of pandas
         case uuid.UUID():
             return str(value)
         case list() | tuple():
@@ -250,7 +251,10 @@ def plain_value(  # noqa: PLR0911 -- one for each kind of value
         case dict():
             return {str(key): plain_value(location, column, inner, cure=cure) for key, inner in value.items()}
         case _ if hasattr(value, "dtype") and hasattr(value, "tolist"):  # of numpy
-            return plain_value(location, column, value.tolist(), cure=cure)
+            array: Any = value
+            plain = (array.astype("M8[us]") if array.dtype.kind == "M" else array).tolist()
+            if type(plain) is not type(value):
+                return plain_value(location, column, plain, cure=cure)
     raise SourceError(
         f'{location}: column "{column}" holds {type(value).__name__}, which is neither text nor a JSON value; {cure}'
     )

@@ -31,19 +31,16 @@ _KEPT = 256
 
 def is_own(directory: Path, manifest: Manifest) -> bool:
     """Return whether this user's processes wrote an index as it is, with components of other packages that the user chose."""
-    path = _record_of(directory)
-    if not path.is_file() or obstacle() is not None:
-        return False
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        descriptor = os.open(_record_of(directory), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             info = os.fstat(file.fileno())
             if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & 0o022:
                 return False
             recorded = file.read(2**16)
+        return obstacle() is None and recorded == _content(directory, manifest)
     except OSError:
         return False
-    return recorded == _content(directory, manifest)
 
 
 def remember_own(directory: Path, manifest: Manifest, chosen: Iterable[Config], before: Manifest | None) -> None:
@@ -65,8 +62,8 @@ def remember_own(directory: Path, manifest: Manifest, chosen: Iterable[Config], 
         permitted |= {canonical_json(record.config) for record in before.retrievers}
     if not permitted.issuperset(foreign):
         return
-    path = _record_of(directory)
     with suppress(OSError):  # without a record, the user is asked again
+        path = _record_of(directory)
         make_own(path.parent)
         if obstacle() is None:
             replace_file(path, _content(directory, manifest))

@@ -369,7 +369,7 @@ class ReciprocalRankFusion(BaseFusion):
         self.weights = _checked_weights(weights)
 
     def combine(self, pool: FusionPool) -> Scores:
-        parts = reciprocal_ranks(pool.ranks, self.k, _weights_for(self.weights, pool.labels))
+        parts = reciprocal_ranks(pool.ranks, self.k, weights_for(self.weights, pool.labels))
         summed: Scores = np.nansum(np.sort(parts, axis=1), axis=1)  # sorted: equal ranks in another order tie exactly
         return summed
 
@@ -394,7 +394,7 @@ class WeightedSum(BaseFusion):
         self.normalization: Normalization = normalization
 
     def combine(self, pool: FusionPool) -> Scores:
-        summed: Scores = normalized(pool, self.normalization) @ _weights_for(self.weights, pool.labels)
+        summed: Scores = normalized(pool, self.normalization) @ weights_for(self.weights, pool.labels)
         return summed
 
 
@@ -485,7 +485,12 @@ def _checked_weights(weights: Weights | None) -> Weights | None:
     return weights
 
 
-def _weights_for(weights: Weights | None, labels: list[str]) -> Scores:
+def weights_for(weights: Weights | None, labels: list[str]) -> Scores:
+    """Return ``[labels]``: the weight of each retriever.
+
+    Raises:
+        ConfigurationError: there are not as many weights, or a label has none.
+    """
     if weights is None:
         return np.ones(len(labels))
     if isinstance(weights, Mapping):

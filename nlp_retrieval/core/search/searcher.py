@@ -31,7 +31,7 @@ from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.queries import check_k, check_processed, check_queries, check_results, has_no_words
 from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrievers, labelled, numbered_names
 from nlp_retrieval.core.search.expressions import Expression, FirstCandidates
-from nlp_retrieval.core.search.joining import BaseFusion, RawScore, ReciprocalRankFusion, WeightedSum, interleave
+from nlp_retrieval.core.search.joining import BaseFusion, RawScore, ReciprocalRankFusion, WeightedSum, interleave, weights_for
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.results import RankedLists, to_results
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
@@ -525,7 +525,7 @@ def _terms(searcher: Searcher) -> list[_Term]:
     given = fusion.weights if isinstance(fusion, WeightedSum) and fusion.normalization == "minmax" else None
     weights: list[float] | list[None] = [None] * len(labels)
     if given is not None:
-        weights = [given[label] for label in labels] if isinstance(given, Mapping) else list(given)
+        weights = weights_for(given, labels).tolist()
     is_sum = given is not None or fusion == (RawScore() if len(labels) == 1 else ReciprocalRankFusion())
     if not is_sum or len(weights) != len(labels) or searcher.processor or searcher.rerankers or searcher.scope != "pooled":
         return [_Term("", searcher)]

@@ -176,8 +176,9 @@ def _answers(view: ReportView) -> list[tuple[str, str, list[str]]]:
         found += [("By how much?", f"{signed(test.difference)} {label}", [f"{interval_text(test)} over {report.baseline}"])]
         found += [("Is it real?", *_certainty(test))]
     elif tests:
-        closest = tests[next(result.name for result in ranked if result.name in tests)]
-        found += [("By how much?", f"{signed(-closest.difference)} {label}", [f"over {closest.system}, the next"])]
+        closest = turned(tests[next(result.name for result in ranked if result.name in tests)])
+        next_best = f"{interval_text(closest)} over {closest.baseline}, the next"
+        found += [("By how much?", f"{signed(closest.difference)} {label}", [next_best])]
         found += [("Is it real?", *_certainty(closest))]
     base = rows[report.baseline].cells if report.baseline in rows and report.baseline != best.name else {}
     latency, *others = [column for column in view.columns if column.key in (*_COSTS, "price_per_1000_queries")]

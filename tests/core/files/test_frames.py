@@ -247,3 +247,18 @@ def test_items_are_added_and_updated_in_every_form(searcher: Searcher) -> None:
     searcher.update({"7": "a grey fox"})
     assert searcher.search("kestrel").to_dict() == {"0": {"new": pytest.approx(searcher.search("kestrel")[0][0].score)}}
     assert [hit.item.content for hit in searcher.search("fox")[0]] == ["a grey fox"]
+
+
+def test_a_series_with_ids_is_not_read_as_texts_without_them() -> None:
+    with pytest.raises(ItemError, match=r"Series has ids as its index; pass series.reset_index\(\), or dict\(series\)"):
+        list(items_of(pandas.Series({"d7": "x", "d9": "y"})))
+    with pytest.raises(ItemError, match="Series has ids as its index"):
+        list(items_of(pandas.DataFrame({"id": ["a"], "text": ["x"]}).set_index("id")["text"]))
+
+
+def test_dates_of_records_are_those_of_a_table() -> None:
+    frame = pandas.DataFrame({"id": ["a", "b"], "text": ["x", "y"], "date": pandas.to_datetime(["2020-01-01", None])})
+    of_records = [item.metadata["date"] for item in items_of(frame.to_dict("records"))]
+    assert of_records == [item.metadata["date"] for item in items_of(frame)]
+    (item,) = items_of([{"id": "a", "text": "x", "date": np.datetime64("2020-01-01", "ns")}])
+    assert item.metadata == {"date": of_records[0]}
