@@ -320,7 +320,7 @@ def _table(source: Any) -> pa.Table | None:
     index = getattr(source, "index", None)
     named = {name for name in getattr(index, "names", ()) if name is not None}
     if not hasattr(source, "columns") and hasattr(index, "names"):  # a pandas Series
-        if named or type(index).__name__ != "RangeIndex":  # numbered values are texts, and others have ids
+        if named or index.dtype.kind not in "iu":  # numbered values are texts, and others have ids
             raise SourceError(f"{type(source).__name__} has ids as its index; pass series.reset_index(), or dict(series)")
         return None
     if named and not named & set(source.columns):  # pandas: an index with a name is a column; without one, it numbers rows
