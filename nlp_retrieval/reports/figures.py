@@ -332,8 +332,8 @@ def by_chance(report: BenchmarkReport) -> str:
     if min(comparison.least_p for _, comparison in compared) * len(compared) > ALPHA:
         return (
             f"{note} {max(comparison.resamples for _, comparison in compared):,} resamples are too few to correct for all "
-            f"{len(compared):,} together: draw at least {math.ceil(len(compared) / ALPHA):,} to see which of the "
-            f"{sum(marked):,} marked differences remain significant."
+            f"{len(compared):,} together: draw at least {math.ceil(len(compared) / ALPHA):,}, or leave 'resamples' out, to see "
+            f"which of the {sum(marked):,} marked differences remain significant."
         )
     remaining = f"{stand:,} of the {sum(marked):,} marked differences remain significant"
     return f"{note} Corrected for all {len(compared):,} together, {remaining}."

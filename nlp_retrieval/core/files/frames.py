@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
+import numpy as np
 import pyarrow as pa
 from pydantic import JsonValue
 
@@ -320,7 +321,9 @@ def _table(source: Any) -> pa.Table | None:
     index = getattr(source, "index", None)
     named = {name for name in getattr(index, "names", ()) if name is not None}
     if not hasattr(source, "columns") and hasattr(index, "names"):  # a pandas Series
-        if named or index.dtype.kind not in "iu":  # numbered values are texts, and others have ids
+        if (
+            named or getattr(index, "dtype", np.dtype(object)).kind not in "iu"
+        ):  # numbered values are texts, and others have ids
             raise SourceError(f"{type(source).__name__} has ids as its index; pass series.reset_index(), or dict(series)")
         return None
     if named and not named & set(source.columns):  # pandas: an index with a name is a column; without one, it numbers rows
