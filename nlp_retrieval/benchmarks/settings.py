@@ -50,8 +50,6 @@ def _searchers(value: object) -> dict[str, Entry]:
         )
     if not value:
         raise ConfigurationError("a benchmark needs at least one searcher")
-    if "" in value:
-        raise ConfigurationError("a searcher has an empty name; give it one")
     if isinstance(value, Mapping):
         return {name: _composed(searcher) for name, searcher in value.items()}
     for number, searcher in enumerate(value):

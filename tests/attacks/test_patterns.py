@@ -302,6 +302,16 @@ from nlp_retrieval.benchmarks import cost as prices
 for text in ("a" * N, "/" * N, "a/" * N, "a/" + " " * N):
     prices._MODEL.fullmatch(text)
 """,
+    "benchmarks/settings.py": """
+import re
+for text in (">" * N, "a" * N, "> " * N):  # whether a searcher in a file is written as an expression
+    re.search(r">>|[+*%]", text)
+""",
+    "core/components/component.py": """
+import re
+for text in ("aB" * N, "a" * N, "A" * N):  # a name for a class without one
+    re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text)
+""",
     "evaluation/measures.py": """
 from nlp_retrieval.evaluation import measures
 for text in ("a" * N, "a(" + "b" * N, "a@" + "1." * N, "a(b)@1" + "(" * N, "rbp(p=" + "1" * N, "rbp(p=" + "." * N):
