@@ -56,7 +56,7 @@ from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import OtherProcesses
-from nlp_retrieval.core.progress_bars import counted, progress
+from nlp_retrieval.core.progress_bars import progress, tracked_each
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.results import no_collection
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -113,7 +113,7 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
     entrants: dict[str, Entrant] = {}
     evaluations: dict[str, Evaluation] = {}
     identities: dict[str, Config] = {}
-    for name, searcher in counted("configurations", list(running.left().items())):
+    for name, searcher in tracked_each("configurations", list(running.left().items())):
         try:
             outcome = running.searched(name, searcher, row_of, alone)
             rows = [[row_of[item_id] for item_id, _ in ranking] for ranking in outcome.rankings]

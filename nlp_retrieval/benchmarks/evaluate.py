@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias
 
 from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.files.frames import ArrowStream, is_table, rows_of
-from nlp_retrieval.core.files.records import as_id, kind, quoted
+from nlp_retrieval.core.files.records import as_id, kind, quoted, typed
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.core.search.results import RankedList, RankedLists
 from nlp_retrieval.errors import GoldError, QueryError, SourceError
@@ -160,7 +160,7 @@ def _judgements(source: Any) -> Iterator[Judgement]:
         listed = isinstance(given, Sequence | Set) and not isinstance(given, str | bytes)
         grades = dict.fromkeys(given, 1) if listed else given
         if not isinstance(grades, Mapping):
-            raise GoldError(f"{location}: its judgements are {_shown(grades)}; write {{item id: grade}}, or [item id, ...]")
+            raise GoldError(f"{location}: its judgements are {typed(grades)}; write {{item id: grade}}, or [item id, ...]")
         for item_id, grade in grades.items():
             plain = grade.item() if hasattr(grade, "item") else grade
             yield location, as_id(location, "query_id", query_id), as_id(location, "item_id", item_id), plain, ""
@@ -218,7 +218,7 @@ def _by_query(source: Any) -> Mapping[Any, Any] | None:
 
 def _scores(location: str, scores: object) -> dict[str, float]:
     if not isinstance(scores, Mapping):
-        raise QueryError(f"{location}: its results are {_shown(scores)}; write {{item id: score}}")
+        raise QueryError(f"{location}: its results are {typed(scores)}; write {{item id: score}}")
     return {item_id: _number(location, "score", score) for item_id, score in _by_id(location, "item id", scores).items()}
 
 
@@ -242,7 +242,3 @@ def _number(location: str, column: str, value: Any) -> float:
         shown = kind(value) if value is None or isinstance(value, str | bool) else repr(value)
         raise QueryError(f"{location}: the {column} is {shown}; it must be a finite number")
     return number
-
-
-def _shown(value: object) -> str:
-    return f"{value!r:.60} ({type(value).__name__})"

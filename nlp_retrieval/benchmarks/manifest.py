@@ -28,6 +28,7 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.secrets import HIDDEN, without_secrets
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.evaluation.comparison import LEVEL, RESAMPLES
+from nlp_retrieval.evaluation.measures import former_main
 from nlp_retrieval.lm.answering import BaseAnswerer
 
 MANIFEST_FORMAT = 1
@@ -260,7 +261,7 @@ def benchmark_of(
         # before there was a setting for identical ids, all hits counted
         "ignore_identical_ids": None if "ignore_identical_ids" in manifest else False,
         # before there was a main measure, it was recall at the largest cutoff
-        "main": None if "main" in manifest else former_main(manifest),
+        "main": None if "main" in manifest else former_main(manifest["k_values"]),
         # before there was a setting for resamples, all tests drew as many
         "resamples": None if "resamples" in manifest else RESAMPLES,
         **{name: manifest[name] for name in shared},
@@ -274,13 +275,6 @@ def benchmark_of(
         "answerer": make(BaseAnswerer, "answerer") if manifest.get("answerer") is not None else None,
     }
     return values_of(BenchmarkSettings, values, "manifest")
-
-
-def former_main(manifest: Mapping[str, Any]) -> str | None:
-    """Return the main measure of a run from before it could be chosen: recall at the largest cutoff."""
-    cutoffs = manifest.get("k_values")
-    numbers = [k for k in cutoffs if isinstance(k, int)] if isinstance(cutoffs, list) else []
-    return f"recall@{max(numbers)}" if numbers else None
 
 
 def _maker(manifest: Config, index: str | Path | None, source: str, *, trust: bool) -> _Maker:

@@ -29,7 +29,7 @@ from nlp_retrieval.evaluation.comparison import (
     verdict,
 )
 from nlp_retrieval.evaluation.evaluator import Evaluation
-from nlp_retrieval.evaluation.measures import Measure
+from nlp_retrieval.evaluation.measures import Measure, former_main
 from nlp_retrieval.evaluation.rankings import Ranking, Ranks, RunLists
 from nlp_retrieval.lm.answering import AnsweredQuestion
 
@@ -216,7 +216,7 @@ class BenchmarkReport:
     def main_measure(self) -> str:
         """The measure to sort, test pairs and draw by; recall at the largest cutoff in a run that has no record of it."""
         measured = list(dict.fromkeys(key for result in self.configurations for key in result.measures))
-        wanted = self.manifest.get("main") or f"recall@{max(self.k_values, default=0)}"
+        wanted = self.manifest.get("main") or former_main(self.k_values)
         return wanted if wanted in measured else next(iter(measured), "")
 
     @property

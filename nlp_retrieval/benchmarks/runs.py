@@ -42,7 +42,15 @@ from nlp_retrieval.core.models import Gold
 from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, RetrievalWarning, SourceError, nearest
 from nlp_retrieval.evaluation.comparison import LEVEL, MOST_RESAMPLES, RESAMPLES
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
-from nlp_retrieval.evaluation.measures import OF_ANSWERS, Measure, measure_among, measures_at, read_measures
+from nlp_retrieval.evaluation.measures import (
+    OF_ANSWERS,
+    Measure,
+    cutoffs_of,
+    measure_among,
+    measures_at,
+    read_measures,
+    usual_main,
+)
 from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES, read_lists, read_retrievers
 from nlp_retrieval.evaluation.rankings import (
     Listing,
@@ -749,8 +757,9 @@ def _main_of(saved: Sequence[SavedRun], measured: list[str], main: str | None, *
         return measure_among(main, measured, "main")
     if chosen:
         return measured[0]
-    usual = [run.report.main_measure for run in saved[:1]] + ["ndcg@10", f"ndcg@{Measure.parse(measured[-1]).cutoff}"]
-    return next((measure for measure in usual if measure in measured), measured[0])
+    if saved and saved[0].report.main_measure in measured:
+        return saved[0].report.main_measure
+    return usual_main(measured, cutoffs_of(map(Measure.parse, measured)))
 
 
 def _counted(sources: Sources) -> Counted:

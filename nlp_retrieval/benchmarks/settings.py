@@ -38,7 +38,7 @@ from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, near
 from nlp_retrieval.evaluation.answers import AnswerEvaluator, GoldAnswer, gold_answers
 from nlp_retrieval.evaluation.comparison import MOST_RESAMPLES
 from nlp_retrieval.evaluation.gold import GoldMissing
-from nlp_retrieval.evaluation.measures import Measure, cutoffs_of, measure_among, measure_names, read_measures
+from nlp_retrieval.evaluation.measures import Measure, cutoffs_of, measure_among, measure_names, read_measures, usual_main
 from nlp_retrieval.lm.answering import BaseAnswerer
 
 
@@ -321,7 +321,7 @@ class BenchmarkSettings:
         """The measure to sort, test pairs and draw by."""
         if self.main is not None:
             return self.main
-        return f"ndcg@{10 if 10 in self.k_values else self.k_values[-1]}" if self.measures is None else self.measures[0]
+        return usual_main(measure_names(self.k_values), self.k_values) if self.measures is None else self.measures[0]
 
     def measured_by(self, measures: Sequence[str], main: str | None = None) -> Self:
         """Return the benchmark with other measures.

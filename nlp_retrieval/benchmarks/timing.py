@@ -37,7 +37,7 @@ from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.manifest import RetrieverRecord
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.processes import OtherProcesses, PeakMemory
-from nlp_retrieval.core.progress_bars import counted
+from nlp_retrieval.core.progress_bars import tracked_each
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -316,7 +316,7 @@ class StageClock:
             warnings.simplefilter("ignore", RetrievalWarning)
             for position in self._sample.warm_up:
                 search(position)
-            timed = [search(position) for position in counted("timing queries", self._sample.positions)]
+            timed = [search(position) for position in tracked_each("timing queries", self._sample.positions)]
         by_stage = {
             name: np.array([seconds_by_stage.get(name, 0.0) for _, seconds_by_stage in timed]) for name in searcher.stages
         }
@@ -330,7 +330,7 @@ class StageClock:
             for position in self._sample.warm_up:
                 prepared(position)()
             with record_calls() as calls:
-                for number, position in enumerate(counted("timing queries", self._sample.positions)):
+                for number, position in enumerate(tracked_each("timing queries", self._sample.positions)):
                     run = prepared(position)
                     begin = time.perf_counter()
                     run()
@@ -548,7 +548,7 @@ def time_queries(searcher: Searching, sample: Sample, k: int) -> tuple[Scores, d
         for position in sample.warm_up:
             sample.search(searcher, position, k)
         with record_calls() as asked:
-            for number, position in enumerate(counted("timing queries", sample.positions)):
+            for number, position in enumerate(tracked_each("timing queries", sample.positions)):
                 with record_stages() as stages:
                     begin = time.perf_counter()
                     sample.search(searcher, position, k)

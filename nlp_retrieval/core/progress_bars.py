@@ -208,7 +208,7 @@ def tracked(what: str, batches: Iterable[list[T]], total: int, *, at_once: AtOnc
             advance(len(batch))
 
 
-def counted(what: str, items: Sequence[T]) -> Iterator[T]:
+def tracked_each(what: str, items: Sequence[T]) -> Iterator[T]:
     """Yield items one by one, and show progress by their number."""
     with progress(what, len(items)) as advance:
         for item in items:

@@ -464,12 +464,13 @@ def verdict(comparison: Comparison, alpha: float = 0.05) -> Verdict:
 _ONE = {"queries": "query", "families of queries": "family of queries"}
 
 
-def limits(comparison: Comparison, alpha: float = 0.05) -> str:
+def limits(comparison: Comparison, alpha: float = 0.05, *, of_many: bool = False) -> str:
     """Return why the test could not have found any difference significant, however clear; an empty string if it could.
 
     Args:
         comparison: comparison of two systems.
         alpha: as in :func:`verdict`.
+        of_many: whether it is the one that differs in most families, and the reason is that of others too.
     """
     many = comparison.comparisons
     unit = "queries" if comparison.families == comparison.queries else "families of queries"
@@ -484,7 +485,8 @@ def limits(comparison: Comparison, alpha: float = 0.05) -> str:
         return f"{few} too few: no p-value can be below {least:.3g}, and {needed}"
     if comparison.least_p > alpha:
         differing = f"{comparison.differing} {_ONE[unit] if comparison.differing == 1 else unit}"
-        return f"the two differ in {differing} only, where p cannot be below {comparison.least_p:.3g}"
+        which = f"no two differ in more than {differing}" if of_many else f"the two differ in {differing} only"
+        return f"{which}, where p cannot be below {comparison.least_p:.3g}"
     if many / (comparison.resamples + 1) > alpha:
         return (
             f"{comparison.resamples:,} resamples are too few: no p-value can be below {1 / (comparison.resamples + 1):.3g}; "

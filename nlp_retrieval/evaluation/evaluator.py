@@ -21,9 +21,8 @@ from nlp_retrieval.core.candidates import Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.core.tables import AsTable, html_table
 from nlp_retrieval.errors import EngineError, GoldError, ItemError
-from nlp_retrieval.evaluation.gold import GoldMissing, Key, missing_gold, relevant_documents, rows_of
+from nlp_retrieval.evaluation.gold import GoldMissing, Key, key_of, missing_gold, relevant_documents, rows_of
 from nlp_retrieval.evaluation.measures import Measure, by_ir_measures, cutoffs_of, measure_among, measures_at, read_measures
-from nlp_retrieval.text.titles import normalize_title
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -348,12 +347,7 @@ class RetrievalEvaluator:
 def _judged_not_relevant(gold: Sequence[Gold], item_ids: Sequence[str], titles: Sequence[str] | None) -> list[dict[int, int]]:
     """Per query, the grades of the rows that were judged not relevant."""
     keys: list[dict[Key, int]] = [
-        {
-            (judged.by, normalize_title(name) if judged.by == "title" else name): grade
-            for name, grade in judged.relevance.items()
-            if grade <= 0
-        }
-        for judged in gold
+        {key_of(judged, name): grade for name, grade in judged.relevance.items() if grade <= 0} for judged in gold
     ]
     places = rows_of({key for grades in keys for key in grades}, item_ids, titles)
     return [{row: grade for key, grade in grades.items() for row in places.get(key, ())} for grades in keys]

@@ -22,6 +22,11 @@ Key = tuple[str, str]
 """Key of a relevant document: ``("item_id", id)`` or ``("title", normalised title)``."""
 
 
+def key_of(judged: Gold, name: str) -> Key:
+    """Return the key of a document that a gold names."""
+    return judged.by, normalize_title(name) if judged.by == "title" else name
+
+
 def gold_of(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Gold]:
     """Return the gold of each query, in the order of the queries; other gold is left out.
 
@@ -60,7 +65,7 @@ def relevant_documents(gold: Sequence[Gold], relevant_from: int = 1) -> list[dic
     for judged, documents in zip(gold, wanted, strict=True):
         for name, grade in judged.relevance.items():
             if grade > 0:
-                key = (judged.by, normalize_title(name) if judged.by == "title" else name)
+                key = key_of(judged, name)
                 documents[key] = max((grade, name), documents.get(key, (0, "")))
     if not any(grade >= relevant_from for documents in wanted for grade, _ in documents.values()):
         least = "above 0" if relevant_from == 1 else f"of at least {relevant_from} (relevant_from)"
@@ -147,10 +152,7 @@ def without_missing(gold: Sequence[Gold], item_ids: Sequence[str], titles: Seque
     places = rows_of({key for documents in wanted for key in documents}, item_ids, titles)
     kept = []
     for judged, documents in zip(gold, wanted, strict=True):
-        names = {name: normalize_title(name) if judged.by == "title" else name for name in judged.relevance}
-        relevance = {
-            name: grade for name, grade in judged.relevance.items() if grade <= 0 or (judged.by, names[name]) in places
-        }
+        relevance = {name: grade for name, grade in judged.relevance.items() if grade <= 0 or key_of(judged, name) in places}
         if not documents or any(grade > 0 for grade in relevance.values()):
             kept.append(judged.model_copy(update={"relevance": relevance}))
     return kept

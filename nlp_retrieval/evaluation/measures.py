@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -173,6 +174,23 @@ def measure_among(text: str, measured: Sequence[str], place: str) -> str:
     return name
 
 
+def usual_main(measured: Sequence[str], k_values: Sequence[int]) -> str:
+    """Return the main measure if nobody chose measures: nDCG at 10, or at the largest cutoff if 10 is none.
+
+    Args:
+        measured: names of the measures, at least one.
+        k_values: the cutoffs, ascending.
+    """
+    usual = f"ndcg@{10 if 10 in k_values else k_values[-1]}"
+    return usual if usual in measured else measured[0]
+
+
+def former_main(k_values: object) -> str | None:
+    """Return the main measure of a run from before it could be chosen, recall at the largest cutoff; None without cutoffs."""
+    numbers = [k for k in k_values if isinstance(k, int)] if isinstance(k_values, list | tuple) else []
+    return f"recall@{max(numbers)}" if numbers else None
+
+
 def measures_at(k_values: Sequence[int]) -> list[Measure]:
     """Return every family of :data:`MEASURES` at each cutoff, ascending.
 
@@ -233,6 +251,7 @@ def _ir_measures(measure: str) -> Any:
     return ir_measures
 
 
+@cache
 def _known_to_ir_measures(family: str, parameters: str, cutoff: str, written: str) -> str:
     """Return the name that ir-measures has for a measure.
 

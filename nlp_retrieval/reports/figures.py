@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from nlp_retrieval.benchmarks.cost import AnsweringCost, Cost, LanguageModelCost, price_per_1000_queries, price_spent
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.evaluation.comparison import Comparison, limits, verdict
-from nlp_retrieval.evaluation.measures import LABELS, Measure
+from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.resampling import holm
 
 COST = "cost"
@@ -184,7 +184,7 @@ def signed(difference: float, decimals: int = 3) -> str:
 
 def family_label(family: str) -> str:
     """Return the heading of a measure or of the costs."""
-    return "Cost" if family == COST else LABELS.get(family, family)
+    return "Cost" if family == COST else Measure(family).family_label
 
 
 def query_groups(report: BenchmarkReport) -> list[str]:
@@ -355,9 +355,7 @@ def shared_reason(comparisons: Sequence[Comparison]) -> str:
         return ""
     if len(set(reasons)) < 2:
         return next(iter(reasons), "")
-    most = max(comparisons, key=lambda comparison: comparison.differing)
-    reason = limits(most, ALPHA)
-    return reason.replace("the two differ in", "no two differ in more than").replace(" only, where", ", where")
+    return limits(max(comparisons, key=lambda comparison: comparison.differing), ALPHA, of_many=True)
 
 
 def p_text(p: float) -> str:

@@ -30,6 +30,7 @@ from nlp_retrieval.core.files.records import (
     metadata_of,
     plain_value,
     quoted,
+    typed,
     with_title,
 )
 from nlp_retrieval.core.models import Query, SearchableItem
@@ -248,13 +249,15 @@ def rows_of(source: object, what: str, error: type[InputError], names: Sequence[
             raise error(str(problem)) from None
         if record is None:
             pattern = f" or a tuple ({', '.join(names)})" if names else ""
-            raise error(f"{location} is {_shown(entry)}; expected a row by column, such as a dict{pattern}")
+            raise error(f"{location} is {typed(entry)}; expected a row by column, such as a dict{pattern}")
         yield location, record
 
 
 def is_table(source: object) -> bool:
-    """Return whether something is a table of rows, of any library of DataFrames."""
-    return _table(source) is not None
+    """Return whether something is a table of rows, of any library of DataFrames; it is not read."""
+    exported = hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__")
+    is_column = hasattr(type(source), "dtype") or isinstance(source, pa.Array | pa.ChunkedArray)
+    return exported and not is_column
 
 
 def _entries(source: Any, what: str, error: type[InputError]) -> Iterator[tuple[str, int, object]]:
@@ -293,8 +296,8 @@ def _record(location: str, entry: object, wanted: str) -> tuple[JsonObject | str
             return text, entry_id
         if (record := _fields_of(location, text)) is not None:
             return record, entry_id
-        raise SourceError(f"{location}: a pair is (id, text), and the second of this one is {_shown(text)}; write it as text")
-    raise SourceError(f"{location} is {_shown(entry)}; expected {wanted}, a dict, a pair (id, text) or a text")
+        raise SourceError(f"{location}: a pair is (id, text), and the second of this one is {typed(text)}; write it as text")
+    raise SourceError(f"{location} is {typed(entry)}; expected {wanted}, a dict, a pair (id, text) or a text")
 
 
 def _fields_of(location: str, entry: object) -> JsonObject | None:
@@ -306,24 +309,17 @@ def _fields_of(location: str, entry: object) -> JsonObject | None:
     return {str(key): plain_value(location, str(key), value, cure=_LEAVE_OUT) for key, value in record.items()}
 
 
-def _shown(value: object) -> str:
-    return f"{value!r:.60} ({type(value).__name__})"
-
-
 def _table(source: Any) -> pa.Table | None:
     """Return a table of any library as one of Arrow; None if it is no table.
 
     Raises:
         SourceError: a column holds values of several types, or two columns have one name.
     """
-    if not (hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__")):
-        return None
     index = getattr(source, "index", None)
     named = {name for name in getattr(index, "names", ()) if name is not None}
-    if not hasattr(source, "columns") and hasattr(index, "names"):  # a pandas Series
-        if (
-            named or getattr(index, "dtype", np.dtype(object)).kind not in "iu"
-        ):  # numbered values are texts, and others have ids
+    if not is_table(source):
+        # the values of a pandas Series with a numbered index are texts, and those with another index have ids
+        if hasattr(index, "names") and (named or getattr(index, "dtype", np.dtype(object)).kind not in "iu"):
             raise SourceError(f"{type(source).__name__} has ids as its index; pass series.reset_index(), or dict(series)")
         return None
     if named and not named & set(source.columns):  # pandas: an index with a name is a column; without one, it numbers rows
@@ -364,7 +360,7 @@ def _mixed(frame: Any, error: Exception) -> str:
         if other is not None:
             row, value = other
             return (
-                f'column "{name}" begins with {_shown(known[0][1])}, and row {row} has {_shown(value)}; make them one type, '
+                f'column "{name}" begins with {typed(known[0][1])}, and row {row} has {typed(value)}; make them one type, '
                 f'such as df["{name}"] = df["{name}"].astype(str)'
             )
     return f"it cannot be converted to Arrow ({str(error)[:200]})"

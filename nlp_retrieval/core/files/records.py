@@ -58,6 +58,11 @@ def kind(value: JsonValue) -> str:
     return "an object"
 
 
+def typed(value: object) -> str:
+    """Return a value for a message, cut, with its type: ``"5 (int)"``."""
+    return f"{value!r:.60} ({type(value).__name__})"
+
+
 def quoted(names: Collection[str]) -> str:
     """List names for an error message, in their order, shortened if they are very many or very long.
 
