@@ -3,13 +3,13 @@
 from nlp_retrieval._version import __version__ as __version__
 from nlp_retrieval.benchmarks.benchmarker import Benchmarker as Benchmarker
 from nlp_retrieval.benchmarks.benchmarker import compare_systems as compare_systems
+from nlp_retrieval.benchmarks.comparing import compare_runs as compare_runs
 from nlp_retrieval.benchmarks.entrants import TrecRun as TrecRun
 from nlp_retrieval.benchmarks.evaluate import evaluate as evaluate
 from nlp_retrieval.benchmarks.filters import Unfiltered as Unfiltered
 from nlp_retrieval.benchmarks.results import BenchmarkReport as BenchmarkReport
 from nlp_retrieval.benchmarks.results import BenchmarkRun as BenchmarkRun
 from nlp_retrieval.benchmarks.results import ConfigurationResult as ConfigurationResult
-from nlp_retrieval.benchmarks.runs import compare_runs as compare_runs
 from nlp_retrieval.benchmarks.runs import read_run_folder as read_run_folder
 from nlp_retrieval.benchmarks.settings import WandbSettings as WandbSettings
 from nlp_retrieval.core.explanation import Explanation as Explanation

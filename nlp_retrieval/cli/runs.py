@@ -336,7 +336,8 @@ def compare(
     Nothing is searched: lists come from TREC run files and from the output folders of benchmarks. Runs with other queries,
     other gold or, without --across-corpora, another corpus are refused.
     """
-    from nlp_retrieval.benchmarks.runs import compare_runs, read_sources
+    from nlp_retrieval.benchmarks.comparing import compare_runs
+    from nlp_retrieval.benchmarks.runs import read_sources
     from nlp_retrieval.reports.write import check_run_output, write_run_files
 
     if output is not None:
@@ -397,7 +398,8 @@ def diff(
     """
     from rich.console import Console
 
-    from nlp_retrieval.benchmarks.runs import read_sources, relevant_from_of
+    from nlp_retrieval.benchmarks.comparing import relevant_from_of
+    from nlp_retrieval.benchmarks.runs import read_sources
     from nlp_retrieval.evaluation.ranking_difference import changed_queries, difference
     from nlp_retrieval.reports.snippets import common_words
     from nlp_retrieval.reports.terminal import difference_view, queries_view
@@ -458,7 +460,8 @@ def report(
 
     Nothing is searched. With another baseline or a selection of configurations, differences are tested again.
     """
-    from nlp_retrieval.benchmarks.runs import judged_again, read_run_folder
+    from nlp_retrieval.benchmarks.comparing import judged_again
+    from nlp_retrieval.benchmarks.runs import read_run_folder
     from nlp_retrieval.reports.write import check_run_output, write_run_files
 
     target = output or folder / "report"

@@ -16,7 +16,8 @@ from rich.console import Console
 
 from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker
 from nlp_retrieval import BenchmarkRun, Bm25Retriever, Gold, Query, Searcher, compare_runs, write_run_files
-from nlp_retrieval.benchmarks.runs import judged_again, read_run_folder, read_sources
+from nlp_retrieval.benchmarks.comparing import judged_again
+from nlp_retrieval.benchmarks.runs import read_run_folder, read_sources
 from nlp_retrieval.errors import GoldError, QueryError, SourceError
 from nlp_retrieval.reports.logged_run import sweep_of
 from nlp_retrieval.reports.terminal import SummaryTable

@@ -12,9 +12,10 @@ from hashed_words import InMemory
 
 from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, searchers
 from nlp_retrieval import Benchmarker, Bm25Retriever, Gold, Query, RetrievalWarning, Searcher, write_run_files
+from nlp_retrieval.benchmarks.comparing import compare_runs
 from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.benchmarks.manifest import read_manifest
-from nlp_retrieval.benchmarks.runs import compare_runs, is_run_folder, read_run_folder, read_sources
+from nlp_retrieval.benchmarks.runs import is_run_folder, read_run_folder, read_sources
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
 from nlp_retrieval.evaluation.ranking_difference import changed_queries, difference

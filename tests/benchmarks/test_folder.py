@@ -9,7 +9,8 @@ import pytest
 
 from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, searchers
 from nlp_retrieval import BenchmarkRun, write_run_files
-from nlp_retrieval.benchmarks.runs import REPORT, compare_runs, judged_again, read_run_folder, read_sources
+from nlp_retrieval.benchmarks.comparing import compare_runs, judged_again
+from nlp_retrieval.benchmarks.runs import REPORT, read_run_folder, read_sources
 from nlp_retrieval.errors import ConfigurationError, GoldError, SourceError
 from nlp_retrieval.evaluation.trec import write_run
 

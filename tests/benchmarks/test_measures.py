@@ -15,10 +15,11 @@ from typer.testing import CliRunner
 
 from nlp_retrieval import Benchmarker, BenchmarkReport, write_run_files
 from nlp_retrieval.benchmarks.benchmarker import run_searchers
+from nlp_retrieval.benchmarks.comparing import compare_runs, judged_again
 from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.halving import halve
 from nlp_retrieval.benchmarks.manifest import benchmark_of
-from nlp_retrieval.benchmarks.runs import compare_runs, judged_again, read_run_folder, read_sources
+from nlp_retrieval.benchmarks.runs import read_run_folder, read_sources
 from nlp_retrieval.benchmarks.settings import Halving, read_benchmark_config
 from nlp_retrieval.cli.app import app
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning

@@ -27,8 +27,9 @@ from sparse_models import HashedTerms
 from nlp_retrieval import Bm25Retriever, Searcher, write_run_files
 from nlp_retrieval.benchmarks import runs as saved
 from nlp_retrieval.benchmarks import stage_store
+from nlp_retrieval.benchmarks.comparing import judged_again
 from nlp_retrieval.benchmarks.manifest import benchmark_of, differences, moved_results, read_manifest
-from nlp_retrieval.benchmarks.runs import PER_QUERY, REPORT, judged_again, read_run_folder
+from nlp_retrieval.benchmarks.runs import PER_QUERY, REPORT, read_run_folder
 from nlp_retrieval.benchmarks.stage_store import StageStore
 from nlp_retrieval.core.blocks import EncodedBatch, encoded_here
 from nlp_retrieval.core.components.component import canonical_json

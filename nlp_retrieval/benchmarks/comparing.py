@@ -1,0 +1,242 @@
+"""Comparison of finished runs: judged again over the same queries, without an index and without searching."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from nlp_retrieval.benchmarks.environment import describe_environment
+from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun, Counted, Entrant, Measures, judged, masks_of
+from nlp_retrieval.benchmarks.runs import SavedRun, Sources, corpora_record
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.models import Gold
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, nearest
+from nlp_retrieval.evaluation.comparison import LEVEL, MOST_RESAMPLES, RESAMPLES
+from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
+from nlp_retrieval.evaluation.measures import (
+    OF_ANSWERS,
+    Measure,
+    cutoffs_of,
+    measure_among,
+    measures_at,
+    read_measures,
+    usual_main,
+)
+
+_CUTOFFS = (5, 10, 20)
+_ROUNDING = 1e-9
+
+
+def compare_runs(
+    sources: Sources,
+    k_values: Sequence[int] | None = None,
+    baseline: str | None = None,
+    seed: int = 0,
+    *,
+    measures: Sequence[str] | None = None,
+    main: str | None = None,
+    relevant_from: int | None = None,
+) -> BenchmarkRun:
+    r"""Judge runs over the same queries.
+
+    Gold is looked up by item id. Costs are those measured during the runs; if these used different
+    machines, they are left out.
+
+    Args:
+        sources: the runs.
+        k_values: the cutoffs; by default those of the first folder, or 5, 10 and 20. Lists are used as they are: a cutoff
+            beyond a list's end uses the whole list.
+        baseline: by default the first run.
+        seed: seed of tests and intervals.
+        measures: names of measures instead of cutoffs; by default those of the first folder.
+        main: the measure to sort, test pairs and draw by; by default that of the first folder, or the first of ``measures``.
+        relevant_from: the lowest grade of a relevant document; by default that of the first folder, or 1.
+
+    Raises:
+        ConfigurationError: fewer than two runs, or an unknown baseline.
+        QueryError: a cutoff that is not a positive integer.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from nlp_retrieval.benchmarks import read_sources
+        >>> _ = Path("other.trec").write_text("q1 Q0 whale 1 2.0 other\nq2 Q0 fox 1 2.0 other\n")
+        >>> run = compare_runs(read_sources(["bm25.trec", "other.trec"], "qrels.txt"), measures=["recall@1"])
+        >>> [(result.name, result.measures["recall@1"]) for result in run.report.configurations]
+        [('bm25', 0.5), ('other', 1.0)]
+    """
+    lists = sources.judged
+    names = list(lists.listings)
+    if len(names) < 2:
+        raise ConfigurationError(f"there is one run, {names[0]!r}; name another one to compare it with")
+    chosen = _baseline(names, baseline)
+    saved = sources.saved
+    wanted = _measures_of(saved, k_values, measures)
+    deepest = max(measure.cutoff or 0 for measure in wanted)
+    reach = min((run.report.k_values[-1] for run in saved), default=deepest)
+    if deepest > reach:
+        warnings.warn(
+            f"the lists of a run end at {reach}: a cutoff of {deepest} counts what lies beyond as not found",
+            RetrievalWarning,
+            stacklevel=2,
+        )
+    gold = [Gold(query_id=query_id, relevance=grades) for query_id, grades in lists.qrels().items()]
+    chosen_measures = measures is not None or (not k_values and bool(saved) and bool(saved[0].report.manifest.get("measures")))
+    lowest = relevant_from_of(saved) if relevant_from is None else relevant_from
+    evaluator = RetrievalEvaluator(gold, lists.item_ids, None, measures=wanted, relevant_from=lowest)
+    evaluations = {name: evaluator.evaluate_ragged(listing.offsets, listing.items) for name, listing in lists.listings.items()}
+    _warn_of_other_gold(sources, {name: evaluation.means() for name, evaluation in evaluations.items()}, lowest)
+    hardware = [run.report.manifest.get("hardware") for run in saved]
+    alike = all(machine == hardware[0] for machine in hardware)
+    entrants = {name: entrant if alike else replace(entrant, cost=None) for name, entrant in sources.entrants.items()}
+    order = list(saved[0].report.query_counts) if saved else []
+    chosen_on = [f"{run.folder}: {note}" for run in saved if (note := run.report.selection_note)]
+    report = BenchmarkReport(
+        configurations=[],
+        baseline=chosen,
+        k_values=evaluator.k_values,
+        query_counts={},
+        n_items=max((run.report.n_items for run in saved), default=len(lists.item_ids)),
+        manifest={
+            "compared": {str(run.folder): run.report.manifest for run in saved},
+            "cautions": sources.cautions,
+            "main": _main_of(saved, list(map(str, wanted)), main, chosen=measures is not None),
+            "relevant_from": lowest,
+            "measures": None if not chosen_measures else list(map(str, wanted)),
+            "significance": {"resamples": RESAMPLES, "level": LEVEL, "seed": seed},
+        }
+        | corpora_record(sources.corpora)
+        | describe_environment()
+        | ({"hardware": hardware[0]} if saved and alike else {})
+        | ({"halving": {"note": " ".join(chosen_on)}} if chosen_on else {}),
+        counted=_counted(sources),
+        prices=saved[0].report.prices if saved and all(run.report.prices == saved[0].report.prices for run in saved) else None,
+    )
+    report = judged(report, entrants, evaluations, lists.families, masks_of(lists.groups, order), seed)
+    return BenchmarkRun(report, lists, {name: evaluation.per_query for name, evaluation in evaluations.items()})
+
+
+def _measures_of(saved: Sequence[SavedRun], k_values: Sequence[int] | None, measures: Sequence[str] | None) -> list[Measure]:
+    """Return the measures that were asked for; by default those of the first folder that all lists are long enough for."""
+    if measures is not None:
+        if k_values:
+            raise ConfigurationError("k and measures are both given; leave k out, measures have their own cutoffs")
+        return read_measures(measures)
+    if k_values or not saved:
+        return measures_at(list(k_values or _CUTOFFS))
+    reach = min(run.report.k_values[-1] for run in saved)
+    first = [Measure.parse(name) for name in saved[0].report.configurations[0].measures]
+    own = [measure for measure in first if measure.family not in OF_ANSWERS and (measure.cutoff or reach) <= reach]
+    return own or measures_at([reach])
+
+
+def relevant_from_of(saved: Sequence[SavedRun]) -> int:
+    """Return the lowest grade of a relevant document in the first folder's figures; 1 without a record of it.
+
+    Args:
+        saved: the folders that runs came from.
+    """
+    recorded = saved[0].report.manifest.get("relevant_from") if saved else None
+    return recorded if isinstance(recorded, int) and recorded > 1 else 1
+
+
+def _main_of(saved: Sequence[SavedRun], measured: list[str], main: str | None, *, chosen: bool) -> str:
+    """Return the main measure: the chosen one, that of the first folder, or the first measure that was chosen."""
+    if main is not None:
+        return measure_among(main, measured, "main")
+    if chosen:
+        return measured[0]
+    if saved and saved[0].report.main_measure in measured:
+        return saved[0].report.main_measure
+    return usual_main(measured, cutoffs_of(map(Measure.parse, measured)))
+
+
+def _counted(sources: Sources) -> Counted:
+    """Return the queries behind the figures; the first folder's own record is included."""
+    lists = sources.judged
+    hopeless = [query_id for query_id, grades in lists.qrels().items() if not grades]
+    before = next((run.report.counted for run in sources.saved if run.report.counted is not None), Counted(0))
+    labels = [query_id for query_id, label in zip(lists.query_ids, lists.groups, strict=True) if label is None]
+    ungrouped = labels if len(labels) < len(lists.query_ids) else []
+    ids = {"without_relevant": hopeless, "unjudged": sources.unjudged, "ungrouped": ungrouped}
+    return replace(
+        before,
+        queries=len(lists.query_ids),
+        without_relevant=len(hopeless),
+        unjudged=len(sources.unjudged) or before.unjudged,
+        own_ids=sources.own.ignored or before.own_ids,
+        own_gold=sources.own.gold or before.own_gold,
+        same_ids=sources.own.alike or before.same_ids,
+        ungrouped=len(ungrouped),
+        first=before.first | {what: several[0] for what, several in ids.items() if several},
+    )
+
+
+def _warn_of_other_gold(sources: Sources, means: Mapping[str, Measures], lowest: int) -> None:
+    """Warn if gold names titles that several items share: a benchmark counts each title once, here each item counts."""
+    off = [
+        name
+        for name, own in sources.measured.items()
+        if any(abs(own[measure] - value) > _ROUNDING for measure, value in means[name].items() if measure in own)
+    ]
+    if off and lowest == relevant_from_of(sources.saved):
+        warnings.warn(
+            f"figures of {', '.join(off)} differ from those of their own report: gold there is titles that several items "
+            "carry, and here every item counts",
+            RetrievalWarning,
+            stacklevel=3,
+        )
+
+
+def judged_again(
+    saved: SavedRun, only: Sequence[str] = (), baseline: str | None = None, main: str | None = None
+) -> BenchmarkRun:
+    """Judge a finished run against another baseline or by another measure, or only some of its configurations.
+
+    Args:
+        saved: the run.
+        only: configurations, in display order; all if empty.
+        baseline: by default the run's own, or the first one shown if that is left out.
+        main: the measure to sort, test pairs and draw by; by default the run's own.
+
+    Raises:
+        ConfigurationError: an unknown configuration, or a measure that the run does not have.
+    """
+    report = saved.report
+    if main is not None:
+        measured = [*report.configurations[0].measures]
+        report = replace(report, manifest=report.manifest | {"main": _main_of([saved], measured, main, chosen=False)})
+    results = {result.name: result for result in report.configurations}
+    names = list(dict.fromkeys(only)) or list(results)
+    for name in names:
+        if name not in results:
+            raise ConfigurationError(f"{saved.folder} has no configuration {name!r}; {nearest(name, list(results))}")
+    default = report.baseline if report.baseline in names else names[0]
+    chosen = _baseline(names, baseline or default)
+    entrants = {name: Entrant(results[name].config, results[name].fingerprint, results[name].cost) for name in names}
+    seed = int((report.manifest.get("significance") or {}).get("seed", 0))
+    lists = replace(saved.lists, listings={name: saved.lists.listings[name] for name in names})
+    explained = [query for query in report.explained if query.configuration in names] if chosen == report.baseline else []
+    judged_run = judged(
+        replace(report, baseline=chosen, explained=explained),
+        entrants,
+        saved.evaluations,
+        lists.families,
+        masks_of(lists.groups, list(report.query_counts)),
+        seed,
+        _resamples(report.manifest),
+    )
+    retrievers = saved.retrievers if len(names) == len(results) else {}
+    return BenchmarkRun(judged_run, lists, {name: saved.evaluations[name].per_query for name in names}, retrievers)
+
+
+def _resamples(manifest: Config) -> int | None:
+    """Return how many resamples a run asked for; None if that is not an acceptable number."""
+    asked = manifest.get("resamples")
+    return asked if isinstance(asked, int) and 1 <= asked <= MOST_RESAMPLES else None
+
+
+def _baseline(names: list[str], wanted: str | None) -> str:
+    if wanted is not None and wanted not in names:
+        raise ConfigurationError(f"there is no run {wanted!r} to be the baseline; {nearest(wanted, names)}")
+    return wanted or names[0]
