@@ -64,7 +64,7 @@ class Evaluation(AsTable):
         """The queries behind the means."""
         empty = f", {self.empty_queries:,} of them without results, which score 0" if self.empty_queries else ""
         unjudged = f"; {self.unjudged:,} more have no judgements and do not count" if self.unjudged else ""
-        return f"{len(self.query_ids):,} queries{empty}{unjudged}"
+        return f"{len(self.query_ids):,} {'query' if len(self.query_ids) == 1 else 'queries'}{empty}{unjudged}"
 
     def __repr__(self) -> str:
         return f"<{', '.join(f'{name} {value:.4f}' for name, value in self.means().items())}: {self._note}>"

@@ -358,6 +358,12 @@ def shared_reason(comparisons: Sequence[Comparison]) -> str:
     return limits(max(comparisons, key=lambda comparison: comparison.differing), ALPHA, of_many=True)
 
 
+def p_phrase(p: float) -> str:
+    """Return a p-value with its sign: ``"p = 0.023"``, ``"p <0.001"``."""
+    text = p_text(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
 def p_text(p: float) -> str:
     """Return a formatted p-value: three decimals, and a fourth if they would round it to the level."""
     return "<0.001" if p < 0.0005 else f"{p:.4f}" if abs(p - ALPHA) < 0.0005 else f"{p:.3f}"

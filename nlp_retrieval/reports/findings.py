@@ -17,7 +17,7 @@ from nlp_retrieval.reports.figures import (
     best_first,
     by_figure,
     latency_interval,
-    p_text,
+    p_phrase,
     price_columns,
     shared_reason,
     signed,
@@ -124,8 +124,8 @@ def _change(test: Comparison) -> str:
     low, high = test.interval
     decimals = 2 if high - low >= _WIDE else 3
     ends = ", ".join(_bare(f"{end:z.{decimals}f}".replace("-", "\N{MINUS SIGN}")) for end in (low, high))
-    p = p_text(test.p_holm)
-    return f"{_bare(signed(test.difference))} [{ends}], p {_bare(f'< {p[1:]}' if p.startswith('<') else f'= {p}')}"
+    p = _bare(p_phrase(test.p_holm).replace("<", "< "))
+    return f"{_bare(signed(test.difference))} [{ends}], {p}"
 
 
 def _figure(result: ConfigurationResult, measure: str) -> str:

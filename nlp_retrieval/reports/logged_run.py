@@ -25,7 +25,7 @@ from nlp_retrieval.core.files.atomic import file_names
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.evaluation.measures import Measure
-from nlp_retrieval.reports.figures import best_first, p_text
+from nlp_retrieval.reports.figures import best_first, p_phrase
 from nlp_retrieval.reports.findings import headline
 from nlp_retrieval.reports.view import ReportView, Row, view_of
 from nlp_retrieval.text.printing import printable
@@ -529,8 +529,8 @@ def interval_chart(view: ReportView) -> str:
     rows = []
     for result, span in zip(measured, spans, strict=True):
         cell = cells[result.name][main]
-        p = "" if cell.comparison is None else p_text(cell.comparison.p_holm)
-        found = ", ".join(filter(None, [cell.difference, p and f"p {p if p.startswith('<') else f'= {p}'}", cell.verdict]))
+        p = "" if cell.comparison is None else p_phrase(cell.comparison.p_holm)
+        found = ", ".join(filter(None, [cell.difference, p, cell.verdict]))
         rows.append(
             _INTERVAL.format(
                 name=printable(result.name),

@@ -24,7 +24,7 @@ from nlp_retrieval.evaluation.comparison import Comparison, Pairwise, compare_pa
 from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.pool import Ranks
 from nlp_retrieval.evaluation.rankings import RunLists
-from nlp_retrieval.reports.figures import best_first, p_text, shared_reason, signed, summary_columns
+from nlp_retrieval.reports.figures import best_first, p_phrase, shared_reason, signed, summary_columns
 from nlp_retrieval.reports.findings import headline, tied_with_best
 from nlp_retrieval.reports.page.charts import (
     WIDE,
@@ -196,10 +196,9 @@ def _answers(view: ReportView) -> list[tuple[str, str, list[str]]]:
 
 def _certainty(test: Comparison) -> tuple[str, list[str]]:
     said = {"better": "yes", "worse": "yes", "not distinguishable": "it may be chance"}[verdict(test)]
-    p = p_text(test.p_holm)
     many = f"corrected for {counted(test.comparisons, 'comparison')}" if test.comparisons > 1 else ""
     outcome = f"{counted(test.wins, 'query', 'queries')} won, {test.ties:,} tied, {test.losses:,} lost"
-    return f"{said}: p {p if p.startswith('<') else f'= {p}'}", [many, outcome]
+    return f"{said}: {p_phrase(test.p_holm)}", [many, outcome]
 
 
 def _longest(report: BenchmarkReport, stages: list[str]) -> float:
