@@ -195,7 +195,7 @@ class SharedStages(Stages):
                 warm_up = partial(Stages().candidates, retriever, processed[:1], depth, generation, label, allowed)
                 self._warm_up(retriever, generation, warm_up)
                 compute = partial(super().candidates, retriever, processed, depth, generation, label, allowed)
-                with changed_context(notes_empty=True):  # whoever reads it may want the note
+                with changed_context(notes_empty=True):  # a later reader may want the note
                     batch, about = self._computed(use, compute)
                 if (entry := packed(batch, label, about)) is not None:
                     self.store.remember(CANDIDATES, key, entry)
