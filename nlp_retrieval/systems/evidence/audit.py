@@ -395,7 +395,7 @@ class CitationAuditor:
     def _other_source(self, claim: str, source: SourceVersion) -> str:
         """Return the address of another source with a passage that would let the claim pass; empty if none is found."""
         others = [candidate for candidate in self.index.search(claim, _OTHER_SOURCES) if candidate.key != source.key]
-        judged = judge_passages(self.verifier, claim, others)
+        judged = judge_passages(self.verifier, [claim] * len(others), others)
         judged = [candidate for candidate in judged if candidate.judgement.support >= self.threshold]
         judged.sort(key=lambda candidate: -candidate.judgement.support)
         return next((candidate.passage.url for candidate in judged if not self._contradicts(claim, candidate.passage)), "")

@@ -171,9 +171,9 @@ class JudgedPassage:
     quote: str
 
 
-def judge_passages(verifier: BaseVerifier, claim: str, passages: Sequence[EvidencePassage]) -> list[JudgedPassage]:
-    """Judge a claim by each of some passages, without their titles: a headline may say what its page does not."""
-    judgements = verifier.judge([claim] * len(passages), [passage.content for passage in passages])
+def judge_passages(verifier: BaseVerifier, claims: Sequence[str], passages: Sequence[EvidencePassage]) -> list[JudgedPassage]:
+    """Judge each claim by its passage, without the title: a headline may say what its page does not."""
+    judgements = verifier.judge(claims, [passage.content for passage in passages])
     return [
         JudgedPassage(passage, judgement, passage.content[slice(*judgement.sentence)])
         for passage, judgement in zip(passages, judgements, strict=True)
@@ -305,10 +305,31 @@ class ClaimVerifier:
             ConfigurationError: the type is unknown.
             QueryError: the claim is not a string.
         """
+        (verdict,) = self.verify_all([claim], claim_type)
+        return verdict
+
+    def verify_all(self, claims: Sequence[str], claim_type: Literal["C1", "C2"] = "C2") -> list[ClaimVerdict]:
+        """Verify many claims; the verifier judges the passages of all of them in one batch.
+
+        Args:
+            claims: one statement each.
+            claim_type: of all of them.
+
+        Raises:
+            ConfigurationError: the type is unknown.
+            QueryError: a claim is not a string.
+        """
         if claim_type not in _QUALITY:
             raise ConfigurationError(f"claim_type={claim_type!r}; {nearest(str(claim_type), _QUALITY)}")
-        passages = self.index.search(claim, self.k, min_quality=_QUALITY[claim_type])
-        judged = judge_passages(self.verifier, claim, passages)
+        found = [self.index.search(claim, self.k, min_quality=_QUALITY[claim_type]) for claim in claims]
+        pairs = [(claim, passage) for claim, passages in zip(claims, found, strict=True) for passage in passages]
+        judged = iter(judge_passages(self.verifier, [claim for claim, _ in pairs], [passage for _, passage in pairs]))
+        return [
+            self._verdict(claim, claim_type, [next(judged) for _ in passages])
+            for claim, passages in zip(claims, found, strict=True)
+        ]
+
+    def _verdict(self, claim: str, claim_type: Literal["C1", "C2"], judged: list[JudgedPassage]) -> ClaimVerdict:
         texts = {key: self._text(key) for key in {item.passage.key for item in judged}}
         judged = [item for item in judged if _matches_stored_text(item, texts[item.passage.key])]
         doubtful = [item for item in judged if self._is_doubtful(item)]

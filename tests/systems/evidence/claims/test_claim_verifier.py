@@ -170,6 +170,24 @@ def test_what_cannot_be_used_is_named(index: EvidenceIndex) -> None:
         ClaimVerifier(index, LexicalVerifier()).verify(7)  # type: ignore[arg-type]
 
 
+def test_many_claims_are_judged_in_one_call_and_get_the_verdict_of_each_alone(index: EvidenceIndex) -> None:
+    calls: list[int] = []
+
+    class Counting(WordVerifier):
+        name = "counting-words-of-a-test"
+
+        def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
+            calls.append(len(claims))
+            return super().judge_pairs(claims, passages)
+
+    claims = ["The Long Bridge", "The toll was abolished", "The Long Bridge", "zebra"]
+    verifier = ClaimVerifier(index, Counting("1932", "40 million"))
+    together = verifier.verify_all(claims)
+    assert len(calls) == 1
+    assert [verdict.as_dict() for verdict in together] == [verifier.verify(claim).as_dict() for claim in claims]
+    assert verifier.verify_all([]) == []
+
+
 class SilentVerifier(BaseVerifier):
     """Says nothing, and why."""
 

@@ -1,0 +1,75 @@
+"""``python -m bench.evidence.verdicts DATA [CLAIMS]``: how often ``verify`` refutes true claims, and finds false ones.
+
+DATA is a folder of sets as for ``bench.evidence``. Of each set's part for training (``train.jsonl.gz``), CLAIMS true and as
+many false ones (200 by default) are verified with ``lexical`` in a project that holds the passages of all of them. Printed are
+the shares by status, with 95% intervals over families.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+from bench.evidence.measures import mean_of, with_interval
+from bench.writing import table
+from nlp_retrieval import Bm25Retriever, Searcher
+from nlp_retrieval.systems.evidence.claims import ClaimVerifier
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
+from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
+from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, read_pairs
+
+SETS = ("healthver", "scifact", "fever")
+STATUSES = ("VERIFIED", "SUPPORTED", "DISPUTED", "REFUTED", "UNVERIFIED")
+_LABELS = {"support": "true", "contradict": "false"}
+
+
+def main(arguments: list[str]) -> int:
+    """Measure, and print."""
+    if len(arguments) not in (1, 2):
+        print("usage: python -m bench.evidence.verdicts DATA [CLAIMS]")
+        return 2
+    data, claims = Path(arguments[0]), int(arguments[1]) if len(arguments) > 1 else 200
+    rows: dict[str, list[str]] = {}
+    for name in SETS:
+        drawn = drawn_claims(data / name / "train.jsonl.gz", claims)
+        found = statuses_of(drawn, LexicalVerifier())
+        for label, truth in _LABELS.items():
+            of = [(row.family, status) for row, status in zip(drawn, found, strict=True) if row.label == label]
+            families = [family for family, _ in of]
+            shares = [mean_of([float(status == other) for _, status in of]) for other in STATUSES]
+            rows[f"{name}, {truth}"] = [str(len(of)), *(with_interval(share, families) for share in shares)]
+    print(table(["claims", "n", *STATUSES], rows))
+    return 0
+
+
+def drawn_claims(path: Path, most: int) -> list[JudgedPair]:
+    """Return at most ``most`` supported and as many contradicted pairs; no claim twice, and none with two labels."""
+    rows = read_pairs(path)
+    labels: defaultdict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        labels[row.claim].add(row.label)
+    random.Random(0).shuffle(rows)
+    drawn: list[JudgedPair] = []
+    for label in _LABELS:
+        once = {row.claim: row for row in rows if row.label == label and not {"support", "contradict"} <= labels[row.claim]}
+        drawn += list(once.values())[:most]
+    return drawn
+
+
+def statuses_of(rows: list[JudgedPair], verifier: BaseVerifier) -> list[str]:
+    """Return the status of each claim in a project with the passages of all."""
+    with tempfile.TemporaryDirectory() as folder:
+        index = EvidenceIndex(folder, Searcher([Bm25Retriever()]))
+        for number, row in enumerate({row.passage: row for row in rows}.values()):
+            index.add_document(row.passage, f"https://source{number}.example/", "", "A")
+        index.build_index()
+        claims = ClaimVerifier(index, verifier)
+        return [claims.verify(row.claim).verification_status for row in rows]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
