@@ -314,6 +314,11 @@ def _blocks(tokens: Sequence[Token]) -> Iterator[TextBlock]:
             yield from walk.mark(token)
 
 
+def _as_head(piece: Piece) -> str:
+    """Return a piece of the head of a column as text; a mark of a footnote stays a mark."""
+    return f"[{piece.text}]" if piece.kind == "note" else piece.text
+
+
 class _Walk:
     """Position of the tokens in a report's structure."""
 
@@ -357,7 +362,7 @@ class _Walk:
         if self._heads:
             yield TextBlock("row", self._line, cells, heads=self._heads)
         else:
-            self._heads = ["".join(piece.text for piece in cell).strip() or " " for cell in cells]
+            self._heads = ["".join(_as_head(piece) for piece in cell).strip() or " " for cell in cells]
 
     def text(self, token: Token) -> Iterator[TextBlock]:
         """Handle the text of a block."""

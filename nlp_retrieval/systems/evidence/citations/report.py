@@ -101,7 +101,7 @@ class _SlottedText:
 def marked_sentences(block: TextBlock, reader: MarkReader) -> list[MarkedSentence]:
     """Return the sentences of a block; one without text if it holds only marks, none if it is empty.
 
-    A row of a table is one sentence, ``"France; Population: 68 million"``.
+    A row of a table is one sentence, ``"Country: France; Population: 68 million"``.
     """
     if block.kind == "row":
         return _row(block, reader)
@@ -112,14 +112,38 @@ def marked_sentences(block: TextBlock, reader: MarkReader) -> list[MarkedSentenc
 
 
 def _row(block: TextBlock, reader: MarkReader) -> list[MarkedSentence]:
-    cells = [_drafted_sentences(_drafted(cell, reader), block.line) for cell in block.pieces]
-    marks = [mark for cell in cells for sentence in cell for mark in sentence.marks]
-    parts: list[str] = []
-    for head, cell in zip(block.heads, cells, strict=False):
-        text = " ".join(sentence.text for sentence in cell if sentence.text)
-        if text:
-            parts.append(f"{head.strip()}: {text}" if parts and head.strip() else text)
-    return [MarkedSentence("; ".join(parts), block.line, marks)] if parts or marks else []
+    """Return a row of a table with the heads of its columns as one sentence.
+
+    If several of its cells are cited, or the head of a column is, there is a sentence for each of these: the first cell of the
+    row, and that cell.
+    """
+    cells = [_cell(cell, block.line, reader) for cell in block.pieces]
+    heads = [_cell([Piece("text", head, block.line)], block.line, reader) for head in block.heads]
+    heads += [MarkedSentence("", block.line)] * (len(cells) - len(heads))
+    texts = [
+        f"{head.text}: {cell.text}" if head.text and cell.text else cell.text for head, cell in zip(heads, cells, strict=False)
+    ]
+    marks = [list(dict.fromkeys([*cell.marks, *head.marks])) for head, cell in zip(heads, cells, strict=False)]
+    values = [number for number in range(1, len(cells)) if marks[number] and cells[number].text]
+    if len(values) > 1 or any(heads[number].marks for number in values):
+        each = [
+            MarkedSentence("; ".join(filter(None, (texts[0], texts[number]))), block.line, marks[number]) for number in values
+        ]
+        others = [number for number in range(len(cells)) if number not in values]
+    else:
+        each, others = [], list(range(len(cells)))
+    whole = MarkedSentence("; ".join(filter(None, texts)), block.line, [mark for number in others for mark in marks[number]])
+    if each and not whole.marks:
+        uncited = [texts[number] for number in others if texts[number]]
+        whole.text = "; ".join(uncited) if len(uncited) > 1 else ""
+    return [*each, whole] if whole.text or whole.marks else each
+
+
+def _cell(pieces: Sequence[Piece], line: int, reader: MarkReader) -> MarkedSentence:
+    """Return the text and the marks of a cell."""
+    sentences = _drafted_sentences(_drafted(pieces, reader), line)
+    text = " ".join(sentence.text for sentence in sentences if sentence.text)
+    return MarkedSentence(text, line, [mark for sentence in sentences for mark in sentence.marks])
 
 
 def _drafted(pieces: Sequence[Piece], reader: MarkReader) -> _SlottedText:

@@ -102,9 +102,25 @@ STYLES = {
     "in a table": (
         "| Animal | Dances | Source |\n|--|--|--|\n| Bee | yes | [1] |\n| Ant | no [2] | |",
         [
-            ("1", "Bee; Dances: yes"),
-            ("2", "Ant; Dances: no"),
+            ("1", "Animal: Bee; Dances: yes"),
+            ("2", "Animal: Ant; Dances: no"),
         ],
+    ),
+    "in two cells of a row": (
+        "| Animal | Dances | Legs | Eyes |\n|--|--|--|--|\n| Bee | yes [1] | 6 [2] | 5 |\n| Ant [3] | no | 6 | 2 |",
+        [
+            ("1", "Animal: Bee; Dances: yes"),
+            ("2", "Animal: Bee; Legs: 6"),
+            ("3", "Animal: Ant; Dances: no; Legs: 6; Eyes: 2"),
+        ],
+    ),
+    "in the head of a column": (
+        "| Animal | Dances [1] | Legs |\n|--|--|--|\n| Bee | yes | 6 |\n| Ant | no [1] | |",
+        [("1", "Animal: Bee; Dances: yes"), ("1", "Animal: Ant; Dances: no")],
+    ),
+    "in a table without a name for its first column": (
+        "| | Legs |\n|--|--|\n| Bee | 6 [1] |",
+        [("1", "Bee; Legs: 6")],
     ),
     "before a colon": ("Bees [1]: they dance.", [("1", "Bees: they dance.")]),
     "beside code": ("Bees dance `x[2]` [1].\n\n```\ny[3]\n```\n\n    z[3]\n", [("1", "Bees dance x[2].")]),
