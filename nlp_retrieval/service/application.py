@@ -118,7 +118,7 @@ def create_app(service: BaseService, settings: ServiceSettings) -> FastAPI:
             methods=["POST" if endpoint.body else "GET"],
             response_model=endpoint.answer,
             summary=endpoint.summary,
-            operation_id=endpoint.path.strip("/").partition("/")[0],
+            operation_id=_operation(endpoint, service),
             responses=responses,
             dependencies=bearer,
         )
@@ -130,6 +130,13 @@ def create_app(service: BaseService, settings: ServiceSettings) -> FastAPI:
     _add_error_handlers(app)
     app.add_middleware(RequestGuard, settings=settings)
     return app
+
+
+def _operation(endpoint: Endpoint, service: BaseService) -> str:
+    """Return the name of an endpoint in the schema: its path, with "add" before it if the same path can be read."""
+    name = endpoint.path.strip("/").partition("/")[0]
+    read = any(other.path == endpoint.path and other.body is None for other in service.endpoints)
+    return f"add_{name}" if endpoint.body is not None and read else name
 
 
 def _added_endpoints(service: BaseService) -> list[Endpoint]:

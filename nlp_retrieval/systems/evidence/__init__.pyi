@@ -3,6 +3,7 @@
 from nlp_retrieval.systems.evidence.audit import CitationAuditor as CitationAuditor
 from nlp_retrieval.systems.evidence.claims import ClaimVerifier as ClaimVerifier
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex as EvidenceIndex
+from nlp_retrieval.systems.evidence.reviews import Reviews as Reviews
 from nlp_retrieval.systems.evidence.testing import FetcherRules as FetcherRules
 from nlp_retrieval.systems.evidence.testing import VerifierRules as VerifierRules
 from nlp_retrieval.systems.evidence.testing import WebSearchRules as WebSearchRules

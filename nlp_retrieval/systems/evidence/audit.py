@@ -19,6 +19,7 @@ from nlp_retrieval.systems.evidence.citations.report import Citation, CitedRepor
 from nlp_retrieval.systems.evidence.claims import judge_passages
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex, SourceVersion
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
+from nlp_retrieval.systems.evidence.reviews import CitationReview, Reviews
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
 from nlp_retrieval.text import words_of
 
@@ -56,6 +57,7 @@ class AuditRow:
         sentence: where the deciding sentence begins and ends in the passage's content, in characters.
         other_source: URL of another indexed source that supports the sentence, if the reason is "another source".
         detail: one sentence for people: which number or name, and what the source says instead.
+        review: what people decided about it; None if the audit did not ask the project.
     """
 
     citation: Citation
@@ -66,6 +68,13 @@ class AuditRow:
     sentence: tuple[int, int]
     other_source: str
     detail: str
+    review: CitationReview | None = None
+
+    @property
+    def passes(self) -> bool:
+        """Return whether it passed and nobody rejected it, or a reviewer accepted it."""
+        decision = "" if self.review is None else self.review.decision
+        return decision == "accepted" or (self.status == "PASS" and decision != "rejected")
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,8 @@ class AuditSummary:
         review: number that a person should check.
         not_indexed: number whose source is not in the index.
         reasons: number that did not pass for each reason, most frequent first.
+        accepted: number that did not pass, and that a reviewer accepted.
+        rejected: number that passed, and that a reviewer rejected.
     """
 
     citations: int
@@ -85,14 +96,23 @@ class AuditSummary:
     review: int
     not_indexed: int
     reasons: dict[str, int]
+    accepted: int = 0
+    rejected: int = 0
 
 
 def summary_of(rows: Sequence[AuditRow]) -> AuditSummary:
     """Count the rows of an audit."""
     statuses = Counter(row.status for row in rows)
     reasons = Counter(row.reason for row in rows if row.reason)
+    passed = [row.status == "PASS" for row in rows]
     return AuditSummary(
-        len(rows), statuses["PASS"], statuses["REVIEW"], statuses["SOURCE_NOT_INDEXED"], dict(reasons.most_common())
+        len(rows),
+        statuses["PASS"],
+        statuses["REVIEW"],
+        statuses["SOURCE_NOT_INDEXED"],
+        dict(reasons.most_common()),
+        accepted=sum(row.passes and not by_itself for row, by_itself in zip(rows, passed, strict=True)),
+        rejected=sum(by_itself and not row.passes for row, by_itself in zip(rows, passed, strict=True)),
     )
 
 
@@ -101,10 +121,12 @@ def summary_of(rows: Sequence[AuditRow]) -> AuditSummary:
 # The keys stay as they are within one ``format``:
 #
 # - ``report``: ``title``
-# - ``summary``: ``citations``, ``passed``, ``review``, ``not_indexed``, ``reasons``
+# - ``summary``: ``citations``, ``passed``, ``review``, ``not_indexed``, ``reasons``, ``accepted``, ``rejected``
 # - ``citations``: of each ``number``, ``mark``, ``sentence``, ``line``, ``url``, ``title``, ``status``, ``reason``, ``detail``,
 #   ``support_score``, ``other_source``, and ``passage``: null, or ``content``, ``url``, ``title``, ``quality``, ``fetch_date``,
-#   ``key``, ``start``, ``end`` and ``deciding``, the span of the deciding sentence in ``content``
+#   ``key``, ``start``, ``end`` and ``deciding``, the span of the deciding sentence in ``content``; ``review``: null, or
+#   ``sentence``, ``cited`` and ``version``, which name the citation for a review, ``decision`` (empty if there is none),
+#   ``said`` in words, ``disputed``, ``history`` and ``earlier``, the decision on an earlier version, or null
 # - ``uncited``: of each ``sentence``, ``line``
 # - ``missing``: of each ``mark``, ``sentence``, ``line``
 # - ``unused``, ``duplicates``: of each ``mark``, ``title``, ``url``, ``line``
@@ -160,6 +182,18 @@ def _row(row: AuditRow) -> dict[str, object]:
             "end": passage.end,
             "deciding": list(row.sentence),
         },
+        "review": None if row.review is None else _review(row.review),
+    }
+
+
+def _review(review: CitationReview) -> dict[str, object]:
+    return {
+        **asdict(review.of),
+        "decision": review.decision,
+        "said": review.said,
+        "disputed": review.is_disputed,
+        "history": [asdict(each) for each in review.history],
+        "earlier": None if review.earlier is None else asdict(review.earlier),
     }
 
 
@@ -231,7 +265,7 @@ class CitationAuditor:
     def __init__(self, index: EvidenceIndex, verifier: BaseVerifier, threshold: float | None = None) -> None:
         if threshold is not None and not 0 < threshold < 1:
             raise ConfigurationError(f"threshold={threshold}; it must be between 0 and 1")
-        self.index, self.verifier = index, verifier
+        self.index, self.verifier, self.reviews = index, verifier, Reviews(index)
         self.threshold = verifier.threshold if threshold is None else threshold
 
     @property
@@ -260,7 +294,8 @@ class CitationAuditor:
             rows.append(replace(judged[same], citation=citation))
             if progress is not None:
                 progress(len(rows), len(read.citations))
-        return CitationAudit(read, rows)
+        reviews = self.reviews.of(read.citations)
+        return CitationAudit(read, [replace(row, review=review) for row, review in zip(rows, reviews, strict=True)])
 
     def row(self, citation: Citation) -> AuditRow:
         """Audit one citation.

@@ -9,27 +9,79 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from nlp_retrieval.core import write_output
 from nlp_retrieval.reports import asset, counted, listed, rendered
-from nlp_retrieval.systems.evidence.audit import AuditRow, AuditStatus, AuditSummary, summary_of
+from nlp_retrieval.systems.evidence.audit import AuditRow, AuditStatus, summary_of
 from nlp_retrieval.systems.evidence.citations.markdown import web_address
 from nlp_retrieval.systems.evidence.citations.report import CitedReport
 from nlp_retrieval.text import visible
 
 STATUSES: dict[AuditStatus, str] = {"PASS": "passed", "REVIEW": "to review", "SOURCE_NOT_INDEXED": "not indexed"}
 
+_SEVERITY = (
+    "rejected",
+    "contradicted",
+    "other number",
+    "quote not found",
+    "other entity",
+    "changed source",
+    "hidden text",
+    "another source",
+    "not found",
+    "unclear number",
+    "not judged",
+    "too long",
+    "no reference",
+    "deleted source",
+    "not indexed",
+    "weak",
+    "accepted",
+    "passed",
+)
+"""Results of rows, those that a reviewer should see first before the others."""
 
-def summary_sentence(summary: AuditSummary) -> str:
-    """Return a summary as a sentence: ``"15 citations: 7 passed, 6 to review and 2 not indexed."``."""
-    if not summary.citations:
+
+def result_of(row: AuditRow) -> str:
+    """Return the result of a row in two or three words: the decision of a reviewer, the reason, or the status."""
+    decision = "" if row.review is None else row.review.decision
+    if decision in ("accepted", "rejected"):
+        return decision
+    return row.reason or STATUSES[row.status]
+
+
+def by_severity(rows: Sequence[AuditRow]) -> list[AuditRow]:
+    """Return rows in the order in which a reviewer should see them: those that do not pass first, the gravest foremost."""
+    return sorted(rows, key=lambda row: (_severity(result_of(row)), row.citation.number))
+
+
+def _severity(result: str) -> int:
+    return _SEVERITY.index(result) if result in _SEVERITY else _SEVERITY.index("not judged")
+
+
+def summary_sentence(rows: Sequence[AuditRow]) -> str:
+    """Return a summary: ``"7 of 15 citations pass (2 weak); 6 to review: 4 other number and 2 not found; 2 not indexed."``."""
+    if not rows:
         return "The report has no citations."
-    counts = (summary.passed, summary.review, summary.not_indexed)
-    parts = [f"{count:,} {word}" for count, word in zip(counts, STATUSES.values(), strict=True)]
-    return f"{counted(summary.citations, 'citation')}: {listed(parts)}."
+    passing = [row for row in rows if row.passes]
+    apart = Counter(result_of(row) for row in passing)
+    among = [f"{apart[each]:,} {word}" for each, word in _AMONG_PASSING.items() if apart[each]]
+    parts = [f"{len(passing):,} of {counted(len(rows), 'citation')} pass" + (f" ({', '.join(among)})" if among else "")]
+    found = Counter(result_of(row) for row in by_severity(rows) if not row.passes)
+    apart_too = {words: found.pop(result, 0) for result, words in _AMONG_OTHERS.items()}
+    if found:
+        listed_results = listed([f"{count:,} {result}" for result, count in found.items()])
+        parts.append(f"{found.total():,} to review: {listed_results}")
+    parts += [f"{count:,} {words}" for words, count in apart_too.items() if count]
+    return "; ".join(parts) + "."
+
+
+_AMONG_PASSING = {"weak": "weak", "accepted": "accepted by a reviewer"}
+_AMONG_OTHERS = {"rejected": "rejected by a reviewer", "not indexed": "not indexed"}
 
 
 # The audit of a report's citations as one HTML page that needs no network: each claim next to the passage of its source.
@@ -51,7 +103,7 @@ def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "") 
         rows=rows,
         report=report,
         rule=rule,
-        said=summary_sentence(summary),
+        said=summary_sentence(rows),
         statuses={status: counts[status] for status in STATUSES if counts[status]},
         words=STATUSES,
         reasons=summary.reasons,
@@ -74,26 +126,27 @@ def write_audit_page(rows: Sequence[AuditRow], report: CitedReport, path: str | 
 #
 # Invisible characters in a claim are named, and nothing in it reaches the terminal as a command.
 
-_STYLES: dict[AuditStatus, str] = {"PASS": "green", "REVIEW": "yellow", "SOURCE_NOT_INDEXED": "dim"}
-_NARROW = 80
-_WIDE = 110
-"""Fewest columns with room for the source; a shorter piece of an address would be useless."""
-
-_LONGEST_CLAIM = 400
+_NARROW, _VERY_NARROW = 80, 60
+_LONGEST_QUOTE = 600
 
 
 @dataclass(frozen=True)
 class AuditTable:
-    """The rows of an audit for a terminal, printed with ``rich``; claims and addresses are cut to the width."""
+    """The rows of an audit for a terminal, printed with ``rich``, those to review first; nothing of a claim is cut.
+
+    Args:
+        rows: of the audit.
+        report: that was audited.
+        shown: rows to print; by default all.
+    """
 
     rows: Sequence[AuditRow]
     report: CitedReport
+    shown: Sequence[AuditRow] | None = None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        dim = "dim" if console.is_terminal else ""
-        if self.rows:
-            yield self._table(options)
-        yield Text(summary_sentence(summary_of(self.rows)), style="bold" if console.is_terminal else "")
+        bold, dim = ("bold", "dim") if console.is_terminal else ("", "")
+        yield Text(summary_sentence(self.rows), style=bold)
         report = self.report
         lists: dict[str, Sequence[object]] = {
             "facts without a citation": report.uncited,
@@ -104,29 +157,42 @@ class AuditTable:
         parts = [f"{what}: {len(entries):,}" for what, entries in lists.items() if entries]
         if parts:
             yield Text("; ".join(parts).capitalize() + ".", style=dim)
+        if self.rows if self.shown is None else self.shown:
+            yield self._table(options, dim)
 
-    def _table(self, options: ConsoleOptions) -> Table:
-        narrow, wide = options.max_width < _NARROW, options.max_width >= _WIDE
-        table = Table(box=None if options.ascii_only else SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=True)
-        table.add_column("line", justify="right", no_wrap=True)
-        table.add_column("status", no_wrap=True)
-        table.add_column("claim", no_wrap=True, overflow="crop" if options.ascii_only else "ellipsis", ratio=3)
-        if wide:
-            table.add_column("source", no_wrap=True, overflow="crop" if options.ascii_only else "ellipsis", ratio=2)
-        if not narrow:
+    def _table(self, options: ConsoleOptions, dim: str) -> Table:
+        table = Table(
+            box=None if options.ascii_only else SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=True, leading=1
+        )
+        table.add_column("no.", justify="right", no_wrap=True)
+        if options.max_width >= _VERY_NARROW:
+            table.add_column("line", justify="right", no_wrap=True)
+        table.add_column("result", no_wrap=True)
+        if options.max_width >= _NARROW:
             table.add_column("support", justify="right", no_wrap=True)
-        table.add_column("reason", no_wrap=True)
-        for row in self.rows:
-            score = f"{row.support_score:.2f}" if row.status != "SOURCE_NOT_INDEXED" else ""
-            address = row.citation.url.removeprefix("https://").removeprefix("http://") or row.citation.title
-            more = ([_cell(address)] if wide else []) + ([] if narrow else [Text(score)])
-            status = Text(STATUSES[row.status], style=_STYLES[row.status])
-            table.add_row(str(row.citation.line), status, _cell(row.citation.sentence), *more, Text(row.reason))
+        table.add_column("claim", ratio=1, overflow="fold")
+        for row in by_severity(self.rows if self.shown is None else self.shown):
+            result = result_of(row)
+            style = "green" if row.passes else "dim" if result == "not indexed" else "yellow"
+            cells: list[RenderableType] = [Text(str(row.citation.number)), Text(result, style=style), _claim(row, dim)]
+            if options.max_width >= _VERY_NARROW:
+                cells.insert(1, Text(str(row.citation.line)))
+            if options.max_width >= _NARROW:
+                cells.insert(-1, Text(f"{row.support_score:.2f}" if row.passage is not None else ""))
+            table.add_row(*cells)
         return table
 
 
-def _cell(text: str) -> Text:
-    return Text(visible(text[:_LONGEST_CLAIM]))
+def _claim(row: AuditRow, dim: str) -> Group:
+    """Return the claim, and below it the detail, the source and the review."""
+    below = [(row.detail, ""), (f"see {row.other_source}" if row.other_source else "", dim)]
+    if row.status != "PASS" or not row.passes:
+        said = " ".join(_decisive(row)[:_LONGEST_QUOTE].split())
+        address = row.citation.url.removeprefix("https://").removeprefix("http://") or row.citation.title
+        below += [(f"\u201c{said}\u201d" if said else "", dim), (address, dim)]
+    below.append(("" if row.review is None else row.review.said, ""))
+    claim = Text(visible(row.citation.sentence) or "There is no sentence at this mark.")
+    return Group(claim, *(Padding(Text(visible(text), style=style), (0, 0, 0, 2)) for text, style in below if text))
 
 
 # The audit as ``09_qa/retrieval_audit.md``: the index, its queries, every citation, and what to do.

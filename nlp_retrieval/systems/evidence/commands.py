@@ -375,7 +375,100 @@ def audit(
 def _fails(done: CitationAudit, fail_on: FailOn) -> bool:
     if fail_on is FailOn.never:
         return False
-    return not done.rows or bool(done.count("SOURCE_NOT_INDEXED") or (fail_on is FailOn.review and done.count("REVIEW")))
+    failing = [row for row in done.rows if not row.passes]
+    return not done.rows or any(fail_on is FailOn.review or row.status == "SOURCE_NOT_INDEXED" for row in failing)
+
+
+def review(
+    project: Project,
+    report: Annotated[Path | None, typer.Argument(help="The report.")] = None,
+    citations: Annotated[
+        list[int] | None, typer.Argument(metavar="[CITATION]...", help="Numbers of citations, as an audit prints them.")
+    ] = None,
+    accept: Annotated[bool, typer.Option("--accept", help="Accept them: they count as passed.")] = False,
+    reject: Annotated[bool, typer.Option("--reject", help="Reject them: they do not pass, whatever the audit says.")] = False,
+    note: Annotated[str, typer.Option("--note", help="A note, alone or with a decision.")] = "",
+    undo: Annotated[bool, typer.Option("--undo", help="Take back what this reviewer said about them.")] = False,
+    by: Annotated[str, typer.Option("--by", help="Name of the reviewer; also for imported reviews without one.")] = "",
+    import_file: Annotated[
+        Path | None, typer.Option("--import", help="Merge a file of reviews that the page of an audit or --export wrote.")
+    ] = None,
+    export_file: Annotated[Path | None, typer.Option("--export", help="Write all reviews of the project as JSON.")] = None,
+    verifier: VerifierOption = "lexical",
+    threshold: Annotated[float | None, typer.Option(help="As of the audit.")] = None,
+    retriever: Retrievers = None,
+) -> None:
+    """Review citations of a report, or list those that are open.
+
+    Reviews are kept in the project, with their history. One stands in later audits as long as the sentence and the text of its
+    source are the same. An accepted citation passes, a rejected one does not.
+    """
+    from nlp_retrieval.errors import ConfigurationError, InputError
+    from nlp_retrieval.reports import counted
+    from nlp_retrieval.text import visible
+
+    decisions = [name for name, chosen in (("accepted", accept), ("rejected", reject), ("withdrawn", undo)) if chosen]
+    if len(decisions) > 1:
+        raise ConfigurationError("--accept, --reject and --undo exclude each other")
+    decision = decisions[0] if decisions else "noted" if note else ""
+    if decision and (report is None or not citations):
+        raise ConfigurationError("a decision needs a report and the numbers of citations; the audit prints them")
+    if decision and not by.strip():
+        raise ConfigurationError("--by NAME is missing; say who reviewed it")
+    if report is None and import_file is None and export_file is None:
+        raise ConfigurationError("name a report, or a file to --import or --export")
+    index = existing_project(project, retriever, may_be_emptied=True)
+    if import_file is not None:
+        _merge_reviews(index, import_file, by)
+    if report is not None:
+        from nlp_retrieval.systems.evidence.audit import CitationAuditor
+        from nlp_retrieval.systems.evidence.citations.report import read_report
+
+        auditor, read = CitationAuditor(index, chosen_verifier(verifier), threshold), read_report(_report(report))
+        numbers = citations or []
+        if unknown := [number for number in numbers if not 1 <= number <= len(read.citations)]:
+            raise InputError(f"there is no citation {unknown[0]}; {report} has {counted(len(read.citations), 'citation')}")
+        for number in numbers if decision else ():
+            said = auditor.reviews.add(read.citations[number - 1], decision, by, note).said  # type: ignore[arg-type]
+            say(visible(f"citation {number}, line {read.citations[number - 1].line}: {said}"))
+        if not decision:
+            _print_open(auditor.audit(read), numbers)
+    if export_file is not None:
+        from nlp_retrieval.core import write_output
+        from nlp_retrieval.systems.evidence.reviews import Reviews, reviews_json
+
+        kept = Reviews(index).all()
+        write_output(export_file, json.dumps(reviews_json(kept), indent=1).encode())
+        say(f"{counted(len(kept), 'review')} in {export_file}")
+
+
+def _merge_reviews(index: EvidenceIndex, path: Path, by: str) -> None:
+    from nlp_retrieval.reports import counted
+    from nlp_retrieval.systems.evidence.reviews import Reviews, read_reviews
+
+    given = read_reviews(path, by)
+    new, left_out = Reviews(index).merge(given)
+    for reason in left_out:
+        say(f"left out: {reason}")
+    known = len(given) - new - len(left_out)
+    say(f"{counted(new, 'review')} merged, {known:,} known before, {len(left_out):,} left out")
+
+
+def _print_open(done: CitationAudit, numbers: Sequence[int]) -> None:
+    """Print the rows of an audit that are open, or those with some numbers, with everything that was said about these."""
+    from rich.console import Console
+
+    from nlp_retrieval.systems.evidence.audit_report import AuditTable
+    from nlp_retrieval.text import visible
+
+    rows = [row for row in done.rows if (row.citation.number in numbers if numbers else not row.passes)]
+    if not rows:
+        say("no citation is open")
+        return
+    Console(highlight=False).print(AuditTable(done.rows, done.report, rows))
+    for row in rows if numbers else ():
+        for review in row.review.history if row.review is not None else ():
+            typer.echo(visible(f"{row.citation.number}: {review.said}"))
 
 
 def _report(path: Path) -> str:
@@ -659,5 +752,5 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-for each in (add, delete, research, search, verify, audit, stats, export, calibrate, train_verifier, demo):
+for each in (add, delete, research, search, verify, audit, review, stats, export, calibrate, train_verifier, demo):
     app.command(each.__name__.replace("_", "-"))(each)

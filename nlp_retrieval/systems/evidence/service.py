@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_type_hints
 
@@ -28,6 +29,7 @@ from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.statistics import IndexStatistics
 from nlp_retrieval.systems.evidence.index.store import checked_document
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
+from nlp_retrieval.systems.evidence.reviews import Decision, Review, ReviewedCitation, reviews_json
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 
 # Models of the requests and answers of a project's endpoints.
@@ -207,6 +209,51 @@ class DecidingPassage(BaseModel):
     deciding: tuple[int, int]
 
 
+class ReviewState(BaseModel):
+    """What reviewers said about a citation; ``sentence``, ``cited`` and ``version`` name it for a review of one's own."""
+
+    sentence: str
+    cited: str
+    version: str
+    decision: Literal["accepted", "rejected", "noted", ""]
+    said: str
+    disputed: bool
+    history: list[Review]
+    earlier: Review | None
+
+
+class ReviewBody(RequestBody):
+    """A decision of a reviewer about one citation, which an audit named."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "sentence": "The Danube flows through Vienna.",
+                    "cited": "https://example.org/danube",
+                    "version": "",
+                    "decision": "accepted",
+                    "by": "Ann",
+                }
+            ]
+        }
+    )
+
+    sentence: str = Field(max_length=4_000, description="From the ``review`` of the citation in an audit.")
+    cited: str = Field(min_length=1, max_length=9_000, description="From there: the URL, or the mark in brackets.")
+    version: str = Field(max_length=64, description="From there: the SHA-256 of the source's text; empty if there is none.")
+    decision: Decision = Field(description='"withdrawn" takes back what the same reviewer said before.')
+    note: str = Field(default="", max_length=10_000, description='In the reviewer\'s words; needed for "noted".')
+    by: str = Field(min_length=1, max_length=200, description="Name of the reviewer.")
+
+
+class ReviewsAnswer(BaseModel):
+    """Every review of the project, oldest first; a file that ``evidence review --import`` reads."""
+
+    format: int
+    reviews: list[Review]
+
+
 class AuditedCitation(BaseModel):
     """One citation."""
 
@@ -222,6 +269,7 @@ class AuditedCitation(BaseModel):
     support_score: float
     other_source: str
     passage: DecidingPassage | None
+    review: ReviewState | None
 
 
 class MissingReference(BaseModel):
@@ -296,12 +344,14 @@ class ProjectService(BaseService):
 
     @property
     def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints for adding, searching, verifying, auditing, reading, and figures."""
+        """Return the endpoints for adding, searching, verifying, auditing, reviewing, reading, and figures."""
         return [
             Endpoint("/index", "Add sources, and make them searchable.", self._add, IndexAnswer, IndexBody, writes=True),
             Endpoint("/search", "Search all sources.", self._search, PassagesAnswer, PassageSearchBody),
             Endpoint("/verify", "Verify a claim against the sources.", self._verify, VerifyAnswer, VerifyBody),
             Endpoint("/audit", "Audit every citation of a report.", self._audit, AuditAnswer, AuditBody),
+            Endpoint("/reviews", "All reviews of citations, oldest first.", self._all_reviews, ReviewsAnswer),
+            Endpoint("/reviews", "Review a citation.", self._review, Review, ReviewBody, writes=True),
             Endpoint("/passages/{key}", "All passages of a source, in order.", self._passages, PassagesAnswer),
             Endpoint("/stats", "Figures of the project and of its searches.", self._stats, ProjectFigures),
         ]
@@ -364,8 +414,9 @@ class ProjectService(BaseService):
         return self._index.project_path.is_dir()
 
     def close(self) -> None:
-        """Close the file of the sources."""
+        """Close the files of the sources and the reviews."""
         self._index.close()
+        self._citations.reviews.close()
 
     def _add(self, body: IndexBody) -> bytes:
         documents = [
@@ -413,6 +464,14 @@ class ProjectService(BaseService):
             )
         done = self._citations.audit(read, lambda *_: stop_where_nobody_waits())
         return audit_json(done.rows, done.report).encode()
+
+    def _all_reviews(self, _: None) -> bytes:
+        return ReviewsAnswer.model_validate(reviews_json(self._citations.reviews.all())).model_dump_json().encode()
+
+    def _review(self, body: ReviewBody) -> bytes:
+        of = ReviewedCitation(body.sentence, body.cited, body.version)
+        review = self._citations.reviews.add(of, body.decision, body.by, body.note)
+        return json.dumps(asdict(review)).encode()
 
     def _passages(self, key: str) -> bytes:
         try:

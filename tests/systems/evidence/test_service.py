@@ -13,6 +13,7 @@ from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.systems.evidence.audit import CitationAuditor, audit_json
 from nlp_retrieval.systems.evidence.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.systems.evidence.reviews import Reviews
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
 TOKEN = "0123456789abcdef-token"
@@ -73,7 +74,16 @@ def test_a_report_is_audited_as_the_library_audits_it_and_nothing_is_written(ser
 def test_every_answer_has_the_shape_that_the_schema_says(served):
     _, client, index = served
     schema = client.get("/openapi.json").json()
-    assert set(schema["paths"]) == {"/index", "/search", "/verify", "/audit", "/passages/{key}", "/stats", "/healthz"}
+    assert set(schema["paths"]) == {
+        "/index",
+        "/search",
+        "/verify",
+        "/audit",
+        "/reviews",
+        "/passages/{key}",
+        "/stats",
+        "/healthz",
+    }
     (key,) = {one["key"] for one in client.post("/search", json={"query": "Danube"}).json()["passages"]}
     asked = {
         "/index": client.post("/index", json={"documents": [], "build": False}),
@@ -212,3 +222,18 @@ def test_the_verifier_of_a_service_is_set_by_name_or_mapping(tmp_path, setting, 
     done = run("serve", str(tmp_path), "--as", "project", "-r", "bm25", "--set", setting, "--check", "--port", "0")
     assert done.returncode == code, done.stderr
     assert said in done.stderr
+
+
+def test_a_review_over_http_is_kept_and_decides_later_audits(served):
+    _, client, index = served
+    of = client.post("/audit", json={"report": REPORT}).json()["citations"][1]["review"]
+    body = {name: of[name] for name in ("sentence", "cited", "version")} | {"decision": "accepted", "by": "Ann"}
+    answer = client.post("/reviews", json=body)
+    assert answer.status_code == 200, answer.text
+    assert (answer.json()["by"], answer.json()["decision"]) == ("Ann", "accepted")
+    again = client.post("/audit", json={"report": REPORT}).json()
+    assert (again["citations"][1]["review"]["decision"], again["summary"]["accepted"]) == ("accepted", 1)
+    assert client.get("/reviews").json() == {"format": 1, "reviews": [answer.json()]}
+    assert Reviews(index).all()[0].by == "Ann"
+    assert "has no text" in error_of(client.post("/reviews", json=body | {"version": "0" * 64}), 422, "invalid_request")
+    error_of(client.post("/reviews", json=body | {"date": "2020-01-01"}), 422, "invalid_request")

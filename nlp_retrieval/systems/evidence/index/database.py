@@ -1,4 +1,4 @@
-"""File of the sources: SQLite, durable at once, shared by any number of processes.
+"""A file of a project, of its sources or reviews: SQLite, durable at once, shared by any number of processes.
 
 Every change is one transaction, and is on the disk when it returns; a killed process leaves all of it or nothing.
 A file of another program or a newer version, or a damaged one, is refused: its tables, triggers and views must be exactly those
@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from filelock import FileLock, Timeout
 
@@ -68,6 +68,11 @@ class _Opened:
 
 class EvidenceDatabase:
     """The file of a project's sources, opened at first use; reading creates nothing, and writing its folder too."""
+
+    tables: ClassVar[Mapping[str, str]] = _TABLES
+    application: ClassVar[int] = _APPLICATION
+    version: ClassVar[int] = _VERSION
+    remedy: ClassVar[str] = "add the sources again"
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -160,18 +165,18 @@ class EvidenceDatabase:
         return connection
 
     def _is_ready(self, connection: sqlite3.Connection) -> bool:
-        return _value(connection, "user_version") not in (0, 1) and _value(connection, "journal_mode") == "wal"
+        return _value(connection, "user_version") not in range(self.version) and _value(connection, "journal_mode") == "wal"
 
     def _create(self, connection: sqlite3.Connection) -> None:
         if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
             connection.execute("BEGIN IMMEDIATE")
-            for statement in _TABLES.values():
+            for statement in self.tables.values():
                 connection.execute(statement)
-            connection.execute(f"PRAGMA application_id={_APPLICATION}")
-            connection.execute(f"PRAGMA user_version={_VERSION}")
+            connection.execute(f"PRAGMA application_id={self.application}")
+            connection.execute(f"PRAGMA user_version={self.version}")
             connection.execute("COMMIT")
-        if _value(connection, "application_id") == _APPLICATION:
-            if _value(connection, "user_version") == 1:
+        if _value(connection, "application_id") == self.application:
+            if _value(connection, "user_version") in range(1, self.version):
                 self._bring_up(connection)
             connection.execute("PRAGMA journal_mode=WAL")
 
@@ -186,17 +191,18 @@ class EvidenceDatabase:
         connection.execute("COMMIT")
 
     def _check(self, connection: sqlite3.Connection) -> None:
-        if _value(connection, "application_id") != _APPLICATION:
-            raise IndexDamagedError(f"{self.path} is a database of another program; move it away, and add the sources again")
+        if _value(connection, "application_id") != self.application:
+            raise IndexDamagedError(f"{self.path} is a database of another program; move it away, and {self.remedy}")
         version = _value(connection, "user_version")
-        if version != _VERSION:
+        if version != self.version:
             raise IndexDamagedError(
-                f"{self.path} has the format {version}, and this version of nlp_retrieval reads {_VERSION}; install a newer one"
+                f"{self.path} has the format {version}, and this version of nlp_retrieval reads {self.version}; "
+                "install a newer one"
             )
         tables = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall())
-        if tables != _TABLES:
-            strange = sorted(map(str, tables.keys() ^ _TABLES.keys())) or sorted(
-                k for k in tables if tables[k] != _TABLES.get(k)
+        if tables != self.tables:
+            strange = sorted(map(str, tables.keys() ^ self.tables.keys())) or sorted(
+                k for k in tables if tables[k] != self.tables.get(k)
             )
             raise IndexDamagedError(f"{self.path} holds other tables than it should ({strange[0]!r:.60}); it was tampered with")
 
@@ -214,7 +220,7 @@ class EvidenceDatabase:
             if name.startswith(("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_PERM")):
                 raise IndexWriteError(f"cannot write to {self.path}: {error}. What was there before is unchanged.") from error
             raise IndexDamagedError(
-                f"{self.path} cannot be read ({error}); put back a copy of it, or move it away and add the sources again"
+                f"{self.path} cannot be read ({error}); put back a copy of it, or move it away and {self.remedy}"
             ) from error
         except Timeout as error:
             raise IndexLockedError(f"another process is creating {self.path}; wait for it, then try again") from error

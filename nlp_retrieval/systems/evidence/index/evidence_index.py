@@ -421,6 +421,18 @@ class EvidenceIndex:
         """
         return next(reversed(self.versions(url, date)), None)
 
+    def digest(self, url: str) -> str:
+        """Return the SHA-256 of the newest text under a URL, in hexadecimal digits; empty if there is none.
+
+        Args:
+            url: in any of its forms; for what is no URL there is none.
+        """
+        try:
+            versions = self._store.versions(self._place(url))
+        except InputError:
+            return ""
+        return versions[-1].sha256 if versions else ""
+
     def versions(self, url: str, until: str | None = None) -> list[SourceVersion]:
         """Return all versions of the source under a URL, oldest first.
 

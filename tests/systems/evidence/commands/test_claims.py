@@ -65,7 +65,7 @@ def test_an_audit_writes_its_file_a_page_and_json(world: Path) -> None:
     statuses = [row["status"] for row in told["citations"]]
     assert statuses == ["PASS", "REVIEW", "SOURCE_NOT_INDEXED"]
     assert told["citations"][1]["reason"] == "other number"
-    assert "3 citations: 1 passed, 1 to review and 1 not indexed." in done.stdout
+    assert "1 of 3 citations pass; 1 to review: 1 other number; 1 not indexed." in done.stdout
     audit = (world / "project" / "09_qa" / "retrieval_audit.md").read_text()
     assert audit.startswith("# Retrieval Quality Audit\n")
     assert [line.rsplit(" | ", 1)[1] for line in audit.splitlines() if line.startswith(("| The", "| It"))] == [
@@ -138,7 +138,10 @@ def test_a_report_fails_only_for_what_was_asked(cited: str, codes: dict[str, int
 
 @pytest.mark.parametrize(
     ("threshold", "counts"),
-    [("0.001", "1 passed, 1 to review"), pytest.param("0.999999", "0 passed, 2 to review", marks=pytest.mark.soak)],
+    [
+        ("0.001", "1 of 3 citations pass; 1 to review"),
+        pytest.param("0.999999", "0 of 3 citations pass; 2 to review", marks=pytest.mark.soak),
+    ],
 )
 def test_the_threshold_decides_what_passes_and_never_lets_a_missing_number_pass(
     threshold: str, counts: str, world: Path

