@@ -48,9 +48,9 @@ EVIDENCE = {
     "systems/evidence/index/urls.py": in_prose(
         "\n    ".join(
             [
-                "for url in (text, 'https://' + text, 'https://a.example/' + text, 'https://a.example/?' + text):",
+                "for before in ('', 'doi:', 'doi:10.1', 'https://', 'https://a.example/', 'https://a.example/?'):",
                 "    try:",
-                "        canonical_url(url)",
+                "        canonical_url(before + text)",
                 "    except InputError:",
                 "        pass",
             ]

@@ -20,7 +20,7 @@ from nlp_retrieval.errors import IndexDamagedError, InputError, ItemError, neare
 from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules, assess_source_quality, check_grade
 from nlp_retrieval.systems.evidence.index.database import EvidenceDatabase, Row
 from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
-from nlp_retrieval.systems.evidence.index.urls import anchor_of, canonical_url
+from nlp_retrieval.systems.evidence.index.urls import anchor_of, canonical_url, resolved_doi
 from nlp_retrieval.systems.evidence.reading.document import SourceDocument
 
 # Dates of fetching: parsing them, and the moments by which versions are ordered.
@@ -97,17 +97,16 @@ def checked_source(
         InputError: a value cannot be used.
     """
     canonical = canonical_url(url)
+    url = resolved_doi(url)
     if source_quality is None:
-        grade: str = assess_source_quality(url.strip(), rules)
+        grade: str = assess_source_quality(url, rules)
     else:
         grade = check_grade(source_quality, "source_quality")
     shown = _title(title)
     provided = {name for name, value in (("quality", source_quality), ("title", shown)) if value}
     moment = "" if fetch_date == "" else moment_of(fetch_date)
     anchor = anchor_of(url)
-    return NewSource(
-        normal_text(content), canonical, url.strip(), shown, grade, fetch_date, moment, frozenset(provided), anchor
-    )
+    return NewSource(normal_text(content), canonical, url, shown, grade, fetch_date, moment, frozenset(provided), anchor)
 
 
 def read_source(document: SourceDocument) -> NewSource:

@@ -1,7 +1,7 @@
 """Canonical forms of URLs, the same for all URLs of a page, and registrable domains.
 
-Pages have http and https URLs; documents read from a disk have file URLs. Nothing else is a URL of a source: a work with a DOI
-or another number is added under the URL where it was read. The network is not used, not even for the list of public suffixes.
+Pages have http and https URLs; documents read from a disk have file URLs; a DOI stands for its URL at doi.org. Nothing else
+is a URL of a source. The network is not used, not even for the list of public suffixes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nlp_retrieval.core import refuse_lone_surrogates
 from nlp_retrieval.errors import DependencyError, InputError, install
 from nlp_retrieval.text import has_other_brackets, printable, registered_name
 
-__all__ = ["anchor_of", "canonical_url", "registrable_domain"]
+__all__ = ["anchor_of", "canonical_url", "registrable_domain", "resolved_doi"]
 
 MAX_URL = 8192
 """The longest URL, in characters; browsers and servers accept less."""
@@ -25,6 +25,7 @@ _INSTALL = install("evidence")
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*")
 _ROUTES = ("/", "!")
 _BARE = re.compile(r"(?:www\.)?[\w-]+(?:\.[\w-]+)+(?:[/?#].*)?", re.DOTALL)
+_DOI = re.compile(r"(?:doi:\s{0,5}|info:doi/|urn:doi:)?(10\.[0-9]{4,9}(?:\.[0-9]{1,9}){0,5}(?:/|%2f)\S+)", re.IGNORECASE)
 _DOI_HOSTS = frozenset(("doi.org", "dx.doi.org", "www.doi.org"))
 _SAFE_IN_FILES = "/!$&'()*+,;=:@~"
 _TRACKING = frozenset(
@@ -40,14 +41,15 @@ _TRACKING_PREFIXES = ("utm_", "pk_", "mtm_", "piwik_", "matomo_")
 def canonical_url(url: str) -> str:
     """Return the form that all URLs of one page share; this is idempotent.
 
-    A DOI has one form, whatever its case and the host that resolves it ("dx.doi.org").
+    A DOI has one form, whatever its case, the host that resolves it ("dx.doi.org"), and whether it is written as a URL, with
+    "doi:" before it, or bare ("10.1000/182").
     Scheme and host are written in lower case, the host in ASCII (UTS 46); http counts as https; the ports 80 and 443, the
     fragment (but for one that names a page, ``#/route`` and ``#!route``), parameters that only track visitors, dot segments and slashes at the end of the path are dropped; the query is
     sorted, and percent-encoding is made uniform, both by w3lib. Paths, queries and "www." are otherwise left as they are,
     because they may name different pages. Of a file URL the path and an unchanged query count.
 
     Args:
-        url: an http, https or file URL; white space around it is ignored.
+        url: an http, https or file URL, or a DOI; white space around it is ignored.
 
     Raises:
         InputError: it is invalid, holds a user name, or is longer than 8,192 characters, as given or percent-encoded.
@@ -78,6 +80,17 @@ def registrable_domain(url: str) -> str:
     return registered_name(parts.hostname or "") if parts.scheme == "https" else ""
 
 
+def resolved_doi(url: str) -> str:
+    """Return the URL at doi.org of a DOI (``doi:10.1000/182``, ``10.1000/182``), and anything else stripped of white space.
+
+    Args:
+        url: what stands for a source.
+    """
+    text = url.strip()
+    found = _DOI.fullmatch(text)
+    return f"https://doi.org/{quote(unquote(found[1]), safe=_SAFE_IN_FILES)}" if found else text
+
+
 def _split(url: str) -> SplitResult:
     if not isinstance(url, str):
         raise InputError(f"a URL is a string, not {type(url).__name__}")
@@ -85,6 +98,8 @@ def _split(url: str) -> SplitResult:
     text = url.strip()
     if not text:
         raise InputError("no URL is given; every source needs the URL under which it is cited")
+    if len(text) <= MAX_URL:
+        text = resolved_doi(text)
     if len(text) > MAX_URL:
         raise _refused(url, f"it has {len(text):,} characters, and at most {MAX_URL:,} are allowed")
     if any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in text):
@@ -117,7 +132,8 @@ def _page(parts: SplitResult, url: str) -> str:
     query = f"?{parts.query}" if parts.query else ""
     clean = urlsplit(canonicalize_url(f"https://{where}{parts.path or '/'}{query}"))
     if where in _DOI_HOSTS:
-        where, clean = "doi.org", clean._replace(path=quote(unquote(clean.path).lower(), safe=_SAFE_IN_FILES))
+        path = unquote(clean.path).lower().removeprefix("/doi:").lstrip("/")
+        where, clean = "doi.org", clean._replace(path=f"/{quote(path, safe=_SAFE_IN_FILES)}")
     kept = [part for part in clean.query.split("&") if part and not _tracks(part)]
     # w3lib needs a second pass if a character that needs no escape was escaped twice, and so on
     return f"https://{where}{_path(clean.path)}" + (f"?{'&'.join(sorted(kept))}" if kept else "") + _route(parts.fragment)
@@ -125,7 +141,7 @@ def _page(parts: SplitResult, url: str) -> str:
 
 def anchor_of(url: str) -> str:
     """Return the fragment of a URL that names a place in a page; empty for none, for a route, and for words to highlight."""
-    fragment = unquote(urlsplit(url.strip()).fragment).partition(":~:")[0]
+    fragment = unquote(urlsplit(resolved_doi(url)).fragment).partition(":~:")[0]
     return "" if not fragment or fragment.startswith(_ROUTES) else f"#{quote(fragment, safe=_SAFE_IN_FILES)}"
 
 

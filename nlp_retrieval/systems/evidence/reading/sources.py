@@ -14,6 +14,7 @@ from pathlib import Path
 from nlp_retrieval.errors import ConfigurationError, DependencyError, InputError, RetrievalWarning, SourceError
 from nlp_retrieval.loaders import CONTENT_NAMES, JsonObject, as_text, likely, quoted, read_json_lines
 from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules, assess_source_quality
+from nlp_retrieval.systems.evidence.index.urls import resolved_doi
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
 from nlp_retrieval.systems.evidence.reading.document import LARGEST_FILE, LARGEST_TEXT, Removed, SourceDocument
 from nlp_retrieval.systems.evidence.reading.text_of import SUFFIXES, read_bytes
@@ -270,7 +271,7 @@ class _Reading:
         quality = values.get("quality", "")
         if quality and quality not in GRADES:
             raise SourceError(f'{where}: "quality" is {quality[:40]!r}; grades are A, B, C, D and E')
-        url = values["url"]
+        url = resolved_doi(values["url"])
         graded = self._grade(where, url)  # even if the grade is not needed: this detects a wrong URL
         provided = self._given(*(name for name in ("title", "quality", "fetch_date") if values.get(name)))
         return SourceDocument(content.strip(), url, title, quality or self.quality or graded, date, provided)
