@@ -87,6 +87,8 @@ class MarkedSentence:
     marks: list[Mark] = field(default_factory=list)
     states: bool = True
     quoted: bool = False
+    block: int = 0
+    kind: str = "paragraph"
 
 
 @dataclass
@@ -423,7 +425,9 @@ def read_report(text: str) -> CitedReport:
     missing: list[Citation] = []
     cited: set[Reference] = set()
     addresses: set[str] = set()
+    flow: list[ReportSentence] = []
     for sentence in sentences:
+        first = len(citations) + 1
         for mark in sentence.marks:
             for name, url, named, entry in _cited(mark, references):
                 if entry is not None:
@@ -433,6 +437,8 @@ def read_report(text: str) -> CitedReport:
                 addresses.add(url)
                 if name and entry is None and not url:
                     missing.append(citation)
+        numbers = tuple(range(first, len(citations) + 1))
+        flow.append(ReportSentence(sentence.text, sentence.line, sentence.kind, sentence.block, numbers))
     return CitedReport(
         title,
         citations,
@@ -444,6 +450,8 @@ def read_report(text: str) -> CitedReport:
         missing,
         [entry for entry in references.entries() if entry not in cited and (entry.mark or entry.url not in addresses)],
         references.duplicates,
+        sentences=flow,
+        references=list(references.entries()),
     )
 
 
@@ -452,16 +460,17 @@ def _sentences(references: References, reader: MarkReader) -> tuple[str, list[Ma
     title = ""
     all_sentences: list[MarkedSentence] = []
     last: MarkedSentence | None = None
-    for block in references.prose:
+    for number, block in enumerate(references.prose):
         sentences = marked_sentences(block, reader)
         if block.kind == "heading":
             last = None
             text = " ".join(sentence.text for sentence in sentences).strip()
             title = title or text
             marks = [mark for sentence in sentences for mark in sentence.marks]
-            all_sentences += [MarkedSentence(text, block.line, marks, states=False)] if marks else []
+            all_sentences.append(MarkedSentence(text, block.line, marks, states=False, block=number, kind=block.kind))
             continue
         for sentence in sentences:
+            sentence.block, sentence.kind = number, block.kind
             if not sentence.text and last is not None:
                 last.marks += sentence.marks
             else:
@@ -518,6 +527,25 @@ class UncitedSentence:
 
 
 @dataclass(frozen=True)
+class ReportSentence:
+    """A sentence of the text of a report.
+
+    Args:
+        text: as plain text, without marks of citations.
+        line: of the report, from 1.
+        kind: of the block that it is in: "heading", "paragraph", "item" of a list, or "row" of a table.
+        block: number of that block, so that sentences of one paragraph are told from those of the next.
+        citations: numbers of its citations.
+    """
+
+    text: str
+    line: int
+    kind: str
+    block: int
+    citations: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class CitedReport:
     """Citations of a report, and what is wrong with its references.
 
@@ -528,6 +556,8 @@ class CitedReport:
         missing: citations whose mark has no entry.
         unused: entries that are never cited.
         duplicates: entries whose mark an earlier entry has; the earlier one counts.
+        sentences: its text, in order, without code and the list of references.
+        references: all entries, in order.
     """
 
     title: str
@@ -536,3 +566,5 @@ class CitedReport:
     missing: list[Citation]
     unused: list[Reference]
     duplicates: list[Reference] = field(default_factory=list)
+    sentences: list[ReportSentence] = field(default_factory=list)
+    references: list[Reference] = field(default_factory=list)

@@ -394,6 +394,20 @@ def test_a_report_without_citations_is_one():
     assert read_report("# Bees\n\nthey dance.").citations == []
 
 
+def test_the_text_of_a_report_is_told_with_the_citations_of_each_sentence():
+    report = read_report(
+        "# Bees\n\nThey dance [1]. They hum [2, 1].\n\n- They rest.\n\n[1]: https://a.example\n[2]: https://b.example"
+    )
+    told = [(sentence.text, sentence.kind, sentence.block, sentence.citations) for sentence in report.sentences]
+    assert told == [
+        ("Bees", "heading", 0, ()),
+        ("They dance.", "paragraph", 1, (1,)),
+        ("They hum.", "paragraph", 1, (2, 3)),
+        ("They rest.", "item", 2, ()),
+    ]
+    assert [entry.url for entry in report.references] == ["https://a.example", "https://b.example"]
+
+
 def test_sentences_that_state_facts_without_a_citation_are_found():
     text = """# Bees in 1965
 
