@@ -321,7 +321,7 @@ class ClaimVerifier:
         """
         if claim_type not in _QUALITY:
             raise ConfigurationError(f"claim_type={claim_type!r}; {nearest(str(claim_type), _QUALITY)}")
-        found = [self.index.search(claim, self.k, min_quality=_QUALITY[claim_type]) for claim in claims]
+        found = self.index.search_all(claims, self.k, min_quality=_QUALITY[claim_type])
         pairs = [(claim, passage) for claim, passages in zip(claims, found, strict=True) for passage in passages]
         judged = iter(judge_passages(self.verifier, [claim for claim, _ in pairs], [passage for _, passage in pairs]))
         return [

@@ -6,7 +6,7 @@ from the stored sources; the searched index is derived from them and only select
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -329,6 +329,26 @@ class EvidenceIndex:
             IndexMissingError: the index was built for another searcher; ``build_index`` rebuilds it for this one.
             IndexDamagedError: the index is damaged; ``build_index`` rebuilds it.
         """
+        (passages,) = self.search_all([query], k, min_quality, where)
+        return passages
+
+    def search_all(
+        self, queries: Sequence[str], k: int = 5, min_quality: str | None = None, where: Where | None = None
+    ) -> list[list[EvidencePassage]]:
+        """Search all sources for many queries; the searcher gets all of them in one batch.
+
+        Args:
+            queries: claims, questions, or keywords.
+            k: at most this many passages for each.
+            min_quality: as for :meth:`search`.
+            where: as for :meth:`search`.
+
+        Returns:
+            The passages of each query, as from :meth:`search`.
+
+        Raises:
+            InputError: as for :meth:`search`.
+        """
         grades = at_least(min_quality)
         filters = [by_source(where, self._store.newest_at)] if where is not None and parse_filter(where) else []
         for own in filters:
@@ -343,7 +363,7 @@ class EvidenceIndex:
             text = texts.get(sha256)
             return text is not None and text.live and (grades is None or text.quality in grades)
 
-        return self._found(query, k, {"and": filters} if filters else None, wanted, lambda sha256: texts[sha256].shown)
+        return self._found(queries, k, {"and": filters} if filters else None, wanted, lambda sha256: texts[sha256].shown)
 
     def search_for_claim(self, claim: str, min_quality: str = "D") -> list[EvidencePassage]:
         """Search for the five passages that are most about a claim; a verifier says whether they support it.
@@ -371,7 +391,8 @@ class EvidenceIndex:
             check_k(k)
             return []
         newest = versions[-1]
-        return self._found(query, k, {"source": newest.sha256}, lambda _: True, lambda _: newest)
+        (passages,) = self._found([query], k, {"source": newest.sha256}, lambda _: True, lambda _: newest)
+        return passages
 
     def metadata(self) -> IndexMetadata:
         """Return the current content of ``index_metadata.json``."""
@@ -537,26 +558,32 @@ class EvidenceIndex:
 
     def _found(
         self,
-        query: str,
+        queries: Sequence[str],
         k: int,
         where: Where | None,
         wanted: Callable[[RetrievalResult], bool],
         shown: Callable[[str], StoredVersion],
-    ) -> list[EvidencePassage]:
-        (asked,), cut = check_queries([query]), check_k(k)
-        passages, contents, spans = [], dict[str, str | None](), dict[str, list[tuple[int, int]]]()
-        for result in self._passages.find(asked, cut, where, wanted):
-            sha256, number = place_of(result.item.item_id)
-            if sha256 not in contents:
-                contents[sha256] = self._store.content(sha256)
-                spans |= self._store.spans(sha256)
-            content = contents[sha256]
-            if content is not None and number in range(len(spans.get(sha256, []))):  # not deleted meanwhile
-                start, end = spans[sha256][number]
-                passages.append(passage_of(shown(sha256), content, start, end, result.score, result.signals))
-        best = passages[0] if passages else None
-        self._counters.count(asked, len(passages), relevance_of(asked, join_title(best.title, best.content)) if best else 0.0)
-        return passages
+    ) -> list[list[EvidencePassage]]:
+        asked, cut = check_queries(queries), check_k(k)
+        contents, spans = dict[str, str | None](), dict[str, list[tuple[int, int]]]()
+
+        def passages_of(results: Iterable[RetrievalResult]) -> Iterator[EvidencePassage]:
+            for result in results:
+                sha256, number = place_of(result.item.item_id)
+                if sha256 not in contents:
+                    contents[sha256] = self._store.content(sha256)
+                    spans.update(self._store.spans(sha256))
+                content = contents[sha256]
+                if content is not None and number in range(len(spans.get(sha256, []))):  # not deleted meanwhile
+                    start, end = spans[sha256][number]
+                    yield passage_of(shown(sha256), content, start, end, result.score, result.signals)
+
+        found = [list(passages_of(results)) for results in self._passages.find(asked, cut, where, wanted)]
+        self._counters.count(
+            (query, len(passages), relevance_of(query, join_title(passages[0].title, passages[0].content)) if passages else 0.0)
+            for query, passages in zip(asked, found, strict=True)
+        )
+        return found
 
 
 def _searcher(searcher: object) -> BaseSearcher:

@@ -96,29 +96,36 @@ class SearchablePassages:
                 raise type(error)(f"{error}. build_index builds it again for this searcher.") from error
         return self._searcher
 
-    def find(self, query: str, k: int, where: Where | None, wanted: Callable[[RetrievalResult], bool]) -> list[RetrievalResult]:
+    def find(
+        self, queries: Sequence[str], k: int, where: Where | None, wanted: Callable[[RetrievalResult], bool]
+    ) -> list[list[RetrievalResult]]:
         """Return the best passages that are still wanted; the index may hold some of sources that have changed since.
 
         Args:
-            query: to search for.
-            k: at most this many.
+            queries: to search for.
+            k: at most this many for each.
             where: filter on the metadata of the index.
             wanted: whether a result may be shown.
         """
         searcher = self.current()
-        if searcher is None:
-            return []
-        mask = searcher.opened.items.mask(where)
-        if mask is not None and not mask.any():
-            return []
-        depth = k
-        while True:
+        found: dict[int, list[RetrievalResult]] = {}
+        mask = None if searcher is None else searcher.opened.items.mask(where)
+        if searcher is None or (mask is not None and not mask.any()):
+            return [[] for _ in queries]
+        depth, open_queries = k, list(range(len(queries)))
+        while open_queries:
             with suppress_empty_notes():
-                (results,) = searcher.search([query], depth, where)
-            kept = [result for result in results if wanted(result)]
-            if len(kept) >= k or len(results) < depth:
-                return kept[:k]
+                batch = searcher.search([queries[number] for number in open_queries], depth, where)
+            kept = [[result for result in results if wanted(result)] for results in batch]
+            whole = [len(results) < depth for results in batch]
+            found |= {number: results[:k] for number, results in zip(open_queries, kept, strict=True)}
+            open_queries = [
+                number
+                for number, results, is_whole in zip(open_queries, kept, whole, strict=True)
+                if len(results) < k and not is_whole
+            ]
             depth *= 4
+        return [found[number] for number in range(len(queries))]
 
     def note_filter(self, where: Where) -> None:
         """Add a note if no passage matches a user's filter, or it excludes values by their type."""

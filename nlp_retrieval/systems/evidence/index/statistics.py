@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -57,15 +57,20 @@ class QueryCounters:
     def __init__(self, database: EvidenceDatabase) -> None:
         self._database = database
 
-    def count(self, query: str, n_results: int, relevance: float) -> None:
-        """Count a search by the relevance of its first result, unless the project cannot be written to or stays locked."""
+    def count(self, searches: Iterable[tuple[str, int, float]]) -> None:
+        """Count searches, unless the project cannot be written to or stays locked.
+
+        Args:
+            searches: of each the query, the number of results, and the relevance of the first.
+        """
         if not self._database.path.exists():  # looking creates nothing
             return
-        digest = hashlib.sha256(" ".join(query.casefold().split()).encode()).digest()
         with suppress(IndexWriteError, IndexLockedError), self._database.changing(durable=False) as connection:
-            known = connection.execute("INSERT OR IGNORE INTO asked VALUES (?)", (digest,)).rowcount == 0
-            counted = (("queries", 1), ("results", n_results), ("without", not n_results), ("repeated", known))
-            connection.executemany(_ADD, [*((name, float(value)) for name, value in counted), ("relevance", relevance)])
+            for query, n_results, relevance in searches:
+                digest = hashlib.sha256(" ".join(query.casefold().split()).encode()).digest()
+                known = connection.execute("INSERT OR IGNORE INTO asked VALUES (?)", (digest,)).rowcount == 0
+                counted = (("queries", 1), ("results", n_results), ("without", not n_results), ("repeated", known))
+                connection.executemany(_ADD, [*((name, float(value)) for name, value in counted), ("relevance", relevance)])
 
     def read(self) -> QueryStatistics:
         """Return the counts so far."""

@@ -269,6 +269,26 @@ def test_the_metadata_file_says_what_there_is(tmp_path):
     assert index.metadata() == told(index)
 
 
+def test_many_searches_find_what_each_finds_alone(tmp_path):
+    index = two_sources(tmp_path)
+    for number in range(6):
+        index.add_document(
+            f"The lake number {number} freezes in January.", f"https://lakes.example/{number}", "", "BD"[number % 2]
+        )
+    index.build_index()
+    for number in range(4):
+        index.delete(f"https://lakes.example/{number}")  # the searched index still has them
+    queries = ["lake freezes in January", "bridge burned", "no such word", "town bridge lake"]
+    alone = [index.search(query, 2, "B") for query in queries]
+    assert [len(found) for found in alone] == [2, 0, 0, 2]
+    before = index.stats()
+    assert index.search_all(queries, 2, "B") == alone
+    after = index.stats()
+    assert after["total_queries"] - before["total_queries"] == 4
+    assert after["zero_result_queries"] - before["zero_result_queries"] == 2
+    assert index.search_all([]) == []
+
+
 def test_the_figures_count_documents_sources_domains_and_passages(tmp_path):
     index = two_sources(tmp_path)
     index.add_document(LAKE_TEXT, "https://mirror.lakes.example.org/lake")
