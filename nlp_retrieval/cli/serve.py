@@ -15,13 +15,13 @@ import typer
 
 from nlp_retrieval.cli.console import parse_component, parse_options, say
 from nlp_retrieval.cli.indexes import Trust
+from nlp_retrieval.cli.service_settings import TOKEN, is_given, read_settings
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, nearest
 
 if TYPE_CHECKING:
     from nlp_retrieval.service.endpoints import BaseService
     from nlp_retrieval.service.settings import ServiceLimits
 
-_VARIABLE = "NLP_RETRIEVAL_TOKEN"
 _COMMON = ("path", "retrievers", "trust")
 """Parameters of every service that have command-line options of their own."""
 
@@ -77,6 +77,7 @@ def _added() -> dict[str, EntryPoint]:
 
 
 def command(
+    context: typer.Context,
     path: Annotated[Path, typer.Argument(help="An index directory, or a folder of another kind that can be served.")],
     host: Annotated[str, typer.Option(help="Address to listen on. Other than on this machine, a token is required.")] = _HOST,
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")] = _PORT,
@@ -95,7 +96,7 @@ def command(
     token_env: Annotated[
         str | None,
         typer.Option(
-            "--token-env", help=f"Environment variable with the token; default: {_VARIABLE}, if set.", rich_help_panel="Access"
+            "--token-env", help=f"Environment variable with the token; default: {TOKEN}, if set.", rich_help_panel="Access"
         ),
     ] = None,
     token_file: Annotated[
@@ -141,15 +142,45 @@ def command(
             rich_help_panel="Model Context Protocol",
         ),
     ] = False,
+    warm: Annotated[
+        bool,
+        typer.Option("--warm", help="Load models and ask a query before /readyz says ready.", rich_help_panel="Operation"),
+    ] = False,
+    drain: Annotated[
+        float,
+        typer.Option(
+            help="Seconds to go on accepting requests after SIGTERM, while /readyz says 503.", rich_help_panel="Operation"
+        ),
+    ] = 0.0,
+    log_format: Annotated[
+        str, typer.Option("--log-format", help="text, or json: one object a line.", rich_help_panel="Operation")
+    ] = "text",
+    log_level: Annotated[
+        str, typer.Option("--log-level", help="debug, info, warning or error.", rich_help_panel="Operation")
+    ] = "info",
+    log_queries: Annotated[
+        bool, typer.Option("--log-queries", help="Also log the bodies of requests.", rich_help_panel="Operation")
+    ] = False,
     trust: Trust = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            callback=read_settings,
+            is_eager=True,
+            help="YAML file of settings: options by name (port: 9000). The environment overrides it (NLP_RETRIEVAL_PORT=9000), "
+            "and options override both.",
+        ),
+    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Open everything, report what would be served, and exit.")] = False,
 ) -> None:
     """Answer searches over HTTP.
 
-    An index answers POST /search and GET /stats. GET /openapi.json describes the service, GET /healthz reports whether it
-    works. SIGTERM and Ctrl-C stop it after finishing current requests. With --mcp it offers tools to a language
-    model's client instead.
+    An index answers POST /search and GET /stats. GET /openapi.json describes the service, /livez and /readyz report whether
+    it answers and is ready, /metrics has figures for Prometheus. SIGTERM and Ctrl-C stop it after finishing current
+    requests. With --mcp it offers tools to a language model's client instead.
     """
+    del config  # it was read by read_settings
     from nlp_retrieval.service.application import require_packages
     from nlp_retrieval.service.serving import listen, serve
     from nlp_retrieval.service.settings import ServiceLimits, ServiceSettings, read_token
@@ -167,8 +198,23 @@ def command(
             )
         _serve_stdio(opening, limits, f"the {kind} {path}", check=check)
         return
-    token = read_token(token_env or _VARIABLE, token_file, required=token_env is not None)
-    settings = ServiceSettings(host, port, token, tuple(allowed_host or ()), workers, limits, mcp_http)
+    if is_given(context, "token_env") and not is_given(context, "token_file"):
+        token_file = None  # of the environment or the file
+    token = read_token(token_env or TOKEN, token_file, required=token_env is not None)
+    settings = ServiceSettings(
+        host=host,
+        port=port,
+        token=token,
+        allowed_hosts=tuple(allowed_host or ()),
+        workers=workers,
+        limits=limits,
+        mcp=mcp_http,
+        warm=warm,
+        drain=drain,
+        log_format=log_format,  # type: ignore[arg-type]  # checked there
+        log_level=log_level,  # type: ignore[arg-type]
+        log_queries=log_queries,
+    )
     if not check:
         serve(opening, settings, lambda address: say(f"serving the {kind} {path} on {address}"))
         return

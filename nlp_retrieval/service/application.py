@@ -5,18 +5,25 @@ There are no documentation pages, because they would load external scripts; ``/o
 
 from __future__ import annotations
 
+import asyncio
 import functools
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from nlp_retrieval._version import __version__
+from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalError, install
 from nlp_retrieval.service.endpoints import BaseService, Endpoint, ErrorAnswer, RefusedError, faults_of, refusal_of
-from nlp_retrieval.service.guard import HEALTH, RequestGuard
+from nlp_retrieval.service.guard import PROBES, RequestGuard
+from nlp_retrieval.service.metrics import METRICS_TYPE, Metrics
+from nlp_retrieval.service.observer import Observer
+from nlp_retrieval.service.readiness import Readiness
 from nlp_retrieval.service.settings import ServiceSettings
 from nlp_retrieval.service.work import WorkPool
 
@@ -42,6 +49,11 @@ _REFUSALS = {
 }
 _WITH_BODY = {400, 408, 413, 415}
 
+METRICS = "/metrics"
+_MEASURED_EVERY = 5.0
+_LONGEST_BODY = 2_000
+_log = logging.getLogger(__name__)
+
 
 class Health(BaseModel):
     """State of the service."""
@@ -63,9 +75,11 @@ def require_packages() -> None:
     except ImportError as error:
         raise DependencyError(f"the service needs FastAPI and uvicorn: {install('service')} ({error})") from None
     del fastapi, uvicorn
+    if find_spec("prometheus_client") is None:  # imported later: it looks once whether processes share their figures
+        raise DependencyError(f"the service needs prometheus-client: {install('service')}")
 
 
-def create_app(service: BaseService, settings: ServiceSettings) -> FastAPI:
+def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
     """Return the application that answers requests; it closes the service when it ends.
 
     Args:
@@ -79,15 +93,18 @@ def create_app(service: BaseService, settings: ServiceSettings) -> FastAPI:
     from fastapi import Depends, FastAPI
     from fastapi.security import HTTPBearer
 
-    limits = settings.limits
-    reading = WorkPool(limits.threads, limits.waiting, limits.seconds)
-    writing = WorkPool(1, limits.waiting, limits.writing_seconds)
+    limits, metrics = settings.limits, Metrics()
+    reading = WorkPool(limits.threads, limits.waiting, limits.seconds, "reading", metrics)
+    writing = WorkPool(1, limits.waiting, limits.writing_seconds, "writing", metrics)
+    readiness = Readiness(service, metrics, warm=settings.warm, drain=settings.drain)
 
     manager = _session_manager(service, settings, reading, writing) if settings.mcp else None
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as running:
+            running.enter_context(readiness.running())
+            await running.enter_async_context(_measuring(metrics, readiness))
             if manager is not None:
                 await running.enter_async_context(manager.run())
             yield
@@ -114,7 +131,7 @@ def create_app(service: BaseService, settings: ServiceSettings) -> FastAPI:
             responses[404] = {"model": ErrorAnswer, "description": "Not found."}
         app.add_api_route(
             endpoint.path,
-            _handler(endpoint, pool),
+            _handler(endpoint, pool, log_bodies=settings.log_queries),
             methods=["POST" if endpoint.body else "GET"],
             response_model=endpoint.answer,
             summary=endpoint.summary,
@@ -122,14 +139,16 @@ def create_app(service: BaseService, settings: ServiceSettings) -> FastAPI:
             responses=responses,
             dependencies=bearer,
         )
-    app.add_api_route(HEALTH, _health(service), methods=["GET"], response_model=Health, summary="Whether the service works.")
+    _add_probes(app, service, readiness)
+    _add_metrics(app, service, metrics, readiness, bearer)
     if manager is not None:
         from nlp_retrieval.service.mcp import mcp_route
 
         app.router.routes.append(mcp_route(manager))
     _add_error_handlers(app)
     app.add_middleware(RequestGuard, settings=settings)
-    return app
+    routes = frozenset(path for route in app.routes if "{" not in (path := getattr(route, "path", "{")))
+    return Observer(app, routes, PROBES | {METRICS}, metrics)
 
 
 def _operation(endpoint: Endpoint, service: BaseService) -> str:
@@ -165,7 +184,7 @@ def _session_manager(
     return session_manager_of(create_mcp_server(service, settings.limits.body, reading, writing), settings)
 
 
-def _handler(endpoint: Endpoint, pool: WorkPool) -> Callable[..., Awaitable[object]]:
+def _handler(endpoint: Endpoint, pool: WorkPool, *, log_bodies: bool) -> Callable[..., Awaitable[object]]:
     """The function called by FastAPI; its annotations give its arguments."""
     from fastapi import Response
 
@@ -173,7 +192,9 @@ def _handler(endpoint: Endpoint, pool: WorkPool) -> Callable[..., Awaitable[obje
         content = await pool.run(functools.partial(endpoint.run, argument))
         return Response(content, media_type="application/json")
 
-    async def with_body(body: object) -> object:
+    async def with_body(body: BaseModel) -> object:
+        if log_bodies:
+            _log.info("body", extra={"path": endpoint.path, "body": body.model_dump_json(exclude_unset=True)[:_LONGEST_BODY]})
         return await answered(body)
 
     async def with_key(key: str) -> object:
@@ -188,13 +209,72 @@ def _handler(endpoint: Endpoint, pool: WorkPool) -> Callable[..., Awaitable[obje
     return with_key if "{key}" in endpoint.path else alone
 
 
-def _health(service: BaseService) -> Callable[[], Awaitable[object]]:
+def _add_probes(app: FastAPI, service: BaseService, readiness: Readiness) -> None:
+    """Add the paths that say whether the process answers, whether it is ready, and whether what it serves is there."""
+
+    async def live() -> object:
+        return Health(status="ok", serves=service.kind, version=__version__)
+
+    async def ready() -> object:
+        if missing := readiness.missing:
+            raise RefusedError(503, "not_ready", "; ".join(missing), {"retry-after": "1"})
+        return await live()
+
     async def health() -> object:
         if not service.is_ready():
             raise RefusedError(503, "not_ready", f"the {service.kind} is no longer there", {"retry-after": "1"})
-        return Health(status="ok", serves=service.kind, version=__version__)
+        return await live()
 
-    return health
+    refused: dict[int | str, dict[str, Any]] = {503: {"model": ErrorAnswer, "description": "It is not; the message says why."}}
+    for path, answer, summary, responses in (
+        ("/livez", live, "Whether the process answers.", {}),
+        ("/readyz", ready, "Whether requests may be sent: models are loaded, and it is not shutting down.", refused),
+        ("/healthz", health, "Whether the service works.", refused),
+    ):
+        app.add_api_route(path, answer, methods=["GET"], response_model=Health, summary=summary, responses=responses)
+
+
+def _add_metrics(app: FastAPI, service: BaseService, metrics: Metrics, readiness: Readiness, dependencies: list[Any]) -> None:
+    from fastapi.responses import PlainTextResponse, Response
+
+    def measured() -> bytes:
+        readiness.measure()
+        metrics.measure_process()
+        try:
+            metrics.show_figures(service.figures())
+        except RetrievalError as error:  # what is served may be gone; the other figures are wanted all the more
+            _log.warning("the figures of the %s cannot be read: %s", service.kind, without_secrets(str(error)))
+        return metrics.written()
+
+    async def written() -> object:
+        return Response(await asyncio.to_thread(measured), media_type=METRICS_TYPE)
+
+    app.add_api_route(
+        METRICS,
+        written,
+        methods=["GET"],
+        response_model=None,
+        response_class=PlainTextResponse,
+        summary="Figures for Prometheus.",
+        dependencies=dependencies,
+    )
+
+
+@asynccontextmanager
+async def _measuring(metrics: Metrics, readiness: Readiness) -> AsyncIterator[None]:
+    """Keep the figures of this process current, because another process may be asked for them."""
+
+    async def measure() -> None:
+        while True:
+            metrics.measure_process()
+            readiness.measure()
+            await asyncio.sleep(_MEASURED_EVERY)
+
+    task = asyncio.create_task(measure())
+    try:
+        yield
+    finally:
+        task.cancel()
 
 
 def _add_error_handlers(app: FastAPI) -> None:

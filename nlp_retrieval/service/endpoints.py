@@ -27,6 +27,7 @@ from nlp_retrieval.errors import (
     InputError,
     RetrievalError,
 )
+from nlp_retrieval.service.logs import current_request
 
 if TYPE_CHECKING:
     from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -50,8 +51,8 @@ __all__ = [
 
 # Error answers of the service: one format, a status, and never a traceback.
 #
-# The answer is ``{"error": {"type": ..., "message": ...}}``; programs read the type, people the message. It contains no server
-# paths; the log has the whole message.
+# The answer is ``{"error": {"type": ..., "message": ..., "request_id": ...}}``; programs read the type, people the message. It
+# contains no server paths; the log has the whole message, with the same id.
 
 _LONGEST = 2_000
 _SHOWN_FAULTS = 5
@@ -64,10 +65,12 @@ class ErrorDetail(BaseModel):
     Args:
         type: for programs; stable across versions.
         message: for people: the problem, its location, and what to do.
+        request_id: of the request, as in the header ``X-Request-ID`` and in the log.
     """
 
     type: str
     message: str
+    request_id: str
 
 
 class ErrorAnswer(BaseModel):
@@ -75,7 +78,15 @@ class ErrorAnswer(BaseModel):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "examples": [{"error": {"type": "invalid_request", "message": "k: Input should be less than or equal to 1000"}}]
+            "examples": [
+                {
+                    "error": {
+                        "type": "invalid_request",
+                        "message": "k: Input should be less than or equal to 1000",
+                        "request_id": "7d1f0c52e6a94c3f",
+                    }
+                }
+            ]
         }
     )
 
@@ -103,7 +114,8 @@ class RefusedError(RetrievalError):
 
     def body(self) -> bytes:
         """Return the answer as JSON, without secrets."""
-        return ErrorAnswer(error=ErrorDetail(type=self.kind, message=self.message)).model_dump_json().encode()
+        detail = ErrorDetail(type=self.kind, message=self.message, request_id=current_request.get())
+        return ErrorAnswer(error=detail).model_dump_json().encode()
 
 
 _STATUSES: tuple[tuple[type[Exception], int, str, str], ...] = (
@@ -314,6 +326,17 @@ class BaseService(ABC):
     @abstractmethod
     def is_ready(self) -> bool:
         """Return whether it can be searched; called for every health check, so it must be very cheap."""
+
+    def warm(self) -> None:  # noqa: B027 -- nothing to load
+        """Load all models, and answer one query; called in a thread, before the service is ready.
+
+        Raises:
+            RetrievalError: a model cannot be loaded or asked; it is tried again later.
+        """
+
+    def figures(self) -> Mapping[str, float]:
+        """Return figures for ``/metrics``, by names such as ``items``; called in a thread, so it may read files."""
+        return {}
 
     def close(self) -> None:  # noqa: B027 -- most have nothing to close
         """Close files; no request is in progress."""

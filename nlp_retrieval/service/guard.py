@@ -18,10 +18,10 @@ from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.service.endpoints import RefusedError
 from nlp_retrieval.service.settings import ServiceSettings
 
-__all__ = ["HEALTH", "RequestGuard", "known_hosts"]
+__all__ = ["PROBES", "RequestGuard", "answer_refusal", "known_hosts"]
 
-HEALTH = "/healthz"
-"""Path answered without a token, which reveals only whether the service works."""
+PROBES = frozenset({"/healthz", "/livez", "/readyz"})
+"""Paths answered without a token, which reveal only whether the service works."""
 
 _Message = MutableMapping[str, Any]
 _Receive = Callable[[], Awaitable[_Message]]
@@ -54,14 +54,14 @@ class RequestGuard:
         try:
             headers = _headers(scope)
             self._check_host(headers)
-            if scope["path"] != HEALTH:
+            if scope["path"] not in PROBES:
                 self._check_token(headers)
             if scope["method"] != "POST":  # its body is not read
                 await self._app(scope, receive, send)
                 return
             body = await self._body(headers, receive)
         except RefusedError as refusal:
-            await _answer(refusal, send)
+            await answer_refusal(refusal, send)
             return
         if body is not None:  # otherwise the client has gone away
             await self._app(scope, _replayed(body, receive), send)
@@ -153,7 +153,8 @@ def known_hosts(settings: ServiceSettings) -> set[str] | None:
     return named | {"localhost", settings.host.lower()} if settings.on_loopback or named else None
 
 
-async def _answer(refusal: RefusedError, send: _Send) -> None:
+async def answer_refusal(refusal: RefusedError, send: _Send) -> None:
+    """Send the answer to a refused request."""
     body = refusal.body()
     headers = {"content-type": "application/json", "content-length": str(len(body))} | refusal.headers
     encoded = [(name.encode(), value.encode()) for name, value in headers.items()]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Self
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from nlp_retrieval.core.components.component import Config
@@ -31,6 +33,7 @@ __all__ = ["IndexService", "SearchBody", "SearchResults"]
 
 MOST_RESULTS = 20_000
 """Limit for all queries of a request together."""
+_WARM_WORDS = 8
 
 
 class SearchBody(RequestBody):
@@ -201,6 +204,19 @@ class IndexService(BaseService):
     def is_ready(self) -> bool:
         """Return whether the index still exists."""
         return (self._path / MANIFEST_FILE).is_file()
+
+    def warm(self) -> None:
+        """Search for the begin of the first item, so that every stage has something to do."""
+        items = self.searcher.opened.items
+        if len(items):
+            (item,) = items.items(np.array([0]))
+            self.searcher.search(" ".join(item.content.split()[:_WARM_WORDS]) or item.item_id, 1)
+
+    def figures(self) -> Mapping[str, float]:
+        """Return the generation that this process searches, and its number of items."""
+        self._refresh()
+        manifest = self.searcher.opened.manifest
+        return {"generation": manifest.generation, "items": manifest.corpus.n_items}
 
     def read(self, item_id: str) -> bytes:
         """Return an item as JSON.

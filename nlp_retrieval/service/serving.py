@@ -6,30 +6,26 @@ Several processes are started fresh, not forked, and each opens the index itself
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import resource
 import signal
 import socket
-import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, RetrievalError
 from nlp_retrieval.service.application import create_app, require_packages
 from nlp_retrieval.service.endpoints import BaseService
+from nlp_retrieval.service.logs import configure_logs, log_config
+from nlp_retrieval.service.metrics import shared_metrics
 from nlp_retrieval.service.settings import ServiceSettings
 from nlp_retrieval.service.work import leave_notes_out
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
     from uvicorn import Config, Server
 
 __all__ = [
@@ -130,33 +126,7 @@ def _client_address(connection: BoundedConnection) -> str:
 
 _BACKLOG = 1024
 _IDLE_SECONDS = 10
-_LOOKED_AFTER = 0.5
 _GRACE = 5
-_NOT_STARTED = 3
-
-
-@dataclass(frozen=True)
-class _Worker:
-    """Creates the application in a worker process; it is pickled, so it holds plain values."""
-
-    opening: Callable[[], BaseService]
-    settings: ServiceSettings
-    parent: int
-
-    def __call__(self) -> FastAPI:
-        leave_notes_out()
-        threading.Thread(target=self._end_with_parent, daemon=True).start()
-        try:
-            return create_app(self.opening(), self.settings)
-        except RetrievalError as error:
-            logging.getLogger("uvicorn.error").error("%s", without_secrets(str(error)))  # noqa: TRY400 -- no traceback
-            raise SystemExit(_NOT_STARTED) from None  # with any other code, it would be restarted repeatedly
-
-    def _end_with_parent(self) -> None:
-        """Exit if the parent process was killed: nobody else would stop this one."""
-        while os.getppid() == self.parent:
-            time.sleep(_LOOKED_AFTER)
-        signal.raise_signal(signal.SIGTERM)
 
 
 def listen(settings: ServiceSettings) -> socket.socket:
@@ -207,6 +177,7 @@ def serve(opening: Callable[[], BaseService], settings: ServiceSettings, on_read
         from nlp_retrieval.service.mcp import require_mcp
 
         require_mcp()
+    configure_logs(settings.log_format, settings.log_level)
     leave_notes_out()
     service = opening()  # before other processes open it, so that an error is reported once
     with listen(settings) as listener:
@@ -225,19 +196,17 @@ def serve(opening: Callable[[], BaseService], settings: ServiceSettings, on_read
 
 
 def _serve_by_many(opening: Callable[[], BaseService], settings: ServiceSettings, listener: socket.socket) -> None:
-    from uvicorn.supervisors import Multiprocess
+    from nlp_retrieval.service.workers import NOT_STARTED, ServiceProcess, Supervisor
 
-    config = _config(settings, _Worker(opening, settings, os.getpid()), factory=True)
-    processes = Multiprocess(config, [listener])
-    processes.run()
-    if any(process.exitcode == _NOT_STARTED for process in processes.processes):
+    with shared_metrics():
+        supervisor = Supervisor(_config(settings, ServiceProcess(opening, settings, os.getpid()), factory=True), listener)
+        supervisor.run()
+    if any(process.exitcode == NOT_STARTED for process in supervisor.processes):
         raise RetrievalError("a worker could not start; see its output above")
 
 
 def _config(settings: ServiceSettings, app: Callable[..., object], *, factory: bool = False) -> Config:
     from uvicorn import Config
-
-    from nlp_retrieval.service.serving import BoundedConnection, most_connections
 
     most = most_connections()
     longest = max(settings.limits.seconds, settings.limits.writing_seconds)
@@ -247,8 +216,7 @@ def _config(settings: ServiceSettings, app: Callable[..., object], *, factory: b
         workers=settings.workers,
         ws="none",
         lifespan="on",
-        log_level="warning",
-        use_colors=False,
+        log_config=log_config(settings.log_format, settings.log_level),
         access_log=False,
         proxy_headers=False,
         server_header=False,

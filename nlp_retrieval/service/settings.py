@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nlp_retrieval.core.secrets import read_variable
-from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.errors import ConfigurationError, nearest
+from nlp_retrieval.service.logs import LOG_FORMATS, LOG_LEVELS, LogFormat, LogLevel
 
 __all__ = ["ServiceLimits", "ServiceSettings", "is_loopback", "read_token"]
 
@@ -58,6 +59,12 @@ class ServiceSettings:
         workers: number of processes.
         limits: limits of one process.
         mcp: whether to serve the Model Context Protocol too.
+        warm: whether models are loaded and a query is answered before the service says that it is ready.
+        drain: seconds in which requests are still accepted after the signal to end, while the service says that it is not
+            ready, so that a load balancer can send them elsewhere.
+        log_format: ``text`` or ``json``.
+        log_level: of the lowest records that are logged: ``debug``, ``info``, ``warning`` or ``error``.
+        log_queries: whether the bodies of requests are logged, cut to 2,000 characters.
 
     Raises:
         ConfigurationError: one of them is invalid.
@@ -70,6 +77,11 @@ class ServiceSettings:
     workers: int = 1
     limits: ServiceLimits = field(default_factory=ServiceLimits)
     mcp: bool = False
+    warm: bool = False
+    drain: float = 0.0
+    log_format: LogFormat = "text"
+    log_level: LogLevel = "info"
+    log_queries: bool = False
 
     def __post_init__(self) -> None:
         """Raise an error for invalid values."""
@@ -77,6 +89,14 @@ class ServiceSettings:
             raise ConfigurationError(f"port={self.port}; ports are 0 (any free one) to 65,535")
         if not 1 <= self.workers <= 256:
             raise ConfigurationError(f"workers={self.workers}; take 1 to 256 processes")
+        if not 0 <= self.drain <= 3600:
+            raise ConfigurationError(f"drain={self.drain}; take 0 to 3,600 seconds")
+        for name, value, known in (
+            ("log_format", self.log_format, LOG_FORMATS),
+            ("log_level", self.log_level, LOG_LEVELS),
+        ):
+            if value not in known:
+                raise ConfigurationError(f"{name}={value!r}: {nearest(str(value), known)}")
         if self.token is None and not self.on_loopback:
             raise ConfigurationError(
                 f"host={self.host!r} can be reached from other machines, and no token is set: anyone could send requests. Put "

@@ -43,7 +43,7 @@ class Running:
         assert self.process.stderr is not None
         for line in self.process.stderr:
             self.said.append(line)
-            if found := re.search(r" on (http://\S+)", line):
+            if found := re.search(r" on (http://[\w.:\[\]]+)", line):
                 self.url = found[1]
                 break
         else:
@@ -121,7 +121,8 @@ def error_of(response: httpx2.Response, status: int, kind: str) -> str:
     assert response.headers["content-type"] == "application/json"
     found: dict[str, Any] = json.loads(response.text)
     assert found.keys() == {"error"}
-    assert found["error"].keys() == {"type", "message"}
+    assert found["error"].keys() == {"type", "message", "request_id"}
     assert found["error"]["type"] == kind
+    assert found["error"]["request_id"] == response.headers["x-request-id"]
     assert "Traceback" not in response.text
     return str(found["error"]["message"])

@@ -71,7 +71,7 @@ def test_every_answer_has_the_shape_that_the_schema_says(served):
 
     _, client, _ = served
     schema = client.get("/openapi.json").json()
-    assert set(schema["paths"]) == {"/search", "/stats", "/healthz"}
+    assert set(schema["paths"]) == {"/search", "/stats", "/healthz", "/livez", "/readyz", "/metrics"}
     asked = {
         ("/search", "post", "200"): client.post("/search", json={"query": "fox"}),
         ("/search", "post", "422"): client.post("/search", json={"query": 5}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+import re
 import socket
 
 import pytest
@@ -22,6 +23,8 @@ from nlp_retrieval.errors import (
 from nlp_retrieval.service.endpoints import RefusedError, refusal_of
 from nlp_retrieval.service.serving import listen
 from nlp_retrieval.service.settings import ServiceLimits, ServiceSettings, is_loopback, read_token
+
+from .running import make_index
 
 TOKEN = "0123456789abcdef"
 
@@ -132,3 +135,99 @@ def test_no_path_of_the_server_reaches_a_client_and_the_log_has_it(error, status
     assert b"secret" not in refusal.body()
     if isinstance(error, RetrievalError):
         assert "secret" in caplog.text
+
+
+@pytest.fixture
+def given(monkeypatch, tmp_path, capsys):
+    """Call ``serve`` with words, variables and a file; return how it would open and serve, or the error."""
+    from nlp_retrieval.cli.app import app
+    from nlp_retrieval.service import serving
+
+    make_index(tmp_path / "index", 3)
+    called = []
+
+    def serve(opening, settings, _):
+        opening().close()
+        called.append((opening, settings))
+
+    def run(*words, file="", **variables):
+        with monkeypatch.context() as patched:
+            patched.setattr(serving, "serve", serve)
+            for name, value in variables.items():
+                patched.setenv(f"NLP_RETRIEVAL_{name}", value)
+            (tmp_path / "settings.yaml").write_text(file)
+            app(["serve", *words, *(["--config", str(tmp_path / "settings.yaml")] if file else [])], standalone_mode=False)
+        return called.pop() if called else capsys.readouterr().err
+
+    return run, str(tmp_path / "index")
+
+
+def test_a_flag_overrides_a_variable_and_a_variable_the_file_and_the_file_the_default(given):
+    run, index = given
+    assert run(index)[1].port == 8000
+    assert run(index, file="port: 1001")[1].port == 1001
+    assert run(index, file="port: 1001", PORT="1002")[1].port == 1002
+    assert run(index, "--port", "1003", file="port: 1001", PORT="1002")[1].port == 1003
+
+
+def test_every_kind_of_setting_may_stand_in_a_file_or_in_the_environment(given):
+    run, index = given
+    file = f"""
+        path: {index}
+        retriever: [bm25]
+        set: {{fusion: rrf, reranker: {{name: overlap, blend: rank}}}}
+        allowed_host: search.example.org
+        warm: true
+        log_format: json
+        seconds: 2.5
+    """
+    opening, settings = run(file=file, LOG_LEVEL="error", ALLOWED_HOST="a.example b.example", MCP_HTTP="true")
+    assert str(opening.path) == index
+    assert (opening.retriever, opening.settings) == (
+        ("bm25",),
+        {"fusion": "rrf", "reranker": {"name": "overlap", "blend": "rank"}},
+    )
+    assert settings.allowed_hosts == ("a.example", "b.example")
+    assert (settings.warm, settings.mcp, settings.log_format, settings.log_level) == (True, True, "json", "error")
+    assert settings.limits.seconds == 2.5
+
+
+def test_a_token_is_read_from_the_file_that_the_environment_names(given, tmp_path):
+    run, index = given
+    (tmp_path / "token").write_text(TOKEN)
+    assert run(index, TOKEN_FILE=str(tmp_path / "token"), HOST="0.0.0.0")[1].token == TOKEN
+    assert run(index, "--token-env", "NLP_RETRIEVAL_TOKEN", TOKEN=TOKEN, TOKEN_FILE="/nowhere")[1].token == TOKEN
+
+
+@pytest.mark.parametrize(
+    ("file", "variables", "said"),
+    [
+        ("prot: 1", {}, r"settings\.yaml: unknown setting 'prot'; did you mean 'port'"),
+        ("port: many", {}, r"settings\.yaml: port: .*integer"),
+        ("workers: true", {}, r"settings\.yaml: workers: true"),
+        ("host: [a, b]", {}, "host: expected one value"),
+        ("allowed_host: [[a]]", {}, "allowed_host: expected a list of texts"),
+        ("- 1", {}, "not a mapping"),
+        (f"token: {TOKEN}", {}, "token_file"),
+        ("config: other.yaml", {}, "unknown setting 'config'"),
+        ("port: 1\nport: 2", {}, "appears twice"),
+        ("set: {fusoin: rrf}", {}, "fusoin"),
+        ("", {"PROT": "1"}, "NLP_RETRIEVAL_PROT sets nothing; did you mean 'NLP_RETRIEVAL_PORT'"),
+        ("", {"port": "1"}, "NLP_RETRIEVAL_port sets nothing"),
+        ("", {"PORT": "many"}, "NLP_RETRIEVAL_PORT: .*integer"),
+        ("", {"WARM": "perhaps"}, "NLP_RETRIEVAL_WARM: .*boolean"),
+        ("", {"LOG_LEVEL": "inof"}, "did you mean 'info'"),
+        ("", {"DRAIN": "-1"}, "drain=-1"),
+    ],
+)
+def test_what_sets_nothing_or_cannot_be_used_is_refused_by_its_place(given, file, variables, said):
+    run, index = given
+    error = run(index, file=file, **variables)
+    assert re.search(said, error)
+    assert TOKEN not in error
+
+
+def test_the_variables_of_a_service_that_kubernetes_calls_by_this_name_are_none_of_ours(given):
+    run, index = given
+    variables = {"PORT": "tcp://10.0.0.1:80", "SERVICE_HOST": "10.0.0.1", "SERVICE_PORT": "80", "SERVICE_PORT_HTTP": "80"}
+    assert run(index, **variables, PORT_80_TCP="tcp://10.0.0.1:80", PORT_80_TCP_ADDR="10.0.0.1")[1].port == 8000

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, create_model
 
-from nlp_retrieval.core import BaseRetriever, Config, collected_notes
+from nlp_retrieval.core import BaseRetriever, Config, collected_notes, read_manifest
 from nlp_retrieval.errors import InputError, QueryError
 from nlp_retrieval.service import (
     BaseService,
@@ -304,6 +305,7 @@ class PassageArguments(RequestBody):
 # The service of a project of sources: adding and searching them, and checking claims and reports against them.
 
 _MOST_CITATIONS = 2_000
+_WARM_WORDS = 12
 
 
 class ProjectService(BaseService):
@@ -412,6 +414,17 @@ class ProjectService(BaseService):
     def is_ready(self) -> bool:
         """Return whether the project's folder still exists."""
         return self._index.project_path.is_dir()
+
+    def warm(self) -> None:
+        """Verify the begin of a source as a claim, which loads the models of the search and the verifier."""
+        for source in self._index.sources()[:1]:
+            content = self._index.text(source.key)
+            self._claims.verify(" ".join(content.split()[:_WARM_WORDS]))
+
+    def figures(self) -> Mapping[str, float]:
+        """Return the generation of the index, and its number of passages."""
+        manifest = read_manifest(self._index.index_path)
+        return {} if manifest is None else {"generation": manifest.generation, "items": manifest.corpus.n_items}
 
     def close(self) -> None:
         """Close the files of the sources and the reviews."""
