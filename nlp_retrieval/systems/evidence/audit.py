@@ -71,6 +71,11 @@ class AuditRow:
     review: CitationReview | None = None
 
     @property
+    def page(self) -> str:
+        """Return the pages of the deciding sentence: ``"p. 12"``; empty if the source has no pages."""
+        return "" if self.passage is None else self.passage.page_of(*(self.sentence if any(self.sentence) else ()))
+
+    @property
     def passes(self) -> bool:
         """Return whether it passed and nobody rejected it, or a reviewer accepted it."""
         decision = "" if self.review is None else self.review.decision
@@ -124,7 +129,8 @@ def summary_of(rows: Sequence[AuditRow]) -> AuditSummary:
 # - ``summary``: ``citations``, ``passed``, ``review``, ``not_indexed``, ``reasons``, ``accepted``, ``rejected``
 # - ``citations``: of each ``number``, ``mark``, ``sentence``, ``line``, ``url``, ``title``, ``status``, ``reason``, ``detail``,
 #   ``support_score``, ``other_source``, and ``passage``: null, or ``content``, ``url``, ``title``, ``quality``, ``fetch_date``,
-#   ``key``, ``start``, ``end`` and ``deciding``, the span of the deciding sentence in ``content``; ``review``: null, or
+#   ``key``, ``start``, ``end``, ``deciding``, the span of the deciding sentence in ``content``, and ``page``, its page in a PDF
+#   ("p. 12"); ``review``: null, or
 #   ``sentence``, ``cited`` and ``version``, which name the citation for a review, ``decision`` (empty if there is none),
 #   ``said`` in words, ``disputed``, ``history`` and ``earlier``, the decision on an earlier version, or null
 # - ``uncited``: of each ``sentence``, ``line``
@@ -181,6 +187,7 @@ def _row(row: AuditRow) -> dict[str, object]:
             "start": passage.start,
             "end": passage.end,
             "deciding": list(row.sentence),
+            "page": row.page,
         },
         "review": None if row.review is None else _review(row.review),
     }

@@ -189,7 +189,7 @@ def _claim(row: AuditRow, dim: str) -> Group:
     if row.status != "PASS" or not row.passes:
         said = " ".join(_decisive(row)[:_LONGEST_QUOTE].split())
         address = row.citation.url.removeprefix("https://").removeprefix("http://") or row.citation.title
-        below += [(f"\u201c{said}\u201d" if said else "", dim), (address, dim)]
+        below += [(f"\u201c{said}\u201d" if said else "", dim), (f"{address}, {row.page}" if row.page else address, dim)]
     below.append(("" if row.review is None else row.review.said, ""))
     claim = Text(visible(row.citation.sentence) or "There is no sentence at this mark.")
     return Group(claim, *(Padding(Text(visible(text), style=style), (0, 0, 0, 2)) for text, style in below if text))
@@ -286,7 +286,7 @@ def _markdown_table(rows: Iterable[AuditRow]) -> list[str]:
         cells = [
             _text(row.citation.sentence),
             _address(row.citation.url) or "no reference",
-            _text(passage) or "none",
+            _text(f"{passage} ({row.page})" if row.page else passage) or "none",
             f"{row.support_score:.2f}" if indexed else "none",
             row.status,
         ]

@@ -170,6 +170,12 @@ class JudgedPassage:
     judgement: Judgement
     quote: str
 
+    @property
+    def page(self) -> str:
+        """Return the pages of the quote: ``"p. 12"``; empty if the source has no pages."""
+        start = max(0, self.passage.content.find(self.quote))
+        return self.passage.page_of(start, start + len(self.quote))
+
 
 def judge_passages(verifier: BaseVerifier, claims: Sequence[str], passages: Sequence[EvidencePassage]) -> list[JudgedPassage]:
     """Judge each claim by its passage, without the title: a headline may say what its page does not."""
@@ -403,6 +409,7 @@ def _plain(judged: JudgedPassage) -> dict[str, Any]:
     return {
         "content": passage.content,
         "quote": judged.quote,
+        "page": judged.page,
         "url": passage.url,
         "title": passage.title,
         "quality": passage.quality,

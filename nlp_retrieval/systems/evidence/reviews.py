@@ -153,6 +153,7 @@ class _ReviewDatabase(EvidenceDatabase):
     }
     application: ClassVar[int] = 0x6E6C7276
     version: ClassVar[int] = 1
+    since: ClassVar[Mapping[str, int]] = {}
     remedy: ClassVar[str] = "merge exported reviews again"
 
 

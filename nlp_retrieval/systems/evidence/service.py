@@ -140,6 +140,7 @@ class EvidenceFound(BaseModel):
 
     content: str
     quote: str
+    page: str
     url: str
     title: str
     quality: str
@@ -208,6 +209,7 @@ class DecidingPassage(BaseModel):
     start: int
     end: int
     deciding: tuple[int, int]
+    page: str
 
 
 class ReviewState(BaseModel):

@@ -61,8 +61,8 @@ EVIDENCE = {
         "clean_text(text)", "from nlp_retrieval.systems.evidence.reading.cleaning import clean_text"
     ),
     "systems/evidence/reading/pdf.py": in_prose(
-        "join_lines(text), join_lines(('a-' + chr(10)) * 50_000)",
-        "from nlp_retrieval.systems.evidence.reading.pdf import join_lines",
+        "pdf.join_lines(text), pdf.join_lines(('a-' + chr(10)) * 50_000), pdf._joined([text] * 9), pdf._NUMBER.fullmatch(text)",
+        "from nlp_retrieval.systems.evidence.reading import pdf",
     ),
     "systems/evidence/grades.py": in_prose(
         "grades._NAME.fullmatch(text), grades._BAD_IN_URL.search(text)",

@@ -28,7 +28,7 @@ Row = tuple[Any, ...]
 WAIT = 60.0
 """Seconds to wait for the transaction of another process."""
 
-_APPLICATION, _VERSION = 0x6E6C7265, 2
+_APPLICATION, _VERSION = 0x6E6C7265, 3
 _TABLES = {
     "texts": "CREATE TABLE texts (id INTEGER PRIMARY KEY, sha256 TEXT NOT NULL UNIQUE, key TEXT NOT NULL UNIQUE, "
     "content TEXT NOT NULL, passage_count INTEGER NOT NULL)",
@@ -44,6 +44,12 @@ _TABLES = {
     "deleted": "CREATE TABLE deleted (canonical TEXT PRIMARY KEY, moment TEXT NOT NULL) WITHOUT ROWID",
     "counters": "CREATE TABLE counters (name TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID",
     "asked": "CREATE TABLE asked (sha256 BLOB PRIMARY KEY) WITHOUT ROWID",
+    "pages": "CREATE TABLE pages (text_id INTEGER NOT NULL, number INTEGER NOT NULL, start INTEGER NOT NULL, "
+    "PRIMARY KEY (text_id, number)) WITHOUT ROWID",
+    "details": "CREATE TABLE details (version_id INTEGER PRIMARY KEY, content TEXT NOT NULL)",
+    "changes": "CREATE TABLE changes (id INTEGER PRIMARY KEY, canonical TEXT NOT NULL, moment TEXT NOT NULL, "
+    "field TEXT NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL)",
+    "changes_by_url": "CREATE INDEX changes_by_url ON changes (canonical, id)",
 }
 
 _inherited: list[sqlite3.Connection] = []
@@ -72,6 +78,9 @@ class EvidenceDatabase:
     tables: ClassVar[Mapping[str, str]] = _TABLES
     application: ClassVar[int] = _APPLICATION
     version: ClassVar[int] = _VERSION
+    since: ClassVar[Mapping[str, int]] = {"pages": 3, "details": 3, "changes": 3, "changes_by_url": 3}
+    """Formats that brought a table. A file of the format before that cannot be upgraded is read as if the table were empty."""
+
     remedy: ClassVar[str] = "add the sources again"
 
     def __init__(self, path: Path) -> None:
@@ -181,30 +190,39 @@ class EvidenceDatabase:
             connection.execute("PRAGMA journal_mode=WAL")
 
     def _bring_up(self, connection: sqlite3.Connection) -> None:
-        """Upgrade a file of the first format; its grades and titles count as given by a person."""
+        """Upgrade a file of an older format; the grades and titles of the first count as given by a person."""
         connection.execute("BEGIN IMMEDIATE")
-        if _value(connection, "user_version") == 1:
+        before = int(str(_value(connection, "user_version")))
+        if before == 1:
             connection.execute("ALTER TABLE versions ADD COLUMN given TEXT NOT NULL DEFAULT ''")
             connection.execute("UPDATE versions SET given = 'quality title'")
             connection.execute(_TABLES["doubtful"])
-            connection.execute(f"PRAGMA user_version={_VERSION}")
+        for name, since in self.since.items():
+            if before < since:
+                connection.execute(self.tables[name])
+        connection.execute(f"PRAGMA user_version={self.version}")
         connection.execute("COMMIT")
 
     def _check(self, connection: sqlite3.Connection) -> None:
         if _value(connection, "application_id") != self.application:
             raise IndexDamagedError(f"{self.path} is a database of another program; move it away, and {self.remedy}")
         version = _value(connection, "user_version")
-        if version != self.version:
+        missing = {name for name, since in self.since.items() if version == since - 1}
+        if version != self.version and not missing:
             raise IndexDamagedError(
                 f"{self.path} has the format {version}, and this version of nlp_retrieval reads {self.version}; "
                 "install a newer one"
             )
         tables = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall())
-        if tables != self.tables:
-            strange = sorted(map(str, tables.keys() ^ self.tables.keys())) or sorted(
-                k for k in tables if tables[k] != self.tables.get(k)
+        expected = {name: statement for name, statement in self.tables.items() if name not in missing}
+        if tables != expected:
+            strange = sorted(map(str, tables.keys() ^ expected.keys())) or sorted(
+                k for k in tables if tables[k] != expected.get(k)
             )
             raise IndexDamagedError(f"{self.path} holds other tables than it should ({strange[0]!r:.60}); it was tampered with")
+        for name in self.since:  # an older file that this process may not upgrade
+            if name in missing and self.tables[name].startswith("CREATE TABLE"):
+                connection.execute(self.tables[name].replace("CREATE TABLE", "CREATE TEMP TABLE", 1))
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

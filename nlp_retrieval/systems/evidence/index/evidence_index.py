@@ -6,8 +6,10 @@ from the stored sources; the searched index is derived from them and only select
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,7 +19,7 @@ from filelock import FileLock, Timeout
 from nlp_retrieval import RetrievalResult, Searcher
 from nlp_retrieval.core import BaseSearcher, Where, add_note, check_k, check_queries, explained_writes, join_title, parse_filter
 from nlp_retrieval.errors import ConfigurationError, IndexLockedError, InputError, QueryError
-from nlp_retrieval.systems.evidence.grades import QualityRules, at_least
+from nlp_retrieval.systems.evidence.grades import QualityRules, at_least, check_grade
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.searchable import SearchablePassages, place_of
 from nlp_retrieval.systems.evidence.index.statistics import (
@@ -32,11 +34,13 @@ from nlp_retrieval.systems.evidence.index.statistics import (
     write_metadata,
 )
 from nlp_retrieval.systems.evidence.index.store import (
+    Change,
     EvidenceStore,
     StoredText,
     StoredVersion,
     checked_document,
     checked_source,
+    checked_title,
     moment_of,
     read_source,
 )
@@ -56,6 +60,8 @@ class SourceVersion:
         fetch_date: when it was fetched, ISO 8601; empty if unknown.
         passage_count: number of passages of the text.
         searchable: whether the searched index holds it.
+        pages: number of its last page with text; 0 if it has no pages.
+        metadata: more about it, as its DOI: text by name.
     """
 
     key: str
@@ -65,6 +71,8 @@ class SourceVersion:
     fetch_date: str
     passage_count: int
     searchable: bool
+    pages: int = 0
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 GRAPH_FOLDER = "10_graph"
@@ -72,9 +80,17 @@ GRAPH_FOLDER = "10_graph"
 
 
 def passage_of(
-    source: StoredVersion, content: str, start: int, end: int, score: float = 0.0, signals: Mapping[str, float] | None = None
+    source: StoredVersion,
+    content: str,
+    start: int,
+    end: int,
+    score: float = 0.0,
+    signals: Mapping[str, float] | None = None,
+    pages: Sequence[tuple[int, int]] = (),
 ) -> EvidencePassage:
     """Return a passage of a stored text in the form that users see."""
+    begins = itemgetter(1)
+    on = pages[max(0, bisect_right(pages, start, key=begins) - 1) : bisect_left(pages, end, key=begins)]
     return EvidencePassage(
         content=content[start:end],
         url=source.url,
@@ -86,6 +102,8 @@ def passage_of(
         start=start,
         end=end,
         signals=dict(signals or {}),
+        pages=[number for number, _ in on],
+        page_breaks=[begin - start for _, begin in on[1:]],
     )
 
 
@@ -241,6 +259,8 @@ class EvidenceIndex:
             InputError: it cannot be used.
         """
         added = self._store.add(read_source(source))
+        for url in source.aliases:
+            added = self._store.add(read_source(replace(source, url=url))) or added
         self.write_metadata()
         return added
 
@@ -280,6 +300,65 @@ class EvidenceIndex:
         count = self._store.delete(self._place(url))
         self.write_metadata()  # even if nothing was deleted: the process that deleted it may have been killed before this
         return count
+
+    def edit(
+        self, source: str, *, title: str | None = None, quality: str | None = None, fetch_date: str | None = None
+    ) -> list[Change]:
+        """Change the title, grade or date of the newest version of a source; :meth:`build_index` makes searches use them.
+
+        What was changed is kept, and :meth:`changes` returns it. The title and grade stay for new versions, too.
+
+        Args:
+            source: its URL in any form, or the key of its text.
+            title: not empty.
+            quality: "A" (best) to "E".
+            fetch_date: ISO 8601; orders it among the versions of its URL.
+
+        Returns:
+            What is different now.
+
+        Raises:
+            QueryError: there is no such source, or its text has several URLs and the key does not say which.
+            InputError: a value cannot be used, or none is given.
+        """
+        values: dict[str, str] = {}
+        if title is not None:
+            values["title"] = checked_title(title)
+        if quality is not None:
+            values["quality"] = check_grade(quality, "quality")
+        if fetch_date is not None:
+            moment_of(fetch_date)
+            values["fetch_date"] = fetch_date
+        if not values:
+            raise InputError("nothing to change; give a title, a grade or a date")
+        changes = self._store.edit(self._named(source), values)
+        self.write_metadata()
+        return changes
+
+    def changes(self, source: str) -> list[Change]:
+        """Return what people changed of a source, oldest first.
+
+        Args:
+            source: its URL in any form, or the key of its text.
+
+        Raises:
+            QueryError: there is no such source.
+        """
+        return self._store.changes(self._named(source))
+
+    def _named(self, source: str) -> str:
+        """Return the URL under which a source is stored, by a URL or the key of a text."""
+        sha256 = self._store.sha256_of(source.strip()) if isinstance(source, str) else None
+        if sha256 is None:
+            place = self._place(source)
+            if not self._store.versions(place):
+                raise QueryError(f"no text is stored under {source[:200]!r}; nothing was changed")
+            return place
+        urls = [version.canonical for version in self._store.all_versions() if version.sha256 == sha256 and version.newest]
+        if len(urls) != 1:
+            named = f"has the URLs {', '.join(urls[:5])}" if urls else "was replaced by newer versions"
+            raise QueryError(f"the text {source[:64]} {named}; name the source by its URL")
+        return urls[0]
 
     def build_index(self) -> None:
         """Bring the searched index up to date with the sources.
@@ -511,7 +590,8 @@ class EvidenceIndex:
         if text is None:
             raise _unknown(key)
         spans = self._store.spans(sha256).get(sha256, [])
-        return [passage_of(text.shown, content, start, end) for start, end in spans]
+        pages = self._store.pages(sha256)
+        return [passage_of(text.shown, content, start, end, pages=pages) for start, end in spans]
 
     def close(self) -> None:
         """Close the file of the sources; it is reopened when needed."""
@@ -525,6 +605,7 @@ class EvidenceIndex:
 
     def _described(self, versions: list[StoredVersion]) -> list[SourceVersion]:
         held, texts = self._passages.held(), self._store.texts(version.sha256 for version in versions)
+        pages, details = self._store.page_counts(), self._store.details()
         return [
             SourceVersion(
                 key=version.key,
@@ -534,6 +615,8 @@ class EvidenceIndex:
                 fetch_date=version.fetch_date,
                 passage_count=version.passage_count,
                 searchable=version.sha256 in texts and is_held(texts[version.sha256], held),
+                pages=pages.get(version.sha256, 0),
+                metadata=details.get(version.number, {}),
             )
             for version in versions
         ]
@@ -566,6 +649,7 @@ class EvidenceIndex:
     ) -> list[list[EvidencePassage]]:
         asked, cut = check_queries(queries), check_k(k)
         contents, spans = dict[str, str | None](), dict[str, list[tuple[int, int]]]()
+        pages: dict[str, list[tuple[int, int]]] = {}
 
         def passages_of(results: Iterable[RetrievalResult]) -> Iterator[EvidencePassage]:
             for result in results:
@@ -573,10 +657,11 @@ class EvidenceIndex:
                 if sha256 not in contents:
                     contents[sha256] = self._store.content(sha256)
                     spans.update(self._store.spans(sha256))
+                    pages[sha256] = self._store.pages(sha256)
                 content = contents[sha256]
                 if content is not None and number in range(len(spans.get(sha256, []))):  # not deleted meanwhile
                     start, end = spans[sha256][number]
-                    yield passage_of(shown(sha256), content, start, end, result.score, result.signals)
+                    yield passage_of(shown(sha256), content, start, end, result.score, result.signals, pages[sha256])
 
         found = [list(passages_of(results)) for results in self._passages.find(asked, cut, where, wanted)]
         self._counters.count(

@@ -49,6 +49,8 @@ class EvidencePassage:
         start: of the passage in the stored text, in characters.
         end: of the passage in the stored text.
         signals: that the score comes from.
+        pages: numbers of the pages that it is on, from 1; empty if its source has no pages.
+        page_breaks: where its second page begins in the content, in characters, and each later one.
     """
 
     content: str
@@ -61,6 +63,21 @@ class EvidencePassage:
     start: int
     end: int
     signals: dict[str, float] = field(default_factory=dict)
+    pages: list[int] = field(default_factory=list)
+    page_breaks: list[int] = field(default_factory=list)
+
+    def page_of(self, start: int = 0, end: int | None = None) -> str:
+        """Return the pages of a part of the content: ``"p. 12"``, ``"pp. 12-13"``; empty if its source has no pages.
+
+        Args:
+            start: of the part in the content, in characters.
+            end: of the part; by default that of the content.
+        """
+        stop = len(self.content) if end is None else end
+        first = sum(page_break <= start for page_break in self.page_breaks)
+        last = max(first, sum(page_break < stop for page_break in self.page_breaks))
+        on = self.pages[first : last + 1]
+        return "" if not on else f"p. {on[0]}" if len(on) == 1 else f"pp. {on[0]}-{on[-1]}"
 
 
 class _Unit(NamedTuple):

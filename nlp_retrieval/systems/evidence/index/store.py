@@ -8,15 +8,16 @@ and can be cited by date.
 from __future__ import annotations
 
 import hashlib
+import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
-from nlp_retrieval.core import normalize, refuse_lone_surrogates
-from nlp_retrieval.errors import IndexDamagedError, InputError, ItemError, nearest
+from nlp_retrieval.core import normalize, parse_json, refuse_lone_surrogates
+from nlp_retrieval.errors import IndexDamagedError, InputError, ItemError, QueryError, nearest
 from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules, assess_source_quality, check_grade
 from nlp_retrieval.systems.evidence.index.database import EvidenceDatabase, Row
 from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
@@ -124,7 +125,31 @@ def read_source(document: SourceDocument) -> NewSource:
         if at >= 0:
             begin = at + len(text)
             doubtful.append((at, begin))
-    return replace(source, given=source.given & document.given, moment=moment, doubtful=tuple(doubtful))
+    return replace(
+        source,
+        given=source.given & document.given,
+        moment=moment,
+        doubtful=tuple(doubtful),
+        pages=_pages(document, source.text),
+        metadata=dict(document.metadata),
+    )
+
+
+def _pages(document: SourceDocument, text: str) -> tuple[tuple[int, int], ...]:
+    """Return the pages of a source by their beginnings in the stored text; none if a page is not found in it."""
+    pages: list[tuple[int, int]] = []
+    begin = 0
+    if not document.pages:
+        return ()
+    ends = [start for _, start in document.pages[1:]] + [len(document.content)]
+    for (number, start), end in zip(document.pages, ends, strict=True):
+        page = "\n".join(line.rstrip() for line in normal_line(document.content[start:end]).split("\n"))
+        at = text.find(page, begin)
+        if at < 0:
+            return ()
+        pages.append((number, at))
+        begin = at + len(page)
+    return tuple(pages)
 
 
 def checked_document(document: object, rules: QualityRules | None = None) -> NewSource:
@@ -135,9 +160,9 @@ def checked_document(document: object, rules: QualityRules | None = None) -> New
     """
     if not isinstance(document, Mapping):
         raise ItemError(f'a document is a mapping such as {{"content": ..., "url": ...}}, not {type(document).__name__}')
-    for field in document:
-        if field not in FIELDS:
-            raise ItemError(f"there is no field {str(field)[:40]!r}; {nearest(str(field)[:40], FIELDS)}")
+    for name in document:
+        if name not in FIELDS:
+            raise ItemError(f"there is no field {str(name)[:40]!r}; {nearest(str(name)[:40], FIELDS)}")
     if lacking := [field for field in _NEEDED if field not in document]:
         raise ItemError(f'the field "{lacking[0]}" is missing (found: {", ".join(document) or "none"})')
     return checked_source(**document, rules=rules)
@@ -146,6 +171,18 @@ def checked_document(document: object, rules: QualityRules | None = None) -> New
 def normal_line(text: str) -> str:
     """Return a piece of text in the form of a stored text."""
     return normalize("NFC", text).strip()
+
+
+def checked_title(title: str) -> str:
+    """Return a title that a person gave, in the form for storage.
+
+    Raises:
+        InputError: it is empty, or not a string.
+    """
+    shown = _title(title)
+    if not shown:
+        raise InputError("the title is empty; write one")
+    return shown
 
 
 def _title(title: str) -> str:
@@ -180,6 +217,8 @@ class NewSource:
         given: its values that came from a person, not from a rule or page: "quality", "title", both or none.
         anchor: the fragment of the URL, ``#place``; may be empty.
         doubtful: spans of the text that readers of the page may not see.
+        pages: numbers of its pages, and where each begins in the text.
+        metadata: more about it, text by name.
     """
 
     text: str
@@ -192,6 +231,25 @@ class NewSource:
     given: frozenset[str] = frozenset()
     anchor: str = ""
     doubtful: tuple[tuple[int, int], ...] = ()
+    pages: tuple[tuple[int, int], ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One value of a source that a person changed.
+
+    Args:
+        date: when, ISO 8601, in UTC.
+        field: "title", "quality" or "fetch_date".
+        before: the value until then.
+        after: the value from then on.
+    """
+
+    date: str
+    field: str
+    before: str
+    after: str
 
 
 @dataclass(frozen=True)
@@ -257,6 +315,9 @@ class EvidenceStore:
             connection.executemany(
                 "INSERT OR REPLACE INTO doubtful VALUES (?, ?, ?)", ((text, start, stop) for start, stop in source.doubtful)
             )
+            connection.executemany(
+                "INSERT OR REPLACE INTO pages VALUES (?, ?, ?)", ((text, number, start) for number, start in source.pages)
+            )
             source = _placed(connection, source, text)
             source = _dated(connection, source)
             connection.execute("DELETE FROM deleted WHERE canonical = ?", (source.canonical,))
@@ -266,15 +327,76 @@ class EvidenceStore:
             same = next((row for row in (before.fetchone(), after.fetchone()) if row is not None and row[1] == text), None)
             if same is not None:
                 _refresh(connection, same[0], source)
+                _describe(connection, same[0], source.metadata)
                 return False
             source = _kept(connection, source)
             provided = " ".join(sorted(source.given))
-            connection.execute(
+            version = connection.execute(
                 "INSERT INTO versions (canonical, moment, text_id, url, title, quality, fetch_date, given) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (source.canonical, source.moment, text, source.url, source.title, source.quality, source.fetch_date, provided),
-            )
+            ).lastrowid
+            _describe(connection, int(version or 0), source.metadata)
         return True
+
+    def edit(self, canonical: str, values: Mapping[str, str]) -> list[Change]:
+        """Change values of the newest version of a URL, and return those that changed; each stays in the history.
+
+        Args:
+            canonical: form of the URL.
+            values: by "title", "quality" or "fetch_date", checked; such a title and grade stay for new versions.
+
+        Raises:
+            QueryError: the URL has no version.
+        """
+        with self.database.changing() as connection:
+            newest = connection.execute(
+                "SELECT id, given, title, quality, fetch_date FROM versions WHERE canonical = ? "
+                "ORDER BY moment DESC, id DESC LIMIT 1",
+                (canonical,),
+            ).fetchone()
+            if newest is None:
+                raise QueryError(f"no text is stored under {canonical[:200]!r}; nothing was changed")
+            version, given, *before = newest
+            stored = dict(zip(("title", "quality", "fetch_date"), before, strict=True))
+            moment = now()
+            changes = [Change(moment, name, stored[name], value) for name, value in values.items() if stored[name] != value]
+            for change in changes:
+                connection.execute(
+                    "INSERT INTO changes (canonical, moment, field, before, after) VALUES (?, ?, ?, ?, ?)",
+                    (canonical, moment, change.field, change.before, change.after),
+                )
+                if change.field == "fetch_date" and change.after:
+                    connection.execute("UPDATE versions SET moment = ? WHERE id = ?", (moment_of(change.after), version))
+            provided = set(given.split()) | (values.keys() & {"title", "quality"})
+            connection.execute(
+                "UPDATE versions SET title = ?, quality = ?, fetch_date = ?, given = ? WHERE id = ?",
+                (*(stored | dict(values)).values(), " ".join(sorted(provided)), version),
+            )
+        return changes
+
+    def changes(self, canonical: str) -> list[Change]:
+        """Return what people changed of a URL's source, oldest first."""
+        select = "SELECT moment, field, before, after FROM changes WHERE canonical = ? ORDER BY id"
+        return [Change(*map(str, row)) for row in self.database.rows(select, (canonical,))]
+
+    def details(self) -> dict[int, dict[str, str]]:
+        """Return what more is known of each version, by its number."""
+        rows = self.database.rows("SELECT version_id, content FROM details")
+        return {int(number): _metadata(content) for number, content in rows}
+
+    def pages(self, sha256: str) -> list[tuple[int, int]]:
+        """Return the numbers of a text's pages, and where each begins in it; empty if it has none."""
+        select = "SELECT p.number, p.start FROM pages p JOIN texts t ON t.id = p.text_id WHERE t.sha256 = ?"
+        pages = self.database.rows(f"{select} ORDER BY p.start, p.number", (sha256,))
+        if any(type(value) is not int for page in pages for value in page):
+            raise self._damaged("a page of a text begins nowhere")
+        return [(number, start) for number, start in pages]
+
+    def page_counts(self) -> dict[str, int]:
+        """Return the last page number of each text that has pages, by its SHA-256."""
+        select = "SELECT t.sha256, max(p.number) FROM pages p JOIN texts t ON t.id = p.text_id GROUP BY p.text_id"
+        return {str(sha256): int(number) for sha256, number in self.database.rows(select)}
 
     def delete(self, canonical: str) -> int:
         """Delete all versions of a URL, and the texts that are left without a URL; return the number of versions."""
@@ -282,11 +404,16 @@ class EvidenceStore:
             return 0
         with self.database.changing() as connection:
             texts = connection.execute("SELECT DISTINCT text_id FROM versions WHERE canonical = ?", (canonical,)).fetchall()
+            connection.execute(
+                "DELETE FROM details WHERE version_id IN (SELECT id FROM versions WHERE canonical = ?)", (canonical,)
+            )
+            connection.execute("DELETE FROM changes WHERE canonical = ?", (canonical,))
             count = connection.execute("DELETE FROM versions WHERE canonical = ?", (canonical,)).rowcount
             for text in texts:
                 if connection.execute("SELECT 1 FROM versions WHERE text_id = ? LIMIT 1", text).fetchone() is None:
                     connection.execute("DELETE FROM passages WHERE text_id = ?", text)
                     connection.execute("DELETE FROM doubtful WHERE text_id = ?", text)
+                    connection.execute("DELETE FROM pages WHERE text_id = ?", text)
                     connection.execute("DELETE FROM texts WHERE id = ?", text)
             if count:
                 connection.execute("INSERT OR REPLACE INTO deleted VALUES (?, ?)", (canonical, now()))
@@ -443,6 +570,25 @@ def _refresh(connection: sqlite3.Connection, version: int, source: NewSource) ->
         (dated,) = connection.execute("SELECT fetch_date FROM versions WHERE id = ?", (version,)).fetchone()
         if not dated or moment_of(dated) < source.moment:
             connection.execute("UPDATE versions SET fetch_date = ? WHERE id = ?", (source.fetch_date, version))
+
+
+def _describe(connection: sqlite3.Connection, version: int, metadata: Mapping[str, str]) -> None:
+    """Store more values of a version; those it has stay unless given again."""
+    if not metadata:
+        return
+    known = connection.execute("SELECT content FROM details WHERE version_id = ?", (version,)).fetchone()
+    content = (_metadata(known[0]) if known is not None else {}) | dict(metadata)
+    connection.execute("INSERT OR REPLACE INTO details VALUES (?, ?)", (version, json.dumps(content, ensure_ascii=False)))
+
+
+def _metadata(content: object) -> dict[str, str]:
+    try:
+        values = parse_json(str(content).encode())
+    except ValueError:
+        values = None
+    if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
+        raise IndexDamagedError("the database of sources holds details that this package did not write; it was tampered with")
+    return {str(name): str(value) for name, value in values.items()}
 
 
 def _versions(rows: list[Row]) -> list[StoredVersion]:

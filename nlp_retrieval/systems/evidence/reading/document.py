@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
 # All limits of reading sources.
@@ -103,6 +104,8 @@ class ReadText:
         doubtful_elements: number of such elements of the page.
         outside_words: number of words outside the main text of a page, which were omitted: navigation, comments of readers.
         left_out: omitted texts, each after the reason.
+        pages: of a PDF, the number of each page with text, from 1, and where it begins in the text.
+        metadata: that the source states about itself, by lower-case names.
     """
 
     title: str
@@ -113,6 +116,8 @@ class ReadText:
     doubtful_elements: int = 0
     outside_words: int = 0
     left_out: tuple[tuple[str, str], ...] = ()
+    pages: tuple[tuple[int, int], ...] = ()
+    metadata: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -127,6 +132,9 @@ class SourceDocument:
         fetch_date: when it was fetched, ISO 8601; empty if unknown.
         given: the values that came from a person, not from a rule, page or clock: "title", "quality", "fetch_date".
         doubtful: parts of the content that readers of the page may not see.
+        pages: numbers of its pages with text, from 1, and where each begins in the content.
+        metadata: more about it, as its DOI: text by name.
+        aliases: more URLs that it is cited by.
     """
 
     content: str
@@ -136,3 +144,6 @@ class SourceDocument:
     fetch_date: str = ""
     given: frozenset[str] = field(default=frozenset(), compare=False)
     doubtful: tuple[str, ...] = field(default=(), compare=False)
+    pages: tuple[tuple[int, int], ...] = field(default=(), compare=False)
+    metadata: Mapping[str, str] = field(default_factory=dict, compare=False)
+    aliases: tuple[str, ...] = field(default=(), compare=False)

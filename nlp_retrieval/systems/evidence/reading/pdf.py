@@ -6,12 +6,13 @@ Text that a PDF draws invisibly is read as well, since scans draw their recognis
 from __future__ import annotations
 
 import re
+from collections import Counter
 from io import BytesIO
 from typing import TYPE_CHECKING
 
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
-from nlp_retrieval.systems.evidence.reading.document import LARGEST_TEXT, MOST_PAGES, ReadText
+from nlp_retrieval.systems.evidence.reading.document import LARGEST_TEXT, MOST_PAGES, ReadText, Removed
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -22,6 +23,13 @@ _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi",
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
 _INNER_LINE_END = re.compile(r"\n(?![•‣◦▪●·] ?)")
 _SENTENCE_END = (".", "!", "?", ":", '."', ".”", ".)", "。")
+_GOES_ON = re.compile(r"[\w,;]\Z|(?<=[^\W\d_])-\Z")
+_NUMBER = re.compile(
+    r"\s{0,80}(?:[-\u2013\u2014] ?|page )?([0-9]{1,4})(?: ?[-\u2013\u2014]| (?:of|/) [0-9]{1,4})?\s{0,80}", re.IGNORECASE
+)
+_FEWEST_NUMBERED = 2
+"""Pages that must have printed numbers."""
+
 _SHORT = 0.75
 """A line shorter than this share of the longest ones ends a paragraph if it ends a sentence."""
 
@@ -49,17 +57,37 @@ def read_pdf(data: bytes, where: str) -> ReadText:
         raise
     except Exception as error:  # a damaged file can make pypdf raise any kind of error
         raise SourceError(f"{where}: the PDF is damaged ({type(error).__name__}: {str(error)[:80]}); fetch it again") from None
-    text, removed = clean_text("\n\n".join(page for page in pages if page))
-    if not text.strip():
+    text, starts, removed = _joined(pages)
+    if not text:
         raise SourceError(
             f"{where}: {len(pages):,} pages without any text, as of a scan; recognise the text first (ocrmypdf in.pdf out.pdf)"
         )
     title, removed_there = clean_title(title)
-    return ReadText(title, text.strip(), removed + removed_there, unread)
+    return ReadText(title, text, removed + removed_there, unread, pages=starts)
+
+
+def _joined(pages: list[str]) -> tuple[str, tuple[tuple[int, int], ...], Removed]:
+    """Return the text of all pages, the number of each page with text and where it begins, and what was removed.
+
+    A sentence that goes on on the next page stays one; otherwise pages are separated by a blank line.
+    """
+    text, starts, removed = "", list[tuple[int, int]](), Removed()
+    for number, page in enumerate(pages, start=1):
+        cleaned, removed_there = clean_text(join_lines(page))
+        cleaned, removed = cleaned.strip(), removed + removed_there
+        if not cleaned:
+            continue
+        if text and cleaned[0].islower() and _GOES_ON.search(text[-2:]):
+            text = text[:-1] if text[-1] == "-" else f"{text} "
+        elif text:
+            text += "\n\n"
+        starts.append((number, len(text)))
+        text += cleaned
+    return text, tuple(starts), removed
 
 
 def _title_and_pages(reader: PdfReader, where: str) -> tuple[str, list[str], int]:
-    """Return the title, the text of each page, and the number of pages that could not be read."""
+    """Return the title, the lines of each page, and the number of pages that could not be read."""
     from pypdf.errors import LimitReachedError, WrongPasswordError
 
     if reader.is_encrypted and not reader.decrypt(""):
@@ -72,21 +100,36 @@ def _title_and_pages(reader: PdfReader, where: str) -> tuple[str, list[str], int
     unread = length = 0
     for number in range(count):
         try:
-            text = join_lines(reader.pages[number].extract_text().translate(_LIGATURES))
+            text = reader.pages[number].extract_text().translate(_LIGATURES)
         except (LimitReachedError, MemoryError):
             raise
         except Exception:  # a page with damaged fonts should not lose the others
             if count == 1:
                 raise
             unread += 1
-            continue
+            text = ""
         pages.append(text)
         length += len(text)
         if length > LARGEST_TEXT:
             raise SourceError(f"{where}: it holds more than {LARGEST_TEXT:,} characters of text; split it up")
     if unread and unread == count:
         raise ValueError("none of its pages can be read")
-    return title, pages, unread
+    return title, _without_numbers(pages), unread
+
+
+def _without_numbers(pages: list[str]) -> list[str]:
+    """Return pages without their printed numbers: a first or last line that counts up with the pages, on most of them."""
+    lines = [[line for line in page.splitlines() if line.strip()] for page in pages]
+    for place in (0, -1):
+        printed = {n: int(found[1]) - n for n, page in enumerate(lines) if page and (found := _NUMBER.fullmatch(page[place]))}
+        (shift, times), *_ = Counter(printed.values()).most_common(1) or [(0, 0)]
+        if times >= _FEWEST_NUMBERED and 2 * times > sum(map(bool, lines)):
+            for n in (n for n, by in printed.items() if by == shift):
+                numbered = pages[n].splitlines()
+                at = next(i for i in range(len(numbered))[:: 1 if place == 0 else -1] if numbered[i].strip())
+                pages[n] = "\n".join(numbered[:at] + numbered[at + 1 :])
+                lines[n] = lines[n][1:] if place == 0 else lines[n][:-1]
+    return pages
 
 
 def join_lines(text: str) -> str:

@@ -232,7 +232,7 @@ class _Reading:
             self.left_out.add(reason, f"{shown}: {read.doubtful_elements} places")
         doubtful = tuple(read.text[start:end] for start, end in read.doubtful)
         grade = self.quality or self._grade(shown, url)
-        return SourceDocument(read.text, url, title, grade, self.fetch_date, self._given(), doubtful)
+        return SourceDocument(read.text, url, title, grade, self.fetch_date, self._given(), doubtful, read.pages)
 
     def _given(self, *names: str) -> frozenset[str]:
         """Return the values that a person gave: for all sources, or in a line."""

@@ -1,0 +1,115 @@
+"""Pages of a PDF, from the file to passages, verdicts and audits; and files of older formats."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+
+from nlp_retrieval.systems.evidence.audit import CitationAuditor, audit_json
+from nlp_retrieval.systems.evidence.audit_report import render_audit, retrieval_audit
+from nlp_retrieval.systems.evidence.citations.report import read_report
+from nlp_retrieval.systems.evidence.claims import ClaimVerifier
+from nlp_retrieval.systems.evidence.commands import _statistics
+from nlp_retrieval.systems.evidence.index.database import EvidenceDatabase
+from nlp_retrieval.systems.evidence.reading.sources import read_sources
+from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
+from tests.systems.evidence.index.sources import LAKE, LAKE_TEXT, lexical, two_sources
+from tests.systems.evidence.reading.pdfs import content, pdf_of
+
+REPORT = "https://port.example/report.pdf"
+HARBOUR = "The harbour of Port Ellery was dredged to a depth of 14 metres in 2021."
+GOES_ON = ("The dredging of the northern basin cost the town more than", "18 million crowns in the year 2022 alone.")
+
+
+@pytest.fixture
+def index(tmp_path):
+    """An index of a PDF: its second page is empty, and a sentence goes on from the third to the fourth."""
+    filler = [f"Line {n} of the annual report of the port authority is about staff." for n in range(12)]
+    pages = [content("Annual report of the port.", "1"), content(), content(*filler, HARBOUR, GOES_ON[0], "3")]
+    pages.append(content("the planned " + GOES_ON[1], "4"))
+    (tmp_path / "report.pdf").write_bytes(pdf_of(*pages, title="Annual report"))
+    index = lexical(tmp_path / "project")
+    for document in read_sources(tmp_path / "report.pdf", url_of=lambda _: REPORT):
+        index.add_source(document)
+    index.build_index()
+    return index
+
+
+def test_a_passage_knows_its_pages(index):
+    source = index.source(REPORT)
+    assert source.pages == 4
+    passages = index.passages(source.key)
+    text = index.text(source.key)
+    assert f"{GOES_ON[0]} the planned {GOES_ON[1]}" in text  # one sentence, without the printed page numbers
+    assert passages[0].pages[0] == 1
+    assert passages[-1].pages[-1] == 4
+    assert sorted({page for passage in passages for page in passage.pages}) == [1, 3, 4]
+    for passage in passages:
+        assert passage.page_of() == ("pp. {}-{}" if len(passage.pages) > 1 else "p. {}").format(
+            *dict.fromkeys((passage.pages[0], passage.pages[-1]))
+        )
+
+
+def test_a_quote_names_its_page_everywhere(index):
+    verdict = ClaimVerifier(index, LexicalVerifier()).verify(HARBOUR).as_dict()
+    (found,) = verdict["supporting_evidence"]
+    assert (found["quote"], found["page"]) == (HARBOUR, "p. 3")
+    across = f"{GOES_ON[0]} the planned {GOES_ON[1]}"
+    report = read_report(f"# Port\n\n{across} [1]\n\n{HARBOUR} [1]\n\n## References\n\n[1] Report. {REPORT}\n")
+    done = CitationAuditor(index, LexicalVerifier()).audit(report)
+    assert [row.page for row in done.rows] == ["pp. 3-4", "p. 3"]
+    assert [row["passage"]["page"] for row in json.loads(audit_json(done.rows, done.report))["citations"]] == [
+        "pp. 3-4",
+        "p. 3",
+    ]
+    assert "pp. 3-4" in render_audit(done.rows, done.report, "")
+    assert "(pp. 3-4)" in retrieval_audit(done.rows, _statistics(index), "bm25", "").replace("\\", "")
+
+
+def test_a_source_without_pages_names_none(tmp_path):
+    index = two_sources(tmp_path)
+    assert index.source(LAKE).pages == 0
+    assert index.search("lake freezes")[0].page_of() == ""
+    assert index.search("lake freezes")[0].pages == []
+
+
+def as_format_2(project):
+    """Turn the file of a project into one of the format before."""
+    path = project / "10_graph" / "evidence.sqlite3"
+    connection = sqlite3.connect(path)
+    for name in ("pages", "details", "changes"):
+        connection.execute(f"DROP TABLE {name}")
+    connection.execute("PRAGMA user_version=2")
+    connection.execute("PRAGMA journal_mode=DELETE")
+    connection.close()
+    return path
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_a_project_of_the_format_before_answers_as_before(tmp_path, monkeypatch, writable):
+    import os
+
+    index = two_sources(tmp_path)
+    before = index.search("lake freezes"), index.sources()
+    index.close()
+    path = as_format_2(tmp_path)
+    stored = path.read_bytes()
+    if not writable:
+        real = os.access
+        monkeypatch.setattr(os, "access", lambda asked, mode: not (mode & os.W_OK) and real(asked, mode))
+    again = lexical(tmp_path)
+    assert (again.search("lake freezes"), again.sources()) == before
+    again.close()
+    if writable:
+        assert lexical(tmp_path).edit(LAKE, title="Frozen lakes")[0].after == "Frozen lakes"
+    else:
+        assert path.read_bytes() == stored
+
+
+def test_the_newest_format_is_created_and_kept(tmp_path):
+    two_sources(tmp_path).close()
+    connection = sqlite3.connect(tmp_path / "10_graph" / "evidence.sqlite3")
+    assert connection.execute("PRAGMA user_version").fetchone() == (EvidenceDatabase.version,)
+    assert lexical(tmp_path).text(lexical(tmp_path).source(LAKE).key) == LAKE_TEXT
