@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
@@ -19,7 +22,7 @@ from nlp_retrieval.reports import asset, counted, listed, rendered
 from nlp_retrieval.systems.evidence.audit import AuditRow, AuditStatus, summary_of
 from nlp_retrieval.systems.evidence.citations.markdown import web_address
 from nlp_retrieval.systems.evidence.citations.report import CitedReport
-from nlp_retrieval.text import visible
+from nlp_retrieval.text import Number, agreeing, compare_numbers, numbers_of, visible
 
 STATUSES: dict[AuditStatus, str] = {"PASS": "passed", "REVIEW": "to review", "SOURCE_NOT_INDEXED": "not indexed"}
 
@@ -94,23 +97,68 @@ _FILES = Path(__file__).parent / "audit_page"
 
 def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "") -> str:
     """Return the page."""
-    summary = summary_of(rows)
+    ordered = by_severity(rows)
     counts = Counter(row.status for row in rows)
+    keys = [[row.citation.number, *([] if row.review is None else astuple(row.review.of))] for row in rows]
     return rendered(
         "audit.html",
         _FILES,
         web_address=web_address,
         rows=rows,
+        groups=[
+            ("open", "To review", [row for row in ordered if not row.passes]),
+            ("passed", "Passed", [row for row in ordered if row.passes]),
+        ],
         report=report,
         rule=rule,
         said=summary_sentence(rows),
         statuses={status: counts[status] for status in STATUSES if counts[status]},
         words=STATUSES,
-        reasons=summary.reasons,
+        reasons=summary_of(rows).reasons,
         missing={citation.number for citation in report.missing},
+        marks={row.citation.number: row.citation.mark or "link" for row in rows},
+        results={row.citation.number: result_of(row) for row in rows},
+        tones={row.citation.number: _tone(row) for row in rows},
+        numbers={row.citation.number: wrong_number(row) for row in rows},
+        reviewable=any(row.review is not None for row in rows),
+        audit_id=hashlib.sha256(json.dumps([report.title, keys]).encode()).hexdigest(),
         style=asset("report.css") + asset("passages.css") + asset("audit.css", _FILES),
         script=asset("audit.js", _FILES),
     )
+
+
+def _tone(row: AuditRow) -> str:
+    return "fine" if row.passes else "absent" if row.status == "SOURCE_NOT_INDEXED" else ""
+
+
+_ABOUT_NUMBERS = ("other number", "unclear number")
+
+
+def wrong_number(row: AuditRow) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """Return the spans of a wrong number in the claim, and of the nearest one of the deciding sentence in the passage.
+
+    Of the numbers of that sentence that the claim does not have, the nearest is one of the same unit, and then of the most
+    similar size. None if the reason is not a number, or the sentence has none.
+    """
+    if row.reason not in _ABOUT_NUMBERS or row.passage is None:
+        return None
+    begin, end = row.sentence
+    claimed = numbers_of(row.citation.sentence)
+    wrong = [number for number, _ in compare_numbers(row.citation.sentence, row.passage.content)] or claimed
+    there = [
+        number for number in numbers_of(row.passage.content[begin:end]) if not any(agreeing(each, number) for each in claimed)
+    ]
+    pairs = [(_distance(one, other), one, other) for one in wrong for other in there]
+    if not pairs:
+        return None
+    _, one, other = min(pairs, key=lambda pair: pair[0])
+    return (one.begin, one.end), (begin + other.begin, begin + other.end)
+
+
+def _distance(one: Number, other: Number) -> tuple[bool, bool, float]:
+    sizes = [abs(number.value * number.size) for number in (one, other)]
+    ratio = abs(math.log(sizes[0] / sizes[1])) if all(size > 0 for size in sizes) else math.inf
+    return one.percent != other.percent, one.unit != other.unit, math.inf if math.isnan(ratio) else ratio
 
 
 def write_audit_page(rows: Sequence[AuditRow], report: CitedReport, path: str | Path, rule: str = "") -> None:
@@ -187,7 +235,7 @@ def _claim(row: AuditRow, dim: str) -> Group:
     """Return the claim, and below it the detail, the source and the review."""
     below = [(row.detail, ""), (f"see {row.other_source}" if row.other_source else "", dim)]
     if row.status != "PASS" or not row.passes:
-        said = " ".join(_decisive(row)[:_LONGEST_QUOTE].split())
+        said = " ".join(decisive(row)[:_LONGEST_QUOTE].split())
         address = row.citation.url.removeprefix("https://").removeprefix("http://") or row.citation.title
         below += [(f"\u201c{said}\u201d" if said else "", dim), (f"{address}, {row.page}" if row.page else address, dim)]
     below.append(("" if row.review is None else row.review.said, ""))
@@ -282,7 +330,7 @@ def _markdown_table(rows: Iterable[AuditRow]) -> list[str]:
     lines = [_line(_HEADS), _line(["---"] * len(_HEADS))]
     for row in rows:
         indexed = row.status != "SOURCE_NOT_INDEXED"
-        passage = _decisive(row)
+        passage = decisive(row)
         cells = [
             _text(row.citation.sentence),
             _address(row.citation.url) or "no reference",
@@ -294,7 +342,8 @@ def _markdown_table(rows: Iterable[AuditRow]) -> list[str]:
     return lines
 
 
-def _decisive(row: AuditRow) -> str:
+def decisive(row: AuditRow) -> str:
+    """Return the deciding sentence of the passage, or the passage if there is none; empty without a passage."""
     if row.passage is None:
         return ""
     begin, end = row.sentence

@@ -326,6 +326,11 @@ def audit(
     ] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page with each claim beside its source.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all rows as JSON.")] = None,
+    csv_file: Annotated[Path | None, typer.Option("--csv", help="Write all rows as CSV.")] = None,
+    docx: Annotated[
+        Path | None,
+        typer.Option("--docx", help="Write the report as a Word document, with a comment at each citation that does not pass."),
+    ] = None,
     fail_on: Annotated[
         FailOn,
         typer.Option("--fail-on", help="Exit with code 1 if citations need review, are not indexed, or if none could be read."),
@@ -344,7 +349,7 @@ def audit(
     from nlp_retrieval.systems.evidence.citations.report import read_report
 
     index = existing_project(project, retriever, may_be_emptied=True)
-    for path in filter(None, (html, json_file)):
+    for path in filter(None, (html, json_file, csv_file, docx)):
         check_folder_for_output(path.parent)
     auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)
     read = read_report(_report(report))
@@ -367,6 +372,17 @@ def audit(
 
         write_output(json_file, audit_json(done.rows, done.report).encode())
         paths.append(json_file)
+    if csv_file is not None:
+        from nlp_retrieval.core import write_output
+        from nlp_retrieval.systems.evidence.audit_export import audit_csv
+
+        write_output(csv_file, audit_csv(done.rows).encode())
+        paths.append(csv_file)
+    if docx is not None:
+        from nlp_retrieval.systems.evidence.audit_export import write_audit_docx
+
+        write_audit_docx(done.rows, done.report, docx)
+        paths.append(docx)
     _print_audit(done)
     if paths:
         say("written: " + ", ".join(map(str, paths)))

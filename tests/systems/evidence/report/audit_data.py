@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from nlp_retrieval.systems.evidence.audit import AuditRow
-from nlp_retrieval.systems.evidence.citations.report import Citation, CitedReport, read_report
+from nlp_retrieval.systems.evidence.citations.references import Reference
+from nlp_retrieval.systems.evidence.citations.report import Citation, CitedReport, ReportSentence, read_report
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
+from nlp_retrieval.systems.evidence.reviews import CitationReview, Review, normal_sentence
 
 REPORT = """# The tram of Altbrunn
 
@@ -136,6 +138,10 @@ def attacked_audit(text: str) -> tuple[list[AuditRow], CitedReport]:
     for status, url in (("REVIEW", text), ("PASS", "https://safe.example/" + text), ("SOURCE_NOT_INDEXED", text)):
         citation = Citation(len(rows) + 1, text, text, url, text, 1)
         passage = EvidencePassage(text * 2, text, text, text, text, 1.0, text, 0, 2 * len(text))
-        rows.append(AuditRow(citation, status, "other number", 0.5, passage, (0, len(text)), text, text))  # type: ignore[arg-type]
-    attacked = CitedReport(text, [row.citation for row in rows], [], [rows[0].citation], [])
+        said = Review(normal_sentence(text), "[1]", "", "accepted", text, text, text)
+        review = CitationReview(said, (said,))
+        rows.append(AuditRow(citation, status, "other number", 0.5, passage, (0, len(text)), text, text, review))  # type: ignore[arg-type]
+    entry = Reference(text, text, text, 1)
+    flow = [ReportSentence(text, 1, "paragraph", 0, (1, 2, 3))]
+    attacked = CitedReport(text, [row.citation for row in rows], [], [rows[0].citation], [], sentences=flow, references=[entry])
     return rows, attacked

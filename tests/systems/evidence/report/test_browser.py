@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from nlp_retrieval.systems.evidence.audit_report import write_audit_page
+from nlp_retrieval import Bm25Retriever, Searcher
+from nlp_retrieval.systems.evidence.audit import CitationAuditor
+from nlp_retrieval.systems.evidence.audit_export import audit_csv
+from nlp_retrieval.systems.evidence.audit_report import by_severity, write_audit_page
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.systems.evidence.reviews import read_reviews
+from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from systems.evidence.report.attacks import ATTACKS
 from systems.evidence.report.audit_data import attacked_audit, tram_audit
 
@@ -44,7 +53,7 @@ def test_filters_hide_what_they_leave_out_and_bring_it_back(browser: Browser, pa
     rows, _ = tram_audit()
     problems: list[str] = []
     tab = opened(browser, page_path.as_uri(), problems)
-    everything = [row.status for row in rows]
+    everything = [row.status for row in by_severity(rows)]
     assert shown(tab) == everything
     review = tab.get_by_role("button", name="to review")
     review.click()
@@ -87,3 +96,94 @@ def test_nothing_is_wider_than_the_window_and_nothing_runs(browser: Browser, tmp
     assert inner <= outer
     assert problems == []
     tab.context.close()
+
+
+@pytest.fixture
+def reviewed_project(tmp_path: Path) -> tuple[CitationAuditor, Path]:
+    index = EvidenceIndex(tmp_path / "project", Searcher([Bm25Retriever()]))
+    index.add_document("The tram carried 2.4 million passengers in 2019. It has 22 stops.", "https://stats.example/tram")
+    index.build_index()
+    auditor = CitationAuditor(index, LexicalVerifier())
+    done = auditor.audit(
+        "# Tram\n\nIt has 27 stops [1]. It has 28 stops [1]. It has 22 stops [1].\n\n[1]: https://stats.example/tram"
+    )
+    write_audit_page(done.rows, done.report, tmp_path / "audit.html")
+    return auditor, tmp_path / "audit.html"
+
+
+def test_decisions_by_keys_are_kept_in_the_page_and_merged_into_the_project(
+    browser: Browser, reviewed_project: tuple[CitationAuditor, Path]
+) -> None:
+    from bench.browser import opened
+
+    auditor, path = reviewed_project
+    problems: list[str] = []
+    tab = opened(browser, path.as_uri(), problems)
+    current = "document.activeElement.dataset.number"
+    tab.keyboard.press("j")
+    assert tab.evaluate(current) == "1"
+    tab.keyboard.press("a")
+    assert tab.locator("output").inner_text() == "Write your name first."
+    tab.keyboard.type("Ann")  # the field for the name has the focus
+    tab.locator("#citation-1").focus()
+    tab.keyboard.press("a")
+    tab.keyboard.press("j")
+    assert tab.locator(".sentence.current").inner_text().startswith("It has 28 stops.")
+    tab.keyboard.press("r")
+    tab.keyboard.press("n")
+    tab.keyboard.type("rejected = <b>see</b> page 3")
+    tab.locator("#citation-2").get_by_role("button", name="Keep note").click()
+    tab.keyboard.press("j")
+    tab.keyboard.press("r")
+    tab.keyboard.press("u")
+    assert tab.evaluate(current) == "3"
+    tab.keyboard.press("k")
+    assert tab.evaluate(current) == "2"
+    tab.keyboard.press("?")
+    assert tab.locator("dialog").is_visible()
+    tab.keyboard.press("Escape")
+    tab.reload()
+    decisions = [tab.locator(f"#citation-{number}").get_attribute("data-decision") for number in (1, 2, 3)]
+    assert decisions == ["accepted", "rejected", ""]
+    assert "<b>see</b> page 3" in tab.locator("#citation-2 .decision").inner_text()
+    with tab.expect_download() as download:
+        tab.get_by_role("button", name="Export reviews").click()
+    new, left_out = auditor.reviews.merge(read_reviews(download.value.path()))
+    assert (new, left_out) == (3, [])
+    kept = [(review.decision, review.by, review.note) for review in auditor.reviews.all()]
+    assert kept == [("accepted", "Ann", ""), ("rejected", "Ann", ""), ("noted", "Ann", "rejected = <b>see</b> page 3")]
+    assert problems == []
+
+
+def test_a_mark_leads_to_its_row_and_a_table_neutralises_formulas(browser: Browser, tmp_path: Path, page_path: Path) -> None:
+    from bench.browser import opened
+
+    rows, report = tram_audit()
+    rows[1] = replace(rows[1], citation=replace(rows[1].citation, sentence="=HYPERLINK(1) has 2.4 million."))
+    write_audit_page(rows, report, page_path)
+    tab = opened(browser, page_path.as_uri(), [])
+    tab.locator("#mark-5").click()
+    assert tab.evaluate("document.activeElement.id") == "citation-5"
+    tab.locator("#citation-5 h3 a").click()
+    assert tab.evaluate("document.querySelector(':target').id") == "mark-5"
+    with tab.expect_download() as download:
+        tab.get_by_role("button", name="Export CSV").click()
+    written = list(csv.DictReader(io.StringIO(download.value.path().read_text("utf-8-sig"))))
+    assert len(written) == len(rows)
+    assert {row["claim"] for row in written if row["number"] == "2"} == {"'=HYPERLINK(1) has 2.4 million."}
+    here = list(csv.DictReader(io.StringIO(audit_csv(by_severity(rows)))))
+    assert written == here
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_page_is_accessible(
+    browser: Browser, reviewed_project: tuple[CitationAuditor, Path], width: int, dark: bool
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    from bench.browser import opened
+
+    tab = opened(browser, reviewed_project[1].as_uri(), [], width=width, dark=dark)
+    found = Axe().run(tab).response["violations"]
+    assert [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found] == []
