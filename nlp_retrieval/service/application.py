@@ -132,7 +132,7 @@ def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
         app.add_api_route(
             endpoint.path,
             _handler(endpoint, pool, log_bodies=settings.log_queries),
-            methods=["POST" if endpoint.body else "GET"],
+            methods=[endpoint.http_method],
             response_model=endpoint.answer,
             summary=endpoint.summary,
             operation_id=_operation(endpoint, service),
@@ -152,8 +152,10 @@ def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
 
 
 def _operation(endpoint: Endpoint, service: BaseService) -> str:
-    """Return the name of an endpoint in the schema: its path, with "add" before it if the same path can be read."""
+    """Return the name of an endpoint in the schema: its path, after what it does if that is not to read it."""
     name = endpoint.path.strip("/").partition("/")[0]
+    if endpoint.method:
+        return f"{endpoint.method.lower()}_{name}"
     read = any(other.path == endpoint.path and other.body is None for other in service.endpoints)
     return f"add_{name}" if endpoint.body is not None and read else name
 
@@ -200,13 +202,18 @@ def _handler(endpoint: Endpoint, pool: WorkPool, *, log_bodies: bool) -> Callabl
     async def with_key(key: str) -> object:
         return await answered(key)
 
+    async def with_both(key: str, body: BaseModel) -> object:
+        return await answered((key, body))
+
     async def alone() -> object:
         return await answered(None)
 
+    has_key = "{key" in endpoint.path
     if endpoint.body is not None:
-        with_body.__annotations__["body"] = endpoint.body
-        return with_body
-    return with_key if "{key}" in endpoint.path else alone
+        chosen: Callable[..., Awaitable[object]] = with_both if has_key else with_body
+        chosen.__annotations__["body"] = endpoint.body
+        return chosen
+    return with_key if has_key else alone
 
 
 def _add_probes(app: FastAPI, service: BaseService, readiness: Readiness) -> None:

@@ -205,12 +205,14 @@ class Endpoint:
     """One endpoint.
 
     Args:
-        path: below the service's address; a part in braces is the argument of ``run``.
+        path: below the service's address; ``{key}`` in it, or ``{key:path}`` with slashes, is the argument of ``run``.
         summary: one line for the schema.
-        run: handles the request, in a thread, and returns JSON; its argument is the body, the part in braces, or None.
+        run: handles the request, in a thread, and returns JSON; its argument is the body, the part in braces, or
+            None; a pair if there are both.
         answer: type of the answer.
         body: model of the request; None for GET.
         writes: whether it changes the served data: one at a time, and with more time.
+        method: of HTTP; by default POST with a body, else GET.
 
     Examples:
         >>> def count(_: None) -> bytes:
@@ -226,6 +228,12 @@ class Endpoint:
     answer: type[Any]
     body: type[RequestBody] | None = None
     writes: bool = False
+    method: str = ""
+
+    @property
+    def http_method(self) -> str:
+        """Return the method of HTTP."""
+        return self.method or ("GET" if self.body is None else "POST")
 
 
 @dataclass(frozen=True)
@@ -240,6 +248,7 @@ class McpTool:
         run: handles the call, in a thread, and returns JSON of that type.
         shows_texts: whether the answer contains texts of sources.
         writes: whether it changes the served data.
+        destroys: whether it takes away what only adding again brings back.
 
     Examples:
         >>> class Asked(RequestBody):
@@ -260,6 +269,7 @@ class McpTool:
     run: Callable[[Any], bytes]
     shows_texts: bool = True
     writes: bool = False
+    destroys: bool = False
 
     def call(self, arguments: RequestBody) -> dict[str, Any]:
         """Return the result of the tool, as plain values.

@@ -56,7 +56,7 @@ class RequestGuard:
             self._check_host(headers)
             if scope["path"] not in PROBES:
                 self._check_token(headers)
-            if scope["method"] != "POST":  # its body is not read
+            if scope["method"] not in ("POST", "PATCH"):  # its body is not read
                 await self._app(scope, receive, send)
                 return
             body = await self._body(headers, receive)

@@ -193,21 +193,89 @@ def add(
     say(f"{counted(new, 'source')} added{note}; {contents} in {project}")
 
 
+Source = Annotated[str, typer.Argument(help="URL of a source in any equivalent form, or its key.")]
+
+
+def list_sources(
+    project: Project,
+    match: Annotated[str, typer.Option("--match", help="Only sources with this text in title or URL, in any case.")] = "",
+    min_quality: MinQuality = None,
+    as_json: Json = False,
+) -> None:
+    """List the sources of a project: key, grade, date, title and URL, number of versions and pages."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from nlp_retrieval.text import visible
+
+    index = existing_project(project, None)
+    sources = index.sources_like(match, min_quality)
+    if as_json:
+        typer.echo(json.dumps([asdict(source) for source in sources], indent=1))
+        return
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for name in ("key", "grade", "date"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("source", overflow="fold")
+    for name in ("versions", "pages"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for source in sources:
+        shown = Text(visible(source.title), "bold").append("\n" if source.title else "")
+        shown.append(visible(source.url), "dim")
+        pages = f"{source.pages:,}" if source.pages else ""
+        date = visible(source.fetch_date[:10])
+        table.add_row(source.key, source.quality, date, shown, f"{source.version_count:,}", pages)
+    to = console()
+    if sources:
+        to.print(table)
+    else:
+        to.print("no source matches")
+
+
+def edit(
+    project: Project,
+    source: Source,
+    title: Annotated[str | None, typer.Option("--title", help="New title.")] = None,
+    quality: Annotated[str | None, typer.Option("--quality", "--grade", help="New grade, A (best) to E.")] = None,
+    fetch_date: Annotated[str | None, typer.Option("--date", help="New date of fetching, ISO 8601.")] = None,
+    history: Annotated[bool, typer.Option("--history", help="Print what was changed, and when.")] = False,
+) -> None:
+    """Change the title, grade or date of a source. What was changed is kept, with when."""
+    from nlp_retrieval.text import visible
+
+    index = existing_project(project, None)
+    if not history or any(value is not None for value in (title, quality, fetch_date)):
+        changes = index.edit(source, title=title, quality=quality, fetch_date=fetch_date)
+        if changes:
+            index.build_index()
+        elif not history:
+            say("nothing changed: the source has these values")
+    if history:
+        changes = index.changes(source)
+    for change in changes:
+        name = "date" if change.field == "fetch_date" else change.field
+        typer.echo(visible(f"{change.date[:19]}Z  {name}: {change.before or 'none'} -> {change.after or 'none'}"))
+
+
 def delete(
-    project: Project, urls: Annotated[list[str], typer.Argument(help="URLs of sources, in any equivalent form.")]
+    project: Project,
+    urls: Annotated[list[str], typer.Argument(help="URLs of sources, in any equivalent form, or their keys.")],
 ) -> None:
     """Delete sources from a project, with all their versions.
 
     A text that is also stored under another URL is kept. Audits distinguish citations of a deleted source from those of an
     unknown one.
     """
-    from nlp_retrieval.errors import SourceError
+    from nlp_retrieval.errors import InputError, SourceError
     from nlp_retrieval.reports import counted
 
     index = existing_project(project, None)
-    unknown = [url for url in urls if not index.versions(url)]
-    if unknown:
-        raise SourceError(f"no text is stored under {unknown[0][:200]!r} in {project}; nothing was deleted")
+    for url in urls:
+        try:
+            index.changes(url)
+        except InputError as error:
+            raise SourceError(f"{error}; nothing was deleted from {project}") from None
     count = sum(index.delete(url) for url in urls)
     index.build_index()
     say(f"{counted(count, 'version')} deleted; {counted(index.stats()['document_count'], 'text')} left in {project}")
@@ -770,5 +838,6 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-for each in (add, delete, research, search, verify, audit, review, stats, export, calibrate, train_verifier, demo):
+for each in (add, edit, delete, research, search, verify, audit, review, stats, export, calibrate, train_verifier, demo):
     app.command(each.__name__.replace("_", "-"))(each)
+app.command("list")(list_sources)

@@ -28,7 +28,7 @@ from nlp_retrieval.systems.evidence.claims import ClaimStatus, ClaimVerifier, Or
 from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.statistics import IndexStatistics
-from nlp_retrieval.systems.evidence.index.store import checked_document
+from nlp_retrieval.systems.evidence.index.store import Change, checked_document
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
 from nlp_retrieval.systems.evidence.reviews import Decision, Review, ReviewedCitation, reviews_json
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
@@ -296,6 +296,70 @@ class AuditAnswer(BaseModel):
     duplicates: list[Reference]
 
 
+class ListedSource(BaseModel):
+    """The newest version of a URL."""
+
+    key: str
+    url: str
+    title: str
+    quality: Grade
+    fetch_date: str
+    passage_count: int
+    searchable: bool
+    pages: int = Field(description="Number of its last page; 0 if it has no pages.")
+    metadata: dict[str, str] = Field(description="More about it, as its DOI.")
+    version_count: int
+
+
+class SourcesAnswer(BaseModel):
+    """The sources of the project, in the order of adding; ``total`` counts also those that were left out."""
+
+    sources: list[ListedSource]
+    total: int
+
+
+class SourceEdit(RequestBody):
+    """New values of a source; those that are left out stay."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"quality": "A", "title": "Rivers of Europe"}]})
+
+    title: str | None = Field(default=None, min_length=1, max_length=10_000)
+    quality: Grade | None = Field(default=None, description="Its grade, A (best) to E.")
+    fetch_date: str | None = Field(default=None, max_length=100, description="When it was fetched, ISO 8601.")
+
+
+class EditAnswer(BaseModel):
+    """All changes of a source so far, oldest first; a new one is last."""
+
+    changes: list[Change]
+
+
+class DeleteAnswer(BaseModel):
+    """Result of deleting a source.
+
+    Args:
+        deleted_versions: number of its versions.
+        document_count: texts that the project still holds.
+    """
+
+    deleted_versions: int
+    document_count: int
+
+
+class ListArguments(RequestBody):
+    """Which sources to list."""
+
+    match: str = Field(default="", max_length=1_000, description="Text in the title or the URL; empty: all.")
+    min_quality: Grade | None = Field(default=None, description="Only sources of this grade or a better one.")
+    limit: int = Field(default=50, ge=1, le=500, description="At most this many.")
+
+
+class SourceToDelete(RequestBody):
+    """A source to be deleted."""
+
+    source: str = Field(min_length=1, max_length=8_192, description="Its URL, or its key.")
+
+
 class PassageArguments(RequestBody):
     """A part of a source to be read."""
 
@@ -357,6 +421,24 @@ class ProjectService(BaseService):
             Endpoint("/reviews", "All reviews of citations, oldest first.", self._all_reviews, ReviewsAnswer),
             Endpoint("/reviews", "Review a citation.", self._review, Review, ReviewBody, writes=True),
             Endpoint("/passages/{key}", "All passages of a source, in order.", self._passages, PassagesAnswer),
+            Endpoint("/sources", "All sources, in the order of adding.", self._sources, SourcesAnswer),
+            Endpoint(
+                "/sources/{key:path}",
+                "Change the title, grade or date of a source, named by key or escaped URL.",
+                self._edit,
+                EditAnswer,
+                SourceEdit,
+                writes=True,
+                method="PATCH",
+            ),
+            Endpoint(
+                "/sources/{key:path}",
+                "Delete a source with all its versions, named by key or escaped URL.",
+                self._delete,
+                DeleteAnswer,
+                writes=True,
+                method="DELETE",
+            ),
             Endpoint("/stats", "Figures of the project and of its searches.", self._stats, ProjectFigures),
         ]
 
@@ -401,6 +483,23 @@ class ProjectService(BaseService):
                 AuditBody,
                 AuditAnswer,
                 self._audit,
+            ),
+            McpTool(
+                "list_sources",
+                "List the sources of the project: key, URL, title, grade, date, pages.",
+                ListArguments,
+                SourcesAnswer,
+                self._listed,
+            ),
+            McpTool(
+                "delete_source",
+                "Delete a source with all its versions from the project. Only if the user asks for it.",
+                SourceToDelete,
+                DeleteAnswer,
+                lambda arguments: self._delete(arguments.source),
+                shows_texts=False,
+                writes=True,
+                destroys=True,
             ),
             McpTool(
                 "add_document",
@@ -494,6 +593,35 @@ class ProjectService(BaseService):
         except QueryError as error:
             raise RefusedError(404, "not_found", str(error)) from None
         return PassagesAnswer.model_construct(passages=passages).model_dump_json().encode()
+
+    def _sources(self, _: None) -> bytes:
+        sources = [asdict(source) for source in self._index.sources()]
+        return SourcesAnswer.model_validate({"sources": sources, "total": len(sources)}).model_dump_json().encode()
+
+    def _listed(self, arguments: ListArguments) -> bytes:
+        sources = [asdict(source) for source in self._index.sources_like(arguments.match, arguments.min_quality)]
+        answer = {"sources": sources[: arguments.limit], "total": len(sources)}
+        return SourcesAnswer.model_validate(answer).model_dump_json().encode()
+
+    def _edit(self, asked: tuple[str, SourceEdit]) -> bytes:
+        key, body = asked
+        self._check_known(key)
+        if self._index.edit(key, title=body.title, quality=body.quality, fetch_date=body.fetch_date):
+            self._index.build_index()
+        return EditAnswer.model_construct(changes=self._index.changes(key)).model_dump_json().encode()
+
+    def _delete(self, key: str) -> bytes:
+        self._check_known(key)
+        count = self._index.delete(key)
+        self._index.build_index()
+        left = self._index.stats()["document_count"]
+        return DeleteAnswer(deleted_versions=count, document_count=left).model_dump_json().encode()
+
+    def _check_known(self, key: str) -> None:
+        try:
+            self._index.changes(key)
+        except QueryError as error:
+            raise RefusedError(404, "not_found", str(error)) from None
 
     def _stats(self, _: None) -> bytes:
         return ProjectFigures.model_validate(self._index.stats()).model_dump_json().encode()

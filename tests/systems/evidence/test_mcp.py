@@ -53,12 +53,19 @@ async def all_tools(client: Client) -> dict[str, Any]:
     }
     (passage,) = found["search"]["passages"]
     found["read_passage"] = await called(client, "read_passage", key=passage["key"], start=passage["start"])
+    found["list_sources"] = await called(client, "list_sources", match="danube", min_quality="B")
+    assert [source["url"] for source in found["list_sources"]["sources"]] == [URL]
+    await called(client, "add_document", content="A text that is wrong.", url=f"{URL}/wrong")
+    found["delete_source"] = await called(client, "delete_source", source=f"{URL}/wrong")
+    assert found["delete_source"] == {"deleted_versions": 1, "document_count": 1}
     assert listed.keys() == found.keys()
     for name, answer in found.items():
         jsonschema.validate(answer, listed[name].output_schema or {})
         assert listed[name].input_schema["additionalProperties"] is False
-        assert (answer.get("about_texts") == ABOUT_TEXTS) == (name != "add_document")
-        assert listed[name].annotations.read_only_hint == (name != "add_document")
+        writes = name in ("add_document", "delete_source")
+        assert (answer.get("about_texts") == ABOUT_TEXTS) == (not writes)
+        assert listed[name].annotations.read_only_hint == (not writes)
+        assert listed[name].annotations.destructive_hint == (name == "delete_source")
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import quote
 
 import jsonschema
 import pytest
@@ -53,6 +54,30 @@ def test_what_was_added_is_found_with_its_source(served):
     assert client.get(f"/passages/{found['key']}").json()["passages"][0]["content"] == DANUBE
 
 
+def test_sources_are_listed_changed_and_deleted(served):
+    _, client, index = served
+    url = "https://river.example/a?b=1"
+    client.post("/index", json={"documents": [{"content": "The Inn joins the Danube at Passau.", "url": url}]})
+    path = "/sources/" + quote(url, safe="")
+    listed = client.get("/sources").json()
+    assert listed["total"] == 2
+    assert [source["url"] for source in listed["sources"]] == ["https://example.org/danube", url]
+    answer = client.patch(path, json={"quality": "A", "title": "The Inn"})
+    assert [(change["field"], change["after"]) for change in answer.json()["changes"]] == [
+        ("title", "The Inn"),
+        ("quality", "A"),
+    ]
+    assert (index.source(url).title, index.source(url).quality) == ("The Inn", "A")
+    key = listed["sources"][1]["key"]
+    assert client.patch(f"/sources/{key}", json={"fetch_date": "2026-05-06"}).json()["changes"][2]["field"] == "fetch_date"
+    assert "nothing to change" in error_of(client.patch(f"/sources/{key}", json={}), 422, "invalid_request")
+    assert "grade" in error_of(client.patch(f"/sources/{key}", json={"grade": "A"}), 422, "invalid_request")
+    assert client.delete(path).json() == {"deleted_versions": 1, "document_count": 1}
+    assert index.was_deleted(url)
+    for again in (client.delete(path), client.patch(path, json={"quality": "B"}), client.delete("/sources/0123456789ab")):
+        error_of(again, 404, "not_found")
+
+
 def test_a_claim_is_judged_as_the_library_judges_it(served):
     _, client, index = served
     verifier = ClaimVerifier(index, LexicalVerifier())
@@ -74,7 +99,7 @@ def test_a_report_is_audited_as_the_library_audits_it_and_nothing_is_written(ser
 def test_every_answer_has_the_shape_that_the_schema_says(served):
     _, client, index = served
     schema = client.get("/openapi.json").json()
-    own = {"/index", "/search", "/verify", "/audit", "/reviews", "/passages/{key}", "/stats"}
+    own = {"/index", "/search", "/verify", "/audit", "/reviews", "/passages/{key}", "/sources", "/sources/{key}", "/stats"}
     assert set(schema["paths"]) == own | {"/healthz", "/livez", "/readyz", "/metrics"}
     (key,) = {one["key"] for one in client.post("/search", json={"query": "Danube"}).json()["passages"]}
     asked = {
@@ -83,6 +108,7 @@ def test_every_answer_has_the_shape_that_the_schema_says(served):
         "/verify": client.post("/verify", json={"claim": DANUBE}),
         "/audit": client.post("/audit", json={"report": REPORT}),
         "/passages/{key}": client.get(f"/passages/{key}"),
+        "/sources": client.get("/sources"),
         "/stats": client.get("/stats"),
     }
     assert asked["/stats"].json().keys() == index.stats().keys()

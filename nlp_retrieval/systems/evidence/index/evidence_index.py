@@ -6,6 +6,7 @@ from the stored sources; the searched index is derived from them and only select
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -62,6 +63,7 @@ class SourceVersion:
         searchable: whether the searched index holds it.
         pages: number of its last page with text; 0 if it has no pages.
         metadata: more about it, as its DOI: text by name.
+        version_count: number of versions of the URL.
     """
 
     key: str
@@ -72,7 +74,8 @@ class SourceVersion:
     passage_count: int
     searchable: bool
     pages: int = 0
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: dict[str, str] = field(default_factory=dict)
+    version_count: int = 1
 
 
 GRAPH_FOLDER = "10_graph"
@@ -152,6 +155,7 @@ def _canonical(urls: Iterable[str]) -> list[str]:
     return forms
 
 
+_KEY = re.compile(r"[0-9a-f]{12,64}")
 METADATA_FILE = "index_metadata.json"
 _FOR_CLAIMS = 5
 _BUILD_WAIT = 600.0
@@ -292,12 +296,16 @@ class EvidenceIndex:
         """Delete every version of a URL, and the texts that no other URL has; searches no longer find them.
 
         Args:
-            url: of the source, in any of its forms.
+            url: of the source, in any of its forms, or the key of its text.
 
         Returns:
             Number of deleted versions.
+
+        Raises:
+            QueryError: the key is that of a text with several URLs, or of a replaced one.
         """
-        count = self._store.delete(self._place(url))
+        is_key = isinstance(url, str) and self._store.sha256_of(url.strip()) is not None
+        count = self._store.delete(self._named(url) if is_key else self._place(url))
         self.write_metadata()  # even if nothing was deleted: the process that deleted it may have been killed before this
         return count
 
@@ -350,9 +358,11 @@ class EvidenceIndex:
         """Return the URL under which a source is stored, by a URL or the key of a text."""
         sha256 = self._store.sha256_of(source.strip()) if isinstance(source, str) else None
         if sha256 is None:
+            if isinstance(source, str) and _KEY.fullmatch(source.strip()):
+                raise _unknown(source.strip())
             place = self._place(source)
             if not self._store.versions(place):
-                raise QueryError(f"no text is stored under {source[:200]!r}; nothing was changed")
+                raise QueryError(f"no text is stored under {source[:200]!r}; sources() lists all")
             return place
         urls = [version.canonical for version in self._store.all_versions() if version.sha256 == sha256 and version.newest]
         if len(urls) != 1:
@@ -548,6 +558,24 @@ class EvidenceIndex:
         """Return the newest version of every URL, in the order of adding."""
         return self._described([version for version in self._store.all_versions() if version.newest])
 
+    def sources_like(self, text: str = "", min_quality: str | None = None) -> list[SourceVersion]:
+        """Return the newest version of every URL that matches, in the order of adding.
+
+        Args:
+            text: in the title or the URL, in any case; empty: all.
+            min_quality: only sources of this grade or a better one.
+
+        Raises:
+            InputError: the minimum is not a grade.
+        """
+        grades, wanted = at_least(min_quality), text.casefold().strip()
+        return [
+            source
+            for source in self.sources()
+            if (grades is None or source.quality in grades)
+            and (wanted in source.title.casefold() or wanted in source.url.casefold())
+        ]
+
     def urls(self, key: str) -> list[str]:
         """Return the canonical forms of all URLs under which a text was added, even if it was replaced there later.
 
@@ -605,7 +633,9 @@ class EvidenceIndex:
 
     def _described(self, versions: list[StoredVersion]) -> list[SourceVersion]:
         held, texts = self._passages.held(), self._store.texts(version.sha256 for version in versions)
-        pages, details = self._store.page_counts(), self._store.details()
+        pages = self._store.page_counts(version.sha256 for version in versions)
+        details = self._store.details(version.number for version in versions)
+        counts = self._store.version_counts(version.canonical for version in versions)
         return [
             SourceVersion(
                 key=version.key,
@@ -617,6 +647,7 @@ class EvidenceIndex:
                 searchable=version.sha256 in texts and is_held(texts[version.sha256], held),
                 pages=pages.get(version.sha256, 0),
                 metadata=details.get(version.number, {}),
+                version_count=counts.get(version.canonical, 1),
             )
             for version in versions
         ]

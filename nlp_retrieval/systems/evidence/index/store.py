@@ -380,9 +380,9 @@ class EvidenceStore:
         select = "SELECT moment, field, before, after FROM changes WHERE canonical = ? ORDER BY id"
         return [Change(*map(str, row)) for row in self.database.rows(select, (canonical,))]
 
-    def details(self) -> dict[int, dict[str, str]]:
-        """Return what more is known of each version, by its number."""
-        rows = self.database.rows("SELECT version_id, content FROM details")
+    def details(self, numbers: Iterable[int]) -> dict[int, dict[str, str]]:
+        """Return what more is known of some versions, by their number."""
+        rows = self._selected("SELECT version_id, content FROM details WHERE version_id", numbers)
         return {int(number): _metadata(content) for number, content in rows}
 
     def pages(self, sha256: str) -> list[tuple[int, int]]:
@@ -393,10 +393,15 @@ class EvidenceStore:
             raise self._damaged("a page of a text begins nowhere")
         return [(number, start) for number, start in pages]
 
-    def page_counts(self) -> dict[str, int]:
-        """Return the last page number of each text that has pages, by its SHA-256."""
-        select = "SELECT t.sha256, max(p.number) FROM pages p JOIN texts t ON t.id = p.text_id GROUP BY p.text_id"
-        return {str(sha256): int(number) for sha256, number in self.database.rows(select)}
+    def page_counts(self, sha256s: Iterable[str]) -> dict[str, int]:
+        """Return the last page number of those of some texts that have pages, by their SHA-256."""
+        select = "SELECT t.sha256, max(p.number) FROM pages p JOIN texts t ON t.id = p.text_id WHERE t.sha256"
+        return {str(sha256): int(number) for sha256, number in self._selected(select, sha256s, "GROUP BY p.text_id")}
+
+    def version_counts(self, canonicals: Iterable[str]) -> dict[str, int]:
+        """Return the number of versions of some URLs."""
+        rows = self._selected("SELECT canonical, count(*) FROM versions WHERE canonical", canonicals, "GROUP BY canonical")
+        return {str(canonical): int(count) for canonical, count in rows}
 
     def delete(self, canonical: str) -> int:
         """Delete all versions of a URL, and the texts that are left without a URL; return the number of versions."""
@@ -488,13 +493,16 @@ class EvidenceStore:
 
     def _among(self, column: Literal["t.sha256", "v.canonical"], values: Iterable[str]) -> list[StoredVersion]:
         """Return versions with one of some values."""
+        return _versions(self._selected(f"{_VERSION} WHERE {column}", values, "ORDER BY v.id"))
+
+    def _selected(self, select: str, values: Iterable[object], rest: str = "") -> list[Row]:
+        """Return the rows of a statement whose last column is one of some values."""
         wanted = list(dict.fromkeys(values))
-        versions: list[StoredVersion] = []
+        rows: list[Row] = []
         for begin in range(0, len(wanted), _MOST_VALUES):
             part = wanted[begin : begin + _MOST_VALUES]
-            marks = ", ".join("?" * len(part))
-            versions += _versions(self.database.rows(f"{_VERSION} WHERE {column} IN ({marks}) ORDER BY v.id", part))
-        return versions
+            rows += self.database.rows(f"{select} IN ({', '.join('?' * len(part))}) {rest}", part)
+        return rows
 
     def _text_id(self, connection: sqlite3.Connection, sha256: str, text: str, spans: list[tuple[int, int]]) -> int:
         known = connection.execute("SELECT id FROM texts WHERE sha256 = ?", (sha256,)).fetchone()
