@@ -20,3 +20,5 @@ from nlp_retrieval.loaders.database import make_engine as make_engine
 from nlp_retrieval.loaders.database import resolve as resolve
 from nlp_retrieval.loaders.database import scrub as scrub
 from nlp_retrieval.loaders.files import read_json_lines as read_json_lines
+from nlp_retrieval.loaders.files import read_lines as read_lines
+from nlp_retrieval.loaders.tables import read_rows as read_rows

@@ -39,13 +39,18 @@ def encoding_error(location: str, error: UnicodeDecodeError) -> SourceError:
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text file with their numbers, from 1, without their line ends.
+    r"""Yield the lines of a text file with their numbers, from 1, without their line ends.
 
     Args:
         path: a UTF-8 file, plain or gzip; a byte order mark is skipped.
 
     Raises:
         SourceError: the file is missing, damaged or not UTF-8, or a line is longer than ``MAX_ENTRY`` bytes.
+
+    Examples:
+        >>> _ = Path("names.txt").write_text("krill\nwhale\n")
+        >>> list(read_lines("names.txt"))
+        [(1, 'krill'), (2, 'whale')]
     """
     with open_bytes(path) as stream:
         number = 0

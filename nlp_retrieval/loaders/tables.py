@@ -156,7 +156,7 @@ def read_rows(
     encoding: str = "utf-8",
     offers: Collection[str] = (),
 ) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the rows of a CSV file by the names of its columns, each with its location (``items.csv, line 17``).
+    r"""Yield the rows of a CSV file by the names of its columns, each with its location (``items.csv, line 17``).
 
     Args:
         path: a file, plain or gzip.
@@ -168,6 +168,11 @@ def read_rows(
 
     Raises:
         SourceError: the file is missing or damaged, or a row does not fit its header.
+
+    Examples:
+        >>> _ = Path("prey.csv").write_text("hunter,prey\nwhale,krill\n")
+        >>> list(read_rows("prey.csv"))
+        [('prey.csv, line 2', {'hunter': 'whale', 'prey': 'krill'})]
     """
     names = list(columns) if columns is not None else None
     for line, cells in read_cells(path, delimiter, quote, encoding, offers):

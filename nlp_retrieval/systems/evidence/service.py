@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, create_model
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, RootModel, StringConstraints, create_model, model_validator
 
 from nlp_retrieval.core import BaseRetriever, Config, collected_notes, read_manifest
 from nlp_retrieval.errors import InputError, QueryError
@@ -122,17 +122,32 @@ ProjectFigures: type[BaseModel] = create_model(
 )
 
 
+Claim = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
+ClaimType = Annotated[Literal["C1", "C2"], Field(description="C1 needs sources of grade B or better, C2 of C or better.")]
+
+
 class VerifyBody(RequestBody):
-    """A claim to be verified."""
+    """A claim to be verified, or several."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"claim": "The Danube flows through Vienna.", "claim_type": "C2"}]}
+        json_schema_extra={
+            "oneOf": [{"required": ["claim"]}, {"required": ["claims"]}],
+            "examples": [
+                {"claim": "The Danube flows through Vienna.", "claim_type": "C2"},
+                {"claims": ["The Danube flows through Vienna.", "The Danube flows through Basel."]},
+            ],
+        }
     )
 
-    claim: Annotated[str, StringConstraints(min_length=1, max_length=10_000)] = Field(description="One statement.")
-    claim_type: Literal["C1", "C2"] = Field(
-        default="C2", description="C1 needs sources of grade B or better, C2 of C or better."
-    )
+    claim: Claim = Field(default="", description="One statement.")
+    claims: list[Claim] = Field(default=[], min_length=1, max_length=100, description="Several statements.")
+    claim_type: ClaimType = "C2"
+
+    @model_validator(mode="after")
+    def _check_claims(self) -> Self:
+        if len(self.model_fields_set & {"claim", "claims"}) != 1:
+            raise ValueError('pass either "claim" or "claims"')
+        return self
 
 
 class EvidenceFound(BaseModel):
@@ -169,6 +184,16 @@ class VerifyAnswer(BaseModel):
     verification_status: ClaimStatus
     rule: str
     not_judged: int
+
+
+class VerifyAnswers(BaseModel):
+    """The verdicts on several claims, in their order."""
+
+    verdicts: list[VerifyAnswer]
+
+
+class VerifyResult(RootModel[VerifyAnswer | VerifyAnswers]):
+    """A verdict for ``claim``, verdicts for ``claims``."""
 
 
 class AuditBody(RequestBody):
@@ -372,6 +397,8 @@ class PassageArguments(RequestBody):
 
 _MOST_CITATIONS = 2_000
 _WARM_WORDS = 12
+_TOGETHER = 8
+"""Number of claims of a request that the verifier judges together."""
 
 
 class ProjectService(BaseService):
@@ -416,7 +443,7 @@ class ProjectService(BaseService):
         return [
             Endpoint("/index", "Add sources, and make them searchable.", self._add, IndexAnswer, IndexBody, writes=True),
             Endpoint("/search", "Search all sources.", self._search, PassagesAnswer, PassageSearchBody),
-            Endpoint("/verify", "Verify a claim against the sources.", self._verify, VerifyAnswer, VerifyBody),
+            Endpoint("/verify", "Verify claims against the sources.", self._verify, VerifyResult, VerifyBody),
             Endpoint("/audit", "Audit every citation of a report.", self._audit, AuditAnswer, AuditBody),
             Endpoint("/reviews", "All reviews of citations, oldest first.", self._all_reviews, ReviewsAnswer),
             Endpoint("/reviews", "Review a citation.", self._review, Review, ReviewBody, writes=True),
@@ -566,8 +593,17 @@ class ProjectService(BaseService):
         return PassagesAnswer.model_construct(passages=passages, notes=notes).model_dump_json().encode()
 
     def _verify(self, body: VerifyBody) -> bytes:
-        verdict = self._claims.verify(body.claim, body.claim_type)
-        return VerifyAnswer.model_validate(verdict.as_dict()).model_dump_json().encode()
+        verdicts = self._verdicts(body.claims or [body.claim], body.claim_type)
+        return (VerifyAnswers(verdicts=verdicts) if body.claims else verdicts[0]).model_dump_json().encode()
+
+    def _verdicts(self, claims: Sequence[str], claim_type: Literal["C1", "C2"]) -> list[VerifyAnswer]:
+        """Verify claims, each once, some at a time, so that the work ends where nobody waits for it."""
+        distinct, answers = list(dict.fromkeys(claims)), dict[str, VerifyAnswer]()
+        for first in range(0, len(distinct), _TOGETHER):
+            stop_where_nobody_waits()
+            for verdict in self._claims.verify_all(distinct[first : first + _TOGETHER], claim_type):
+                answers[verdict.claim] = VerifyAnswer.model_validate(verdict.as_dict())
+        return [answers[claim] for claim in claims]
 
     def _audit(self, body: AuditBody) -> bytes:
         read = read_report(body.report)

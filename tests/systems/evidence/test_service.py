@@ -78,6 +78,29 @@ def test_sources_are_listed_changed_and_deleted(served):
         error_of(again, 404, "not_found")
 
 
+def test_many_claims_are_verified_in_one_request_as_each_alone(served):
+    _, client, _ = served
+    claims = [
+        "The Danube flows through Vienna.",
+        *(f"River {number} is dry." for number in range(9)),
+        "The Danube flows through Vienna.",
+    ]
+    answer = client.post("/verify", json={"claims": claims, "claim_type": "C1"})
+    assert answer.status_code == 200, answer.text
+    assert len(answer.json()["verdicts"]) == len(claims)
+    for claim, verdict in zip(claims, answer.json()["verdicts"], strict=True):
+        assert _rounded(verdict) == _rounded(client.post("/verify", json={"claim": claim, "claim_type": "C1"}).json())
+
+
+def _rounded(value):
+    """Numbers to six digits: in a batch the last one may differ."""
+    if isinstance(value, dict):
+        return {key: _rounded(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return list(map(_rounded, value))
+    return round(value, 6) if isinstance(value, float) else value
+
+
 def test_a_claim_is_judged_as_the_library_judges_it(served):
     _, client, index = served
     verifier = ClaimVerifier(index, LexicalVerifier())
@@ -166,6 +189,11 @@ def test_what_nobody_sees_in_a_text_is_left_out_as_it_is_of_files(served):
         ("/verify", {"claim": ""}, "claim: "),
         ("/verify", {"claim": "x" * 10_001}, "claim: "),
         ("/verify", {"claim": "a", "claim_type": "C3"}, "claim_type: "),
+        ("/verify", {"claim": "a", "claims": ["b"]}, 'pass either "claim" or "claims"'),
+        ("/verify", {}, 'pass either "claim" or "claims"'),
+        ("/verify", {"claims": []}, "claims: "),
+        ("/verify", {"claims": ["a", ""]}, "claims.1: "),
+        ("/verify", {"claims": ["a"] * 101}, "claims: "),
         ("/audit", {"report": 5}, "report: "),
         ("/audit", {"report": "Bees [1-99]. " * 21}, "2,079 citations, and at most 2,000 are audited at a time"),
         ("/audit", {"report": "x" * 200_001}, "report: String should have at most 200000 characters"),

@@ -1,0 +1,403 @@
+"""Many claims: reading them from a file, verifying each once, and a table that grows by whole rows.
+
+A file is read to its end, and anything wrong in it reported with its line, before the first claim is verified. Its claims wait
+in a temporary database, so that memory does not grow with the file.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import sqlite3
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO, Literal, Self
+
+from nlp_retrieval.core import refuse_lone_surrogates, write_output
+from nlp_retrieval.errors import ConfigurationError, OutputError, SourceError
+from nlp_retrieval.loaders import JsonObject, likely, quoted, read_json_lines, read_lines, read_rows
+from nlp_retrieval.systems.evidence.claims import ClaimVerifier
+
+MOST_CLAIMS = 100_000
+"""Most claims of a file."""
+
+LONGEST_CLAIM = 10_000
+"""Longest claim, in characters."""
+
+_LONGEST_INPUT = 2**30
+"""Longest standard input, in bytes."""
+
+_BATCH = 16
+"""Number of claims that the verifier judges together."""
+
+_TABLES = (".csv", ".tsv", ".tab")
+_JSON_LINES = (".jsonl", ".ndjson")
+_TEXTS = (".txt", ".text", ".md", "")
+_OTHER_NAMES = ("claims", "claim_text", "statement", "sentence", "text")
+_STANDARD_INPUT = "standard input"
+_NOT_A_CELL = ("=", "+", "-", "@", "\t", "\r")
+"""How a cell begins that a spreadsheet would read as a formula."""
+
+COLUMNS = (
+    "id",
+    "claim",
+    "type",
+    "status",
+    "strength",
+    "rule",
+    "supporting_quote",
+    "supporting_url",
+    "supporting_page",
+    "contradicting_quote",
+    "contradicting_url",
+    "contradicting_page",
+    "supporting_origins",
+    "contradicting_origins",
+    "supporting_passages",
+    "contradicting_passages",
+    "neutral_passages",
+)
+"""Columns of the table, before those of the file of claims."""
+
+ClaimType = Literal["C1", "C2"]
+
+
+@dataclass(frozen=True)
+class FiledClaim:
+    """A claim of a file.
+
+    Args:
+        number: from 1, in the order of the file.
+        id: from the file; by default the number.
+        claim: the statement.
+        claim_type: "C1" or "C2".
+        fields: other columns of the file.
+    """
+
+    number: int
+    id: str
+    claim: str
+    claim_type: ClaimType
+    fields: dict[str, Any]
+
+
+class ClaimFile:
+    """Claims of a file, read and checked.
+
+    Args:
+        path: a CSV or TSV file with a column ``claim``, JSON lines with a key ``claim``, or text with a claim a line; ``-`` for
+            standard input, whose first line says which of them it is. ``id`` and ``type`` are optional; other columns are kept.
+        claim_type: of claims without a type.
+
+    Raises:
+        SourceError: it cannot be read, has no claim or too many, or one of them is not a claim; the message names the line.
+    """
+
+    def __init__(self, path: str, claim_type: ClaimType = "C2") -> None:
+        self.path = _STANDARD_INPUT if path == "-" else path
+        self.column = "claim"
+        self.fields: dict[str, None] = {}
+        self._type, self._count = claim_type, 0
+        self._table = sqlite3.connect("")  # in a file of the system if it is large; gone when closed
+        self._table.execute("CREATE TABLE claims (number INTEGER PRIMARY KEY, id, claim, type, fields)")
+        self._table.execute("CREATE TABLE verdicts (claim, type, verdict, PRIMARY KEY (claim, type))")
+        try:
+            if os.path.isfile(path):  # noqa: PTH113 -- unlike Path's, it does not raise
+                self._read(path)
+            else:  # a pipe is read once
+                with TemporaryDirectory() as folder:
+                    self._read(_copied(path, Path(folder)))
+        except BaseException:
+            self.close()
+            raise
+        self._table.execute("CREATE INDEX same ON claims (claim, type, number)")
+
+    def __len__(self) -> int:
+        """Return the number of claims."""
+        return self._count
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Drop the claims."""
+        self._table.close()
+
+    def claims(self, after: int = 0) -> Iterator[FiledClaim]:
+        """Yield the claims in the order of the file.
+
+        Args:
+            after: number of claims at the beginning to leave out.
+        """
+        rows = self._table.execute(
+            "SELECT number, id, claim, type, fields FROM claims WHERE number > ? ORDER BY number", (after,)
+        )
+        for number, name, claim, claim_type, fields in rows:
+            yield FiledClaim(number, name, claim, claim_type, json.loads(fields))
+
+    def verdicts(self, verifier: ClaimVerifier, after: int = 0) -> Iterator[list[tuple[FiledClaim, dict[str, Any]]]]:
+        """Verify the claims; yield some of them at a time, in order, each with its verdict as plain values.
+
+        A claim that stands in the file more than once is verified once.
+
+        Args:
+            verifier: verifies them.
+            after: number of claims at the beginning to leave out.
+        """
+        waiting = self.claims(after)
+        while batch := list(islice(waiting, _BATCH)):
+            known = {(each.claim, each.claim_type): self._known(each) for each in batch}
+            for claim_type in ("C1", "C2"):
+                new = [claim for (claim, kind), verdict in known.items() if kind == claim_type and verdict is None]
+                for verdict in verifier.verify_all(new, claim_type) if new else []:
+                    known[verdict.claim, claim_type] = verdict.as_dict()
+            for each in batch:
+                self._keep(each, known[each.claim, each.claim_type] or {})
+            yield [(each, known[each.claim, each.claim_type] or {}) for each in batch]
+
+    def _known(self, each: FiledClaim) -> dict[str, Any] | None:
+        row = self._table.execute(
+            "SELECT verdict FROM verdicts WHERE claim = ? AND type = ?", (each.claim, each.claim_type)
+        ).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def _keep(self, each: FiledClaim, verdict: dict[str, Any]) -> None:
+        """Keep the verdict of a claim that comes again, and drop that of one that does not."""
+        same = (each.claim, each.claim_type)
+        again = self._table.execute(
+            "SELECT 1 FROM claims WHERE claim = ? AND type = ? AND number > ?", (*same, each.number)
+        ).fetchone()
+        if again is None:
+            self._table.execute("DELETE FROM verdicts WHERE claim = ? AND type = ?", same)
+        else:
+            self._table.execute("INSERT OR IGNORE INTO verdicts VALUES (?, ?, ?)", (*same, json.dumps(verdict)))
+
+    def _read(self, path: str) -> None:
+        try:
+            for number, (location, row) in enumerate(_rows(path), start=1):
+                if number == 1:
+                    self.column = _claim_column(path, row)
+                self._insert(number, location, row)
+        except SourceError as error:
+            raise SourceError(str(error).replace(path, self.path)) from None
+        if not len(self):
+            raise SourceError(f"{self.path}: there is no claim in it")
+
+    def _insert(self, number: int, location: str, row: JsonObject) -> None:
+        if number > MOST_CLAIMS:
+            raise SourceError(f"{location}: more than {MOST_CLAIMS:,} claims; split the file up, or take a sample of them")
+        claim, name, kind = row.pop(self.column, None), row.pop("id", None), row.pop("type", None)
+        if not isinstance(claim, str) or not claim.strip():
+            raise SourceError(f'{location}: "{self.column}" has no text; write one statement, or remove the row')
+        if len(claim) > LONGEST_CLAIM:
+            raise SourceError(f"{location}: a claim of {len(claim):,} characters; at most {LONGEST_CLAIM:,} are read")
+        refuse_lone_surrogates(claim, location, SourceError)
+        if kind not in ("C1", "C2", "", None):
+            raise SourceError(
+                f'{location}: "type" is {kind!r:.40}; a type is C1 or C2, or empty; rename a column of other types'
+            )
+        self._count = number
+        self.fields |= dict.fromkeys(row)
+        values = (number, str(number if name in ("", None) else name), claim.strip(), kind or self._type, json.dumps(row))
+        self._table.execute("INSERT INTO claims VALUES (?, ?, ?, ?, ?)", values)
+
+
+def is_claim_file(text: str) -> bool:
+    """Return whether an argument of the command line is no claim, but the path of a file of claims: one that exists, or ``-``.
+
+    Raises:
+        SourceError: it is the name of a file that does not exist.
+    """
+    if text == "-" or os.path.exists(text):  # noqa: PTH110 -- unlike Path's, it takes a long claim
+        return True
+    name = text.strip().lower().removesuffix(".gz")
+    if name.endswith((*_TABLES, *_JSON_LINES, ".txt")) and not any(char.isspace() for char in name):
+        raise SourceError(
+            f"{text}: no such file; check the path. A claim is a statement in quotes; a file of claims has one a line, or a "
+            "column called claim"
+        )
+    return False
+
+
+def _copied(path: str, folder: Path) -> str:
+    """Copy standard input, or what a pipe holds, into a file, and return its path."""
+    copy = folder / "claims"
+    try:
+        with sys.stdin.buffer if path == "-" else Path(path).open("rb") as source, copy.open("wb") as file:
+            while block := source.read(2**20):
+                if file.tell() + len(block) > _LONGEST_INPUT:
+                    raise SourceError(f"{copy}: longer than {_LONGEST_INPUT >> 20:,} MiB; split it up")
+                file.write(block)
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror or error}") from None
+    return str(copy)
+
+
+def _rows(path: str) -> Iterator[tuple[str, JsonObject]]:
+    suffix = Path(path.lower().removesuffix(".gz")).suffix
+    if suffix and suffix not in (*_TABLES, *_JSON_LINES, *_TEXTS):
+        raise SourceError(
+            f"{path}: claims are read from CSV (.csv, .tsv), JSON lines (.jsonl) and text with a claim a line (.txt), not from "
+            f"{suffix}; save it as one of these"
+        )
+    if suffix in _TABLES or (not suffix and _has_header(path)):
+        tab = suffix in (".tsv", ".tab")
+        return read_rows(path, "\t" if tab else None, None if tab else '"')
+    if suffix in _JSON_LINES or (not suffix and _first_line(path).startswith("{")):
+        return read_json_lines(path)
+    return ((f"{path}, line {number}", {"claim": line}) for number, line in read_lines(path) if line.strip())
+
+
+def _first_line(path: str) -> str:
+    return next((line.strip() for _, line in read_lines(path) if line.strip()), "")
+
+
+def _has_header(path: str) -> bool:
+    """Return whether the first line names columns, one of them ``claim``."""
+    line = _first_line(path).lower()
+    return any("claim" in [cell.strip().strip('"') for cell in line.split(mark)] for mark in ",;\t|")
+
+
+def _claim_column(path: str, row: Mapping[str, Any]) -> str:
+    by_case = {name.lower(): name for name in row}
+    named = next((by_case[name] for name in ("claim", *_OTHER_NAMES) if name in by_case), None)
+    if named is None:
+        meant = likely("claim", row, ())
+        cure = f'call "{meant}" so' if meant else "give the column of the claims this name"
+        raise SourceError(f'{path}: no column "claim" (found: {quoted(row)}); {cure}')
+    return named
+
+
+# The table of verdicts: one row per claim.
+
+
+def row_of(each: FiledClaim, verdict: Mapping[str, Any], fields: Sequence[str]) -> list[object]:
+    """Return the row of a claim: the values of :data:`COLUMNS`, then other columns of the file."""
+    sides: dict[str, object] = {}
+    for side in ("supporting", "contradicting"):
+        best: dict[str, object] = next(iter(verdict[f"{side}_evidence"]), {})
+        sides |= {f"{side}_{key}": best.get(key, "") for key in ("quote", "url", "page")}
+        sides[f"{side}_origins"] = len(verdict[f"{side}_origins"])
+        sides[f"{side}_passages"] = len(verdict[f"{side}_evidence"])
+    values = sides | {
+        "id": each.id,
+        "claim": each.claim,
+        "type": each.claim_type,
+        "status": verdict["verification_status"],
+        "strength": verdict.get("strength", ""),
+        "rule": verdict["rule"],
+        "neutral_passages": len(verdict["neutral_evidence"]),
+    }
+    return [values[name] for name in COLUMNS] + [each.fields.get(name, "") for name in fields]
+
+
+class VerdictTable:
+    """A CSV file of verdicts, to which whole rows are added: after an interruption it holds what was done.
+
+    Args:
+        path: of the file.
+        claims: whose verdicts it holds.
+        resume: whether to keep the rows of the file, which must be of the first of these claims.
+
+    Raises:
+        OutputError: it cannot be written.
+        ConfigurationError: its rows are not of these claims.
+    """
+
+    def __init__(self, path: Path, claims: ClaimFile, *, resume: bool = False) -> None:
+        self.path = path
+        self._fields = list(claims.fields)
+        header = [*COLUMNS, *(f"input_{name}" if name in COLUMNS else name for name in self._fields)]
+        self.statuses: Counter[str] = Counter()
+        self.done = self._kept(header, claims) if resume and path.exists() else 0
+        if not self.done:
+            write_output(path, _written([header]))
+        try:
+            self._file: BinaryIO = path.open("ab", buffering=0)
+        except OSError as error:
+            raise OutputError(f"{path} cannot be written ({error.strerror}); choose another path") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, verdicts: Sequence[tuple[FiledClaim, Mapping[str, Any]]]) -> None:
+        """Add rows: all of them, or none if they cannot be written.
+
+        Raises:
+            OutputError: they cannot be written.
+        """
+        content = _written([row_of(each, verdict, self._fields) for each, verdict in verdicts])
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            while content:
+                content = content[self._file.write(content) or 0 :]  # a full disk takes a part first
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            self._file.truncate(end)
+            raise OutputError(f"{self.path} cannot be written ({error.strerror}); free some space and add --resume") from error
+
+    def _kept(self, header: list[str], claims: ClaimFile) -> int:
+        """Return the number of claims that have a row, after removing a row that was cut off."""
+        count = end = read = 0
+        line = b""
+
+        def lines(file: BinaryIO) -> Iterator[str]:
+            nonlocal read, line
+            for line in file:
+                read += len(line)
+                yield line.decode("utf-8", "replace")
+
+        waiting = claims.claims()
+        with self.path.open("rb") as file:
+            rows = csv.reader(lines(file), strict=True)
+            try:
+                for number, row in enumerate(rows):
+                    if not line.endswith(b"\n"):
+                        break
+                    each = next(waiting, None) if number else None
+                    expected = header if not number else None if each is None else _key(each)
+                    if expected is None or row[: len(expected)] != expected:
+                        raise self._other(claims, number + 1)
+                    count, end = number, read
+                    self.statuses.update(row[COLUMNS.index("status")] for _ in range(min(number, 1)))
+            except csv.Error:
+                pass  # a row that was cut off within quotation marks
+            if not end and line and not _written([header]).startswith(line):
+                raise self._other(claims, 1)
+        os.truncate(self.path, end)
+        return count
+
+    def _other(self, claims: ClaimFile, number: int) -> ConfigurationError:
+        return ConfigurationError(
+            f"{self.path}, row {number}: not a row of the claims in {claims.path}; resume with the file of claims and the type "
+            "that it was begun with, or leave out --resume"
+        )
+
+
+def _key(each: FiledClaim) -> list[str]:
+    return [_cell(value) for value in (each.id, each.claim, each.claim_type)]
+
+
+def _written(rows: Sequence[Sequence[object]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([[_cell(value) for value in row] for row in rows])
+    return text.getvalue().encode("utf-8", "replace")
+
+
+def _cell(value: object) -> str:
+    """Return a value as a cell; an apostrophe comes before what a spreadsheet would read as a formula."""
+    text = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return f"'{text}" if text.startswith(_NOT_A_CELL) else text

@@ -1,0 +1,195 @@
+"""``nlp-retrieval evidence verify`` with a file of claims: every format, one verdict each, and tables that are resumed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from cli.commands import refused, run
+
+from nlp_retrieval.errors import ConfigurationError, SourceError
+from nlp_retrieval.systems.evidence.claim_files import COLUMNS, ClaimFile, VerdictTable, is_claim_file
+from nlp_retrieval.systems.evidence.claims import ClaimVerdict, ClaimVerifier
+from nlp_retrieval.systems.evidence.commands import open_project
+from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
+
+from .world import CLAIM, make_project
+
+OTHER = "Walnut orchards bloom in Chile."
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with two sources."""
+    return make_project(tmp_path_factory.mktemp("claims"))
+
+
+class Counting(ClaimVerifier):
+    """Remembers the claims that it verified."""
+
+    def verify_all(self, claims, claim_type="C2") -> list[ClaimVerdict]:
+        self.verified = [*getattr(self, "verified", []), *claims]
+        return super().verify_all(claims, claim_type)
+
+
+@pytest.fixture
+def judging(world: Path) -> Counting:
+    """Verifies claims by the project."""
+    return Counting(open_project(world / "project", None), LexicalVerifier())
+
+
+def read_table(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file."""
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_file_of_claims_is_verified_in_order_as_json_and_as_a_table(world: Path) -> None:
+    rows = [("a", CLAIM, "C1", "=1+1"), ("b", OTHER, "", "x"), ("c", CLAIM, "C1", "y")]
+    with (world / "claims.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("id", "claim", "type", "topic"), *rows])
+    done = run("evidence", "verify", "project", "claims.csv", "--json", "--csv", "made/table.csv", folder=world)
+    assert done.returncode == 0, done.stderr
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    alone = json.loads(run("evidence", "verify", "project", CLAIM, "--type", "C1", "--json", folder=world).stdout)
+    assert [each["id"] for each in told] == ["a", "b", "c"]
+    assert {key: told[0][key] for key in alone} == alone
+    assert told[2] | {"id": "a", "fields": told[0]["fields"]} == told[0], "a claim that comes twice is told twice"
+    assert told[0]["fields"] == {"topic": "=1+1"}
+    first, second, third = read_table(world / "made" / "table.csv")
+    assert list(first) == [*COLUMNS, "topic"]
+    assert (first["id"], first["type"], first["status"], first["topic"]) == ("a", "C1", "SUPPORTED", "'=1+1")
+    assert first["supporting_quote"] == CLAIM
+    assert first["supporting_url"] == "https://stats.altbrunn.example/tram"
+    assert (first["supporting_origins"], first["contradicting_origins"]) == ("1", "0")
+    assert (second["status"], second["type"], second["supporting_quote"]) == ("UNVERIFIED", "C2", "")
+    assert third["status"] == "SUPPORTED"
+    assert "3 claims: 2 SUPPORTED, 1 UNVERIFIED; written: made/table.csv" in done.stderr
+
+
+def test_a_terminal_gets_a_line_per_claim_and_its_best_source(world: Path) -> None:
+    (world / "claims.txt").write_text(f"{CLAIM}\n\n{OTHER}\n")
+    done = run("evidence", "verify", "project", "claims.txt", folder=world)
+    assert done.stdout.splitlines() == [f"SUPPORTED   {CLAIM}  stats.altbrunn.example/tram", f"UNVERIFIED  {OTHER}"]
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [("refuted", 0), ("unverified", 1)])
+def test_claims_fail_where_it_is_asked_to(fail_on: str, code: int, world: Path) -> None:
+    (world / "few.txt").write_text(f"{CLAIM}\n{OTHER}\n")
+    assert run("evidence", "verify", "project", "few.txt", "--fail-on", fail_on, folder=world).returncode == code
+    assert run("evidence", "verify", "project", OTHER, "--fail-on", fail_on, folder=world).returncode == code
+
+
+CLAIMS = [("1", CLAIM, "C2"), ("2", OTHER, "C2")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", f"\ufeffclaim\n{CLAIM}\n\n{OTHER}\n"),
+        ("a.csv", f"Statement;topic\n{CLAIM};x\n{OTHER};y\n"),
+        ("a.tsv", f"type\tclaim\n\t{CLAIM}\nC2\t{OTHER}\n"),
+        ("a.jsonl", f'{{"claim": "{CLAIM}"}}\n{{"claim": "{OTHER}", "id": 2}}\n'),
+        ("a.txt", f"{CLAIM}\r\n\r\n{OTHER}"),
+        ("a", f"{CLAIM}\n{OTHER}\n"),
+        ("a", f'"id","claim"\n1,{CLAIM}\n,{OTHER}\n'),
+        ("a", f'{{"claim": "{CLAIM}"}}\n{{"claim": "{OTHER}"}}\n'),
+    ],
+)
+def test_claims_are_read_from_every_format(name: str, content: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(content, newline="")
+    assert is_claim_file(str(path))
+    with ClaimFile(str(path)) as claims:
+        assert [(each.id, each.claim, each.claim_type) for each in claims.claims()] == CLAIMS
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.csv", b'claim\nfine\n"never closed\nx\n', r"a\.csv, line 3: not a row of CSV: unexpected end of data"),
+        ("a.csv", b"topic,year\nx,1\n", r'a\.csv: no column "claim" \(found: "topic", "year"\)'),
+        ("a.csv", b"claim,id\nfine,1\n ,2\n", r'a\.csv, line 3: "claim" has no text'),
+        ("a.csv", b"claim,type\nfine,C1\nfine,C3\n", r"""a\.csv, line 3: "type" is 'C3'; a type is C1 or C2"""),
+        ("a.csv", b"claim\n", r"a\.csv: there is no claim in it"),
+        ("a.txt", b"", r"a\.txt: there is no claim in it"),
+        ("a.txt", b"fine\nf\xfcr\n", r"a\.txt, line 2: not UTF-8"),
+        ("a.txt", b"fine\n" + b"x" * 10_001, r"a\.txt, line 2: a claim of 10,001 characters; at most 10,000"),
+        ("a.jsonl", b'{"claim": "fine"}\n{"claim": 3}\n', r'a\.jsonl, line 2: "claim" has no text'),
+        ("a.jsonl", b'{"claim": "\\ud800"}\n', r"a\.jsonl, line 1"),
+        ("a.csv", b"claim\n" + b"".join(b"%d\n" % n for n in range(100_001)), "line 100002: more than 100,000 claims"),
+        ("a.xlsx", b"PK\x03\x04", r"not from \.xlsx; save it as one of these"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_told_with_the_line(name: str, content: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(SourceError, match=said):
+        ClaimFile(str(tmp_path / name))
+
+
+def test_standard_input_says_by_its_first_line_what_it_is_and_is_named_in_errors(world: Path) -> None:
+    done = run("evidence", "verify", "project", "-", folder=world, stdin=f"claim,id\n{CLAIM},x\n")
+    assert done.stdout.startswith("SUPPORTED")
+    done = run("evidence", "verify", "project", "-", folder=world, stdin="claim,id\nx,1\n,2\n")
+    refused(done, 2, 'standard input, line 3: "claim" has no text')
+
+
+@pytest.mark.parametrize("text", [CLAIM, "It is in claims.csv", "GPT-4.5", "x" * 10_000, "Vienna"])
+def test_a_claim_is_no_file(text: str) -> None:
+    assert not is_claim_file(text)
+
+
+def test_a_file_that_is_not_there_is_no_claim(world: Path) -> None:
+    refused(run("evidence", "verify", "project", "nowhere.csv", folder=world), 2, "nowhere.csv: no such file")
+    refused(run("evidence", "verify", "project", CLAIM, "--csv", "a.csv", folder=world), 2, "are for a file of claims")
+
+
+def test_a_claim_is_verified_once_however_often_and_far_apart_it_comes(judging: Counting, tmp_path: Path) -> None:
+    fillers = [f"Claim number {number}." for number in range(20)]
+    (tmp_path / "claims.txt").write_text("\n".join([CLAIM, CLAIM, *fillers, CLAIM]))
+    with ClaimFile(str(tmp_path / "claims.txt")) as claims:
+        done = [pair for verdicts in claims.verdicts(judging) for pair in verdicts]
+    assert [each.number for each, _ in done] == list(range(1, 24))
+    assert sorted(judging.verified) == sorted([CLAIM, *fillers])
+    assert len({json.dumps(verdict) for each, verdict in done if each.claim == CLAIM}) == 1
+
+
+@pytest.mark.parametrize("torn", ["", "2,Wal", '2,"Walnut\norchards'])
+def test_an_interrupted_table_has_whole_rows_and_is_resumed(torn: str, judging: Counting, tmp_path: Path) -> None:
+    (tmp_path / "claims.txt").write_text(f'{CLAIM}\n{OTHER}\n-5 degrees, said "they".\n')
+    path, whole = tmp_path / "table.csv", tmp_path / "whole.csv"
+    with ClaimFile(str(tmp_path / "claims.txt")) as claims:
+        (verdicts,) = claims.verdicts(judging)
+        with VerdictTable(whole, claims) as table:
+            table.add(verdicts)
+        with VerdictTable(path, claims) as table:
+            table.add(verdicts[:1])
+        with path.open("a") as file:
+            file.write(torn)
+        with VerdictTable(path, claims, resume=True) as table:
+            assert table.done == 1
+            ((rest),) = claims.verdicts(judging, after=table.done)
+            table.add(rest)
+        assert path.read_bytes() == whole.read_bytes()
+        with VerdictTable(path, claims, resume=True) as table:
+            assert table.done == 3
+
+
+def test_the_table_of_other_claims_is_not_resumed_and_stays(judging: Counting, tmp_path: Path) -> None:
+    (tmp_path / "claims.txt").write_text(f"{CLAIM}\n{OTHER}\n")
+    table, other = tmp_path / "table.csv", tmp_path / "other.txt"
+    with ClaimFile(str(tmp_path / "claims.txt")) as claims, VerdictTable(table, claims) as made:
+        made.add(next(claims.verdicts(judging)))
+    before = table.read_bytes()
+    other.write_text(f"{CLAIM}\nAnother claim.\n")
+    with ClaimFile(str(other)) as claims:
+        with pytest.raises(ConfigurationError, match="row 3: not a row of the claims in"):
+            VerdictTable(table, claims, resume=True)
+        assert table.read_bytes() == before
+        shutil.copy(other, tmp_path / "notes.csv")
+        with pytest.raises(ConfigurationError, match="row 1: not a row"):
+            VerdictTable(tmp_path / "notes.csv", claims, resume=True)
+        assert (tmp_path / "notes.csv").read_bytes() == other.read_bytes()
