@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from threading import Event
@@ -114,6 +114,7 @@ class SearchContext:
         seconds: where the seconds of its stages are added up; None if nobody records them.
         workers: the workers that encode; None for this process.
         abandoned: set when nobody waits for the result any more; None if somebody always does.
+        spans: makes a span of a trace from a name and attributes, for each stage and each call of a model; None for no trace.
     """
 
     stages: object | None = None
@@ -123,17 +124,24 @@ class SearchContext:
     seconds: StageSeconds | None = None
     workers: WorkerLease | None = None
     abandoned: Event | None = None
+    spans: Callable[[str, Mapping[str, str]], AbstractContextManager[object]] | None = None
+
+    def span(self, name: str, **attributes: str) -> AbstractContextManager[object]:
+        """Make the block a span of the current trace, if there is one."""
+        return nullcontext() if self.spans is None else self.spans(name, attributes)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Add the seconds of the block to those of a stage."""
+        """Add the seconds of the block to those of a stage, and make it a span."""
         seconds = self.seconds
         if seconds is None:
-            yield
+            with self.span(name):
+                yield
             return
         begin = time.perf_counter()
         try:
-            yield
+            with self.span(name):
+                yield
         finally:
             seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - begin
 

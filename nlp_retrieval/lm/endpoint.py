@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.components.trust_rules import given, may_set
+from nlp_retrieval.core.context import search_context
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.secrets import HIDDEN, read_variable, without_secrets
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, install
@@ -394,7 +395,8 @@ class LimitedCalls:
             with self._free_slot():
                 self._take_turn()
                 try:
-                    return attempt()
+                    with search_context().span("model call", **{"gen_ai.request.model": self.counter.model}):
+                        return attempt()
                 except FailedCallError as error:
                     failure = error
             count(self.counter, CallCounts(failures=1))

@@ -25,6 +25,7 @@ from nlp_retrieval.service.metrics import METRICS_TYPE, Metrics
 from nlp_retrieval.service.observer import Observer
 from nlp_retrieval.service.readiness import Readiness
 from nlp_retrieval.service.settings import ServiceSettings
+from nlp_retrieval.service.tracing import Tracing, configured_tracing
 from nlp_retrieval.service.work import WorkPool
 
 if TYPE_CHECKING:
@@ -79,12 +80,13 @@ def require_packages() -> None:
         raise DependencyError(f"the service needs prometheus-client: {install('service')}")
 
 
-def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
+def create_app(service: BaseService, settings: ServiceSettings, tracing: Tracing | None = None) -> Observer:
     """Return the application that answers requests; it closes the service when it ends.
 
     Args:
         service: the service.
         settings: access and limits.
+        tracing: makes spans; by default, those that the environment asks for.
 
     Raises:
         DependencyError: FastAPI is not installed.
@@ -93,7 +95,7 @@ def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
     from fastapi import Depends, FastAPI
     from fastapi.security import HTTPBearer
 
-    limits, metrics = settings.limits, Metrics()
+    limits, metrics, tracing = settings.limits, Metrics(), tracing or configured_tracing()
     reading = WorkPool(limits.threads, limits.waiting, limits.seconds, "reading", metrics)
     writing = WorkPool(1, limits.waiting, limits.writing_seconds, "writing", metrics)
     readiness = Readiness(service, metrics, warm=settings.warm, drain=settings.drain)
@@ -111,6 +113,8 @@ def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
         for pool in (reading, writing):
             pool.close()
         service.close()
+        if tracing is not None:
+            await asyncio.to_thread(tracing.close)
 
     app = FastAPI(
         title="nlp-retrieval",
@@ -119,6 +123,7 @@ def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
         docs_url=None,
         redoc_url=None,
         lifespan=life,
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # FastAPI's own would show query strings
     )
     bearer = [] if settings.token is None else [Depends(HTTPBearer(auto_error=False))]  # for the schema; the guard checks it
     for endpoint in [*service.endpoints, *_added_endpoints(service)]:
@@ -148,7 +153,7 @@ def create_app(service: BaseService, settings: ServiceSettings) -> Observer:
     _add_error_handlers(app)
     app.add_middleware(RequestGuard, settings=settings)
     routes = frozenset(path for route in app.routes if "{" not in (path := getattr(route, "path", "{")))
-    return Observer(app, routes, PROBES | {METRICS}, metrics)
+    return Observer(app, routes, PROBES | {METRICS}, metrics, tracing)
 
 
 def _operation(endpoint: Endpoint, service: BaseService) -> str:

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
     from nlp_retrieval.lm.counting import CallCounter
 
-__all__ = ["METRICS_TYPE", "Metrics", "forget_process", "metrics_folder", "resident_bytes", "shared_metrics"]
+__all__ = ["METHODS", "METRICS_TYPE", "Metrics", "forget_process", "metrics_folder", "resident_bytes", "shared_metrics"]
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
-_METHODS = frozenset({"GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE"})
+METHODS = frozenset({"GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE"})
+"""Methods of HTTP; any other word that a client sends counts as ``other``."""
 
 
 class Metrics:
@@ -78,7 +79,7 @@ class Metrics:
             status: of the answer.
             seconds: how long it took.
         """
-        method = method if method in _METHODS else "other"
+        method = method if method in METHODS else "other"
         self._requests.labels(route, method, str(status)).inc()
         self._seconds.labels(route, method).observe(seconds)
 

@@ -7,12 +7,14 @@ import string
 import time
 import uuid
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import nullcontext
 from typing import Any
 
 from nlp_retrieval.service.endpoints import refusal_of
 from nlp_retrieval.service.guard import answer_refusal
 from nlp_retrieval.service.logs import current_request
-from nlp_retrieval.service.metrics import Metrics
+from nlp_retrieval.service.metrics import METHODS, Metrics
+from nlp_retrieval.service.tracing import Tracing
 
 __all__ = ["Observer"]
 
@@ -38,10 +40,13 @@ class Observer:
         routes: its paths without parameters, for requests that are refused before they are routed.
         quiet: paths of probes, which are logged at the level ``debug``.
         metrics: where requests are counted.
+        tracing: makes a span of each request that is no probe; None for no spans.
     """
 
-    def __init__(self, app: _App, routes: frozenset[str], quiet: frozenset[str], metrics: Metrics) -> None:
-        self._app, self._routes, self._quiet, self._metrics = app, routes, quiet, metrics
+    def __init__(
+        self, app: _App, routes: frozenset[str], quiet: frozenset[str], metrics: Metrics, tracing: Tracing | None = None
+    ) -> None:
+        self._app, self._routes, self._quiet, self._metrics, self._tracing = app, routes, quiet, metrics, tracing
 
     async def __call__(self, scope: _Message, receive: _Receive, send: _Send) -> None:
         """Answer a request."""
@@ -51,6 +56,7 @@ class Observer:
         request = _id_of(scope)
         token = current_request.set(request)
         begin, status = time.perf_counter(), 0
+        method = scope["method"] if scope["method"] in METHODS else "other"
 
         async def sent(message: _Message) -> None:
             nonlocal status
@@ -59,21 +65,30 @@ class Observer:
                 message["headers"] = [*message.get("headers", ()), (b"x-request-id", request.encode())]
             await send(message)
 
+        traced = self._tracing is not None and scope["path"] not in self._quiet
         self._metrics.in_flight.inc()
-        try:
-            await self._app(scope, receive, sent)
-        except Exception as error:
-            logging.getLogger(__name__).exception("the request failed")
-            if not status:
-                await answer_refusal(refusal_of(error), sent)
-        finally:
-            self._metrics.in_flight.dec()
-            self._record(scope, status or _GONE, time.perf_counter() - begin)
-            current_request.reset(token)
+        with self._tracing.request(method, scope["headers"]) if self._tracing and traced else nullcontext() as span:
+            try:
+                await self._app(scope, receive, sent)
+            except Exception as error:
+                logging.getLogger(__name__).exception("the request failed")
+                if not status:
+                    await answer_refusal(refusal_of(error), sent)
+            finally:
+                self._metrics.in_flight.dec()
+                route = self._route(scope)
+                trace = ""
+                if self._tracing is not None and span is not None:
+                    trace = self._tracing.end_request(span, method, route, status or _GONE, request)
+                self._record(scope, route, status or _GONE, time.perf_counter() - begin, trace)
+                current_request.reset(token)
 
-    def _record(self, scope: _Message, status: int, seconds: float) -> None:
+    def _route(self, scope: _Message) -> str:
+        path: str = scope["path"]
+        return getattr(scope.get("route"), "path", None) or (path if path in self._routes else "other")
+
+    def _record(self, scope: _Message, route: str, status: int, seconds: float, trace: str) -> None:
         path, method = scope["path"], scope["method"]
-        route = getattr(scope.get("route"), "path", None) or (path if path in self._routes else "other")
         self._metrics.count_request(route, method, status, seconds)
         level = logging.WARNING if status >= 500 else logging.DEBUG if path in self._quiet else logging.INFO
         if _access.isEnabledFor(level):
@@ -84,6 +99,7 @@ class Observer:
                 "status": status,
                 "ms": round(seconds * 1000, 1),
                 "client": scope["client"][0] if scope.get("client") else "",
+                "trace_id": trace,
             }
             _access.log(level, "request", extra=fields)
 

@@ -1,39 +1,60 @@
-"""The Dockerfile cannot be built where there is no Docker; what can be said of it without one is said here."""
+"""There is no Docker here, so no image is built; what can be said of it and of the compose file without one is said here."""
 
 from __future__ import annotations
 
 import configparser
+import json
+import os
 import re
 import subprocess
+import sys
 import sysconfig
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+from service.running import make_index, running
+
+from nlp_retrieval.cli.app import app
+from nlp_retrieval.cli.health import readiness_url
 
 from .conftest import ROOT
 
 TEXT = re.sub(r"\\\n", " ", (ROOT / "Dockerfile").read_text("utf-8"))
 LINES = [line.split(None, 1) for line in TEXT.splitlines() if line.strip() and not line.startswith("#")]
-PAGE = (ROOT / "docs" / "SERVICE.md").read_text("utf-8").partition("## In a container")[2]
-TARGETS = ("base", "dense", "service", "all")
+COMPOSE: Any = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
+SCRAPING: Any = yaml.safe_load((ROOT / "docker" / "prometheus.yml").read_text("utf-8"))
+SERVICE = COMPOSE["services"]["service"]
 
 
-def stages() -> dict[str, tuple[str, list[tuple[str, str]]]]:
-    """By name: what each stage begins from, and its instructions."""
-    found: dict[str, tuple[str, list[tuple[str, str]]]] = {}
-    name = ""
+def stages() -> dict[str, list[tuple[str, str]]]:
+    """By name: the instructions of each stage, the first of which is what it begins from."""
+    found: dict[str, list[tuple[str, str]]] = {}
     for instruction, rest in LINES:
         if instruction == "FROM":
             origin, name = rest.split(" AS ")
-            found[name] = (origin, [])
+            found[name] = [("FROM", origin)]
         else:
-            found[name][1].append((instruction, rest))
+            found[name].append((instruction, rest))
     return found
 
 
-def lineage(name: str) -> list[tuple[str, str]]:
-    """The instructions of a stage and of those it begins from, first to last."""
-    known = stages()
-    origin, own = known[name]
-    return (lineage(origin) if origin in known else []) + own
+RUNTIME = stages()["runtime"]
+ENVIRONMENT = dict(word.split("=", 1) for instruction, rest in RUNTIME if instruction == "ENV" for word in rest.split())
+
+
+def of_runtime(instruction: str) -> list[str]:
+    return [rest for name, rest in RUNTIME if name == instruction]
+
+
+def options_of_serve() -> dict[str, Any]:
+    group: Any = typer.main.get_command(app)
+    return {
+        max(parameter.opts, key=len).lstrip("-").replace("-", "_"): parameter for parameter in group.commands["serve"].params
+    }
 
 
 def test_the_linter_finds_nothing() -> None:
@@ -42,35 +63,44 @@ def test_the_linter_finds_nothing() -> None:
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
-def test_there_is_a_target_for_each_set_of_extras_and_base_is_the_default() -> None:
-    known = list(stages())
-    assert set(TARGETS) <= set(known)
-    assert known[-1] == "base"
-    assert re.findall(r"^\| `(\w+)`", PAGE, re.MULTILINE) == list(TARGETS)
-
-
 def test_what_is_run_is_not_root_and_holds_no_sources_and_no_cache() -> None:
-    for target in TARGETS:
-        steps = lineage(target)
-        assert [rest for instruction, rest in steps if instruction == "USER"] == ["10001"]
-        assert [rest for instruction, rest in steps if instruction == "COPY"] == [f"--from=build-{target} /opt/venv /opt/venv"]
-        assert "PIP_NO_CACHE_DIR=1" in [word for _, rest in lineage(f"build-{target}") for word in rest.split()]
+    assert list(stages())[-1] == "runtime"
+    assert of_runtime("USER") == ["10001"]
+    assert of_runtime("COPY") == ["--from=build /opt/venv /opt/venv"]
+    assert "PIP_NO_CACHE_DIR=1" in [word for _, rest in stages()["build"] for word in rest.split()]
+
+
+def test_models_are_kept_in_the_volume() -> None:
+    (volume,) = of_runtime("VOLUME")
+    kept = {name: path for name, path in ENVIRONMENT.items() if name in {"HF_HOME", "XDG_CACHE_HOME", "DSPY_CACHEDIR"}}
+    assert len(kept) == 3
+    assert all(path.startswith(f"{volume}/") for path in kept.values())
+    assert f"models:{volume}" in SERVICE["volumes"]
 
 
 def test_every_image_from_elsewhere_has_an_exact_tag() -> None:
-    known = stages()
-    outer = {origin for origin, _ in known.values() if origin not in known}
-    assert outer
+    outer = {steps[0][1] for steps in stages().values()}
     assert [origin for origin in outer if not re.fullmatch(r"python:3\.\d+\.\d+-slim-\w+", origin)] == []
+    composed = [one["image"] for one in COMPOSE["services"].values() if "image" in one]
+    assert [image for image in composed if not re.fullmatch(r"[\w/]+:v?\d+\.\d+\.\d+[\w-]*", image)] == []
 
 
 def test_the_extras_are_those_of_the_package() -> None:
     settings = configparser.ConfigParser(interpolation=None)
     settings.read(ROOT / "setup.cfg")
-    installed = re.findall(r"RUN pip install --constraint constraints.txt '\.\[([\w,-]+)\]'", TEXT)
-    named = {extra for extras in installed for extra in extras.split(",")}
-    assert named
-    assert named <= set(settings["options.extras_require"])
+    arguments = dict(rest.split("=", 1) for instruction, rest in stages()["build"] if instruction == "ARG")
+    assert SERVICE["build"]["args"].keys() <= arguments.keys()
+    composed = SERVICE["build"]["args"]["EXTRAS"].removeprefix("${EXTRAS:-").removesuffix("}")
+    for extras in (json.loads(arguments["EXTRAS"]), composed):
+        assert set(extras.split(",")) <= set(settings["options.extras_require"])
+    install = next(rest for instruction, rest in stages()["build"] if "pip install" in rest)
+    for given, wanted in (("", "."), ("dense,mcp", ".[dense,mcp]")):  # as the shell of the image writes it out
+        shown = subprocess.run(
+            ["sh", "-c", install.replace("pip", "echo", 1)],
+            env={"EXTRAS": given, "PATH": os.environ["PATH"]},
+            capture_output=True,
+        )
+        assert shown.stdout.decode().split()[-1] == wanted
 
 
 def test_what_is_copied_is_there_and_is_let_through() -> None:
@@ -78,3 +108,58 @@ def test_what_is_copied_is_there_and_is_let_through() -> None:
     let_through = [line[1:] for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines() if line.startswith("!")]
     assert sorted(copied) == sorted(let_through)
     assert [name for name in copied if not (ROOT / name).exists()] == []
+
+
+def test_every_setting_is_one_of_the_command() -> None:
+    known = {f"NLP_RETRIEVAL_{name.upper()}" for name in options_of_serve()}
+    named = {name for name in {*ENVIRONMENT, *SERVICE["environment"]} if name.startswith("NLP_RETRIEVAL_")}
+    assert len(named) > 4
+    assert named <= known
+
+
+def test_what_compose_names_is_there_and_nothing_is_open_to_other_machines() -> None:
+    services = COMPOSE["services"]
+    mounted = [mount.partition(":")[0] for one in services.values() for mount in one.get("volumes", [])]
+    assert {name for name in mounted if re.fullmatch(r"\w+", name)} == set(COMPOSE["volumes"])
+    assert {secret for one in services.values() for secret in one.get("secrets", [])} == set(COMPOSE["secrets"])
+    assert all((ROOT / name).exists() for name in mounted if name.startswith("./docker"))
+    assert all(port.startswith("127.0.0.1:") for one in services.values() for port in one.get("ports", []))
+    assert set(SERVICE["depends_on"]) <= set(services)
+    assert SERVICE["read_only"]
+    (scraped,) = SCRAPING["scrape_configs"]
+    assert scraped["static_configs"] == [{"targets": [f"service:{SERVICE['environment']['NLP_RETRIEVAL_PORT']}"]}]
+    assert scraped["authorization"]["credentials_file"] == SERVICE["environment"]["NLP_RETRIEVAL_TOKEN_FILE"]
+
+
+@pytest.mark.parametrize(
+    ("words", "variables", "file", "url"),
+    [
+        ((), {}, "", "http://127.0.0.1:8000/readyz"),
+        ((), {"PORT": "9001", "HOST": "0.0.0.0"}, "", "http://127.0.0.1:9001/readyz"),
+        (("/data/index", "--port", "9002"), {"PORT": "9001"}, "", "http://127.0.0.1:9002/readyz"),
+        (("/data/index",), {}, "port: 9003\nhost: '::'", "http://[::1]:9003/readyz"),
+    ],
+)
+def test_the_health_check_follows_the_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], variables: Mapping[str, str], file: str, url: str
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(f"NLP_RETRIEVAL_{name}", value)
+    if file:
+        (tmp_path / "settings.yaml").write_text(file)
+        monkeypatch.setenv("NLP_RETRIEVAL_CONFIG", str(tmp_path / "settings.yaml"))
+    assert readiness_url(words) == url
+
+
+def test_the_entry_serves_a_mounted_index_and_the_health_check_tells_whether_it_does(tmp_path: Path) -> None:
+    make_index(tmp_path / "index")
+    (health,) = [json.loads(rest.partition("CMD ")[2]) for rest in of_runtime("HEALTHCHECK")]
+    (words,) = [json.loads(rest) for rest in of_runtime("CMD")]
+    command = [sys.executable, *health[1:]]
+    assert (health[0], words) == ("python", ["serve", "/data/index"])
+    settings = {name: value for name, value in ENVIRONMENT.items() if name.startswith("NLP_RETRIEVAL_")}
+    with running([tmp_path / "index"], NLP_RETRIEVAL_TOKEN="a-token-of-the-tests-0123", **settings) as service:
+        assert all(line.startswith("{") for line in service.said)
+        given = os.environ | settings | {"NLP_RETRIEVAL_PORT": str(service.port)}
+        assert subprocess.run(command, env=given, check=False).returncode == 0
+    assert subprocess.run(command, env=given, check=False).returncode == 1
