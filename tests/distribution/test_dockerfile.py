@@ -95,12 +95,9 @@ def test_the_extras_are_those_of_the_package() -> None:
         assert set(extras.split(",")) <= set(settings["options.extras_require"])
     install = next(rest for instruction, rest in stages()["build"] if "pip install" in rest)
     for given, wanted in (("", "."), ("dense,mcp", ".[dense,mcp]")):  # as the shell of the image writes it out
-        shown = subprocess.run(
-            ["sh", "-c", install.replace("pip", "echo", 1)],
-            env={"EXTRAS": given, "PATH": os.environ["PATH"]},
-            capture_output=True,
-        )
-        assert shown.stdout.decode().split()[-1] == wanted
+        shell = ["sh", "-c", install.replace("pip", "echo", 1)]
+        shown = subprocess.run(shell, env=os.environ | {"EXTRAS": given}, capture_output=True, text=True, check=True)
+        assert shown.stdout.split()[-1] == wanted
 
 
 def test_what_is_copied_is_there_and_is_let_through() -> None:

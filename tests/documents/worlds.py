@@ -14,6 +14,7 @@ from chat_server import chat_server, fields
 from postgres_server import shared_server
 
 from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
+from nlp_retrieval.evidence import EvidenceIndex
 
 Change = Callable[[str], str]
 """What a block becomes before it is run: an address in it may be another one here."""
@@ -104,6 +105,9 @@ def world(page: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Change]:
         files[page]()
     if page == "SERVICE.md":
         index("indexes/wiki", "item-1")
+        with EvidenceIndex("my-project", Searcher([Bm25Retriever()])) as project:
+            project.add_documents([{"content": "The Danube flows through Vienna.", "url": "https://example.org/danube"}])
+            project.build_index()
     if page == "STORES.md":
         chunks(monkeypatch)
     if page == "ANSWERS.md":

@@ -28,13 +28,16 @@ class Running:
     Args:
         words: of the command line, after ``serve``.
         descriptors: how many files and connections it may have open.
+        before: words before the command.
         environment: further variables.
     """
 
-    def __init__(self, words: Sequence[str | Path], descriptors: int | None = None, **environment: str) -> None:
+    def __init__(
+        self, words: Sequence[str | Path], descriptors: int | None = None, before: Sequence[str] = (), **environment: str
+    ) -> None:
         limited = [] if descriptors is None else ["sh", "-c", f'ulimit -n {descriptors} && exec "$@"', "limited"]
         self.process = subprocess.Popen(
-            [*limited, COMMAND, "serve", *map(str, words), "--port", "0"],
+            [*limited, *before, COMMAND, "serve", *map(str, words), "--port", "0"],
             stderr=subprocess.PIPE,
             text=True,
             env=os.environ | {"HF_HUB_OFFLINE": "1"} | environment,
@@ -85,9 +88,11 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(words: Sequence[str | Path], descriptors: int | None = None, **environment: str) -> Iterator[Running]:
+def running(
+    words: Sequence[str | Path], descriptors: int | None = None, before: Sequence[str] = (), **environment: str
+) -> Iterator[Running]:
     """A service, ended when the block ends; it has to end well."""
-    service = Running(words, descriptors, **environment)
+    service = Running(words, descriptors, before, **environment)
     try:
         yield service
     except BaseException:

@@ -85,7 +85,7 @@ def test_calls_of_models_and_their_tokens_are_counted(ask):
     text = answers[1].text
     assert 'nlp_retrieval_model_calls_total{model="http/rerank-small"} 1.0' in text
     assert 'nlp_retrieval_model_failures_total{model="http/rerank-small"} 0.0' in text
-    assert 'nlp_retrieval_model_tokens_total{direction="in",model="http/rerank-small"} 15.0' in text  # three words of five items
+    assert 'nlp_retrieval_model_tokens_total{direction="in",model="http/rerank-small"} 15.0' in text  # three words each
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The cache folder, and files in it that are named by a hash of all that decides their content.
 
-Files in a cache are found by name, so anyone who can write there controls what is read. A file is trusted only if nobody but this
-user or root can have written it; files that another user owns, or that every user may write to, are treated as missing.
+Files in a cache are found by name, so anyone who can write there controls what is read. A file is trusted only if nobody but
+this user or root can have written it; files that another user owns, or that every user may write to, are treated as missing.
 """
 
 from __future__ import annotations

@@ -209,9 +209,10 @@ class EvidenceDatabase:
         version = _value(connection, "user_version")
         missing = {name for name, since in self.since.items() if version == since - 1}
         if version != self.version and not missing:
+            is_older = isinstance(version, int) and version < self.version
+            cure = "open it once where it can be written, which upgrades it" if is_older else "install a newer one"
             raise IndexDamagedError(
-                f"{self.path} has the format {version}, and this version of nlp_retrieval reads {self.version}; "
-                "install a newer one"
+                f"{self.path} has the format {version}, and this version of nlp_retrieval reads {self.version}; {cure}"
             )
         tables = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall())
         expected = {name: statement for name, statement in self.tables.items() if name not in missing}
