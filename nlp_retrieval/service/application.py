@@ -158,7 +158,7 @@ def create_app(service: BaseService, settings: ServiceSettings, tracing: Tracing
 
 def _operation(endpoint: Endpoint, service: BaseService) -> str:
     """Return the name of an endpoint in the schema: its path, after what it does if that is not to read it."""
-    name = endpoint.path.strip("/").partition("/")[0]
+    name = endpoint.path.strip("/").partition("/")[0] or "page"
     if endpoint.method:
         return f"{endpoint.method.lower()}_{name}"
     read = any(other.path == endpoint.path and other.body is None for other in service.endpoints)
@@ -197,7 +197,7 @@ def _handler(endpoint: Endpoint, pool: WorkPool, *, log_bodies: bool) -> Callabl
 
     async def answered(argument: object) -> object:
         content = await pool.run(functools.partial(endpoint.run, argument))
-        return Response(content, media_type="application/json")
+        return Response(content, media_type=endpoint.media)
 
     async def with_body(body: BaseModel) -> object:
         if log_bodies:

@@ -213,6 +213,7 @@ class Endpoint:
         body: model of the request; None for GET.
         writes: whether it changes the served data: one at a time, and with more time.
         method: of HTTP; by default POST with a body, else GET.
+        media: type of what ``run`` returns, if it is not JSON.
 
     Examples:
         >>> def count(_: None) -> bytes:
@@ -229,6 +230,7 @@ class Endpoint:
     body: type[RequestBody] | None = None
     writes: bool = False
     method: str = ""
+    media: str = "application/json"
 
     @property
     def http_method(self) -> str:

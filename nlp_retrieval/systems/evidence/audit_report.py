@@ -95,8 +95,8 @@ _AMONG_OTHERS = {"rejected": "rejected by a reviewer", "not indexed": "not index
 _FILES = Path(__file__).parent / "audit_page"
 
 
-def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "") -> str:
-    """Return the page."""
+def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "", *, posts: bool = False) -> str:
+    """Return the page; with ``posts``, that of a service that keeps the reviews, so that it may connect to that."""
     ordered = by_severity(rows)
     counts = Counter(row.status for row in rows)
     keys = [[row.citation.number, *([] if row.review is None else astuple(row.review.of))] for row in rows]
@@ -111,6 +111,7 @@ def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "") 
         ],
         report=report,
         rule=rule,
+        connects=posts,
         said=summary_sentence(rows),
         statuses={status: counts[status] for status in STATUSES if counts[status]},
         words=STATUSES,
@@ -235,7 +236,7 @@ def _claim(row: AuditRow, dim: str) -> Group:
     """Return the claim, and below it the detail, the source and the review."""
     below = [(row.detail, ""), (f"see {row.other_source}" if row.other_source else "", dim)]
     if row.status != "PASS" or not row.passes:
-        said = " ".join(decisive(row)[:_LONGEST_QUOTE].split())
+        said = "" if row.other_source else " ".join(decisive(row)[:_LONGEST_QUOTE].split())
         address = row.citation.url.removeprefix("https://").removeprefix("http://") or row.citation.title
         below += [(f"\u201c{said}\u201d" if said else "", dim), (f"{address}, {row.page}" if row.page else address, dim)]
     below.append(("" if row.review is None else row.review.said, ""))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nlp_retrieval.core import BaseRetriever, Config
     from nlp_retrieval.systems.evidence.audit import CitationAudit
     from nlp_retrieval.systems.evidence.audit_report import RetrievalStatistics
+    from nlp_retrieval.systems.evidence.citations.report import CitedReport
     from nlp_retrieval.systems.evidence.claim_files import FiledClaim
     from nlp_retrieval.systems.evidence.claims import ClaimVerdict
     from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
@@ -696,6 +697,13 @@ def _report(path: Path) -> str:
     if path.is_dir():
         raise SourceError(f"{path} cannot be read: Is a directory")
     return decode_text(read_file(path, follow_link=True), where=str(path))
+
+
+def read_report_file(path: Path) -> CitedReport:
+    """Return the citations of a report in a file."""
+    from nlp_retrieval.systems.evidence.citations.report import read_report
+
+    return read_report(_report(path))
 
 
 def _statistics(index: EvidenceIndex) -> RetrievalStatistics:

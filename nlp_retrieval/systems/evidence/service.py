@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_type_hints
 
@@ -21,7 +21,15 @@ from nlp_retrieval.service import (
     ResultCount,
     stop_where_nobody_waits,
 )
-from nlp_retrieval.systems.evidence.audit import AuditReason, AuditStatus, AuditSummary, CitationAuditor, audit_json
+from nlp_retrieval.systems.evidence.audit import (
+    AuditReason,
+    AuditStatus,
+    AuditSummary,
+    CitationAudit,
+    CitationAuditor,
+    audit_json,
+)
+from nlp_retrieval.systems.evidence.audit_report import render_audit
 from nlp_retrieval.systems.evidence.citations.references import Reference
 from nlp_retrieval.systems.evidence.citations.report import UncitedSentence, read_report
 from nlp_retrieval.systems.evidence.claims import ClaimStatus, ClaimVerifier, Origin
@@ -407,6 +415,7 @@ class ProjectService(BaseService):
     Args:
         index: of its sources.
         verifier: judges claims and citations.
+        audited: audit of a report whose page is served at "/", to be reviewed there.
     """
 
     kind: ClassVar[str] = "project"
@@ -420,7 +429,15 @@ class ProjectService(BaseService):
         return (path / GRAPH_FOLDER).is_dir()
 
     @classmethod
-    def from_path(cls, path: Path, *, retrievers: list[BaseRetriever], trust: bool, verifier: Config | str = "lexical") -> Self:  # noqa: ARG003
+    def from_path(
+        cls,
+        path: Path,
+        *,
+        retrievers: list[BaseRetriever],
+        trust: bool,  # noqa: ARG003
+        verifier: Config | str = "lexical",
+        report: str = "",
+    ) -> Self:
         """Open a project; it may have no sources yet.
 
         Args:
@@ -428,19 +445,23 @@ class ProjectService(BaseService):
             retrievers: see :meth:`BaseService.from_path`.
             trust: has no effect: the files of a project decide nothing.
             verifier: judges claims and citations; as on the command line.
+            report: file of a report; it is audited now, and the page of its audit at "/" takes reviews.
         """
-        from nlp_retrieval.systems.evidence.commands import chosen_verifier, open_project
+        from nlp_retrieval.systems.evidence.commands import chosen_verifier, open_project, read_report_file
 
-        return cls(open_project(path, retrievers), chosen_verifier(verifier))
+        index, judge = open_project(path, retrievers), chosen_verifier(verifier)
+        return cls(index, judge, CitationAuditor(index, judge).audit(read_report_file(Path(report))) if report else None)
 
-    def __init__(self, index: EvidenceIndex, verifier: BaseVerifier) -> None:
-        self._index = index
+    def __init__(self, index: EvidenceIndex, verifier: BaseVerifier, audited: CitationAudit | None = None) -> None:
+        self._index, self._audited = index, audited
         self._claims, self._citations = ClaimVerifier(index, verifier), CitationAuditor(index, verifier)
 
     @property
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints for adding, searching, verifying, auditing, reviewing, reading, and figures."""
+        page = Endpoint("/", "The page of the audit of the served report.", self._page, str, media="text/html; charset=utf-8")
         return [
+            *([] if self._audited is None else [page]),
             Endpoint("/index", "Add sources, and make them searchable.", self._add, IndexAnswer, IndexBody, writes=True),
             Endpoint("/search", "Search all sources.", self._search, PassagesAnswer, PassageSearchBody),
             Endpoint("/verify", "Verify claims against the sources.", self._verify, VerifyResult, VerifyBody),
@@ -614,6 +635,14 @@ class ProjectService(BaseService):
             )
         done = self._citations.audit(read, lambda *_: stop_where_nobody_waits())
         return audit_json(done.rows, done.report).encode()
+
+    def _page(self, _: None) -> bytes:
+        audited, auditor = self._audited, self._citations
+        if audited is None:  # pragma: no cover -- there is no such endpoint then
+            raise RefusedError(404, "not_found", "no report is served")
+        reviews = auditor.reviews.of(audited.report.citations)
+        rows = [replace(row, review=review) for row, review in zip(audited.rows, reviews, strict=True)]
+        return render_audit(rows, audited.report, auditor.rule, posts=True).encode()
 
     def _all_reviews(self, _: None) -> bytes:
         return ReviewsAnswer.model_validate(reviews_json(self._citations.reviews.all())).model_dump_json().encode()

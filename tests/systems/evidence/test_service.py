@@ -12,9 +12,11 @@ from service.running import document, error_of, running
 
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.systems.evidence.audit import CitationAuditor, audit_json
+from nlp_retrieval.systems.evidence.audit_report import render_audit
 from nlp_retrieval.systems.evidence.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.reviews import Reviews
+from nlp_retrieval.systems.evidence.service import ProjectService
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
 TOKEN = "0123456789abcdef-token"
@@ -283,3 +285,16 @@ def test_a_review_over_http_is_kept_and_decides_later_audits(served):
     assert Reviews(index).all()[0].by == "Ann"
     assert "has no text" in error_of(client.post("/reviews", json=body | {"version": "0" * 64}), 422, "invalid_request")
     error_of(client.post("/reviews", json=body | {"date": "2020-01-01"}), 422, "invalid_request")
+
+
+def test_the_page_of_a_served_report_may_ask_only_where_it_came_from(served):
+    _, _, index = served
+    verifier = LexicalVerifier()
+    audited = CitationAuditor(index, verifier).audit(REPORT)
+    (page,) = [each for each in ProjectService(index, verifier, audited).endpoints if each.path == "/"]
+    shown = page.run(None).decode()
+    assert page.media.startswith("text/html")
+    assert "default-src 'none'" in shown
+    assert "connect-src 'self'" in shown
+    assert "connect-src" not in render_audit(audited.rows, audited.report)
+    assert not [each for each in ProjectService(index, verifier).endpoints if each.path == "/"]

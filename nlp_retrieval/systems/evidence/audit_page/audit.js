@@ -1,4 +1,5 @@
-// Filters, keys and decisions. Without it everything can be read; decisions stay in this browser until they are exported.
+// Filters, keys and decisions. Without it everything can be read. Decisions are posted to the service that the page came from;
+// those in a page that was opened from a file stay in this browser until they are exported.
 (() => {
   "use strict";
   const controls = document.querySelector(".controls");
@@ -10,13 +11,15 @@
   const status = controls.querySelector("output");
   const name = controls.querySelector(".by");
   const dialog = document.querySelector("dialog");
-  const key = `nlp-retrieval audit ${document.querySelector("main").dataset.audit}`;
-  let made = load();
+  const main = document.querySelector("main");
+  const posts = "posts" in main.dataset;
+  const key = `nlp-retrieval audit ${main.dataset.audit}`;
+  const made = load();
 
   function load() {
     try {
       const kept = JSON.parse(localStorage.getItem(key)) || {};
-      return { by: String(kept.by || ""), reviews: Array.isArray(kept.reviews) ? kept.reviews : [] };
+      return { by: String(kept.by || ""), reviews: Array.isArray(kept.reviews) && !posts ? kept.reviews : [] };
     } catch {
       return { by: "", reviews: [] };
     }
@@ -27,7 +30,7 @@
       localStorage.setItem(key, JSON.stringify(made));
       return "";
     } catch {
-      return " This browser does not keep it: export your reviews before you close the page.";
+      return posts ? "" : " This browser does not keep it: export your reviews before you close the page.";
     }
   }
 
@@ -62,13 +65,26 @@
     const said = own.map((review) => `${review.decision} by ${review.by}${review.note ? `: \u201c${review.note}\u201d` : ""}`);
     const last = own.filter((review) => review.decision !== "noted").at(-1);
     article.dataset.decision = last ? (last.decision === "withdrawn" ? "" : last.decision) : article.dataset.kept;
-    line.firstElementChild.textContent = [...said.reverse().map((each) => `${each} (not exported to the project)`), line.dataset.kept]
+    line.firstElementChild.textContent = [...said.reverse().map((each) => (posts ? each : `${each} (not yet in the project)`)), line.dataset.kept]
       .filter(Boolean)
       .join("; ");
     line.hidden = !line.textContent;
+    const passes = { accepted: true, rejected: false }[article.dataset.decision] ?? article.dataset.status === "PASS";
+    document.getElementById(`mark-${article.dataset.number}`)?.classList.toggle("fine", passes);
   }
 
-  function decide(article, decision, note = "") {
+  async function post(review) {
+    const response = await fetch("reviews", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(review),
+    });
+    if (!response.ok) {
+      throw new Error((await response.json()).error.message);
+    }
+  }
+
+  async function decide(article, decision, note = "") {
     const by = name.value.trim();
     if (!by) {
       status.value = "Write your name first.";
@@ -76,17 +92,24 @@
       return;
     }
     const { sentence, cited, version } = article.dataset;
+    const review = { sentence, cited, version, decision, note, by };
+    try {
+      await (posts && post(review));
+    } catch (error) {
+      status.value = `Citation ${article.dataset.number}: not kept, ${error.message}`;
+      return;
+    }
     made.by = by;
-    made.reviews.push({ sentence, cited, version, decision, note, by, date: new Date().toISOString() });
+    made.reviews.push({ ...review, date: new Date().toISOString() });
     told(article, `${decision}.`);
   }
 
   function undo(article) {
     const own = about(article);
-    if (own.length) {
+    if (own.length && !posts) {
       made.reviews.splice(made.reviews.lastIndexOf(own.at(-1)), 1);
       told(article, "last decision undone.");
-    } else if (article.dataset.kept) {
+    } else if (own.length || article.dataset.kept) {
       decide(article, "withdrawn");
     }
   }

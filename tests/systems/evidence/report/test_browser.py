@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.soak
 
+REPORT = "# Tram\n\nIt has 27 stops [1]. It has 28 stops [1]. It has 22 stops [1].\n\n[1]: https://stats.example/tram"
+
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
@@ -104,9 +106,7 @@ def reviewed_project(tmp_path: Path) -> tuple[CitationAuditor, Path]:
     index.add_document("The tram carried 2.4 million passengers in 2019. It has 22 stops.", "https://stats.example/tram")
     index.build_index()
     auditor = CitationAuditor(index, LexicalVerifier())
-    done = auditor.audit(
-        "# Tram\n\nIt has 27 stops [1]. It has 28 stops [1]. It has 22 stops [1].\n\n[1]: https://stats.example/tram"
-    )
+    done = auditor.audit(REPORT)
     write_audit_page(done.rows, done.report, tmp_path / "audit.html")
     return auditor, tmp_path / "audit.html"
 
@@ -153,6 +153,33 @@ def test_decisions_by_keys_are_kept_in_the_page_and_merged_into_the_project(
     kept = [(review.decision, review.by, review.note) for review in auditor.reviews.all()]
     assert kept == [("accepted", "Ann", ""), ("rejected", "Ann", ""), ("noted", "Ann", "rejected = <b>see</b> page 3")]
     assert problems == []
+
+
+def test_a_served_page_keeps_each_decision_in_the_project(
+    browser: Browser, reviewed_project: tuple[CitationAuditor, Path]
+) -> None:
+    from service.running import running
+
+    from bench.browser import opened
+
+    auditor, path = reviewed_project
+    (report := path.with_name("report.md")).write_text(REPORT)
+    served = [auditor.index.project_path, "--as", "project", "-r", "bm25", "--set", f"report={report}"]
+    with running(served) as service:
+        problems: list[str] = []
+        tab = opened(browser, f"{service.url}/", problems)
+        assert tab.get_by_role("button", name="Export reviews").count() == 0
+        tab.locator(".by").fill("Ann")
+        tab.locator("#citation-2").get_by_role("button", name="Accept").click()
+        tab.get_by_text("Citation 2 accepted. 1 of 2 decided.").wait_for()
+        assert [(review.decision, review.by) for review in auditor.reviews.all()] == [("accepted", "Ann")]
+        tab.reload()
+        assert tab.locator("#citation-2").get_attribute("data-decision") == "accepted"
+        auditor.index.delete("https://stats.example/tram")
+        tab.locator("#citation-1").get_by_role("button", name="Reject").click()
+        tab.get_by_text("Citation 1: not kept, this project has no text").wait_for()
+        assert len(auditor.reviews.all()) == 1
+        assert [each for each in problems if "422" not in each] == []
 
 
 def test_a_mark_leads_to_its_row_and_a_table_neutralises_formulas(browser: Browser, tmp_path: Path, page_path: Path) -> None:
