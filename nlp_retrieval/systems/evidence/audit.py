@@ -134,8 +134,8 @@ def summary_of(rows: Sequence[AuditRow]) -> AuditSummary:
 #   ``sentence``, ``cited`` and ``version``, which name the citation for a review, ``decision`` (empty if there is none),
 #   ``said`` in words, ``disputed``, ``history`` and ``earlier``, the decision on an earlier version, or null
 # - ``uncited``: of each ``sentence``, ``line``
-# - ``missing``: of each ``mark``, ``sentence``, ``line``
-# - ``unused``, ``duplicates``: of each ``mark``, ``title``, ``url``, ``line``
+# - ``missing``: of each ``mark``, ``sentence``, ``line``, and ``problem``: why it has no reference, if that is known
+# - ``unused``, ``duplicates``: of each ``mark``, ``title``, ``url``, ``line``, ``other_urls``
 #
 # The text holds no ``<``, ``>`` or ``&``, so it can be embedded in a page unchanged.
 
@@ -148,11 +148,14 @@ def audit_json(rows: Sequence[AuditRow], report: CitedReport) -> str:
     """Return an audit as JSON."""
     audit = {
         "format": FORMAT,
-        "report": {"title": report.title},
+        "report": {"title": report.title, "unit": report.unit, "notes": report.notes},
         "summary": asdict(summary_of(rows)),
         "citations": [_row(row) for row in rows],
         "uncited": [asdict(entry) for entry in report.uncited],
-        "missing": [{"mark": entry.mark, "sentence": entry.sentence, "line": entry.line} for entry in report.missing],
+        "missing": [
+            {"mark": entry.mark, "sentence": entry.sentence, "line": entry.line, "problem": entry.problem}
+            for entry in report.missing
+        ],
         "unused": [asdict(entry) for entry in report.unused],
         "duplicates": [asdict(entry) for entry in report.duplicates],
     }
@@ -291,7 +294,7 @@ class CitationAuditor:
             report: Markdown, or a report that was read.
             progress: called with the number of citations done, and the number of all.
         """
-        read = read_report(report) if isinstance(report, str) else report
+        read = self.located(read_report(report) if isinstance(report, str) else report)
         rows: list[AuditRow] = []
         judged: dict[tuple[str, str, str], AuditRow] = {}
         for citation in read.citations:
@@ -304,6 +307,25 @@ class CitationAuditor:
         reviews = self.reviews.of(read.citations)
         return CitationAudit(read, [replace(row, review=review) for row, review in zip(rows, reviews, strict=True)])
 
+    def located(self, report: CitedReport) -> CitedReport:
+        """Return a report whose citations have the address under which the index has their work, if it has several.
+
+        Args:
+            report: that was read.
+        """
+        stored: dict[tuple[str, ...], str] = {}
+        for citation in report.citations:
+            urls = (citation.url, *citation.other_urls)
+            if len(urls) > 1 and urls not in stored:
+                stored[urls] = next((url for url in urls if self._source(url) is not None), citation.url)
+        if not stored:
+            return report
+        citations = [
+            replace(citation, url=stored.get((citation.url, *citation.other_urls), citation.url))
+            for citation in report.citations
+        ]
+        return replace(report, citations=citations)
+
     def row(self, citation: Citation) -> AuditRow:
         """Audit one citation.
 
@@ -311,7 +333,7 @@ class CitationAuditor:
             citation: of a report.
         """
         if not citation.url:
-            return _unread(citation, "REVIEW", "no reference", f"[{citation.mark}] has no entry with a URL")
+            return _unread(citation, "REVIEW", "no reference", citation.problem or f"[{citation.mark}] has no entry with a URL")
         source = self._source(citation.url)
         if source is None:
             return self._not_indexed(citation)

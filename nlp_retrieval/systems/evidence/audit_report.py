@@ -20,7 +20,7 @@ from rich.text import Text
 from nlp_retrieval.core import write_output
 from nlp_retrieval.reports import asset, counted, listed, rendered
 from nlp_retrieval.systems.evidence.audit import AuditRow, AuditStatus, summary_of
-from nlp_retrieval.systems.evidence.citations.markdown import web_address
+from nlp_retrieval.systems.evidence.citations.addresses import web_address
 from nlp_retrieval.systems.evidence.citations.report import CitedReport
 from nlp_retrieval.text import Number, agreeing, compare_numbers, numbers_of, visible
 
@@ -215,7 +215,7 @@ class AuditTable:
         )
         table.add_column("no.", justify="right", no_wrap=True)
         if options.max_width >= _VERY_NARROW:
-            table.add_column("line", justify="right", no_wrap=True)
+            table.add_column(self.report.unit, justify="right", no_wrap=True)
         table.add_column("result", no_wrap=True)
         if options.max_width >= _NARROW:
             table.add_column("support", justify="right", no_wrap=True)

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import StrEnum
 from functools import partial
 from importlib import resources
@@ -53,6 +53,10 @@ VerifierOption = Annotated[
         help="Verifier: lexical (no model), pair_model:model=FOLDER_OR_HUB_NAME,calibration=FILE or "
         "language_model:lm=PROVIDER/MODEL, ...",
     ),
+]
+BibliographyOption = Annotated[
+    Path | None,
+    typer.Option(help="Works that keys or authors of the report name: BibTeX, CSL-JSON, Zotero's JSON, or RIS."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -518,7 +522,8 @@ def _print_filed_verdict(each: FiledClaim, verdict: dict[str, Any], *, as_json: 
 
 def audit(
     project: Project,
-    report: Annotated[Path, typer.Argument(help="A Markdown report with citations.")],
+    report: Annotated[Path, typer.Argument(help="A report with citations: Markdown, HTML, LaTeX, DOCX, or PDF with text.")],
+    bibliography: BibliographyOption = None,
     verifier: VerifierOption = "lexical",
     threshold: Annotated[
         float | None,
@@ -533,7 +538,11 @@ def audit(
     ] = None,
     fail_on: Annotated[
         FailOn,
-        typer.Option("--fail-on", help="Exit with code 1 if citations need review, are not indexed, or if none could be read."),
+        typer.Option(
+            "--fail-on",
+            help="Exit with code 1 if citations need review, or only if sources are not indexed; either way also if a mark "
+            "has no reference, or if no citation could be read.",
+        ),
     ] = FailOn.never,
     retriever: Retrievers = None,
 ) -> None:
@@ -546,17 +555,16 @@ def audit(
     from nlp_retrieval.errors import OutputError
     from nlp_retrieval.systems.evidence.audit import CitationAuditor, audit_json
     from nlp_retrieval.systems.evidence.audit_report import write_retrieval_audit
-    from nlp_retrieval.systems.evidence.citations.report import read_report
 
     index = existing_project(project, retriever, may_be_emptied=True)
     for path in filter(None, (html, json_file, csv_file, docx)):
         check_folder_for_output(path.parent)
     auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)
-    read = read_report(_report(report))
+    read = read_cited_report(report, bibliography)
     with progress("auditing", len(read.citations)) as advance:
         done = auditor.audit(read, lambda *_: advance(1))
     if not done.rows:
-        say(f"note: {report} has no readable citations: [1] with a list of references, footnotes, or links")
+        say(f"note: {report} has no readable citations: numbers, authors, footnotes, keys or links")
     paths = []
     try:
         paths.append(write_retrieval_audit(project, done.rows, _statistics(index), ", ".join(index.engines), auditor.rule))
@@ -593,8 +601,12 @@ def audit(
 def _fails(done: CitationAudit, fail_on: FailOn) -> bool:
     if fail_on is FailOn.never:
         return False
-    failing = [row for row in done.rows if not row.passes]
-    return not done.rows or any(fail_on is FailOn.review or row.status == "SOURCE_NOT_INDEXED" for row in failing)
+    missing = {citation.number for citation in done.report.missing}
+    return not done.rows or any(
+        fail_on is FailOn.review or row.status == "SOURCE_NOT_INDEXED" or row.citation.number in missing
+        for row in done.rows
+        if not row.passes
+    )
 
 
 def review(
@@ -612,6 +624,7 @@ def review(
         Path | None, typer.Option("--import", help="Merge a file of reviews that the page of an audit or --export wrote.")
     ] = None,
     export_file: Annotated[Path | None, typer.Option("--export", help="Write all reviews of the project as JSON.")] = None,
+    bibliography: BibliographyOption = None,
     verifier: VerifierOption = "lexical",
     threshold: Annotated[float | None, typer.Option(help="As of the audit.")] = None,
     retriever: Retrievers = None,
@@ -640,9 +653,9 @@ def review(
         _merge_reviews(index, import_file, by)
     if report is not None:
         from nlp_retrieval.systems.evidence.audit import CitationAuditor
-        from nlp_retrieval.systems.evidence.citations.report import read_report
 
-        auditor, read = CitationAuditor(index, chosen_verifier(verifier), threshold), read_report(_report(report))
+        auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)
+        read = auditor.located(read_cited_report(report, bibliography))
         numbers = citations or []
         if unknown := [number for number in numbers if not 1 <= number <= len(read.citations)]:
             raise InputError(f"there is no citation {unknown[0]}; {report} has {counted(len(read.citations), 'citation')}")
@@ -689,21 +702,21 @@ def _print_open(done: CitationAudit, numbers: Sequence[int]) -> None:
             typer.echo(visible(f"{row.citation.number}: {review.said}"))
 
 
-def _report(path: Path) -> str:
-    from nlp_retrieval.errors import SourceError
-    from nlp_retrieval.systems.evidence.reading.sources import read_file
-    from nlp_retrieval.systems.evidence.reading.text_of import decode_text
-
-    if path.is_dir():
-        raise SourceError(f"{path} cannot be read: Is a directory")
-    return decode_text(read_file(path, follow_link=True), where=str(path))
-
-
-def read_report_file(path: Path) -> CitedReport:
-    """Return the citations of a report in a file."""
+def read_cited_report(report: Path, bibliography: Path | None = None) -> CitedReport:
+    """Return a report in any format, with its bibliography, and say what was left out of it."""
+    from nlp_retrieval.systems.evidence.citations.formats import read_bibliography_file, read_report_file
     from nlp_retrieval.systems.evidence.citations.report import read_report
 
-    return read_report(_report(path))
+    text = read_report_file(report)
+    if bibliography is None:
+        read = read_report(text)
+    else:
+        works = read_bibliography_file(bibliography)
+        read = read_report(replace(text, notes=[note for note in text.notes if "--bibliography" not in note]), works.entries)
+        read.notes.extend(works.notes)
+    for note in read.notes:
+        say(f"note: {note}")
+    return read
 
 
 def _statistics(index: EvidenceIndex) -> RetrievalStatistics:

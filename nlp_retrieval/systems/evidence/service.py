@@ -30,7 +30,9 @@ from nlp_retrieval.systems.evidence.audit import (
     audit_json,
 )
 from nlp_retrieval.systems.evidence.audit_report import render_audit
-from nlp_retrieval.systems.evidence.citations.references import Reference
+from nlp_retrieval.systems.evidence.citations.bibliography import Bibliography
+from nlp_retrieval.systems.evidence.citations.blocks import Reference
+from nlp_retrieval.systems.evidence.citations.formats import ReportFormat, bibliography_of, read_text
 from nlp_retrieval.systems.evidence.citations.report import UncitedSentence, read_report
 from nlp_retrieval.systems.evidence.claims import ClaimStatus, ClaimVerifier, Origin
 from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, EvidenceIndex
@@ -220,14 +222,22 @@ class AuditBody(RequestBody):
 
     report: str = Field(
         max_length=200_000,
-        description="Markdown of up to 200,000 characters and 2,000 citations: [1] and a list of references, notes or links.",
+        description="Up to 200,000 characters and 2,000 citations: numbers, notes, links, authors with a year, or keys.",
+    )
+    format: ReportFormat = Field(default="markdown", description="Of the report.")
+    bibliography: str = Field(
+        default="",
+        max_length=1_000_000,
+        description="BibTeX, CSL-JSON or RIS, if keys or authors of the report name its works.",
     )
 
 
 class ReportTitle(BaseModel):
-    """The report."""
+    """The report: its title, what a ``line`` of it counts, and what was left out of it or read in a certain way."""
 
     title: str
+    unit: str = "line"
+    notes: list[str] = []
 
 
 class DecidingPassage(BaseModel):
@@ -309,11 +319,12 @@ class AuditedCitation(BaseModel):
 
 
 class MissingReference(BaseModel):
-    """A mark without an entry."""
+    """A mark without an entry, and why, if that is known."""
 
     mark: str
     sentence: str
     line: int
+    problem: str = ""
 
 
 class AuditAnswer(BaseModel):
@@ -447,10 +458,10 @@ class ProjectService(BaseService):
             verifier: judges claims and citations; as on the command line.
             report: file of a report; it is audited now, and the page of its audit at "/" takes reviews.
         """
-        from nlp_retrieval.systems.evidence.commands import chosen_verifier, open_project, read_report_file
+        from nlp_retrieval.systems.evidence.commands import chosen_verifier, open_project, read_cited_report
 
         index, judge = open_project(path, retrievers), chosen_verifier(verifier)
-        return cls(index, judge, CitationAuditor(index, judge).audit(read_report_file(Path(report))) if report else None)
+        return cls(index, judge, CitationAuditor(index, judge).audit(read_cited_report(Path(report))) if report else None)
 
     def __init__(self, index: EvidenceIndex, verifier: BaseVerifier, audited: CitationAudit | None = None) -> None:
         self._index, self._audited = index, audited
@@ -527,7 +538,7 @@ class ProjectService(BaseService):
             ),
             McpTool(
                 "audit_report",
-                "Audit every citation of a report in Markdown against the text of its own source.",
+                "Audit every citation of a report in Markdown, HTML or LaTeX against the text of its own source.",
                 AuditBody,
                 AuditAnswer,
                 self._audit,
@@ -627,7 +638,9 @@ class ProjectService(BaseService):
         return [answers[claim] for claim in claims]
 
     def _audit(self, body: AuditBody) -> bytes:
-        read = read_report(body.report)
+        works = bibliography_of(body.bibliography) if body.bibliography.strip() else Bibliography([])
+        read = read_report(read_text(body.report, body.format), works.entries)
+        read.notes.extend(works.notes)
         if len(read.citations) > _MOST_CITATIONS:
             raise InputError(
                 f"the report has {len(read.citations):,} citations, and at most {_MOST_CITATIONS:,} are audited at a time; "

@@ -8,7 +8,7 @@ from fuzz.settings import read_bodies
 
 from nlp_retrieval.errors import ConfigurationError, FetchError, InputError, ModelError, RetrievalError, SourceError
 from nlp_retrieval.lm.reading import read_object
-from nlp_retrieval.systems.evidence.citations.markdown import web_address
+from nlp_retrieval.systems.evidence.citations.addresses import web_address
 from nlp_retrieval.systems.evidence.citations.report import read_report
 from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title

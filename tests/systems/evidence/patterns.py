@@ -11,6 +11,10 @@ EVIDENCE = {
     "systems/evidence/citations/markdown.py, parser": in_prose(
         "markdown_parser().parse(text[:N])", f"{_CITATIONS}.markdown import markdown_parser"
     ),
+    "systems/evidence/citations/addresses.py": in_prose(
+        "web_address(text), list(plain_pieces(text, 1)), trimmed(text)",
+        f"{_CITATIONS}.addresses import plain_pieces, trimmed, web_address",
+    ),
     "systems/evidence/citations/markdown.py": in_prose(
         "web_address(text), blocks_of(text[:N])", f"{_CITATIONS}.markdown import blocks_of, web_address"
     ),
@@ -30,6 +34,36 @@ EVIDENCE = {
     "systems/evidence/citations/report.py, prose": in_prose("read_report(text[:N])", f"{_CITATIONS}.report import read_report"),
     "systems/evidence/citations/references.py": in_prose(
         "read_report('# References' + chr(10) * 2 + '[1] ' + text[:N])", f"{_CITATIONS}.report import read_report"
+    ),
+    "systems/evidence/citations/bibliography.py": in_prose(
+        "\n    ".join(
+            [
+                "for before in ('@a{b, title={', '@a{', 'TY  - ', '[', ''):",
+                "    try:",
+                "        read_bibliography(before + text[:N])",
+                "    except InputError:",
+                "        pass",
+            ]
+        ),
+        f"from nlp_retrieval.errors import InputError\n{_CITATIONS}.bibliography import read_bibliography",
+    ),
+    "systems/evidence/citations/docx.py": in_prose(
+        "_HYPERLINK.search('HYPERLINK ' + text), _CSL.search('CSL_CITATION' + text)",
+        f"{_CITATIONS}.docx import _CSL, _HYPERLINK",
+    ),
+    "systems/evidence/citations/html.py": in_prose(
+        "_NOTE.search(text), _SHORT_MARK.fullmatch(text), _spaced(text)",
+        f"{_CITATIONS}.html import _NOTE, _SHORT_MARK, _spaced",
+    ),
+    "systems/evidence/citations/latex.py": in_prose(
+        "[pattern.sub('', before + text) for pattern in PATTERNS for before in BEFORE]",
+        f"{_CITATIONS}.latex import _ADDRESS, _BIBLIOGRAPHIES, _COMMENT, _OTHER_FILES, _PARAGRAPH, _RAISED\n"
+        "PATTERNS = (_ADDRESS, _BIBLIOGRAPHIES, _COMMENT, _OTHER_FILES, _PARAGRAPH, _RAISED)\n"
+        "BEFORE = ('', chr(92) + 'url{', chr(92) + 'input{', chr(92) + 'bibliography{', '$^{')",
+    ),
+    "systems/evidence/citations/pdf.py": in_prose(
+        "list(_blocks([(1, text[:N]), (1, 'References'), (1, '[1] https://' + text[:N]), (2, text[:N])]))",
+        f"{_CITATIONS}.pdf import _blocks",
     ),
     "systems/evidence/audit_report.py": in_prose(
         "_text(text)", "from nlp_retrieval.systems.evidence.audit_report import _text"

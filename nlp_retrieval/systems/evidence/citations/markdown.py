@@ -9,13 +9,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 from html import unescape
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from nlp_retrieval.errors import DependencyError, install
+from nlp_retrieval.systems.evidence.citations.addresses import (
+    NOT_IN_ADDRESSES,
+    plain_pieces,
+    trimmed,
+    visible_text,
+    web_address,
+)
+from nlp_retrieval.systems.evidence.citations.bibliography import bibliography_notes, entries_of_csl
+from nlp_retrieval.systems.evidence.citations.blocks import Definition, Piece, Reference, ReportText, TextBlock, as_head
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -33,12 +41,8 @@ if TYPE_CHECKING:
 _LONGEST_INLINE = 4_000
 """Characters of one paragraph that are parsed together: a parser's work on brackets and emphasis may be quadratic."""
 
-NOT_IN_ADDRESSES = r"\s<>\"`{}|\\^\[\]\uff08\uff09【】「」『』《》\uff0c。、\uff1b"
-"""Characters that end a bare address, for a set in a pattern."""
-
 _BARE = re.compile(rf"://[^{NOT_IN_ADDRESSES}]+")
 _SCHEME = re.compile(r"(?<![a-z0-9])https?\Z", re.IGNORECASE)
-_TRAILING = ".,;:!?*_~'\u2019\u201d)"
 _NOTE = re.compile(r"\[\^([^\s\[\]]{1,200}|[0-9]{1,9}(?:[,;] ?\^?[0-9]{1,9}){1,50})\]")
 _FENCE = re.compile(r"^[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]{1,4})?(`{3,}(?=[^`\n]*$)|~{3,})([^\n]*)$", re.MULTILINE)
 _OPENED = re.compile(r"<(?:(script|pre|style|textarea)(?=[\s>]|$)|(!--)|(\?)|(!\[CDATA\[)|(!)[A-Z])", re.IGNORECASE)
@@ -162,39 +166,9 @@ def _bare_link(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def trimmed(url: str) -> str:
-    """Return an address without the punctuation after it; a bracket that it opens itself belongs to it."""
-    end = len(url)
-    surplus = url.count(")") - url.count("(")
-    while end > 3 and url[end - 1] in _TRAILING:
-        if url[end - 1] == ")":
-            if surplus <= 0:
-                break
-            surplus -= 1
-        end -= 1
-    return url[:end]
-
-
-_INVISIBLE_RANGES = "AD 200B 200E-200F 202A-202E 2060-206F FEFF FFF9-FFFC E0000-E007F"
-_INVISIBLE = {
-    code: None
-    for first, _, last in (span.partition("-") for span in _INVISIBLE_RANGES.split())
-    for code in range(int(first, 16), int(last or first, 16) + 1)
-}
-"""Characters that a reader of the report does not see, so they must not separate a mark from what it marks."""
-
-_WEB = re.compile(r"https?://[^\s/]|file:///[^\s]", re.IGNORECASE)
-_REST = rf"[^{NOT_IN_ADDRESSES}]"
-_UNMARKED = re.compile(
-    rf"\bdoi ?[:=]? ?(?P<doi>10\.[0-9]{{4,9}}/{_REST}{{1,500}})"
-    rf"|(?<![\w./@-])(?:(?:www|dx)\.)?doi\.org/(?P<path>10\.[0-9]{{4,9}}/{_REST}{{1,500}})"
-    r"|\barxiv ?: ?(?P<arxiv>(?:[a-z-]{2,20}(?:\.[a-z]{2})?/[0-9]{7}|[0-9]{4}\.[0-9]{4,5})(?:v[0-9]{1,2})?)"
-    rf"|(?<![\w./@-])(?P<site>(?:arxiv\.org/|www\.{_REST}){_REST}{{2,2000}})"
-    r"|\bPMID ?: ?(?P<pubmed>[0-9]{1,9})\b",
-    re.IGNORECASE,
-)
 _ANCHOR = re.compile(r"<a\b[^<>]{0,300}?\bhref ?= ?[\"']?([^\s\"'<>]{1,4000})", re.IGNORECASE)
 _ANCHOR_CLOSE = re.compile(r"</a\b", re.IGNORECASE)
+_FRONT_MATTER = re.compile(r"---[ \t]*\n((?:(?!---|\.\.\.)[^\n]*\n){1,2000})(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
 _WRAPPED = re.compile(r"\s*(`{3,}|~{3,})(?:markdown|md)[ \t]*(?=\n)", re.IGNORECASE)
 _SUP_OPEN = re.compile(r"<sup\b", re.IGNORECASE)
 _SUP_CLOSE = re.compile(r"</sup\b", re.IGNORECASE)
@@ -203,97 +177,42 @@ _QUOTE_TAG = re.compile(r"<(/?)q\b", re.IGNORECASE)
 _HIDDEN = re.compile(r"<(script|style|template|noscript|title|textarea)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Piece:
-    """A stretch of a block.
-
-    Args:
-        kind: text, code within a line, a link, a mark of a footnote, or raised text.
-        text: of a link, its text; of a footnote, its name.
-        line: of the report, from 1; of a break, the line that begins.
-        url: of a link, as written, or made from the name of a page; empty if it is not on the web.
-        label: of a link, the definition that it refers to.
-        title: of its target, by the link's definition.
-    """
-
-    kind: Literal["text", "code", "link", "note", "raised", "break"]
-    text: str
-    line: int
-    url: str = ""
-    label: str = ""
-    title: str = ""
-
-
-@dataclass(frozen=True)
-class TextBlock:
-    """A stretch of the report that holds whole sentences.
-
-    Args:
-        kind: what it is; a row of a table is one block.
-        line: where it begins, from 1.
-        pieces: of a row of a table, those of each cell; of anything else, all in one list.
-        level: of a heading, 1 to 6; of an item, its depth; else 0.
-        name: of a note; of an item its number, or "-", and empty for its further paragraphs.
-        heads: of a row of a table, the names of its columns.
-        quoted: whether it is in a block quote that is not a note with a label ("> **Note:** ...").
-    """
-
-    kind: Literal["heading", "paragraph", "item", "row", "note"]
-    line: int
-    pieces: list[list[Piece]]
-    level: int = 0
-    name: str = ""
-    heads: list[str] = field(default_factory=list)
-    quoted: bool = False
-
-
-@dataclass(frozen=True)
-class Definition:
-    """A link's definition: ``[1]: https://example.org "Title"``."""
-
-    label: str
-    url: str
-    title: str
-    line: int
-
-
-@dataclass(frozen=True)
-class MarkdownText:
-    """The blocks of a report and the definitions of its links."""
-
-    blocks: list[TextBlock]
-    definitions: list[Definition]
-
-
-def web_address(url: str) -> str:
-    """Return a text as the address of a page on the web, or of a file; empty if it is none."""
-    if _WEB.match(url):
-        return url
-    match = _UNMARKED.match(url.strip())
-    return _named_page(match) if match is not None else ""
-
-
-def _named_page(match: re.Match[str]) -> str:
-    if doi := match["doi"] or match["path"]:
-        return "https://doi.org/" + trimmed(doi)
-    if match["arxiv"]:
-        return "https://arxiv.org/abs/" + match["arxiv"]
-    return "https://" + trimmed(match["site"]) if match["site"] else f"https://pubmed.ncbi.nlm.nih.gov/{match['pubmed']}"
-
-
-def blocks_of(text: str) -> MarkdownText:
+def blocks_of(text: str) -> ReportText:
     """Return the text of a Markdown report, as blocks.
 
     Raises:
         DependencyError: the Markdown parser is not installed.
     """
-    tokens = markdown_parser().parse(_unwrapped(text.translate(_INVISIBLE)), {})
+    text, title, works, notes = _without_front_matter(visible_text(text))
+    tokens = markdown_parser().parse(_unwrapped(text), {})
     definitions = [
         Definition(token.meta["label"], web_address(token.meta["url"]), token.meta["title"], token.map[0] + 1)
         for token in tokens
         if token.type == "definition" and token.map
     ]
-    return MarkdownText(list(_blocks(tokens)), definitions)
+    return ReportText(list(_blocks(tokens)), definitions, title, "line", works, notes)
+
+
+def _without_front_matter(text: str) -> tuple[str, str, list[Reference], list[str]]:
+    """Return a report without the YAML before it (its lines keep their numbers), its title, works, and what to say of it."""
+    match = _FRONT_MATTER.match(text) if len(text) else None
+    if match is None:
+        return text, "", [], []
+    import yaml
+
+    try:
+        fields = yaml.safe_load(match[1])
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return text, "", [], []
+    if not isinstance(fields, dict):
+        return text, "", [], []
+    works = fields.get("references")
+    return (
+        "\n" * match[0].count("\n") + text[match.end() :],
+        " ".join(str(fields.get("title") or "").split()),
+        entries_of_csl(works, "the front matter") if isinstance(works, list) else [],
+        bibliography_notes(fields.get("bibliography")),
+    )
 
 
 def _unwrapped(text: str) -> str:
@@ -312,11 +231,6 @@ def _blocks(tokens: Sequence[Token]) -> Iterator[TextBlock]:
             yield from walk.text(token)
         else:
             yield from walk.mark(token)
-
-
-def _as_head(piece: Piece) -> str:
-    """Return a piece of the head of a column as text; a mark of a footnote stays a mark."""
-    return f"[{piece.text}]" if piece.kind == "note" else piece.text
 
 
 class _Walk:
@@ -362,7 +276,7 @@ class _Walk:
         if self._heads:
             yield TextBlock("row", self._line, cells, heads=self._heads)
         else:
-            self._heads = ["".join(_as_head(piece) for piece in cell).strip() or " " for cell in cells]
+            self._heads = ["".join(as_head(piece) for piece in cell).strip() or " " for cell in cells]
 
     def text(self, token: Token) -> Iterator[TextBlock]:
         """Handle the text of a block."""
@@ -480,20 +394,6 @@ def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
     """Yield pieces, with text joined that the parser split at a sign of emphasis."""
     for (kind, line), alike in groupby(pieces, key=lambda piece: (piece.kind, piece.line)):
         if kind == "text":
-            yield from _linked(Piece("text", "".join(piece.text for piece in alike), line))
+            yield from plain_pieces("".join(piece.text for piece in alike), line)
         else:
             yield from alike
-
-
-def _linked(piece: Piece) -> Iterator[Piece]:
-    """Yield a text with the names of pages in it as links."""
-    begin = 0
-    for match in _UNMARKED.finditer(piece.text):
-        url = _named_page(match)
-        kept = match.end() if match["arxiv"] or match["pubmed"] else match.end() - len(match[0]) + len(trimmed(match[0]))
-        if match.start() > begin:
-            yield replace(piece, text=piece.text[begin : match.start()])
-        yield Piece("link", "", piece.line, url)
-        begin = kept
-    if begin < len(piece.text):
-        yield replace(piece, text=piece.text[begin:])

@@ -11,11 +11,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["SOURCE_WORDS", "Mark", "MarkReader", "author_and_year", "key_of", "numbers_of"]
+__all__ = ["IBID", "LONGEST_RANGE", "SOURCE_WORDS", "Mark", "MarkReader", "author_and_year", "key_of", "numbers_of"]
 
-_LONGEST_RANGE = 100
+LONGEST_RANGE = 100
 _MOST_FROM_RANGES = 100_000
 _YEARS = 1_000
+_LONGEST_NAME = 300
 
 SOURCE_WORDS = (
     r"(?:citations?|cites?|cit|sources?|src|references?|refs?|footnotes?|notes?|fn|nos?|nr|quellen?|belege?|fu\u00dfnoten?"
@@ -36,7 +37,7 @@ _ITEM = re.compile(
 )
 _NOTHING_BUT_PLACE = re.compile(rf"{_PLACE}|[0-9]{{1,5}}\u2020[^\u2020]{{0,120}}", re.IGNORECASE)
 _SEPARATOR = re.compile(r" ?[;,，、；&] ?| (?:and|und|et|y|e|og|och|en) ")  # noqa: RUF001
-_KEY = re.compile(rf"{_SEE}-?@\{{?([\w:.#$%&+?<>~/-]{{1,100}}?)\}}?(?:[, ].{{0,60}})?", re.IGNORECASE)
+_KEY = re.compile(r"(?:[^@;]{0,60} )?-?@\{?([\w:.#$%&+?<>~/-]{1,100}?)\}?(?:[, ].{0,60})?", re.IGNORECASE)
 _CHAT = re.compile(
     r"(?:cite)?turn[0-9]{1,4}[a-z]{1,12}[0-9]{1,4}|[0-9]{1,4}:[0-9]{1,4}\u2020[^\u2020]{0,120}|oaicite:[0-9]{1,4}"
 )
@@ -45,11 +46,12 @@ _RAISED_DIGITS = "\u00b9\u00b2\u00b3\u2070\u2074-\u2079"
 _CANDIDATE = re.compile(
     rf"\[(?P<low>[^\W\d_]{{0,10}}{_NUMBER})\] ?{_DASH} ?\[(?P<high>[^\W\d_]{{0,10}}{_NUMBER})\]"
     r"|\^\[?(?P<caret>[0-9][0-9, \u2013-]{0,40})\]?\^|\$\^\{\[?(?P<tex>[0-9][0-9, \u2013-]{0,40})\]?\}\$"
-    r"|\\[a-z]{0,12}cite[a-z]{0,8}\*?(?:\[[^\[\]]{0,80}\]){0,2}\{(?P<keys>[^{}]{1,200})\}"
+    r"|\\(?!nocite)[A-Za-z]{0,12}[cC]ite[a-z]{0,8}\*?(?:\[[^\[\]]{0,80}\]){0,2}\{(?P<keys>[^{}]{1,200})\}"
+    r"|(?<![\w@./:+-])-?@(?:\{(?P<braced>[^{}\s]{1,100})\}|(?P<at>\w[\w:.#$%&+?<>~/-]{0,99}))(?: \[[^\[\]@]{1,60}\])?"
     r"|:contentReference\[(?P<content>oaicite:[0-9]{1,4})\](?:\{index=[0-9]{1,4}\})?"
     r"|\ue200cite(?P<private>(?:\ue202[^\ue200-\ue202]{1,80}){1,50})\ue201|(?P<chat>(?<![^\W_])citeturn[0-9]{1,4}[a-z]{1,12}[0-9]{1,4})"
-    r"|\[ ?(?P<square>[^\[\]]{1,200}?) ?\]|【 ?(?P<lens>[^【】]{1,200}?) ?】|〔 ?(?P<shell>[^〔〕]{1,200}?) ?〕"  # noqa: RUF001
-    r"|\( ?(?P<round>[^()\[\]【】]{1,200}?) ?\)"
+    r"|\[ ?(?P<square>[^\[\]]{1,600}?) ?\]|【 ?(?P<lens>[^【】]{1,200}?) ?】|〔 ?(?P<shell>[^〔〕]{1,200}?) ?〕"  # noqa: RUF001
+    r"|\( ?(?P<round>(?:[^()\[\]【】]|\[[A-Z]{2,10}\]){1,600}?) ?\)"
     rf"|(?P<raised>[{_RAISED_DIGITS}]{{1,9}}(?:[, \u02d2\u207b\u2013-]{{1,2}}[{_RAISED_DIGITS}]{{1,9}}){{0,30}})"
 )
 _RAISED_SIGNS = frozenset("\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079")
@@ -82,18 +84,55 @@ _COUNTED = re.compile(
 )
 
 _SURNAME = (
-    r"(?:(?:van|von|de|der|den|del|della|di|da|le|la|el|al|bin)[ -]){0,3}[A-ZÀ-ÖØ-ÞĀ-ŽА-Я][^\W\d_]*(?:['\u2019-][^\W\d_]+){0,3}"
+    r"(?:(?:van|von|de|der|den|del|della|di|da|dos|le|la|el|al|bin|ter|ten)[ -]){0,3}"
+    r"[A-ZÀ-ÖØ-ÞĀ-ŽА-Я][^\W\d_]*(?:['\u2019-][^\W\d_]+){0,3}"
 )
-_AUTHORS = rf"{_SURNAME}(?:(?:, | ?(?:&|and|und|et|y) |, (?:&|and) ){_SURNAME}){{0,6}}(?: (?:et al|u\. ?a|y otros)\.?,?)?"
-_AUTHOR_YEAR = re.compile(rf"{_SEE}(?P<authors>{_AUTHORS}),? \(?(?P<year>(?:1[6-9]|20)[0-9]{{2}}[a-z]?)\)?(?:[,:] ?.{{0,40}})?")
-_YEAR = re.compile(r"((?:1[6-9]|20)[0-9]{2}[a-z]?)(?:, .{0,40})?")
-_NARRATIVE = re.compile(rf"(?P<authors>{_SURNAME}(?: (?:&|and|und|et|y) {_SURNAME})?(?: et al\.?)?)[ ,]{{1,2}}\Z")
-_SEVERAL = re.compile(r"&| et al\b| u\. ?a\.")
+_INITIALS = r"(?:[A-ZÀ-Þ]\.[ -]?){0,3}"
+_JOINED = r"(?:, | ?& ?| (?:and|und|et|y) |, (?:&|and) )"
+_ET_AL = r"(?: (?:et al|u\. ?a|y otros)\.?)"
+_PEOPLE = rf"{_INITIALS}{_SURNAME}(?:, (?:[A-ZÀ-Þ]\.[ -]?){{1,3}}(?=,? ?[(0-9n]))?(?:{_JOINED}{_INITIALS}{_SURNAME}){{0,6}},?{_ET_AL}?"  # noqa: E501
+_WORD_OF_GROUP = r"[A-ZÀ-ÖØ-Þ][\w.&'\u2019-]{0,40}"
+_GROUP = (
+    rf"(?:[Tt]he )?{_WORD_OF_GROUP}(?:,? (?:(?:of|for|and|the|on|in|de|des|du|der|f\u00fcr|und|la|&) ){{0,3}}{_WORD_OF_GROUP}){{1,9}}"  # noqa: E501
+    r"(?: \[[A-Z]{2,10}\])?"
+)
+_ONE_YEAR = r"(?:(?:1[5-9]|20)[0-9]{2}(?:/(?:1[5-9]|20)[0-9]{2})?[a-z]?\b|n\. ?d\.(?:-?[a-z]\b)?|in press|forthcoming)"
+_YEARS_CITED = rf"(?P<years>{_ONE_YEAR}(?:(?:, ?|,? (?:and|&|und) |/)(?:{_ONE_YEAR}|[a-z]\b)){{0,9}})"
+_PLACE_AFTER = r"(?:[,:] ?.{0,60}| \(?(?:pp?|S)\. ?.{0,30})?"
+_LEAD = (
+    r"(?:(?:but |and |also |as |so )?(?:see also|see|compare|cf|e\.g|i\.e|cited in|cited by|quoted in|in|vgl|siehe|voir|v\u00e9ase|ver|from|for"  # noqa: E501
+    r" (?:a |an )?(?:recent |full )?(?:review|overview|discussion)s?)\b[.,:]{0,2} ){0,3}"
+)
+_AUTHOR_YEAR = re.compile(rf"{_LEAD}(?P<authors>{_PEOPLE}|{_GROUP}),? ?\(?{_YEARS_CITED}\)?{_PLACE_AFTER}", re.DOTALL)
+_AUTHOR_PAGE = re.compile(
+    rf"{_LEAD}(?P<authors>{_PEOPLE})(?:, [^,;0-9]{{2,60}},?)? (?P<pages>[0-9]{{1,4}}(?:{_DASH}[0-9]{{1,4}})?)", re.DOTALL
+)
+_YEARS_ALONE = re.compile(rf"{_YEARS_CITED}{_PLACE_AFTER}(?P<more>; .{{1,150}})?")
+_NARRATIVE = re.compile(
+    rf"(?P<authors>{_INITIALS}{_SURNAME}(?:{_JOINED}{_SURNAME}){{0,3}}{_ET_AL}?)(?P<has>['\u2019]s?)?[ ,]{{1,2}}\Z"
+)
+_GROUP_BEFORE = re.compile(rf"(?P<authors>{_GROUP})(?P<has>['\u2019]s?)?[ ,]{{1,2}}\Z")
+_REPORTS = re.compile(
+    r" (?:also |further |recently |first |later )?(?:found|find|show(?:s|ed)?|argued?s?|report(?:s|ed)?|suggest(?:s|ed)?|note[sd]?|observe[sd]?"  # noqa: E501
+    r"|demonstrate[sd]?|propose[sd]?|conclude[sd]?|estimate[sd]?|examine[sd]?|state[sd]?|describe[sd]?|claim(?:s|ed)?|define[sd]?|analy[sz]e[sd]?"
+    r"|investigate[sd]?|use[sd]?|compare[sd]?|measure[sd]?|identif(?:y|ies|ied)|point(?:s|ed)? (?:out|to)|write|writes|wrote|review(?:s|ed)?)\b"  # noqa: E501
+)
+_IBID = re.compile(r"(?:see )?(?:ibid(?:em)?|ebd|ebenda|loc\. ?cit|op\. ?cit)\b\.?(?:[,:]? .{0,40})?", re.IGNORECASE)
+_CROSS_REFERENCE = ("fig:", "tbl:", "eq:", "sec:", "lst:", "thm:", "tab:")
+IBID = "ibid."
+"""Name of a mark that cites what the mark before it cites."""
+
+_SEVERAL = re.compile(r"&|,? et al\b| u\. ?a\.")
 _NO_SURNAMES = frozenset(
-    """january february march april may june july august september october november december jan feb mar apr jun jul aug sep
-    sept oct nov dec spring summer autumn fall winter early late mid since until by in from to and est q1 q2 q3 q4
-    januar februar märz mai juni juli oktober dezember frühjahr sommer herbst seit bis ab as accessed updated published
-    version edition figure table chapter section act law directive regulation""".split()
+    """
+    january february march april may june july august september october november december jan feb mar apr jun
+    jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu
+    thur thurs fri sat sun spring summer autumn fall winter early late mid since until by in from to and est
+    q1 q2 q3 q4 januar februar märz mai juni juli oktober dezember frühjahr sommer herbst seit bis ab as
+    accessed updated published version edition figure table chapter section act law directive regulation fy
+    circa ca approx approximately about around before after between during through over under established
+    founded born died copyright page pages see both
+    """.split()
 )
 
 
@@ -131,13 +170,45 @@ def numbers_of(text: str) -> str:
     return match[1] if match else ""
 
 
-def author_and_year(name: str) -> tuple[str, str] | None:
-    """Return the first surname, in lower case, and the year of a mark such as ``"Frisch et al., 1965"``; else None."""
-    match = _AUTHOR_YEAR.fullmatch(name)
-    if match is None:
+def author_and_year(name: str) -> tuple[tuple[str, ...], str] | None:
+    """Return the surnames, in lower case, and the year of a mark such as ``"Frisch et al., 1965"``; else None.
+
+    "et al." is a surname of its own, "..."; an author with a page (``"Frisch 45"``) has the year "".
+    """
+    if len(name) > _LONGEST_NAME:
         return None
-    surname = re.match(_SURNAME, match["authors"])
-    return (surname[0].casefold(), match["year"]) if surname and surname[0].casefold() not in _NO_SURNAMES else None
+    match = _AUTHOR_YEAR.fullmatch(name)
+    years = _years_of(match["years"]) if match else []
+    if match is None or not years:
+        match, years = _AUTHOR_PAGE.fullmatch(name), [""]
+    surnames = surnames_of(match["authors"]) if match else ()
+    return (surnames, years[0]) if surnames else None
+
+
+def surnames_of(authors: str) -> tuple[str, ...]:
+    """Return the surnames of a mark's authors, or the name of a group, in lower case; none if the words name no author."""
+    authors = re.sub(r"(?:, ?(?:[A-ZÀ-Þ]\.[ -]?){1,3})?[, ]{0,3}\Z", "", authors)
+    people = re.fullmatch(_PEOPLE, authors)
+    if people is None:
+        names = [re.sub(r" \[[A-Z]{2,10}\]\Z", "", authors).casefold().removeprefix("the ")]
+        first = re.match(r"[^\W\d_]+", names[0])
+        return () if first is None or first[0] in _NO_SURNAMES else tuple(names)
+    names = [found[0].casefold() for found in re.finditer(_SURNAME, re.sub(_ET_AL, "", re.sub(r"[A-ZÀ-Þ]\.", "", authors)))]
+    if not names or names[0] in _NO_SURNAMES:
+        return ()
+    return (*names, "...") if re.search(_ET_AL, authors) else tuple(names)
+
+
+def _years_of(text: str) -> list[str]:
+    """Return the years of ``"2019a, b"``: ``["2019a", "2019b"]``."""
+    years: list[str] = []
+    for part in re.findall(rf"{_ONE_YEAR}|\b[a-z]\b", text):
+        if len(part) == 1:
+            if years:
+                years.append(years[-1].rstrip("abcdefghijklmnopqrstuvwxyz") + part)
+        else:
+            years.append(re.sub(r"\An\. ?d\.", "n.d.", part))
+    return years
 
 
 class MarkReader:
@@ -147,12 +218,20 @@ class MarkReader:
         known: returns whether a report has an entry of this name.
         round_numbers: whether numbers in round brackets cite.
         authors: whether authors with a year cite even if no entry has them.
+        keys: whether ``@key`` in the text cites even if no entry has it.
     """
 
-    def __init__(self, known: Callable[[str], bool], *, round_numbers: bool = False, authors: bool = False) -> None:
+    def __init__(
+        self, known: Callable[[str], bool], *, round_numbers: bool = False, authors: bool = False, keys: bool = False
+    ) -> None:
         self._known = known
-        self._round_numbers, self._authors = round_numbers, authors
+        self._round_numbers, self._authors, self._keys = round_numbers, authors, keys
         self._left = _MOST_FROM_RANGES
+        self.unsure: set[str] = set()
+        """Authors with a year that were not taken for a citation, as nothing else in the report speaks for it."""
+
+        self.has_keys = False
+        """Whether a mark in brackets was a key: ``[@key]``."""
 
     def find(self, text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
         """Yield the begin and end of each mark in a text with single spaces, and the names in it."""
@@ -187,6 +266,8 @@ class MarkReader:
                 return (content,)
             case "round":
                 return self._round(content, before, after)
+            case "at" | "braced":
+                return self._key_in_text(content, braced=kind == "braced")
         if kind == "square" and self._is_no_citation(content, before, after):
             return ()
         return self._listed(content) or self._numbers(content, sure=kind == "lens") or self._author(content)
@@ -210,11 +291,13 @@ class MarkReader:
 
     def _listed(self, content: str) -> tuple[str, ...]:
         """Return one name or several, if all have an entry."""
-        if content.isdecimal():
+        if content.isdecimal() or author_and_year(content) is not None:
             return ()
         if self._known(content):
             return (content,)
         parts = [part for part in re.split(r" ?[;,] ?", content) if part]
+        if any(map(author_and_year, parts)):
+            return ()
         return tuple(parts) if len(parts) > 1 and all(map(self._known, parts)) else ()
 
     def _numbers(self, content: str, *, sure: bool = False) -> tuple[str, ...]:
@@ -223,8 +306,10 @@ class MarkReader:
             return (content.partition("\u2020")[0],)
         if "@" in content:
             keys = [_KEY.fullmatch(part.strip()) for part in content.split(";")]
-            return tuple(key[1].rstrip(".") for key in keys if key) if all(keys) else ()
-        names: list[str] = []
+            names = [key[1].rstrip(".:,") for key in keys if key] if all(keys) else []
+            self.has_keys = self.has_keys or bool(names)
+            return tuple(name for name in names if not name.startswith(_CROSS_REFERENCE))
+        names = []
         surely = sure
         for part in _SEPARATOR.split(content):
             item = _ITEM.fullmatch(part)
@@ -245,10 +330,10 @@ class MarkReader:
         return tuple(names) if surely or self._plausible(names) else ()
 
     def _round(self, content: str, before: str, after: str) -> tuple[str, ...]:
-        year = _YEAR.fullmatch(content)
-        if year and (by := _NARRATIVE.search(before)):
-            name = f"{by['authors']}, {year[1]}"
-            return (name,) if self._known(name) else ()
+        if _IBID.fullmatch(content):
+            return (IBID,)
+        if names := self._narrative(content, before, after):
+            return names
         if _ONLY_NUMBERS.fullmatch(content):
             names = self._numbers(content)
             cites = self._round_numbers and names and all(map(self._known, names)) and not _COUNTED.search(before)
@@ -265,18 +350,72 @@ class MarkReader:
         names = names or self._numbers(content)
         return names if names and all(map(self._known, names)) else self._author(content)
 
+    def _narrative(self, content: str, before: str, after: str) -> tuple[str, ...]:
+        """Return the names in brackets after their author: "Frisch (1965)", "Frisch and Doe (1965, p. 4; 1967)"."""
+        match = _YEARS_ALONE.fullmatch(content)
+        if match is None:
+            return ()
+        years = _years_of(match["years"])
+        for year in (match["more"] or "").removeprefix("; ").split("; "):
+            if more := _YEARS_ALONE.fullmatch(year):
+                years += _years_of(more["years"])
+        for pattern in (_GROUP_BEFORE, _NARRATIVE):
+            by = pattern.search(before)
+            authors = by["authors"] if by else ""
+            names = [f"{authors}, {year}" for year in years] if authors else []
+            if names and any(map(self._known, names)):
+                return tuple(names)
+        people = _NARRATIVE.search(before)
+        if people is None or not years[0][0].isdigit() or not surnames_of(people["authors"]):
+            return ()
+        names = [f"{people['authors']}, {year}" for year in years]
+        if _SEVERAL.search(people["authors"]) or _REPORTS.match(after) or (self._authors and people["has"]):
+            return tuple(names)
+        return ()
+
+    def _key_in_text(self, key: str, *, braced: bool) -> tuple[str, ...]:
+        name = key if braced else key.rstrip(".:,;?!~/-")
+        if name.startswith(_CROSS_REFERENCE):
+            return ()
+        is_key = self._keys and any(map(str.isdigit, name)) and any(map(str.isalpha, name))
+        return (name,) if self._known(name) or is_key else ()
+
     def _author(self, content: str) -> tuple[str, ...]:
         """Return authors with their years."""
-        if not content[-1:].isalnum() or not any(char.isdigit() for char in content):
+        if _IBID.fullmatch(content):
+            return (IBID,)
+        if not any(char.isdigit() for char in content) and not re.search(r"n\. ?d\.|in press|forthcoming", content):
             return ()
-        parts = content.split("; ")
-        years = [author_and_year(part) for part in parts]
-        if not all(years):
-            return ()
-        if all(map(self._known, parts)):
-            return tuple(parts)
-        # "(Paris, 2015)" may name a place
-        return tuple(parts) if self._authors or any(self._known(part) or _SEVERAL.search(part) for part in parts) else ()
+        names: list[str] = []
+        last = ""
+        for part in content.split(";"):
+            found, last = self._works(part.strip(), last)
+            if not found:
+                return ()
+            names += found
+        if any(map(self._known, names)) or self._authors or any(map(_SEVERAL.search, names)):
+            return tuple(names)
+        self.unsure.update(names)
+        return ()  # "(Paris, 2015)" may name a place
+
+    def _works(self, part: str, last: str) -> tuple[list[str], str]:
+        """Return the names in one part of a bracket, and its authors; years alone belong to the authors before them."""
+        if _IBID.fullmatch(part):
+            return [IBID], last
+        if last and (more := _YEARS_ALONE.fullmatch(part)):
+            return [f"{last}, {year}" for year in _years_of(more["years"])], last
+        match = _AUTHOR_YEAR.fullmatch(part)
+        if match is None or not surnames_of(match["authors"]):
+            page = _AUTHOR_PAGE.fullmatch(part)
+            name = f"{page['authors']} {page['pages']}" if page else ""
+            return ([name] if name and self._known(name) else []), last
+        authors = match["authors"].rstrip(", ")
+        names = [f"{authors}, {year}" for year in _years_of(match["years"])]
+        rest = part[match.end("years") :].lstrip("), ")
+        if rest and rest[0].isupper():  # (Frisch 1965, Doe 2000)
+            further, last = self._works(rest, authors)
+            return names + further, last
+        return names, authors
 
     def _is_no_citation(self, content: str, before: str, after: str) -> bool:
         """Return whether numbers in square brackets are more likely an interval or a list."""
@@ -296,7 +435,7 @@ class MarkReader:
 
     def _spread(self, first: str, last: str | None, prefix: str) -> list[str]:
         low, high = int(first), int(last or first)
-        if low > high or high - low >= _LONGEST_RANGE or high - low > self._left:
+        if low > high or high - low >= LONGEST_RANGE or high - low > self._left:
             return [f"{prefix}{first}-{last}"]
         self._left -= high - low
         return [f"{prefix}{number}" for number in range(low, high + 1)]

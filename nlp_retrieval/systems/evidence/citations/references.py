@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from nlp_retrieval.systems.evidence.citations.markdown import MarkdownText, Piece, TextBlock
-from nlp_retrieval.systems.evidence.citations.marks import SOURCE_WORDS, author_and_year, key_of, numbers_of
+from nlp_retrieval.systems.evidence.citations.blocks import Piece, Reference, ReportText, TextBlock
+from nlp_retrieval.systems.evidence.citations.marks import SOURCE_WORDS, MarkReader, author_and_year, key_of, numbers_of
 
 _LIST_NAMES = frozenset(
     """references reference refs sources source bibliography bibliographies citations citation cited footnotes endnotes
@@ -82,30 +83,29 @@ _ENTRY = re.compile(
 _SIGNS = str.maketrans("\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079", "1230456789")
 _BRACKETED = re.compile(r"\s*[\[【]\^?(?:[0-9]{1,9}|[A-Z]{1,3}[0-9]{1,4})\^?[\]】](:?)")
 _CITES = re.compile(r"[\[【]\^?([0-9]{1,4})(?=[\]】,;\u2020:\u2013-])")
-_YEAR = re.compile(r"\b(?:1[6-9]|20)[0-9]{2}[a-z]?\b")
+_YEAR = re.compile(r"\b(?:1[5-9]|20)[0-9]{2}[a-z]?\b|\bn\.d\.(?:-?[a-z]\b)?|\bin press\b|\bforthcoming\b")
+_MOST_COMPARED = 200
+_SHARED = 0.8
+"""Share of the words of a short note that the entry must have."""
 _PERSON = re.compile(r"[^\W\d_][\w'\u2019-]{0,40}, (?:[^\W\d_]\.|[^\W\d_][\w-]{1,30}[.,&]? )")
 _LEAD = re.compile(
     r"[\s(\[<]*(?:\b(?:url|doi|link|available (?:at|from)|retrieved from|online|verfügbar unter)\b)?[\s:(<\[]*\Z", re.IGNORECASE
 )
+_MOST_ADDRESSES = 5
 _AROUND = " \t.,:;|\"'\u2010\u2011\u2012\u2013\u2014-\u201c\u201d*"
 _EMPTY = re.compile(r"[(\[<]\s*[)\]>]")
 
 
 @dataclass(frozen=True)
-class Reference:
-    """An entry of the list of references, or a footnote.
+class _DatedEntry:
+    """An entry, the beginning of its text, and the years there."""
 
-    Args:
-        mark: as written.
-        title: the text of the entry without the URL.
-        url: may be empty.
-        line: of the report, from 1.
-    """
+    entry: Reference
+    beginning: str
 
-    mark: str
-    title: str
-    url: str
-    line: int
+    @cached_property
+    def years(self) -> list[str]:
+        return _YEAR.findall(self.beginning) or ["n.d."]
 
 
 @dataclass
@@ -117,6 +117,8 @@ class References:
         listed: entries of lists of references that have a mark, by key.
         notes: footnotes, by key.
         unmarked: entries of lists of references without a mark.
+        works: entries of a bibliography beside the report, by key.
+        named: entries that footnotes name.
         duplicates: entries whose mark another entry of the same kind has; the other one counts.
         prose: all other blocks.
     """
@@ -125,31 +127,93 @@ class References:
     listed: dict[str, Reference] = field(default_factory=dict)
     notes: dict[str, Reference] = field(default_factory=dict)
     unmarked: list[Reference] = field(default_factory=list)
+    works: dict[str, Reference] = field(default_factory=dict)
+    named: list[Reference] = field(default_factory=list)
     duplicates: list[Reference] = field(default_factory=list)
     prose: list[TextBlock] = field(default_factory=list)
-    _by_year: dict[str, list[Reference]] | None = field(default=None, init=False, repr=False)
+    _by_year: dict[str, list[_DatedEntry]] | None = field(default=None, init=False, repr=False)
+    _by_word: dict[str, list[Reference]] | None = field(default=None, init=False, repr=False)
+    _works_found: dict[str, list[Reference]] = field(default_factory=dict, init=False, repr=False)
 
     def find(self, name: str, note: bool = False) -> Reference | None:
         """Return the entry that a mark names, preferably of its own kind, and with a URL."""
-        kinds = (self.notes, self.listed, self.defined) if note else (self.listed, self.defined, self.notes)
+        kinds = (
+            (self.notes, self.listed, self.defined, self.works) if note else (self.works, self.listed, self.defined, self.notes)
+        )
         entries = [kind[key] for kind in kinds if (key := key_of(name)) in kind]
-        if not entries and (work := author_and_year(name)) is not None:
-            entries = self._works_of(*work)
+        if not entries:
+            if name not in self._works_found:
+                work = author_and_year(name)
+                works = self.works_of(*work) if work is not None else []
+                self._works_found[name] = works if len(works) == 1 else []
+            entries = self._works_found[name]
         return next((entry for entry in entries if entry.url), entries[0] if entries else None)
 
-    def _works_of(self, surname: str, year: str) -> list[Reference]:
+    def works_of(self, surnames: tuple[str, ...], year: str) -> list[Reference]:
+        """Return the work of these authors in this year; several if it is not clear which."""
         if self._by_year is None:
             self._by_year = {}
-            for entry in (*self.listed.values(), *self.unmarked):
-                for year_found in set(_YEAR.findall(entry.title[:_BEGINNING])):
-                    self._by_year.setdefault(year_found, []).append(entry)
-        works = [
-            work
-            for work in self._by_year.get(year, [])
-            if surname in _WORDS_OF_NAMES.findall(work.title[:_BEGINNING].casefold())
-        ]
-        first = [work for work in works if work.title.casefold().startswith(surname)] or works
-        return first if len(first) == 1 else []
+            for work in self._works():
+                for year_found in {"", *work.years}:
+                    self._by_year.setdefault(year_found, []).append(work)
+        first = surnames[0]
+        works = [work for work in self._by_year.get(year, []) if _names_author(work.beginning, first)]
+        begin = [work for work in works if _begins_with(work.beginning, first)]
+        if not year:
+            return [work.entry for work in begin if work.entry in self.unmarked]
+        works = begin or works
+        for narrower in (
+            lambda work: work.years[0] == year,
+            lambda work: all(_names_author(work.beginning, name) for name in surnames[1:] if name != "..."),
+            lambda work: _authors_of(work, year) == len(surnames) or ("..." in surnames and _authors_of(work, year) > 2),
+        ):
+            if len(works) > 1:
+                works = [work for work in works if narrower(work)] or works
+        return [work.entry for work in works]
+
+    def _works(self) -> Iterator[_DatedEntry]:
+        """Yield the entries that may name authors and a year, with the beginning of each."""
+        for entry in (*self.works.values(), *self.unmarked):
+            yield _DatedEntry(entry, entry.title[:_BEGINNING])
+        for entry in self.listed.values():
+            # [Frisch 1965] may be the mark of an entry, which its title lacks
+            yield _DatedEntry(entry, (entry.title if entry.mark.isdecimal() else f"{entry.mark} {entry.title}")[:_BEGINNING])
+
+    def resolve_notes(self, reader: MarkReader) -> None:
+        """Give footnotes without an address that of the work that they name: by a key, by author and year, or in short."""
+        last: Reference | None = None
+        for key, note in self.notes.items():
+            if not note.url:
+                if re.match(r"\W*(?:ibid|ebd|ebenda)", note.title[:20], re.IGNORECASE):
+                    work = last
+                else:
+                    names = [name for _, _, found in reader.find(note.title[:2000]) for name in found]
+                    works = filter(None, map(self.find, [*names, note.title[:_BEGINNING]]))
+                    work = next((work for work in works if work.url), None) or self.of_short_note(note.title)
+                if work is not None and work.url:
+                    self.notes[key] = replace(note, url=work.url, other_urls=work.other_urls)
+                    self.named.append(work)
+            last = self.notes[key] if self.notes[key].url else last
+
+    def of_short_note(self, text: str) -> Reference | None:
+        """Return the work with an address that a footnote without one names: "Frisch, *The dance*, 45", or in full."""
+        words = _words_of(text)
+        if len(words) < 2:
+            return None
+        if self._by_word is None:
+            self._by_word = {}
+            for entry in (*self.works.values(), *self.unmarked, *self.listed.values(), *self.notes.values()):
+                for word in _words_of(entry.title) if entry.url else ():
+                    self._by_word.setdefault(word, []).append(entry)
+        known = sorted((self._by_word[word] for word in words if word in self._by_word), key=len)
+        best: list[Reference] = []
+        most = _SHARED
+        for entry in known[0][:_MOST_COMPARED] if known else ():
+            others = _words_of(entry.title)
+            share = len(words & others) / min(len(words), max(len(others), 2))
+            if share >= most:
+                best, most = ([] if share > most else best) + [entry], share
+        return best[0] if len({entry.url for entry in best}) == 1 else None
 
     def entries(self) -> Iterator[Reference]:
         """Yield every entry that counts, in the order of the report."""
@@ -166,7 +230,7 @@ class References:
         self.duplicates.append(entry)
 
 
-def references_of(report: MarkdownText) -> References:
+def references_of(report: ReportText) -> References:
     """Return the entries of a report, and its other blocks."""
     references = References()
     for definition in report.definitions:
@@ -178,7 +242,22 @@ def references_of(report: MarkdownText) -> References:
     end = _before_closing_list(blocks)
     within = 0
     draft = _OpenEntry(references)
+    under: int | None = None
+    """Number of entries before a list under a paragraph, not under a heading: it may be that paragraph's own."""
+
+    def end_list(line: int) -> None:
+        nonlocal under
+        draft.close()
+        own = references.unmarked[under:] if under is not None else []
+        if own and references.prose and all(entry.url for entry in own):
+            links = [Piece("link", "", entry.line, entry.url, title=entry.title) for entry in own]
+            references.prose.append(TextBlock("paragraph", line, [links]))
+            del references.unmarked[under:]
+        under = None
+
     for number, block in enumerate(blocks):
+        if under is not None and (block.kind == "heading" or number in lists):
+            end_list(block.line)
         if block.kind == "heading":
             within = block.level if number in lists else within if 0 < within < block.level else 0
             if within:
@@ -187,12 +266,14 @@ def references_of(report: MarkdownText) -> References:
         elif number in lists:
             within = 7
             draft.close()
+            under = len(references.unmarked) if references.prose else None
             if len(_lines(block)) > 1:
                 draft.read(block, _lines(block)[1:])
             continue
         elif (within or number >= end) and draft.read(block, _lines(block)):
             continue
-        draft.close()
+        end_list(block.line)
+        within = within if within != 7 else 0
         references.prose.append(block)
     draft.close()
     return references
@@ -212,7 +293,7 @@ def _lists(blocks: Sequence[TextBlock]) -> set[int]:
         if not is_own_block and block.kind != "heading":
             continue
         name = _plain(block.pieces[0] if not is_own_block else _lines(block)[0][1])
-        if _is_list_name(name, alone=is_own_block):
+        if is_list_name(name, alone=is_own_block):
             headings.add(number)
             continue
         if block.kind == "item" or (is_own_block and not _may_head(block, name)):
@@ -376,6 +457,34 @@ class _OpenEntry:
         self._mark, self._line, self._depth, self._pieces = "", 0, 0, []
 
 
+def _words_of(text: str) -> set[str]:
+    """Return the words of an entry by which a short note names it."""
+    return {word for word in _WORDS.findall(text[:_BEGINNING].casefold()) if len(word) > 3} - _BESIDE
+
+
+def _begins_with(text: str, name: str) -> bool:
+    text = text.casefold().lstrip(" \"'\u201c*[").removeprefix("the ")
+    # also an initial before the surname, as IEEE writes it
+    return bool(re.match(rf"(?:[^\W\d_]\.[ -]?){{0,3}}{re.escape(name)}(?![\w'\u2019-])", text))
+
+
+def _names_author(beginning: str, name: str) -> bool:
+    """Return whether the beginning of an entry has a surname, or the full name of a group named by its initials."""
+    folded = beginning.casefold()
+    if re.search(rf"(?<![\w'\u2019-]){re.escape(name)}(?![\w-])", folded):
+        return True
+    if not (1 < len(name) <= 8 and name.isalpha()):
+        return False
+    words = _WORDS.findall(re.split(r"[.(]", beginning, maxsplit=1)[0])
+    return len(words) > 1 and "".join(word[0] for word in words if word[0].isupper()).casefold() == name
+
+
+def _authors_of(work: _DatedEntry, year: str) -> int:
+    """Return about how many authors an entry has, by the text before its year."""
+    before = work.beginning.partition(year)[0]
+    return 1 + len(re.findall(r"&|\band\b|\bund\b|;|\.,(?! ?&)|, (?=[A-Z][a-z])", before))
+
+
 def _starts(match: re.Match[str], pieces: Sequence[Piece]) -> bool:
     """Return whether a later line begins an entry: a number with a full stop may also be the year at the end of a title."""
     return not match[3] or (bool(pieces) and int(match[3]) < 1000)
@@ -386,7 +495,8 @@ def _is_work(text: str) -> bool:
     return bool(_PERSON.match(text[:100]) and _YEAR.search(text[:_BEGINNING]))
 
 
-def _is_list_name(text: str, alone: bool = False) -> bool:
+def is_list_name(text: str, alone: bool = False) -> bool:
+    """Return whether a text names a list of references: "Works Cited"; one alone in a paragraph needs more than "Notes"."""
     if len(text) > _LONGEST_NAME or (alone and text.rstrip("* ").endswith((".", "?", "!", "。"))):
         return False
     words = [word.casefold() for word in _WORDS.findall(_NUMBERING.sub("", text, count=1))]
@@ -444,7 +554,8 @@ def _reference(mark: str, pieces: Sequence[Piece], line: int) -> Reference:
     url = _url(pieces)
     texts = [piece.text.replace(url, " ") if url else piece.text for piece in pieces]
     linked = next((piece.title for piece in pieces if piece.url == url and piece.title), "")
-    return Reference(mark.rstrip("^"), _title(texts) or _title([linked]), url, line)
+    others = tuple(dict.fromkeys(piece.url for piece in pieces if piece.url and piece.url != url))[:_MOST_ADDRESSES]
+    return Reference(mark.rstrip("^"), _title(texts) or _title([linked]), url, line, others)
 
 
 def _title(texts: Sequence[str]) -> str:

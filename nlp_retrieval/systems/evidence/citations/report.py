@@ -16,9 +16,19 @@ from itertools import count
 from urllib.parse import urlsplit
 
 from nlp_retrieval.errors import InputError
-from nlp_retrieval.systems.evidence.citations.markdown import Piece, TextBlock, blocks_of, web_address
-from nlp_retrieval.systems.evidence.citations.marks import Mark, MarkReader, author_and_year, key_of, numbers_of
-from nlp_retrieval.systems.evidence.citations.references import Reference, References, references_of
+from nlp_retrieval.systems.evidence.citations.addresses import web_address
+from nlp_retrieval.systems.evidence.citations.blocks import Piece, Reference, ReportText, TextBlock
+from nlp_retrieval.systems.evidence.citations.markdown import blocks_of
+from nlp_retrieval.systems.evidence.citations.marks import (
+    IBID,
+    LONGEST_RANGE,
+    Mark,
+    MarkReader,
+    author_and_year,
+    key_of,
+    numbers_of,
+)
+from nlp_retrieval.systems.evidence.citations.references import References, references_of
 from nlp_retrieval.text import CLOSERS, ENDS, sentence_spans
 
 # The sentences of a block of text, and the marks of citations on each.
@@ -398,49 +408,74 @@ MAX_CHARACTERS = 20_000_000
 """Longest report; nobody writes or reads a longer one."""
 
 
-def read_report(text: str) -> CitedReport:
+def read_report(report: str | ReportText, bibliography: Sequence[Reference] = ()) -> CitedReport:
     """Return every citation of a report with the sentence that it is for.
 
     Args:
-        text: Markdown, up to 20 million characters.
+        report: Markdown, up to 20 million characters; or a report in another format that was read by
+            :func:`~nlp_retrieval.systems.evidence.citations.formats.read_text`.
+        bibliography: entries beside the report, which its keys and its authors with a year name.
 
     Raises:
         InputError: the text is longer.
         DependencyError: the Markdown parser is not installed.
     """
-    if len(text) > MAX_CHARACTERS:
-        raise InputError(f"the report has {len(text):,} characters, and at most {MAX_CHARACTERS:,} are read; audit it in parts")
-    references = references_of(blocks_of(text))
-    title, sentences = _sentences(references, MarkReader(lambda name: references.find(name) is not None))
-    names = [name for sentence in sentences for mark in sentence.marks for name in mark.names]
-    has_numbers = any(name.isdecimal() and references.find(name) for name in names)
-    cites_authors = any(author_and_year(name) for name in names)
-    if cites_authors or (not has_numbers and any(key.isdecimal() for key in references.listed)):
-        # the references of a report decide what counts as a citation in it
-        reader = MarkReader(
-            lambda name: references.find(name) is not None, round_numbers=not has_numbers, authors=cites_authors
+    if isinstance(report, str) and len(report) > MAX_CHARACTERS:
+        raise InputError(
+            f"the report has {len(report):,} characters, and at most {MAX_CHARACTERS:,} are read; audit it in parts"
         )
+    text = blocks_of(report) if isinstance(report, str) else report
+    references = references_of(text)
+    references.works = {key_of(entry.mark): entry for entry in (*text.works, *bibliography)}
+    known: dict[str, bool] = {}
+
+    def knows(name: str) -> bool:
+        if name not in known:
+            known[name] = references.find(name) is not None
+        return known[name]
+
+    reader = MarkReader(knows, keys=bool(references.works))
+    references.resolve_notes(reader)
+    title, sentences = _sentences(references, reader)
+    names = [name for sentence in sentences for mark in sentence.marks for name in mark.names]
+    has_numbers = any(name.isdecimal() and knows(name) for name in names)
+    works = [name for name in names if (work := author_and_year(name)) and work[1]]
+    unsure = {work[0] for name in reader.unsure if (work := author_and_year(name)) is not None}
+    # authors in a report that cites in no other way are no places: (Paris, 2015) is
+    cites_authors = bool(works) or (len(unsure) > 1 and not any(sentence.marks for sentence in sentences))
+    round_numbers = not has_numbers and any(key.isdecimal() for key in references.listed)
+    keys = bool(references.works) or reader.has_keys
+    if cites_authors or round_numbers or keys:
+        # the references of a report decide what counts as a citation in it
+        reader = MarkReader(knows, round_numbers=round_numbers, authors=cites_authors, keys=keys)
         title, sentences = _sentences(references, reader)
     citations: list[Citation] = []
     missing: list[Citation] = []
-    cited: set[Reference] = set()
+    cited: set[Reference] = set(references.named)
     addresses: set[str] = set()
     flow: list[ReportSentence] = []
+    last: Reference | None = None
     for sentence in sentences:
         first = len(citations) + 1
         for mark in sentence.marks:
-            for name, url, named, entry in _cited(mark, references):
+            for name, url, named, entry in _cited(mark, references, last):
+                last = entry or (Reference(name, named, url, mark.line) if url else last)
                 if entry is not None:
                     cited.add(entry)
-                citation = Citation(len(citations) + 1, name, sentence.text, url, named, mark.line, sentence.quoted)
+                others = entry.other_urls if entry is not None and entry.url == url else ()
+                is_missing = bool(name) and entry is None and not url
+                problem = _problem(name, references) if is_missing else ""
+                citation = Citation(
+                    len(citations) + 1, name, sentence.text, url, named, mark.line, sentence.quoted, others, problem
+                )
                 citations.append(citation)
                 addresses.add(url)
-                if name and entry is None and not url:
+                if is_missing:
                     missing.append(citation)
         numbers = tuple(range(first, len(citations) + 1))
         flow.append(ReportSentence(sentence.text, sentence.line, sentence.kind, sentence.block, numbers))
     return CitedReport(
-        title,
+        text.title or title,
         citations,
         [
             UncitedSentence(sentence.text, sentence.line)
@@ -452,7 +487,29 @@ def read_report(text: str) -> CitedReport:
         references.duplicates,
         sentences=flow,
         references=list(references.entries()),
+        unit=text.unit,
+        notes=text.notes,
     )
+
+
+def _problem(name: str, references: References) -> str:
+    """Return why a mark has no entry, in words."""
+    spread = re.fullmatch(r"\D{0,12}([0-9]{1,9})-([0-9]{1,9})", name)
+    if spread and int(spread[2]) < int(spread[1]):
+        return f"[{name}] is a range that ends before it begins"
+    if spread and int(spread[2]) - int(spread[1]) >= LONGEST_RANGE:
+        return (
+            f"[{name}] is a range of {int(spread[2]) - int(spread[1]) + 1:,} references; at most {LONGEST_RANGE} are expanded"
+        )
+    if name == IBID:
+        return "nothing is cited before this ibid."
+    work = author_and_year(name)
+    if work is None:
+        return ""
+    entries = references.works_of(*work)
+    if len(entries) > 1:
+        return f"{len(entries)} references are by {name}; tell them apart, as in {work[1]}a and {work[1]}b"
+    return f"no reference begins with {name.rpartition(',')[0] or name} and has the year {work[1]}" if work[1] else ""
 
 
 def _sentences(references: References, reader: MarkReader) -> tuple[str, list[MarkedSentence]]:
@@ -479,11 +536,11 @@ def _sentences(references: References, reader: MarkReader) -> tuple[str, list[Ma
     return title, all_sentences
 
 
-def _cited(mark: Mark, references: References) -> Iterator[tuple[str, str, str, Reference | None]]:
-    """Yield each citation of a mark: its name, the URL and title of what it cites, and its entry."""
+def _cited(mark: Mark, references: References, last: Reference | None) -> Iterator[tuple[str, str, str, Reference | None]]:
+    """Yield each citation of a mark: its name, the URL and title of what it cites, and its entry; ibid. cites the last."""
     for name in mark.names:
-        entry = references.find(name, mark.note)
-        shown = (entry.mark if entry is not None else "") or name
+        entry = last if name == IBID else references.find(name, mark.note)
+        shown = name if name == IBID else (entry.mark if entry is not None else "") or name
         title = mark.title or (entry.title if entry is not None else "") or mark.text
         yield shown, mark.url or (entry.url if entry is not None else ""), title, entry
     if not mark.names:
@@ -502,6 +559,8 @@ class Citation:
         title: of what is cited, by the reference.
         line: of the report, from 1.
         quoted: whether the sentence is in a block quote, so that the source must contain it word for word.
+        other_urls: under which the same work may be stored: the DOI, and the page of the publisher.
+        problem: why there is no such reference, in words; empty if there is one, or nothing more is known.
     """
 
     number: int
@@ -511,6 +570,8 @@ class Citation:
     title: str
     line: int
     quoted: bool = False
+    other_urls: tuple[str, ...] = ()
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -558,6 +619,8 @@ class CitedReport:
         duplicates: entries whose mark an earlier entry has; the earlier one counts.
         sentences: its text, in order, without code and the list of references.
         references: all entries, in order.
+        unit: what each ``line`` counts: "line", "paragraph" (of a DOCX) or "page" (of a PDF).
+        notes: what was left out of the report, or read in a certain way, for people.
     """
 
     title: str
@@ -568,3 +631,5 @@ class CitedReport:
     duplicates: list[Reference] = field(default_factory=list)
     sentences: list[ReportSentence] = field(default_factory=list)
     references: list[Reference] = field(default_factory=list)
+    unit: str = "line"
+    notes: list[str] = field(default_factory=list)

@@ -15,9 +15,15 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, TypeVar
 
-from nlp_retrieval.errors import EngineError, SourceError
+from nlp_retrieval.errors import EngineError, InputError, SourceError
 from nlp_retrieval.systems.evidence.reading.document import CHILD_MEMORY, CHILD_SECONDS, LARGEST_TEXT, ReadText
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Answer = TypeVar("Answer")
 
 _KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT", "TMPDIR")
 """Environment variables that Python needs. Others may hold keys, which the reader of an untrusted file must not get."""
@@ -26,12 +32,18 @@ _KILLED = (-signal.SIGKILL, -signal.SIGXCPU, -signal.SIGXFSZ)
 
 
 def read_in_child(kind: str, data: bytes, where: str, seconds: float = CHILD_SECONDS) -> ReadText:
-    """Read a source in a process of its own.
+    """Read a source in a process of its own, as :func:`call_in_child` describes it."""
+    return call_in_child(kind, data, where, ReadText, seconds)
+
+
+def call_in_child(kind: str, data: bytes, where: str, answer: type[Answer], seconds: float = CHILD_SECONDS) -> Answer:
+    """Read a source, a report or a bibliography in a process of its own.
 
     Args:
-        kind: "html", "markdown" or "pdf".
-        data: the bytes; those of HTML and Markdown are UTF-8.
+        kind: "html", "markdown" or "pdf"; of a report "report docx" or the like; or "bibliography".
+        data: the bytes; those of text are UTF-8.
         where: its name, for messages.
+        answer: the dataclass that is returned.
         seconds: limit of time.
 
     Raises:
@@ -66,7 +78,7 @@ def read_in_child(kind: str, data: bytes, where: str, seconds: float = CHILD_SEC
             last_line = faults.read().decode("utf-8", "replace").strip().splitlines()[-1:]
             raise EngineError(f"{where}: the process that reads it failed (status {status}): {' '.join(last_line)[:200]}")
         reply.seek(0)
-        return _answer(reply.read(), where)
+        return _answer(reply.read(), where, answer)
 
 
 def _environment() -> dict[str, str]:
@@ -76,19 +88,19 @@ def _environment() -> dict[str, str]:
     return kept | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def _answer(raw: bytes, where: str) -> ReadText:
+def _answer(raw: bytes, where: str, answer: type[Answer]) -> Answer:
     from pydantic import TypeAdapter, ValidationError
 
     from nlp_retrieval.core import parse_json
 
     try:
-        reply = parse_json(raw)
+        reply = parse_json(raw, max_bytes=LARGEST_REPLY)
     except ValueError:
         reply = None
     if isinstance(reply, dict) and isinstance(message := reply.get("error"), str):
         raise SourceError(message)
     try:
-        return TypeAdapter(ReadText).validate_python(reply)
+        return TypeAdapter(answer).validate_python(reply)
     except ValidationError:
         pass
     raise EngineError(f"{where}: the process that reads it gave no valid answer")
@@ -100,8 +112,16 @@ LARGEST_REPLY = 5 * LARGEST_TEXT
 """Bytes: a character has four at most, and few must be escaped; the omitted parts of a page fit in as well."""
 
 
-def read_as(kind: str, data: bytes, where: str) -> ReadText:
-    """Read a source as :func:`read_in_child` describes it, in this process."""
+def read_as(kind: str, data: bytes, where: str) -> DataclassInstance:
+    """Read what :func:`call_in_child` describes, in this process."""
+    if kind.startswith("report "):
+        from nlp_retrieval.systems.evidence.citations.parsing import parse_report
+
+        return parse_report(kind.removeprefix("report "), data, where)
+    if kind == "bibliography":
+        from nlp_retrieval.systems.evidence.citations.bibliography import read_bibliography
+
+        return read_bibliography(data.decode(), where)
     if kind == "pdf":
         from nlp_retrieval.systems.evidence.reading.pdf import read_pdf
 
@@ -132,7 +152,7 @@ def main() -> None:
     try:
         read = read_as(order["kind"], data, order["where"])
         reply: dict[str, object] = asdict(read)
-    except SourceError as error:
+    except InputError as error:
         reply = {"error": str(error)}
     except MemoryError:
         reply = {"error": f"{order['where']}: reading it takes more than {CHILD_MEMORY >> 20:,} MiB of memory; omit it"}

@@ -453,7 +453,7 @@ def read_markdown(text: str, where: str) -> ReadText:
 
 
 def _read(text: str, where: str, removed: Removed, main_text_only: bool) -> ReadText:
-    page = _parsed(text, where)
+    page = parse_page(text, where)
     try:
         hidden, doubtful, left_out = remove_hidden(page)
     except StylesTooCostlyError:
@@ -513,7 +513,12 @@ def _without_marks(text: str) -> tuple[str, list[tuple[int, int]], Removed]:
     return content, [(start, min(end, len(content))) for start, end in spans if start < len(content)], removed
 
 
-def _parsed(text: str, where: str) -> Any:
+def parse_page(text: str, where: str) -> Any:
+    """Return the root of a page of HTML.
+
+    Raises:
+        SourceError: it is empty, no HTML, or nested too deeply.
+    """
     from lxml import etree, html
 
     if not text.strip():

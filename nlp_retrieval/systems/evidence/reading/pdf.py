@@ -17,7 +17,7 @@ from nlp_retrieval.systems.evidence.reading.document import LARGEST_TEXT, MOST_P
 if TYPE_CHECKING:
     from pypdf import PdfReader
 
-__all__ = ["join_lines", "read_pdf"]
+__all__ = ["join_lines", "read_pages", "read_pdf"]
 
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
@@ -40,12 +40,28 @@ def read_pdf(data: bytes, where: str) -> ReadText:
     Raises:
         SourceError: it is damaged, encrypted, unpacks to far more than is usual, has too many pages, or holds no text.
     """
+    title, pages, unread = read_pages(data, where)
+    text, starts, removed = _joined(pages)
+    if not text:
+        raise SourceError(
+            f"{where}: {len(pages):,} pages without any text, as of a scan; recognise the text first (ocrmypdf in.pdf out.pdf)"
+        )
+    title, removed_there = clean_title(title)
+    return ReadText(title, text, removed + removed_there, unread, pages=starts)
+
+
+def read_pages(data: bytes, where: str) -> tuple[str, list[str], int]:
+    """Return the title of a PDF, its pages as printed lines, and the number of pages that could not be read, which are empty.
+
+    Raises:
+        SourceError: it is damaged, encrypted, unpacks to far more than is usual, or has too many pages.
+    """
     from pypdf import PdfReader
     from pypdf.errors import DependencyError as NoCipher
     from pypdf.errors import FileNotDecryptedError, LimitReachedError
 
     try:
-        title, pages, unread = _title_and_pages(PdfReader(BytesIO(data)), where)
+        return _title_and_pages(PdfReader(BytesIO(data)), where)
     except (FileNotDecryptedError, NoCipher):
         raise SourceError(f"{where}: the PDF is encrypted; save it without a password") from None
     except LimitReachedError as error:
@@ -57,13 +73,6 @@ def read_pdf(data: bytes, where: str) -> ReadText:
         raise
     except Exception as error:  # a damaged file can make pypdf raise any kind of error
         raise SourceError(f"{where}: the PDF is damaged ({type(error).__name__}: {str(error)[:80]}); fetch it again") from None
-    text, starts, removed = _joined(pages)
-    if not text:
-        raise SourceError(
-            f"{where}: {len(pages):,} pages without any text, as of a scan; recognise the text first (ocrmypdf in.pdf out.pdf)"
-        )
-    title, removed_there = clean_title(title)
-    return ReadText(title, text, removed + removed_there, unread, pages=starts)
 
 
 def _joined(pages: list[str]) -> tuple[str, tuple[tuple[int, int], ...], Removed]:

@@ -137,7 +137,7 @@ def test_json_holds_the_audit():
     begin, end = first["passage"]["deciding"]
     assert first["passage"]["content"][begin:end] == "The line from the harbour to the market square was opened on 4 May 1911."
     assert audit["citations"][7]["passage"] is None
-    assert audit["missing"] == [{"mark": "9", "sentence": report.missing[0].sentence, "line": 17}]
+    assert audit["missing"] == [{"mark": "9", "sentence": report.missing[0].sentence, "line": 17, "problem": ""}]
     assert [one["title"] for one in audit["unused"]] == ["Trams of the world"]
 
 

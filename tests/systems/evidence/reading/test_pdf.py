@@ -12,7 +12,7 @@ import pytest
 
 from nlp_retrieval.errors import EngineError, SourceError
 from nlp_retrieval.systems.evidence.reading.child import _answer, _environment, read_in_child
-from nlp_retrieval.systems.evidence.reading.document import MOST_PAGES, Removed
+from nlp_retrieval.systems.evidence.reading.document import MOST_PAGES, ReadText, Removed
 from nlp_retrieval.systems.evidence.reading.pdf import join_lines, read_pdf
 from nlp_retrieval.systems.evidence.reading.text_of import read_bytes
 
@@ -149,7 +149,7 @@ def test_the_child_sees_no_key_of_a_service_and_no_module_of_the_current_folder(
 )
 def test_a_child_that_gives_no_answer_is_an_error_of_ours(reply: bytes) -> None:
     with pytest.raises(EngineError, match=r"^a\.pdf: the process that reads it gave no valid answer"):
-        _answer(reply, "a.pdf")
+        _answer(reply, "a.pdf", ReadText)
 
 
 def test_the_child_limits_its_memory_time_and_output_before_it_reads() -> None:

@@ -1,0 +1,94 @@
+"""Addresses of pages in plain text: URLs, and names of pages such as ``doi:10.1000/x`` and ``arXiv:2101.00001``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from nlp_retrieval.systems.evidence.citations.blocks import Piece
+
+__all__ = ["NOT_IN_ADDRESSES", "plain_pieces", "trimmed", "visible_text", "web_address"]
+
+NOT_IN_ADDRESSES = r"\s<>\"`{}|\\^\[\]\uff08\uff09【】「」『』《》\uff0c。、\uff1b"
+"""Characters that end a bare address, for a set in a pattern."""
+
+_TRAILING = ".,;:!?*_~'\u2019\u201d)"
+_WEB = re.compile(r"https?://[^\s/]|file:///[^\s]", re.IGNORECASE)
+_REST = rf"[^{NOT_IN_ADDRESSES}]"
+_UNMARKED = re.compile(
+    rf"\bdoi ?[:=]? ?(?P<doi>10\.[0-9]{{4,9}}/{_REST}{{1,500}})"
+    rf"|(?<![\w./@-])(?:(?:www|dx)\.)?doi\.org/(?P<path>10\.[0-9]{{4,9}}/{_REST}{{1,500}})"
+    r"|\barxiv ?: ?(?P<arxiv>(?:[a-z-]{2,20}(?:\.[a-z]{2})?/[0-9]{7}|[0-9]{4}\.[0-9]{4,5})(?:v[0-9]{1,2})?)"
+    rf"|(?<![\w./@-])(?P<site>(?:arxiv\.org/|www\.{_REST}){_REST}{{2,2000}})"
+    r"|\bPMID ?: ?(?P<pubmed>[0-9]{1,9})\b",
+    re.IGNORECASE,
+)
+_BARE_ADDRESS = re.compile(rf"(?<![a-z0-9])https?://[^{NOT_IN_ADDRESSES}]{{1,4000}}", re.IGNORECASE)
+
+_INVISIBLE_RANGES = "AD 200B 200E-200F 202A-202E 2060-206F FEFF FFF9-FFFC E0000-E007F"
+_INVISIBLE = {
+    code: None
+    for first, _, last in (span.partition("-") for span in _INVISIBLE_RANGES.split())
+    for code in range(int(first, 16), int(last or first, 16) + 1)
+}
+"""Characters that a reader of the report does not see, so they must not separate a mark from what it marks."""
+
+
+def trimmed(url: str) -> str:
+    """Return an address without the punctuation after it; a bracket that it opens itself belongs to it."""
+    end = len(url)
+    surplus = url.count(")") - url.count("(")
+    while end > 3 and url[end - 1] in _TRAILING:
+        if url[end - 1] == ")":
+            if surplus <= 0:
+                break
+            surplus -= 1
+        end -= 1
+    return url[:end]
+
+
+def web_address(url: str) -> str:
+    """Return a text as the address of a page on the web, or of a file; empty if it is none."""
+    if _WEB.match(url):
+        return url
+    match = _UNMARKED.match(url.strip())
+    return _named_page(match) if match is not None else ""
+
+
+def _named_page(match: re.Match[str]) -> str:
+    if doi := match["doi"] or match["path"]:
+        return "https://doi.org/" + trimmed(doi)
+    if match["arxiv"]:
+        return "https://arxiv.org/abs/" + match["arxiv"]
+    return "https://" + trimmed(match["site"]) if match["site"] else f"https://pubmed.ncbi.nlm.nih.gov/{match['pubmed']}"
+
+
+def visible_text(text: str) -> str:
+    """Return a text without the characters that its readers do not see."""
+    return text.translate(_INVISIBLE)
+
+
+def plain_pieces(text: str, line: int) -> Iterator[Piece]:
+    """Yield plain text, with the addresses and names of pages in it as links."""
+    begin = 0
+    for match in _BARE_ADDRESS.finditer(text):
+        url = trimmed(match[0])
+        yield from _linked(Piece("text", text[begin : match.start()], line))
+        yield Piece("link", "", line, url)
+        begin = match.start() + len(url)
+    yield from _linked(Piece("text", text[begin:], line))
+
+
+def _linked(piece: Piece) -> Iterator[Piece]:
+    """Yield a text with the names of pages in it as links."""
+    begin = 0
+    for match in _UNMARKED.finditer(piece.text):
+        url = _named_page(match)
+        kept = match.end() if match["arxiv"] or match["pubmed"] else match.end() - len(match[0]) + len(trimmed(match[0]))
+        if match.start() > begin:
+            yield replace(piece, text=piece.text[begin : match.start()])
+        yield Piece("link", "", piece.line, url)
+        begin = kept
+    if begin < len(piece.text):
+        yield replace(piece, text=piece.text[begin:])

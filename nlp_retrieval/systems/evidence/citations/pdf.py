@@ -1,0 +1,145 @@
+"""Reading a report in PDF: its text by pages, with the entries of its list of references told apart."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from nlp_retrieval.errors import SourceError
+from nlp_retrieval.systems.evidence.citations.blocks import Piece, ReportText, TextBlock
+from nlp_retrieval.systems.evidence.citations.building import Draft
+from nlp_retrieval.systems.evidence.citations.references import is_list_name
+
+_NUMBERED = re.compile(r"\s*(?:[\[(]\s?[0-9]{1,4}\s?[\])]|[0-9]{1,3}\.(?=\s))")
+_NAMED = re.compile(
+    r"(?:[A-ZÀ-Þ][^\W\d_]*|(?:van|von|de|der|den|del|da|di|la|le)\b)[^.,;:/]{0,60}(?:, (?:[A-ZÀ-Þ]\.|[A-ZÀ-Þ][^\W\d_]+\b)|[.,]? \((?:1[5-9]|20)[0-9]{2}|\. )"  # noqa: E501
+)
+_ENDED = re.compile(r"(?:[.)\]]|[0-9]|://\S{1,2000})\Z")
+_IN_ADDRESS = re.compile(r"(?:https?://|doi\.org/|\bdoi: ?10\.|www\.)\S{0,2000}\Z", re.IGNORECASE)
+_PAGE_NUMBER = re.compile(r"\W*(?:(?:page|seite|p\.) ?)?[0-9]{1,4}(?: ?(?:/|of|von) ?[0-9]{1,4})?\W*", re.IGNORECASE)
+_REPEATED = 3
+
+
+def read_pdf_report(data: bytes, where: str) -> ReportText:
+    """Return the text of a report in PDF; its lines are pages.
+
+    Raises:
+        SourceError: it is damaged, encrypted, or has no text; the message names pages without text.
+    """
+    from nlp_retrieval.systems.evidence.reading.pdf import read_pages
+
+    title, pages, unread = read_pages(data, where)
+    empty = [number for number, page in enumerate(pages, start=1) if not page.strip()]
+    if len(empty) == len(pages):
+        raise SourceError(
+            f"{where}: no text on {_spans(empty)}, as of a scan; recognise the text first (ocrmypdf in.pdf out.pdf)"
+        )
+    notes = []
+    if empty:
+        notes.append(f"{where}: no text on {_spans(empty)}; recognise the text of scans first (ocrmypdf in.pdf out.pdf)")
+    if unread:
+        notes.append(f"{where}: {unread:,} damaged pages could not be read")
+    lines = list(_lines(pages))
+    blocks = list(_blocks(lines))
+    return ReportText(blocks, title=" ".join(title.split()), unit="page", notes=notes)
+
+
+def _spans(numbers: Sequence[int]) -> str:
+    """Return pages as words: "pages 1-4 and 7"."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    parts = [str(first) if first == last else f"{first}-{last}" for first, last in spans]
+    more = f" and {len(parts) - 10} more ranges" if len(parts) > 10 else ""
+    return ("page " if len(numbers) == 1 else "pages ") + ", ".join(parts[:10]) + more
+
+
+def _lines(pages: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield each printed line with its page, without page numbers and lines at the edge of many pages; pages end in ""."""
+    split = [[" ".join(line.split()) for line in page.splitlines()] for page in pages]
+    edges = Counter(line for page in split for line in {*page[:2], *page[-2:]} if line)
+    for number, page in enumerate(split, start=1):
+        for at, line in enumerate(page):
+            is_edge = at < 2 or at >= len(page) - 2
+            if is_edge and line and (_PAGE_NUMBER.fullmatch(line) or edges[line] >= _REPEATED):
+                continue
+            yield number, line
+
+
+def _blocks(lines: Sequence[tuple[int, str]]) -> Iterator[TextBlock]:
+    begin = next((at for at in range(len(lines) - 1, -1, -1) if _begins_list(lines, at)), len(lines))
+    yield from _prose(lines[:begin])
+    if begin < len(lines):
+        page, heading = lines[begin]
+        yield TextBlock("heading", page, [_pieces(heading, page)], level=1)
+        yield from _entries(lines[begin + 1 :])
+
+
+def _begins_list(lines: Sequence[tuple[int, str]], at: int) -> bool:
+    line = lines[at][1]
+    if not line or not is_list_name(line):
+        return False
+    following = next((text for _, text in lines[at + 1 : at + 4] if text), "")
+    return bool(_NUMBERED.match(following) or _NAMED.match(following) or "://" in following)
+
+
+def _prose(lines: Sequence[tuple[int, str]]) -> Iterator[TextBlock]:
+    from nlp_retrieval.systems.evidence.reading.pdf import join_lines
+
+    open_page, open_text = 0, ""
+    for number in sorted({page for page, _ in lines}):
+        paragraphs = [
+            part for part in join_lines("\n".join(line for page, line in lines if page == number)).split("\n\n") if part
+        ]
+        for at, paragraph in enumerate(paragraphs):
+            if open_text and not at and paragraph[:1].islower():  # a sentence that goes on, on the next page
+                yield TextBlock("paragraph", open_page, [_pieces(f"{open_text} {paragraph}", open_page)])
+                open_text = ""
+                continue
+            if open_text:
+                yield TextBlock("paragraph", open_page, [_pieces(open_text, open_page)])
+            open_page, open_text = number, paragraph
+    if open_text:
+        yield TextBlock("paragraph", open_page, [_pieces(open_text, open_page)])
+
+
+def _entries(lines: Sequence[tuple[int, str]]) -> Iterator[TextBlock]:
+    """Yield the entries of a list of references: by their numbers, or else by authors at the beginning of a line."""
+    numbered = sum(1 for _, line in lines if _NUMBERED.match(line))
+    named = sum(1 for _, line in lines if _NAMED.match(line))
+    start = _NUMBERED if numbered and 2 * numbered >= named else _NAMED
+    page, entry = 0, ""
+    for number, line in lines:
+        if not line:
+            continue
+        begins = start.match(line) and (start is _NUMBERED or not entry or _ENDED.search(entry))
+        if begins and entry:
+            yield TextBlock("paragraph", page, [_pieces(entry, page)])
+            entry = ""
+        page = page if entry else number
+        entry = _continued(entry, line)
+    if entry:
+        yield TextBlock("paragraph", page, [_pieces(entry, page)])
+
+
+def _continued(entry: str, line: str) -> str:
+    """Return an entry with its next line; an address that was broken at the end of a line is made whole."""
+    if not entry:
+        return line
+    address = _IN_ADDRESS.search(entry[-2100:])
+    goes_on = re.match(r"[\w/._~%#?=&+()-]{1,2000}", line)
+    if address and goes_on and (entry[-1] in "/-_=?&." or re.search(r"[0-9/_=]", goes_on[0])) and not _NAMED.match(line):
+        return entry + line
+    if entry[-1] == "-" and line[:1].islower():
+        return entry[:-1] + line
+    return f"{entry} {line}"
+
+
+def _pieces(text: str, page: int) -> list[Piece]:
+    draft = Draft()
+    draft.text(text, page)
+    return draft.take()

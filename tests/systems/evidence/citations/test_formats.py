@@ -1,0 +1,372 @@
+"""Reports in the formats and styles of citing that people have, and files that cannot be read."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import docx
+import pytest
+
+from nlp_retrieval.errors import InputError, SourceError
+from nlp_retrieval.systems.evidence.citations.bibliography import read_bibliography
+from nlp_retrieval.systems.evidence.citations.formats import read_report_file
+from nlp_retrieval.systems.evidence.citations.parsing import parse_report
+from nlp_retrieval.systems.evidence.citations.report import CitedReport, read_report
+
+from ..reading.pdfs import content, encrypted, pdf_of
+
+DANCE, ANTS, WHO, WEB = (f"https://doi.org/10.1000/{name}" for name in ("dance", "ants", "who", "web"))
+LIST = f"""
+
+## References
+
+Doe, J., & Roe, R. (2001a). Ants. {ANTS}
+
+Frisch, K. von, Lind, A., & Berg, O. (1965). The dance of bees. {DANCE}
+
+Smith, J. (n.d.). A site. {WEB}
+
+World Health Organization. (2021). Bees and health. {WHO}
+"""
+
+
+def urls(report: CitedReport) -> list[str]:
+    return [one.url for one in report.citations]
+
+
+@pytest.mark.parametrize(
+    ("text", "cited"),
+    [
+        ("Bees dance (Frisch et al., 1965, p. 4).", [DANCE]),
+        ("Bees dance (see Frisch et al. 1965; but cf. Doe & Roe, 2001a, pp. 2-3).", [DANCE, ANTS]),
+        ("Doe and Roe (2001a) found that ants do not.", [ANTS]),
+        ("Frisch et al.'s (1965) bees dance.", [DANCE]),
+        ("Bees are healthy (World Health Organization [WHO], 2021; Smith, n.d.).", [WHO, WEB]),
+        ("Bees are healthy (WHO, 2021). They dance (ibid., p. 3).", [WHO, WHO]),
+        ("Bees dance [Frisch et al. 1965, Doe & Roe 2001a].", [DANCE, ANTS]),
+    ],
+)
+def test_authors_with_a_year_are_found_however_they_are_written(text: str, cited: list[str]) -> None:
+    report = read_report(text + LIST)
+    assert urls(report) == cited
+    assert report.missing == []
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("Bees dance (Frisch et al., 1965; Marlow, 2011).", ["Marlow, 2011"]),
+        ("Kline and Bo (2011) found bees (Doe & Roe, 2001a).", ["Kline and Bo, 2011"]),
+        ("Bees dance (Frisch et al., 1965). Marlow (2011) found ants.", ["Marlow, 2011"]),
+        ("Bees dance (Doe & Roe, 2001b).", ["Doe & Roe, 2001b"]),
+        ("Bees dance (ibid.).", ["ibid."]),
+        ("Bees dance [1-1000000].", ["1-1000000"]),
+        ("Bees dance [@missing].", ["missing"]),
+    ],
+)
+def test_what_looks_like_a_citation_and_names_nothing_is_missing(text: str, missing: list[str]) -> None:
+    assert [one.mark for one in read_report(text + LIST).missing] == missing
+
+
+def test_why_a_citation_names_nothing_is_told() -> None:
+    twice = "\n\nDoe, J. (2001). Ants. https://a.example/1\n\nDoe, J. (2001). Wasps. https://a.example/2\n"
+    report = read_report(f"Ants (Doe, 2001). Bees (Marlow & Bo, 2011). Wasps [3-4000].{LIST}{twice}")
+    several, nobody, long = (one.problem for one in report.missing)
+    assert several == "2 references are by Doe, 2001; tell them apart, as in 2001a and 2001b"
+    assert nobody == "no reference begins with Marlow & Bo and has the year 2011"
+    assert long == "[3-4000] is a range of 3,998 references; at most 100 are expanded"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It was hot (2019), and (Monday, 2019) too (see Figure 2).",
+        "They [sic] said [...] so (May 2001), write to a.b2019@site.example or @frisch1965b.",
+        "It is so in `(Frisch, 1965)` and \\nocite{frisch}.\n\n    [@code2000]\n",
+        "See [@fig:one2] and @tbl:two2 in Germany (2009).",
+    ],
+)
+def test_what_is_no_citation_is_not_counted(text: str) -> None:
+    assert read_report(text + LIST).citations == []
+
+
+BIB = """@string{pub = "Press"}
+@article{frisch1965, author = {von Frisch, Karl and Lind, {\\'E}va}, title = {The {Dance} of Bees}, date = {1965-03},
+  doi = {10.1000/dance}, publisher = pub, url = {https://press.example/1}}
+@book{doe2001, author = {{Ant Society}}, title = "Ants", year = 2001, url = {https://ants.example/a\\_b}}
+"""
+CSL = [
+    {"id": "frisch1965", "author": [{"family": "Frisch", "non-dropping-particle": "von"}, {"family": "Lind"}],
+     "issued": {"date-parts": [[1965, 3]]}, "title": "The Dance", "DOI": "10.1000/dance", "URL": "https://press.example/1"},
+    {"citationKey": "doe2001", "creators": [{"name": "Ant Society"}], "date": "2001", "url": "https://ants.example/a_b"},
+]  # fmt: skip
+RIS = """TY  - JOUR
+ID  - frisch1965
+AU  - von Frisch, Karl
+AU  - Lind, Eva
+PY  - 1965
+DO  - 10.1000/dance
+UR  - https://press.example/1
+ER  -
+TY  - BOOK
+ID  - doe2001
+A1  - Ant Society
+Y1  - 2001///
+UR  - https://ants.example/a_b
+ER  -
+"""
+
+
+@pytest.mark.parametrize("text", [BIB, json.dumps(CSL), json.dumps({"items": CSL}), RIS], ids=["bib", "csl", "zotero", "ris"])
+def test_keys_and_authors_are_found_in_a_bibliography(text: str) -> None:
+    works = read_bibliography(text).entries
+    report = read_report("Bees dance [@frisch1965, p. 3; see @doe2001]. @frisch1965 saw it (Ant Society, 2001).", works)
+    assert urls(report) == [DANCE, "https://ants.example/a_b", DANCE, "https://ants.example/a_b"]
+    assert report.citations[0].other_urls == ("https://press.example/1",)
+    assert report.unused == []
+
+
+def test_front_matter_is_no_text_and_names_works_and_no_file() -> None:
+    works = "references:\n- id: frisch1965\n  title: The dance\n  DOI: 10.1000/dance\n"
+    report = read_report(f"---\ntitle: On Bees\nbibliography: /etc/passwd\n{works}---\n\nBees dance [@frisch1965].\n")
+    assert (report.title, urls(report), report.citations[0].line) == ("On Bees", [DANCE], 10)
+    (note,) = report.notes
+    assert note.startswith("the report names the bibliography '/etc/passwd', which is read only if given")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("@article{\n  author = {X}, title = {Y}}", "line 1: the @article there has no key"),
+        ("@misc{a, title={x}}\n\n@book{A, title={y}}", "line 3: the key 'A' is also that of the entry in line 1"),
+        ("@misc{a, title={x}}\n@misc{b, title={y", "line 2: broken BibTeX"),
+        ('[{"id": "a"}, {"title": "No key"}]', "work 2 has no key ('No key')"),
+        ('[{"id": "a"}', "broken JSON"),
+        ('[{"id": "a"},\n {"id": "a"}]', "line 2: the key 'a' is also that of the entry in line 1"),
+        ("TY  - BOOK\nID  - a\nTY  - BOOK", "line 3: the entry that begins in line 1 has no end"),
+        ("<xml/>", "neither BibTeX, CSL-JSON nor RIS"),
+        ("  ", "it is empty"),
+    ],
+)
+def test_a_broken_bibliography_is_an_error_that_says_where(text: str, message: str) -> None:
+    with pytest.raises(InputError) as raised:
+        read_bibliography(text, "refs")
+    assert str(raised.value).startswith("refs")
+    assert message in str(raised.value)
+
+
+LATEX = r"""\documentclass{article}
+\title{On B\'ees}
+\begin{document}
+\section{Dances}
+Bees \emph{dance}~\citep[see][p.~4]{frisch1965,nokey}. 5\% of ants do too.\footnote{See \url{https://a.example/x%20y}.}
+M\"arta saw it \parencites[1]{frisch1965}[2]{own}. % \cite{comment}
+\begin{verbatim}
+\cite{verbatim}
+\end{verbatim}
+Wasps fly\footcite{own}, as \href{https://b.example/y}{the site} says.
+\input{more}
+\begin{thebibliography}{9}
+\bibitem[O]{own} A. Own. \newblock Title. doi:10.1000/ants
+\end{thebibliography}
+\end{document}
+"""
+
+
+def test_latex_is_read() -> None:
+    report = read_report(parse_report("latex", LATEX.encode(), "a.tex"), read_bibliography(BIB).entries)
+    assert [(one.mark, one.url, one.sentence, one.line) for one in report.citations] == [
+        ("frisch1965", DANCE, "Bees dance.", 5),
+        ("nokey", "", "Bees dance.", 5),
+        ("footnote 1", "https://a.example/x%20y", "5% of ants do too.", 5),
+        ("frisch1965", DANCE, "M\u00e4rta saw it.", 6),
+        ("own", ANTS, "M\u00e4rta saw it.", 6),
+        ("own", ANTS, "Wasps fly, as the site says.", 10),
+        ("", "https://b.example/y", "Wasps fly, as the site says.", 10),
+    ]
+    assert report.title == "On B\u00e9es"
+    assert [one.mark for one in report.missing] == ["nokey"]
+    assert report.notes == ["a.tex: \\input{more} was not followed; audit that file too"]
+
+
+HTML = f"""<html><head><title>T</title></head><body><nav><a href="https://nav.example">x</a></nav><h1>On Bees</h1>
+<p>Bees dance<sup><a id="r1" href="#fn1">1</a></sup>. Ants do not (<a href="#ref-doe">Doe 2001</a>).</p>
+<p style="display:none">Hidden (<a href="https://hidden.example">x</a>).</p><pre>[7]</pre>
+<table><tr><th>Animal</th><th>Dances</th></tr><tr><td>Bee</td><td>yes <a href="{WHO}">WHO</a></td></tr></table>
+<ol><li id="fn1">Frisch. <a href="{DANCE}">link</a> <a href="#r1">back</a></li></ol>
+<div id="ref-doe">Doe (2001). Ants. {ANTS}</div></body></html>"""
+
+
+def test_html_is_read() -> None:
+    report = read_report(parse_report("html", HTML.encode(), "a.html"))
+    assert [(one.url, one.sentence) for one in report.citations] == [
+        (DANCE, "Bees dance."),
+        (ANTS, "Ants do not."),
+        (WHO, "Animal: Bee; Dances: yes WHO"),
+    ]
+    assert report.title == "On Bees"
+    assert "hidden" in report.notes[0]
+
+
+def test_a_docx_that_a_word_processor_wrote_is_read(tmp_path: Path) -> None:
+    document = docx.Document()
+    document.add_heading("On Bees", 0)
+    paragraph = document.add_paragraph("Bees dance (Frisch et al., 1965). Ants do [")
+    paragraph.add_run("9").bold = True
+    paragraph.add_run("].")
+    table = document.add_table(2, 2)
+    for cell, text in zip(
+        [cell for row in table.rows for cell in row.cells], ["Animal", "Dances", "Bee", "yes (WHO, 2021)"], strict=True
+    ):
+        cell.text = text
+    document.add_heading("References", 1)
+    for line in LIST.split("\n\n")[2:]:
+        document.add_paragraph(line)
+    document.save(tmp_path / "a.docx")
+    report = read_report(read_report_file(tmp_path / "a.docx"))
+    assert (report.title, report.unit) == ("On Bees", "paragraph")
+    assert [(one.mark, one.url, one.sentence, one.line) for one in report.citations] == [
+        ("Frisch et al., 1965", DANCE, "Bees dance.", 2),
+        ("9", "", "Ants do.", 2),
+        ("WHO, 2021", WHO, "Animal: Bee; Dances: yes", 6),
+    ]
+
+
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def docx_of(body: str, **parts: str) -> bytes:
+    """A DOCX with a body, and other parts, all as WordprocessingML."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", f"<w:document {W}><w:body>{body}</w:body></w:document>")
+        for name, part in parts.items():
+            archive.writestr(f"word/{name}.xml", part)
+    return file.getvalue()
+
+
+def run(text: str) -> str:
+    return f"<w:r><w:t xml:space='preserve'>{text}</w:t></w:r>"
+
+
+def docx_report(body: str, **parts: str) -> CitedReport:
+    return read_report(parse_report("docx", docx_of(body, **parts), "a.docx"))
+
+
+def test_footnotes_and_stored_citations_of_a_docx_are_read() -> None:
+    item = {"citationItems": [{"id": 1, "itemData": {**CSL[0], "id": "x"}}]}
+    field = "".join(
+        f"<w:r>{part}</w:r>"
+        for part in (
+            '<w:fldChar w:fldCharType="begin"/>',
+            f"<w:instrText>ADDIN ZOTERO_ITEM CSL_CITATION {json.dumps(item)}</w:instrText>",
+            '<w:fldChar w:fldCharType="separate"/>',
+            "<w:t>(von Frisch and Lind 1965)</w:t>",
+            '<w:fldChar w:fldCharType="end"/>',
+        )
+    )
+    note = f'<w:footnotes {W}><w:footnote w:id="2"><w:p>{run(f"See {ANTS}.")}</w:p></w:footnote></w:footnotes>'
+    body = f'<w:p>{run("Ants do.")}<w:r><w:footnoteReference w:id="2"/></w:r>{run(" Bees dance ")}{field}{run(".")}</w:p>'
+    report = docx_report(body, footnotes=note)
+    assert [(one.mark, one.url, one.sentence) for one in report.citations] == [
+        ("2", ANTS, "Ants do."),
+        ("von Frisch and Lind 1965", DANCE, "Bees dance."),
+    ]
+
+
+def test_the_accepted_text_of_a_docx_is_read_and_said() -> None:
+    body = (
+        f"<w:p>{run('Bees ')}<w:del>{run('never ')}</w:del><w:ins>{run('dance')}</w:ins>{run(f' ({ANTS}).')}"
+        '<w:r><w:commentReference w:id="1"/></w:r></w:p>'
+    )
+    report = docx_report(body, vbaProject="")
+    assert [one.sentence for one in report.citations] == ["Bees dance."]
+    assert report.notes == [
+        "a.docx: 2 tracked changes; the text was read as if all were accepted (1 insertions read, 1 deletions left out)",
+        "a.docx: 1 comments were left out",
+    ]
+
+
+PDF_LINES = content(
+    "Bees dance \\(Frisch, 1965\\). Ants do not [9].",
+    "References",
+    "Frisch, K. \\(1965\\). The dance of bees. https://doi.org/10.1000/",
+    "dance",
+    "Roe, R. \\(2001\\). Ants. https://doi.org/10.1000/ants",
+)
+
+
+def test_a_pdf_is_read_by_its_pages() -> None:
+    report = read_report(parse_report("pdf", pdf_of(content("A page."), PDF_LINES, content("")), "a.pdf"))
+    assert [(one.mark, one.url, one.line) for one in report.citations] == [("Frisch, 1965", DANCE, 2), ("9", "", 2)]
+    assert [one.url for one in report.unused] == [ANTS]
+    assert report.unit == "page"
+    assert report.notes == ["a.pdf: no text on page 3; recognise the text of scans first (ocrmypdf in.pdf out.pdf)"]
+
+
+BOMB = "<w:p><w:r><w:t>" + "a" * 30_000_000 + "</w:t></w:r></w:p>"
+ENTITY = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>'
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "message"),
+    [
+        ("docx", b"not a zip", "no DOCX, or a damaged one"),
+        ("docx", docx_of(BOMB), "far more than a document"),
+        ("docx", docx_of("<w:p/>", styles=ENTITY), "declares a document type"),
+        ("docx", docx_of("<w:p/>", styles=ENTITY.encode("utf-16").decode("latin-1")), "styles.xml"),
+        ("docx", docx_of("<w:p>"), "document.xml is damaged"),
+        ("docx", docx_of("<w:p/>"), "has no text"),
+        ("docx", docx_of("")[:100], "no DOCX, or a damaged one"),
+        ("pdf", pdf_of(*[content("")] * 4), "no text on pages 1-4, as of a scan; recognise the text first"),
+        ("pdf", encrypted(pdf_of(content("A page.")), "secret"), "encrypted"),
+        ("latex", b"{" * 30_000 + b"x" + b"}" * 30_000, "nested too deeply"),
+        ("html", b"<p hidden>x</p>", "no visible text"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_an_error_that_says_so(kind: str, data: bytes, message: str) -> None:
+    with pytest.raises(SourceError) as raised:
+        parse_report(kind, data, "here")
+    assert str(raised.value).startswith("here: ")
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.docx", b"plain text", "no DOCX"),
+        ("a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1", "an old Word file, or a DOCX with a password"),
+        ("a.doc", b"{\\rtf1 x}", "RTF"),
+        ("a.pdf", b"plain text", "does not begin as a PDF"),
+    ],
+)
+def test_a_file_of_another_kind_than_its_name_says_is_an_error(tmp_path: Path, name: str, data: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(SourceError, match=message):
+        read_report_file(tmp_path / name)
+
+
+def test_sources_under_each_paragraph_are_cited_by_it() -> None:
+    text = f"# Bees\n\nBees dance.\n\nSources:\n- [One]({DANCE})\n- {ANTS}\n\nWasps fly.\n\n**Sources:**\n- {WHO}\n\nThe end.\n"
+    assert [(one.url, one.sentence) for one in read_report(text).citations] == [
+        (DANCE, "Bees dance."),
+        (ANTS, "Bees dance."),
+        (WHO, "Wasps fly."),
+    ]
+
+
+def test_short_notes_cite_the_work_that_a_longer_one_names() -> None:
+    full = f"Karl Frisch, *The Dance of Bees* (Vienna: Press, 1965), 3. {DANCE}"
+    notes = f"[^1]: {full}\n[^2]: Ibid., 4.\n[^3]: Roe, *Ants*. {ANTS}\n"
+    report = read_report(f"A is.[^1] B is.[^2] C is.[^3] D is.[^4]\n\n{notes}[^4]: Frisch, *Dance of Bees*, 45.\n")
+    assert urls(report) == [DANCE, DANCE, ANTS, DANCE]
+
+
+def test_many_citations_are_read() -> None:
+    works = read_bibliography("".join(f"@misc{{k{number}, year=2001, title={{T}}}}\n" for number in range(100))).entries
+    marks = "; ".join(f"@k{number}" for number in range(101))
+    report = read_report(f"It is so [{marks}].\n\n" * 50, works)
+    assert (len(report.citations), len(report.missing)) == (5_050, 50)
