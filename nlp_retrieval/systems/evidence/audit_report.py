@@ -352,8 +352,10 @@ def decisive(row: AuditRow) -> str:
 
 
 def _recommendations(rows: Sequence[AuditRow]) -> list[str]:
-    absent = [row.citation.url for row in rows if row.status == "SOURCE_NOT_INDEXED" and row.citation.url]
-    doubtful = [row for row in rows if row.status == "REVIEW" or (row.status != "PASS" and not row.citation.url)]
+    open_rows = [row for row in rows if not row.passes]
+    absent = [row.citation.url for row in open_rows if row.status == "SOURCE_NOT_INDEXED" and row.citation.url]
+    doubtful = [row for row in open_rows if row.status != "SOURCE_NOT_INDEXED" or not row.citation.url]
+    accepted = [row for row in rows if result_of(row) == "accepted"]
     return [
         "### Sources to re-fetch",
         "",
@@ -362,6 +364,7 @@ def _recommendations(rows: Sequence[AuditRow]) -> list[str]:
         "### Claims needing manual verification",
         "",
         *([_doubt(row) for row in doubtful] or ["None."]),
+        *(["", "### Claims accepted by a reviewer", "", *map(_doubt, accepted)] if accepted else []),
     ]
 
 
@@ -373,7 +376,8 @@ def _doubt(row: AuditRow) -> str:
         _text(row.detail),
     ]
     other = f"See {_address(row.other_source)}" if row.other_source else ""
-    return " — ".join(filter(None, [*parts, other]))
+    said = "" if row.review is None else _text(row.review.said)
+    return " — ".join(filter(None, [*parts, other, said]))
 
 
 def _line(cells: Iterable[str]) -> str:

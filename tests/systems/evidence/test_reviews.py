@@ -12,7 +12,7 @@ from cli.commands import run
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import InputError, SourceError
 from nlp_retrieval.systems.evidence.audit import CitationAuditor, summary_of
-from nlp_retrieval.systems.evidence.audit_report import summary_sentence
+from nlp_retrieval.systems.evidence.audit_report import RetrievalStatistics, retrieval_audit, summary_sentence
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.reviews import Reviews, read_reviews, reviews_json
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
@@ -213,3 +213,15 @@ def test_reviews_decide_what_fails_on_the_command_line(tmp_path):
     listed = run("evidence", "review", "project", "report.md", folder=folder)
     assert "rejected by Bob" in listed.stdout
     assert "22 stops" not in listed.stdout, "an accepted citation is not open"
+
+
+def test_the_audit_in_the_project_lists_what_a_reviewer_accepted_and_rejected(auditor):
+    first, second = auditor.audit(REPORT).report.citations
+    auditor.reviews.add(first, "accepted", "Ann", "| a [b](c)")
+    auditor.reviews.add(second, "rejected", "Bob")
+    written = retrieval_audit(auditor.audit(REPORT).rows, RetrievalStatistics(1, 1, 1, 0, None, 0), "bm25s")
+    doubtful, _, accepted = written.rpartition("### Claims needing manual verification")[2].partition("### Claims accepted")
+    assert "rejected by Bob" in doubtful
+    assert "27 stops" not in doubtful
+    assert "accepted by Ann" in accepted
+    assert "\\| a \\[b\\]" in accepted

@@ -138,7 +138,7 @@ def attacked_audit(text: str) -> tuple[list[AuditRow], CitedReport]:
     for status, url in (("REVIEW", text), ("PASS", "https://safe.example/" + text), ("SOURCE_NOT_INDEXED", text)):
         citation = Citation(len(rows) + 1, text, text, url, text, 1)
         passage = EvidencePassage(text * 2, text, text, text, text, 1.0, text, 0, 2 * len(text))
-        said = Review(normal_sentence(text), "[1]", "", "accepted", text, text, text)
+        said = Review(normal_sentence(text), "[1]", "", "noted", text, text, text)
         review = CitationReview(said, (said,))
         rows.append(AuditRow(citation, status, "other number", 0.5, passage, (0, len(text)), text, text, review=review))  # type: ignore[arg-type]
     entry = Reference(text, text, text, 1)
