@@ -60,6 +60,7 @@ BibliographyOption = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
+_SHOWN_FAILURES = 20
 _FOLDERS = ("index", "colbert_index")
 
 
@@ -141,13 +142,20 @@ MinQuality = Annotated[str | None, typer.Option("--min-quality", help="Only sour
 
 def add(
     project: Project,
-    sources: Annotated[list[Path], typer.Argument(help="Files and folders: text, Markdown, HTML, PDF, JSON lines.")],
+    sources: Annotated[
+        list[Path],
+        typer.Argument(help="Files and folders: text, Markdown, HTML, PDF, JSON lines. A .csv lists files and URLs."),
+    ],
     url: Annotated[str | None, typer.Option("--url", help="URL of a single file; by default its file:// URL.")] = None,
     quality: Quality = None,
     rules: Annotated[
         Path | None, typer.Option("--rules", help="YAML file of grades by URL, instead of the built-in one.")
     ] = None,
     fetch_date: Annotated[str, typer.Option("--date", help="Date of fetching, ISO 8601; by default now.")] = "",
+    fetcher: Annotated[
+        str | None,
+        typer.Option("--fetch", help="Fetcher of the URLs in a .csv, as of research: http, or folder:folder=FOLDER."),
+    ] = None,
     list_left_out: Annotated[
         bool,
         typer.Option("--left-out", help="List everything that was skipped: files, and text of pages that readers do not see."),
@@ -158,31 +166,38 @@ def add(
     """Add sources to a project.
 
     Each is on the disk before the next is read. The same text under two URLs is stored once; a changed page under one URL is a
-    new version.
+    new version. A source of a folder or list that cannot be read is left out, and makes the command end with exit code 1.
+
+    Columns of a .csv: file or url, canonical url, grade, date, title, doi; others become metadata. Its files are below its
+    folder.
     """
-    from nlp_retrieval.core import progress
+    from nlp_retrieval.core import build_as, progress
     from nlp_retrieval.errors import ConfigurationError, InputError, RetrievalError
     from nlp_retrieval.reports import counted
+    from nlp_retrieval.systems.evidence.reading.metadata import is_manifest
     from nlp_retrieval.systems.evidence.reading.sources import LeftOut, is_json_lines, read_sources
+    from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher
     from nlp_retrieval.text import visible
 
-    if url is not None and (len(sources) > 1 or sources[0].is_dir() or is_json_lines(sources[0])):
+    if url is not None and (len(sources) > 1 or sources[0].is_dir() or is_json_lines(sources[0]) or is_manifest(sources[0])):
         raise ConfigurationError(
-            "--url is for a single file; omit it for folders, for several files, and for JSON lines, which have their own URLs"
+            "--url is for a single file; omit it for folders, for several files, and for JSON lines and .csv, which have their "
+            "own URLs"
         )
     index = open_project(project, retriever)
     new = known = 0
     left_out = LeftOut()
     url_of = None if url is None else lambda _: url
+    fetch = None if fetcher is None else build_as(BaseFetcher, "fetchers", parse_component(fetcher), "--fetch").fetch
     try:
         with progress("reading", None) as advance:
-            for document in read_sources(sources, quality, rules, fetch_date, url_of, left_out):
+            for document in read_sources(sources, quality, rules, fetch_date, url_of, left_out, fetch):
                 try:
                     added = index.add_source(document)
                 except InputError as error:
-                    if not any(path.is_dir() for path in sources):
+                    if not any(path.is_dir() or is_manifest(path) for path in sources):
                         raise
-                    left_out.add("files skipped because they cannot be stored", f"{visible(document.url)[:200]}: {error}")
+                    left_out.fail("files skipped because they cannot be stored", f"{visible(document.url)[:200]}: {error}")
                     continue
                 new, known = new + added, known + (not added)
                 advance(1)
@@ -198,7 +213,13 @@ def add(
     stats = index.stats()
     note = f", {known:,} known before" if known else ""
     contents = f"{counted(stats['document_count'], 'text')}, {counted(stats['passage_count'], 'passage')}"
-    say(f"{counted(new, 'source')} added{note}; {contents} in {project}")
+    failures = left_out.failures
+    for failure in failures[1:_SHOWN_FAILURES] if not list_left_out else ():  # the first is in a warning
+        say(visible(f"note: left out: {failure}"))
+    failed = f", {len(failures):,} could not be read" if failures else ""
+    say(f"{counted(new, 'source')} added{note}{failed}; {contents} in {project}")
+    if failures:
+        raise typer.Exit(1)
 
 
 Source = Annotated[str, typer.Argument(help="URL of a source in any equivalent form, or its key.")]

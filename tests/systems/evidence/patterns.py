@@ -94,6 +94,16 @@ EVIDENCE = {
     "systems/evidence/reading/cleaning.py": in_prose(
         "clean_text(text)", "from nlp_retrieval.systems.evidence.reading.cleaning import clean_text"
     ),
+    "systems/evidence/reading/metadata.py": in_prose(
+        "\n    ".join(
+            [
+                "for text in (text, '---' + chr(10) + text, '---' + chr(10) + 'a: ' + text + chr(10) + '---'):",
+                "    split_front_matter(text, 'a.txt', strict=False)",
+                "describe_front_matter([('url', text), ('source', text), ('permalink', text)], 'a.txt')",
+            ]
+        ),
+        "from nlp_retrieval.systems.evidence.reading.metadata import describe_front_matter, split_front_matter",
+    ),
     "systems/evidence/reading/pdf.py": in_prose(
         "pdf.join_lines(text), pdf.join_lines(('a-' + chr(10)) * 50_000), pdf._joined([text] * 9), pdf._NUMBER.fullmatch(text)",
         "from nlp_retrieval.systems.evidence.reading import pdf",

@@ -6,17 +6,32 @@ import errno
 import os
 import stat
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
-from nlp_retrieval.errors import ConfigurationError, DependencyError, InputError, RetrievalWarning, SourceError
+from nlp_retrieval.errors import (
+    ConfigurationError,
+    DependencyError,
+    FetchError,
+    InputError,
+    RetrievalWarning,
+    SourceError,
+)
 from nlp_retrieval.loaders import CONTENT_NAMES, JsonObject, as_text, likely, quoted, read_json_lines
 from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules, assess_source_quality
-from nlp_retrieval.systems.evidence.index.urls import resolved_doi
+from nlp_retrieval.systems.evidence.index.urls import canonical_url, resolved_doi
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
-from nlp_retrieval.systems.evidence.reading.document import LARGEST_FILE, LARGEST_TEXT, Removed, SourceDocument
+from nlp_retrieval.systems.evidence.reading.document import LARGEST_FILE, LARGEST_TEXT, ReadText, Removed, SourceDocument
+from nlp_retrieval.systems.evidence.reading.metadata import (
+    Description,
+    describe_front_matter,
+    is_date,
+    is_manifest,
+    read_manifest,
+)
 from nlp_retrieval.systems.evidence.reading.text_of import SUFFIXES, read_bytes
 from nlp_retrieval.text import printable
 
@@ -29,6 +44,19 @@ from nlp_retrieval.text import printable
 _JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 
 
+class Fetched(Protocol):
+    """A fetched page, as a fetcher returns it."""
+
+    @property
+    def url(self) -> str: ...
+    @property
+    def content(self) -> bytes: ...
+    @property
+    def media_type(self) -> str: ...
+    @property
+    def fetch_date(self) -> str: ...
+
+
 class LeftOut:
     """Files and texts that were skipped, by reason, for one warning each."""
 
@@ -37,6 +65,8 @@ class LeftOut:
         self._counts: list[str] = []
         self.details: list[str] = []
         """Texts that were omitted from sources, a line each."""
+        self.failures: list[str] = []
+        """Sources that could not be read or stored, and why."""
 
     def detail(self, where: str, why: str, text: str) -> None:
         """Note a text that was omitted from a source; an empty reason is the same as before."""
@@ -53,6 +83,11 @@ class LeftOut:
     def add(self, reason: str, first: str) -> None:
         """Count one case of a reason, with its description: "[reason]: 2 (first: ...)"."""
         self._found.setdefault(reason, []).append(first)
+
+    def fail(self, reason: str, what: str) -> None:
+        """Count a source that could not be read or stored."""
+        self.failures.append(what)
+        self.add(reason, what)
 
     def warn(self) -> None:
         """Warn of the number for each reason, and the first case."""
@@ -133,15 +168,20 @@ def read_sources(
     fetch_date: str = "",
     url_of: Callable[[Path], str] | None = None,
     left_out: LeftOut | None = None,
+    fetch: Callable[[str], Fetched] | None = None,
 ) -> Iterator[SourceDocument]:
     """Yield the sources in files and folders, in the order given, one at a time.
 
-    Supported are plain text, Markdown, HTML and PDF, and JSON lines: an object per line, with ``url``, the text in ``content``
-    or ``text``, and optionally ``title``, ``quality`` and ``fetch_date``; other fields are ignored. The URL of a file is its
-    ``file://`` address unless ``url_of`` gives one. A page's claim about its own address is ignored, since it may be false.
+    Supported are plain text, Markdown, HTML and PDF, manifests (see
+    :func:`~nlp_retrieval.systems.evidence.reading.metadata.read_manifest`), and JSON lines: an object per line, with ``url``,
+    the text in ``content`` or ``text``, and optionally ``title``, ``quality`` and ``fetch_date``; other fields are ignored. The
+    URL of a file is its ``file://`` address unless ``url_of`` gives one. A page's claim about its own address is ignored, since
+    it may be false.
 
-    A named file that cannot be read is an error; one in a folder is skipped, and a warning at the end counts them and says
-    what is wrong with the first. A wrong line of JSON is always an error.
+    YAML front matter of text and Markdown gives title, URL, grade, date and metadata. What a manifest says comes before it.
+
+    A named file that cannot be read is an error; one in a folder or a manifest is skipped, and a warning at the end counts them
+    and says what is wrong with the first. A wrong line of JSON or of a manifest is always an error.
 
     Args:
         paths: a file, a folder, or several; a symbolic link is followed if it is named, not in a folder.
@@ -150,6 +190,7 @@ def read_sources(
         fetch_date: when sources were fetched that state no date, ISO 8601.
         url_of: gives the URL of a file by its path.
         left_out: collects what is skipped, to list it; by default a warning counts it.
+        fetch: returns the page at a URL, for rows of a manifest without a file; by default these are errors.
 
     Raises:
         SourceError: a file or folder does not exist or cannot be read, or a line is wrong.
@@ -158,22 +199,17 @@ def read_sources(
     """
     if quality is not None and quality not in GRADES:
         raise ConfigurationError(f"quality={quality!r} is not a grade; grades are A, B, C, D and E")
-    if fetch_date and not _is_date(fetch_date):
+    if fetch_date and not is_date(fetch_date):
         raise ConfigurationError(f"fetch_date={fetch_date!r} is not a date in ISO 8601; write it as 2026-01-19T14:30:00Z")
     if isinstance(rules, str | Path):
         rules = QualityRules.read(rules)
-    several = [paths] if isinstance(paths, str | Path) else list(paths)
-    return _Reading(quality, rules, fetch_date, url_of, left_out or LeftOut()).read(
-        [Path(path).expanduser() for path in several]
-    )
-
-
-def _is_date(text: str) -> bool:
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
+    several = [Path(path).expanduser() for path in ([paths] if isinstance(paths, str | Path) else paths)]
+    manifests = {
+        path: read_manifest(path, SUFFIXES, fetches=fetch is not None)
+        for path in several
+        if is_manifest(path) and path.is_file()
+    }
+    return _Reading(quality, rules, fetch_date, url_of, left_out or LeftOut(), fetch, manifests).read(several)
 
 
 @dataclass
@@ -185,6 +221,8 @@ class _Reading:
     fetch_date: str
     url_of: Callable[[Path], str] | None
     left_out: LeftOut
+    fetch: Callable[[str], Fetched] | None = None
+    manifests: Mapping[Path, Sequence[Description]] = field(default_factory=dict)
     _outside: int = 0
     _pages: int = 0
 
@@ -194,7 +232,11 @@ class _Reading:
                 for file in files_in(path, self.left_out):
                     if is_json_lines(file):
                         yield from self._rows(file)
-                    elif (document := self._file_of_folder(file)) is not None:
+                    elif (document := self._skipping(partial(self._file, file, follow_link=False))) is not None:
+                        yield document
+            elif path in self.manifests:
+                for row in self.manifests[path]:
+                    if (document := self._skipping(partial(self._listed, row))) is not None:
                         yield document
             elif is_json_lines(path) and path.is_file():
                 yield from self._rows(path)
@@ -205,23 +247,47 @@ class _Reading:
             self.left_out.counted(what)
         self.left_out.warn()
 
-    def _file_of_folder(self, path: Path) -> SourceDocument | None:
+    def _skipping(self, read: Callable[[], SourceDocument]) -> SourceDocument | None:
         try:
-            return self._file(path, follow_link=False)
+            return read()
         except DependencyError:
             raise
-        except InputError as error:
-            self.left_out.add("files skipped because they cannot be read", str(error))
+        except (InputError, FetchError) as error:
+            self.left_out.fail("files skipped because they cannot be read", str(error))
             return None
 
-    def _file(self, path: Path, follow_link: bool) -> SourceDocument:
+    def _listed(self, row: Description) -> SourceDocument:
+        if row.file is not None:
+            return self._file(row.file, follow_link=False, listed=row)
+        if self.fetch is None:  # pragma: no cover -- refused before
+            raise SourceError(f"{row.where}: it names no file")
+        page = self.fetch(row.fetch_url)
+        moved = () if canonical_url(page.url) == canonical_url(row.fetch_url) else (page.url,)
+        named = replace(row, fetch_date=row.fetch_date or page.fetch_date, aliases=(*row.aliases, *moved))
+        read = read_bytes(page.content, name=page.url, media_type=page.media_type)
+        return self._document(replace(read, metadata=()), f"{row.where}, {printable(page.url)}", row.url, named)
+
+    def _file(self, path: Path, follow_link: bool, listed: Description | None = None) -> SourceDocument:
         shown = printable(str(path))
         read = read_bytes(read_file(path, follow_link), name=str(path))
+        url = self.url_of(path) if self.url_of is not None else Path(os.path.abspath(path)).as_uri()  # noqa: PTH100 -- Path's own follows no ..
+        return self._document(replace(read, title=read.title or path.stem), shown, url, listed)
+
+    def _document(self, read: ReadText, shown: str, url: str, listed: Description | None) -> SourceDocument:
+        """Return a source with the values of a manifest, else of its front matter, else of its page."""
+        own, faults = describe_front_matter(read.metadata, shown)
+        if faults:
+            self.left_out.add("values of front matter that cannot be used", f"{shown}: {'; '.join(faults)}")
+        said = listed or own
+        if listed is None and (own.url or own.quality):
+            taken = " and ".join(name for name, value in (("URL", own.url), ("grade", own.quality)) if value)
+            self.left_out.add("URLs and grades taken from the front matter of files", f"{shown}: {taken}")
         self._note(shown, read.removed)
         if read.unread_pages:
             self.left_out.add("PDFs with damaged pages, which were skipped", f"{shown}: {read.unread_pages} of its pages")
-        title, _ = clean_title(read.title or path.stem)
-        url = self.url_of(path) if self.url_of is not None else Path(os.path.abspath(path)).as_uri()  # noqa: PTH100 -- Path's own follows no ..
+        title, _ = clean_title(said.title or read.title)
+        if listed is not None or self.url_of is None:
+            url = said.url or url
         self._outside += read.outside_words
         if read.outside_words:
             self._pages += 1
@@ -231,8 +297,18 @@ class _Reading:
             reason = "sources with text that readers may not see; it does not count as evidence"
             self.left_out.add(reason, f"{shown}: {read.doubtful_elements} places")
         doubtful = tuple(read.text[start:end] for start, end in read.doubtful)
-        grade = self.quality or self._grade(shown, url)
-        return SourceDocument(read.text, url, title, grade, self.fetch_date, self._given(), doubtful, read.pages)
+        return SourceDocument(
+            read.text,
+            url,
+            title,
+            said.quality or own.quality or self.quality or self._grade(shown, url),
+            said.fetch_date or own.fetch_date or self.fetch_date,
+            self._given(*said.given, *own.given),
+            doubtful,
+            read.pages,
+            {**own.metadata, **said.metadata},
+            said.aliases,
+        )
 
     def _given(self, *names: str) -> frozenset[str]:
         """Return the values that a person gave: for all sources, or in a line."""
@@ -266,7 +342,7 @@ class _Reading:
             )
         self._note(where, removed + removed_there)
         date = values.get("fetch_date", "") or self.fetch_date
-        if date and not _is_date(date):
+        if date and not is_date(date):
             raise SourceError(f'{where}: "fetch_date" is {date[:40]!r}, no date in ISO 8601; write it as 2026-01-19T14:30:00Z')
         quality = values.get("quality", "")
         if quality and quality not in GRADES:

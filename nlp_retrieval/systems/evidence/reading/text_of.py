@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import codecs
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import PurePath
 
 from nlp_retrieval.errors import DependencyError, SourceError, install
 from nlp_retrieval.systems.evidence.reading.child import read_in_child
-from nlp_retrieval.systems.evidence.reading.cleaning import clean_text
+from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
 from nlp_retrieval.systems.evidence.reading.document import (
     CHILD_SECONDS,
     LARGEST_FILE,
@@ -17,6 +18,7 @@ from nlp_retrieval.systems.evidence.reading.document import (
     READ_HERE,
     ReadText,
 )
+from nlp_retrieval.systems.evidence.reading.metadata import split_front_matter
 from nlp_retrieval.text import printable
 
 # Bytes to text: a byte order mark decides, then UTF-8 if it is valid, then what the source declares; nothing is guessed.
@@ -203,6 +205,16 @@ def _declared(kind: str, data: bytes, media_type: str) -> str:
 
 
 def _read_text(kind: str, text: str, where: str, seconds: float) -> ReadText:
+    if kind != "html":
+        metadata, text = split_front_matter(text, where, strict=kind == "markdown")
+        if metadata:
+            read = _read_body(kind, text, where, seconds)
+            title = clean_title(dict(metadata).get("title", ""))[0]
+            return replace(read, title=title or read.title, metadata=metadata)
+    return _read_body(kind, text, where, seconds)
+
+
+def _read_body(kind: str, text: str, where: str, seconds: float) -> ReadText:
     if kind == "text":
         cleaned, removed = clean_text(text)
         return ReadText("", cleaned.strip(), removed)
