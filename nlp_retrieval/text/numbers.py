@@ -50,6 +50,9 @@ _WORDS |= {word: 10.0 * value for value, word in enumerate(_TENS, 2)}
 _WORDS |= {f"{word}fold": float(value) for value, word in enumerate(_SMALL) if 2 <= value <= 12}
 _WORDS |= {word: float(value) for value, word in enumerate(_ORDINALS) if word not in {"second", "zeroth"}}
 _WORDS |= {"once": 1, "twice": 2, "thrice": 3, "half": 0.5, "dozen": 12, "single": 1, "both": 2, "double": 2, "triple": 3}
+_UNDER = {"half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
+_SHARE_EXACT = 0.005
+"""Precision of a share in words: two thirds are 67%."""
 _UNITLESS = frozenset(_ORDINALS) | {"once", "twice", "thrice", "half", "single", "both", "double", "triple"}
 
 
@@ -62,6 +65,9 @@ _POWERS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−–", "0123456789-+
 _NUMBER = re.compile(
     r"(?P<spaced>(?<![\d.,'])(?<!\d[ \u00a0])(?:\d{1,3}(?:\u00a0\d{3}){1,6}|[1-9]\d{0,2}(?: \d{3}){1,4}(?! \d))(?:[.,]\d{1,12})?(?![\d']|[.,]\d))"  # noqa: E501
     r"|(?P<digits>(?:(?<![\w.,)\]'])[.\u00b7])?\d+(?:(?:[.,'\u066b\u066c]|\u00b7(?!10[\^*\u2070\u00b9\u00b2\u00b3\u2074-\u207b]))\d+)*)"
+    rf"|\b(?P<over>(?:a(?=\s\w{{4,7}}\sof\b)|one)(?=[\s-](?:{either(_UNDER)})\b)|(?:{'|'.join(_SMALL[2:10])})(?=[\s-](?:halves|(?:{either(_UNDER)})s)\b))"  # noqa: E501
+    rf"[\s-](?P<under>{either(_UNDER)})s?\b"
+    rf"|\b(?P<part>{'|'.join(_SMALL[1:10])})\s(?:in|out\sof)\s(?P<whole>{'|'.join(_SMALL[2:11])})\b"
     rf"|\b(?P<word>{either(_WORDS)})\b(?:[\s-](?P<more>{'|'.join(_SMALL[1:10])})\b)?"
     r"|(?P<vulgar>[\u00bc-\u00be\u2150-\u215e\u2189])"
     r"|(?P<han>[〇零一二三四五六七八九十百千万萬亿億两兩]{2,30})",
@@ -275,7 +281,9 @@ def _bare(written: str) -> str:
 def _agree(one: Number, other: Number) -> bool:
     if one.percent != other.percent:
         share, bare = (one, other) if one.percent else (other, one)
-        return one.percent and abs(share.value / 100 - bare.value) < 1e-9 and 0 < bare.value < 1
+        in_words = bare.exact == _SHARE_EXACT and not any(char.isdigit() for char in bare.written)
+        slack = _SHARE_EXACT if in_words else 1e-9
+        return (one.percent or in_words) and abs(share.value / 100 - bare.value) < slack and 0 < bare.value < 1
     if one.unit and other.unit:
         return one.unit == other.unit and _equal(one, other, one.size, other.size)
     return _equal(one, other)
@@ -390,6 +398,11 @@ def _single(text: str, plain: str, rules: Convention) -> Iterator[tuple[Number, 
             digits = _Digits(value, 0.0, position, is_count=True)
         elif match["vulgar"]:
             digits = _Digits(unicodedata.numeric(match["vulgar"]), 0.0, position)
+        elif match["over"]:
+            share = _WORDS.get(match["over"].lower(), 1.0) / _UNDER[match["under"].lower()]
+            digits = _Digits(share, _SHARE_EXACT, position)
+        elif match["part"]:
+            digits = _Digits(_WORDS[match["part"].lower()] / _WORDS[match["whole"].lower()], _SHARE_EXACT, position)
         elif match["word"]:
             digits = _word_value(match, plain)
         elif start < split:  # one of a list: digits up to the next comma

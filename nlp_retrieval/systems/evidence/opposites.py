@@ -50,6 +50,9 @@ _PAIRS = (
     "certain uncertain", "usual unusual", "healthy unhealthy", "accurate inaccurate", "consistent inconsistent",
     "correct incorrect", "efficient inefficient", "sufficient insufficient", "adequate inadequate", "accelerate slow",
     "accelerated slowed", "strengthen weaken", "strengthens weakens", "strengthened weakened", "raise lower",
+    "recommendation against", "recommended against", "advice against", "advised against", "urged against", "request against",
+    "recommended opposed", "recommended objected", "advised opposed", "urged opposed", "welcomed opposed", "welcomed criticised",
+    "praised criticised", "backed opposed", "endorsed opposed", "favoured opposed", "defended criticised",
     "raises lowers", "raised lowered", "widen narrow", "widened narrowed", "shortened lengthened", "shortens lengthens",
 )  # fmt: skip
 
@@ -77,9 +80,25 @@ def _opposite_stems() -> dict[str, frozenset[str]]:
     return {word: frozenset(others - {word}) for word, others in opposites.items()}
 
 
+_AGAINST = re.compile(
+    r"\b(?:advis|warn|argu|vot|decid|rul|recommend|campaign|sp[eo]ak|spok|protest|appeal|c[ao]me out)\w*\s+(?:\w+\s+){0,2}?against\b",
+    re.IGNORECASE,
+)
+"""Words that mean the opposite of a recommendation; the verb alone may mean one."""
+
+_CLAUSE = re.compile(r"[,;:()\u2013\u2014]\s|\b(?:although|though|while|whereas|but|because)\b", re.IGNORECASE)
+
+
+def clauses_of(sentence: str) -> list[str]:
+    """Return the clauses of a sentence, as far as commas and conjunctions show them."""
+    return [clause for clause in _CLAUSE.split(sentence) if clause.strip()]
+
+
 def negations(text: str) -> int:
     """Return the number of negating words in a text."""
-    return sum(1 for _ in _NEGATION.finditer(as_latin(text)))
+    latin = as_latin(text)
+    compares = "without" in latin.lower() and re.search(r"\bwith\b", latin, re.IGNORECASE) is not None
+    return sum(1 for match in _NEGATION.finditer(latin) if not (compares and match[0].lower() == "without"))
 
 
 class Opposites(NamedTuple):
@@ -114,4 +133,4 @@ class Opposites(NamedTuple):
 
 def _by_stem(text: str) -> dict[str, str]:
     stems = stems_of_language("english")
-    return {stems.stem(word): word for word in reversed(stems.as_written(text))}
+    return {stems.stem(word): word for word in reversed(stems.as_written(_AGAINST.sub("against", text)))}

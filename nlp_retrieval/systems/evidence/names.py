@@ -1,0 +1,129 @@
+"""Words and names of a claim, and the names that a passage lacks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from nlp_retrieval.text import FUNCTION_WORDS, dates_of, month_of, months_named, words_of
+
+# Content words of a text, for comparison with another, without their endings.
+
+_ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s")
+_NAME_ENDINGS = ("ians", "ian", "ese", "ish", "ans", "an", "es", "s", "n")
+
+
+def stemmed(text: str) -> list[str]:
+    """Return the words of a text except function words, in order, without common endings if four letters are left."""
+    return [_stem(word) for word in words_of(text) if word not in FUNCTION_WORDS]
+
+
+@lru_cache(131_072)
+def _stem(word: str, endings: Sequence[str] = _ENDINGS) -> str:
+    for ending in endings:
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word[: -len(ending)]
+    return word
+
+
+# Names in a claim, and finding them in a passage: capitalised words, abbreviations and their expansions.
+#
+# A name is a run of words within a sentence that do not begin with a lower-case letter; at the beginning of a sentence, common
+# words do not count. A passage has a name if it has each of its words, or its initials. Of "HIV-positive" and "M2-phenotype"
+# only the part with a capital or a digit is looked up. The first word of a claim is not looked up, since it may be capitalised
+# only as such ("Reducing H3K4me3"). A date of the passage ("2019-03-12") counts as its month, and the month of a whole date
+# ("12 March") is not looked up, because dates are compared separately.
+
+_TOKEN = re.compile(r"[^\W_][\w'\u2019.&+-]*[\w+]|[^\W_]")
+_PART = re.compile(r"[^\W_]+")
+_JOINING = frozenset({"of", "the", "and", "de", "von", "van", "der", "la", "le", "du"})
+_BREAK = re.compile(r"[,;:()\"\u201c\u201d.!?]")
+_MOST = 100
+
+
+def names_of(claim: str) -> list[tuple[int, int]]:
+    """Return the spans of the names of a claim, in characters; at most 100."""
+    spans: list[tuple[int, int]] = []
+    begin = end = -1
+    tokens = list(_TOKEN.finditer(claim))
+    capitals = sum(_is_capital(token[0]) for token in tokens)
+    shouting = capitals > max(3, 0.8 * len(tokens))
+    for number, token in enumerate(tokens):
+        word = token[0]
+        if shouting and not word.isupper():
+            continue
+        apart = begin >= 0 and _BREAK.search(claim, end, token.start())
+        plain = number == 0 and _is_common(word) and not _begins_name(claim, tokens)
+        if _is_capital(word) and not plain and word.lower() not in FUNCTION_WORDS:
+            if begin < 0 or apart:
+                spans += [(begin, end)] if begin >= 0 else []
+                begin = token.start()
+            end = token.end()
+        elif begin >= 0 and (word.lower() not in _JOINING or apart):
+            spans.append((begin, end))
+            begin = -1
+        if len(spans) == _MOST:
+            return spans
+    return [*spans, (begin, end)] if begin >= 0 else spans
+
+
+def unmatched_names(claim: str, passage: str) -> list[str]:
+    """Return the names of a claim with a word that a passage lacks."""
+    words = words_of(passage)
+    stems, joined = {_stem(word, _NAME_ENDINGS) for word in words}, "".join(words)
+    has_month = any(month_of(word) for word in words_of(claim))
+    months = months_named(passage) if has_month else frozenset()
+    dates = [date for date in dates_of(claim) if date.is_full] if has_month else []
+    missing = []
+    for begin, end in names_of(claim):
+        lacking = [
+            word
+            for part in _names_to_find(claim, begin, end)
+            for word in words_of(part)
+            if len(word) > 1
+            and _stem(word, _NAME_ENDINGS) not in stems
+            and not (len(word) > 3 and word in joined)
+            and not (
+                month_of(word)
+                and (month_of(word) in months or any(date_span.begin < end and begin < date_span.end for date_span in dates))
+            )
+        ]
+        name = claim[begin:end]
+        if lacking and not _as_initials(name, [word for word in words_of(name) if word not in _JOINING], passage):
+            missing.append(name)
+    return missing
+
+
+def _names_to_find(claim: str, begin: int, end: int) -> list[str]:
+    """Return the parts of a name to look up."""
+    parts = [part[0] for part in _PART.finditer(claim, begin, end)]
+    named = [part for part in parts if part.lower() not in _JOINING and (_is_capital(part) or part[0].isdigit())]
+    begins_claim = _PART.search(claim, 0, begin) is None
+    return named[1:] if begins_claim and len(named) > 1 and _is_common(named[0]) else named
+
+
+def _is_capital(word: str) -> bool:
+    return word[0].isupper() or any(letter.isupper() for letter in word[1:])
+
+
+def _is_common(word: str) -> bool:
+    """Return whether the first word of a sentence may be capitalised only as such."""
+    return word[1:].islower() or len(word) == 1
+
+
+def _begins_name(claim: str, tokens: list[re.Match[str]]) -> bool:
+    """Return whether the first word begins a name: the next one, after only white space, is capitalised."""
+    return len(tokens) > 1 and _is_capital(tokens[1][0]) and claim[tokens[0].end() : tokens[1].start()].isspace()
+
+
+def _as_initials(name: str, words: list[str], passage: str) -> bool:
+    """Return whether the name is an abbreviation of words in the passage, or the passage abbreviates it."""
+    if len(words) > 1:
+        initials = "".join(word[0] for word in words).upper()
+        return len(initials) > 1 and re.search(rf"\b{re.escape(initials)}s?\b", passage) is not None
+    letters = re.sub(r"[^A-Z]", "", name)
+    if not 2 <= len(letters) <= 6:
+        return False
+    pattern = r"\b" + r"[\w-]*[\s-]+(?:(?:of|the|and|for|in)\s+)?".join(re.escape(letter) for letter in letters)
+    return re.search(pattern, passage, re.IGNORECASE) is not None

@@ -1,0 +1,126 @@
+"""Who did what, and which way a figure went: sentences of a source that say a claim of somebody else, or the other way round."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from nlp_retrieval.systems.evidence.figures import dated_figures
+from nlp_retrieval.systems.evidence.names import stemmed
+
+# Which way a figure went.
+
+_UP = re.compile(r"\b(?:rose|risen|ris(?:e|es|ing)|increas\w+|gr[eo]wn?|grows?|growing|went up|climbed|higher)\b", re.IGNORECASE)
+_DOWN = re.compile(
+    r"\b(?:f[ae]ll|fell|fallen|falls|falling|decreas\w+|declin\w+|dropp?\w*|shr[iau]nk\w*|went down|reduc\w+|lower)\b", re.IGNORECASE
+)
+_BETTER = re.compile(r"\b(?:improv\w+|better)\b", re.IGNORECASE)
+_WORSE = re.compile(r"\b(?:worsen\w*|worse|deteriorat\w+)\b", re.IGNORECASE)
+_LESS_IS_BETTER = re.compile(
+    r"\b(?:delay\w*|late|unemploy\w*|jobless\w*|crimes?|deaths?|mortality|accidents?|errors?|costs?|debts?|deficits?|emissions?|"
+    r"pollut\w*|poverty|poor|waste|complaints?|turnover|dropouts?|absen\w+|loss(?:es)?|infections?|injur\w+|vacanc\w+|failures?|"
+    r"waiting|cancel\w*|hunger|homeless\w*|illitera\w*|smok\w+|obes\w+)\b",
+    re.IGNORECASE,
+)
+_MORE_IS_BETTER = re.compile(
+    r"\b(?:punctual\w*|on time|satisf\w+|employment|literacy|graduat\w+|surviv\w+|profits?|accuracy|turnout|vaccinat\w+|recycl\w+|"
+    r"attendance|quality|wages?|incomes?|safety|efficien\w+)\b",
+    re.IGNORECASE,
+)
+_LEAST_SHARED = 0.5
+
+
+def opposite_trend(claim: str, sentence: str) -> str:
+    """Return two dated figures of a sentence that go the other way than a claim says, for people; empty if none do."""
+    up = _direction(claim)
+    if not up:
+        return ""
+    wanted = set(stemmed(claim))
+    years = set(re.findall(r"\b(?:1[5-9]|20)\d\d\b", claim))
+    for (year, first), (later, second) in pairwise(dated_figures(sentence)):
+        if first.percent != second.percent or first.unit != second.unit or first.value == second.value or year == later:
+            continue
+        if years and not {year, later} <= years and len(years) > 1:
+            continue
+        rises = (second.value > first.value) == (later > year)
+        said = wanted - set(stemmed(" ".join(years)))
+        about = [word for word in said if not word.isdigit() and not _is_trend(word)]
+        if rises != (up > 0) and about and sum(word in stemmed(sentence) for word in about) >= _LEAST_SHARED * len(about):
+            return f"the other way: {first.measured} in {year} and {second.measured} in {later}"
+    return ""
+
+
+def _direction(claim: str) -> int:
+    """Return 1 if a claim says that its figure went up, -1 for down, 0 if it says neither or both."""
+    up, down = bool(_UP.search(claim)), bool(_DOWN.search(claim))
+    better, worse = bool(_BETTER.search(claim)), bool(_WORSE.search(claim))
+    if up + down + better + worse != 1:
+        return 0
+    if up or down:
+        return 1 if up else -1
+    less, more = bool(_LESS_IS_BETTER.search(claim)), bool(_MORE_IS_BETTER.search(claim))
+    if less == more:
+        return 0
+    return 1 if better == more else -1
+
+
+def _is_trend(word: str) -> bool:
+    return any(pattern.match(word) for pattern in (_UP, _DOWN, _BETTER, _WORSE))
+
+
+# Who did it.
+
+_ACTS = (
+    "accuse acquire attack back beat blame bought buy challenge condemn criticise criticize defeat defend demand denounce endorse "
+    "favour invade oppose praise propose reject sue support veto welcome"
+).split()
+_ACT = re.compile(
+    r"\b(?P<passive>(?:was|were|is|are|been|being)\s+(?:\w+ly\s+)?)?(?P<act>"
+    + "|".join(rf"{act[:-1]}(?:e|es|ed|ing)" if act.endswith("e") else rf"{act}(?:s|ed|ing|es)?" for act in _ACTS)
+    + r")\b(?P<by>[^.;:,]{0,60}?\bby\b)?",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"[,;:.()]|\b(?:while|but|although|though|whereas|because|which|who|that|and|when|after|before|if)\b", re.IGNORECASE)
+_PRONOUNS = frozenset("he she it they we i you who which that this these those one some many others".split())
+_NOT_AN_AGENT = frozenset("also then later first strongly sharply had has have would could will may might not never did does do".split())
+
+
+def other_agent(claim: str, sentence: str) -> str:
+    """Return who does in a sentence what a claim says of somebody else that the sentence names too; empty if nobody does."""
+    claimed = _acts(claim)
+    there = _acts(sentence) if claimed else []
+    for act, agent in claimed:
+        others = [other for done, other in there if done == act]
+        words = set(stemmed(agent))
+        if others and not any(words.intersection(stemmed(other)) for other in others) and words.intersection(stemmed(sentence)):
+            return f"of '{others[0]}'"
+    return ""
+
+
+def _acts(text: str) -> list[tuple[str, str]]:
+    """Return what is done in a text, stemmed, and by whom."""
+    acts = []
+    for match in _ACT.finditer(text):
+        if match["passive"] and not match["by"]:
+            continue
+        if match["passive"]:
+            agent = _CLAUSE.split(text[match.end() :])[0]
+        else:
+            agent = _CLAUSE.split(text[: match.start()])[-1]
+            if not agent.strip():
+                continue
+        agent = re.split(r"\b(?:of|in|at|for|from)\b", agent)[0]
+        words = [word for word in agent.split() if word.lower() not in _NOT_AN_AGENT]
+        if words and words[0].lower() not in _PRONOUNS and words[-1].lower() not in _PRONOUNS and stemmed(" ".join(words)):
+            acts.append((stemmed(match["act"])[0], " ".join(words)))
+    return acts
+
+
+def first_other_way(claim: str, sentences: Sequence[str]) -> tuple[int, str]:
+    """Return the number of the first sentence that says a claim of another or the other way round, and how; else -1 and ""."""
+    for number, sentence in enumerate(sentences):
+        says = opposite_trend(claim, sentence) or other_agent(claim, sentence)
+        if says:
+            return number, says
+    return -1, ""
