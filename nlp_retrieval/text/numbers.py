@@ -65,7 +65,7 @@ _POWERS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−–", "0123456789-+
 _NUMBER = re.compile(
     r"(?P<spaced>(?<![\d.,'])(?<!\d[ \u00a0])(?:\d{1,3}(?:\u00a0\d{3}){1,6}|[1-9]\d{0,2}(?: \d{3}){1,4}(?! \d))(?:[.,]\d{1,12})?(?![\d']|[.,]\d))"  # noqa: E501
     r"|(?P<digits>(?:(?<![\w.,)\]'])[.\u00b7])?\d+(?:(?:[.,'\u066b\u066c]|\u00b7(?!10[\^*\u2070\u00b9\u00b2\u00b3\u2074-\u207b]))\d+)*)"
-    rf"|\b(?P<over>(?:a(?=\s\w{{4,7}}\sof\b)|one)(?=[\s-](?:{either(_UNDER)})\b)|(?:{'|'.join(_SMALL[2:10])})(?=[\s-](?:halves|(?:{either(_UNDER)})s)\b))"  # noqa: E501
+    rf"|\b(?P<over>(?:a(?=\s\w{{4,7}}\sof\b)|one)(?=[\s-](?:{either(_UNDER)})\b)|(?:{'|'.join(_SMALL[2:10])})(?=[\s-](?:halves|(?:{either(_UNDER)})s)\b))"
     rf"[\s-](?P<under>{either(_UNDER)})s?\b"
     rf"|\b(?P<part>{'|'.join(_SMALL[1:10])})\s(?:in|out\sof)\s(?P<whole>{'|'.join(_SMALL[2:11])})\b"
     rf"|\b(?P<word>{either(_WORDS)})\b(?:[\s-](?P<more>{'|'.join(_SMALL[1:10])})\b)?"
@@ -370,7 +370,9 @@ def _decimals(written: str) -> int:
     return len(match[1]) if match and len(match[1]) != 3 else 0
 
 
-def _single(text: str, plain: str, rules: Convention) -> Iterator[tuple[Number, float, bool]]:
+def _single(  # noqa: PLR0912 - a table of kinds
+    text: str, plain: str, rules: Convention
+) -> Iterator[tuple[Number, float, bool]]:
     """Each number, the factor of its scale, and whether it may be the first of a range."""
     dates = dates_of(text)[::-1]
     position, split = 0, 0

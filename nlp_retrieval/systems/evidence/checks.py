@@ -7,19 +7,21 @@ citations and the verdict on a claim for what overrules a verifier.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from nlp_retrieval.systems.evidence.computed import are_of_one_kind
 from nlp_retrieval.systems.evidence.figures import Miscounted, miscounted, missing_figures
 from nlp_retrieval.systems.evidence.names import names_of, stemmed, unmatched_names
 from nlp_retrieval.systems.evidence.opposites import Opposites, clauses_of, negations
 from nlp_retrieval.systems.evidence.quotations import missing_quotations
 from nlp_retrieval.systems.evidence.relations import first_other_way
 from nlp_retrieval.systems.evidence.verifiers.base import Span
-from nlp_retrieval.text import numbers_of, sentences_of, words_of
+from nlp_retrieval.text import Number, agreeing, numbers_of, sentences_of, words_of
 
 # All checks of a claim against a passage, as signals.
 
@@ -38,9 +40,15 @@ SIGNALS = (
 )
 """Names of the signals, in order."""
 
+_IN_PART = re.compile(r"\bbut not\b|,\s?not\b|\bnot only\b|\brather than\b", re.IGNORECASE)
+"""A claim that denies one thing and says another is denied by no single negation."""
+
 _MOST_WORDS = 300
+_WITHOUT_NEGATION = "without the negation"
 _SAME_MATTER = 0.7
 _SAME_MATTER_DENIED = 0.5
+_SAME_RELATION_DENIED = 0.7
+_SAME_MATTER_REPLACED = 0.6
 _LEAD = 0.15
 _AROUND_OPPOSITE = 0.6
 _AROUND_NAME = 0.6
@@ -70,6 +78,8 @@ class Checks:
         contradiction: how a sentence with most of the claim's words differs, for people: "with a negation", "without the
             negation", "with 'decreased' in place of 'increased'"; empty if none does.
         around_names: the largest share of the claim's words, without its names, in two neighbouring sentences.
+        share: of the claim's words in ``sentence``.
+        computed: how each number was computed that the passage only has figures for ("39 million: 97 million - 58 million").
     """
 
     signals: dict[str, float]
@@ -79,6 +89,8 @@ class Checks:
     contradiction: str = ""
     around_names: float = 0.0
     unclear_numbers: tuple[tuple[str, str], ...] = ()
+    share: float = 0.0
+    computed: tuple[str, ...] = ()
 
     @property
     def is_of_another(self) -> bool:
@@ -99,7 +111,7 @@ def check(claim: str, passage: str) -> Checks:
     pairs, pairs_there = _neighbours(claim), _neighbours(passage)
     run = _longest_run(words_of(claim), words_of(sentences[nearest].text)) if sentences else 0.0
     negated = negations(claim) > 0
-    denial = _denial(wanted, sentences, shares, negated=negated)
+    denial = _Contradiction() if negated and _IN_PART.search(claim) else _denial(wanted, sentences, shares, negated=negated)
     opposite = _opposite(claim, wanted, sentences, shares)
     other_way = _Contradiction(1.0, *first_other_way(claim, [sentence.text for sentence in sentences]))
     contradicting = next((candidate for candidate in (denial, opposite, other_way) if candidate.says), None)
@@ -126,6 +138,8 @@ def check(claim: str, passage: str) -> Checks:
         "" if contradicting is None else contradicting.says,
         _best_overlap(rest, sentences),
         missing.unclear,
+        shares[deciding] if sentences else 0.0,
+        missing.computed,
     )
 
 
@@ -177,15 +191,17 @@ def _denial(
     nearest = max(others, key=shares.__getitem__)
     ahead = max(0.0, shares[nearest] - max(alike, default=0.0))
     enough = ahead >= _LEAD and shares[nearest] >= (_SAME_MATTER_DENIED if negated else _SAME_MATTER)
-    return _Contradiction(ahead, nearest, ("without the negation" if negated else "with a negation") if enough else "")
+    return _Contradiction(ahead, nearest, (_WITHOUT_NEGATION if negated else "with a negation") if enough else "")
 
 
 def _opposite(claim: str, wanted: frozenset[str], sentences: Sequence[_Sentence], shares: Sequence[float]) -> _Contradiction:
     """Return how many of the claim's other words are in a sentence with the opposite of a word."""
     best, opposites = _Contradiction(), Opposites.of(claim)
+    figures = numbers_of(claim) if opposites.looked_for else []
     for number, sentence in enumerate(sentences):
         met = opposites.met(sentence.text) if shares[number] else []
         met = [(word, other) for word, other in met if _of_one_subject(claim, word, sentence.text, other)]
+        met = [pair for pair in met if not _in_other_order(figures, sentence.text, pair)] if figures and met else met
         if not met:
             continue
         around = min(1.0, len(wanted & sentence.content) / max(1, len(wanted) - len({word for word, _ in met})))
@@ -193,6 +209,20 @@ def _opposite(claim: str, wanted: frozenset[str], sentences: Sequence[_Sentence]
             word, other = met[0]
             best = _Contradiction(around, number, f"with '{other}' in place of '{word}'" if around >= _AROUND_OPPOSITE else "")
     return best
+
+
+_COMPARING = frozenset(
+    "with without before after afterwards more less fewer higher lower earlier later first last greater smaller".split()
+)
+
+
+def _in_other_order(figures: Sequence[Number], sentence: str, met: tuple[str, str]) -> bool:
+    """Return whether a sentence has the figures of a claim in another order, or figures of another event."""
+    there = numbers_of(sentence)
+    agreed = [any(agreeing(figure, other) for other in there) for figure in figures]
+    if len(figures) > 1 and all(agreed):
+        return bool(_COMPARING.intersection(word.lower() for word in met))
+    return not any(agreed) and any(are_of_one_kind(figure, other) for figure in figures for other in there)
 
 
 def _of_one_subject(claim: str, word: str, sentence: str, other: str) -> bool:
@@ -207,7 +237,11 @@ def _of_one_subject(claim: str, word: str, sentence: str, other: str) -> bool:
 def _before(text: str, word: str) -> str:
     """Return the nearest content word before a word in its clause, stemmed; empty if there is none."""
     clause, found, _ = text.lower().partition(word.lower())
-    words = [other for other in words_of(clauses_of(clause)[-1]) if not other.endswith("ly")] if found and clause.strip() else []
+    words = (
+        [other for other in words_of(clauses_of(clause)[-1]) if not other.endswith("ly") and other != "despite"]
+        if found and clause.strip()
+        else []
+    )
     return next(iter(stemmed(" ".join(words))[::-1]), "")
 
 
@@ -254,11 +288,28 @@ class LookedUp:
         checks: of the sentences that were read, with the numbers, dates and names that are nowhere in the source.
         miscounted: numbers that the source says of something else.
         quotations: that it does not contain word for word.
+        replaced: numbers that the source lacks, each with one of the same kind in the deciding sentence, if that is about the
+            same matter.
     """
 
     checks: Checks
     miscounted: list[Miscounted]
     quotations: tuple[str, ...]
+    replaced: tuple[Miscounted, ...] = ()
+
+    @property
+    def is_against(self) -> bool:
+        """Return whether a sentence of the source contradicts the claim: about the same subject, in the same relation."""
+        checks = self.checks
+        if checks.missing_names:
+            return False
+        other_relation = checks.contradiction == _WITHOUT_NEGATION and checks.share < _SAME_RELATION_DENIED
+        return bool((checks.contradiction and not other_relation) or self.miscounted or self.replaced)
+
+    @property
+    def computed(self) -> tuple[str, ...]:
+        """Return how each number was computed that the source only has figures for: "39 million: 97 million - 58 million"."""
+        return self.checks.computed
 
     @property
     def contradicts_source(self) -> bool:
@@ -282,10 +333,25 @@ def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> Loo
     if checks.missing_numbers:
         missing = missing_figures(claim, whole)
         checks = replace(checks, missing_numbers=missing.dates + missing.numbers, unclear_numbers=missing.unclear)
+        checks = replace(checks, computed=checks.computed or missing.computed)
     if checks.missing_names:
         checks = replace(checks, missing_names=tuple(unmatched_names(claim, whole)))
     counted = miscounted(claim, whole) if miscounted(claim, read) else []
-    return LookedUp(checks, counted, missing_quotations(claim, whole, all_quoted=quoted))
+    replaced = _replaced(claim, checks, read[slice(*checks.sentence)]) if checks.missing_numbers else ()
+    return LookedUp(checks, counted, missing_quotations(claim, whole, all_quoted=quoted), replaced)
+
+
+def _replaced(claim: str, checks: Checks, sentence: str) -> tuple[Miscounted, ...]:
+    if checks.share < _SAME_MATTER_REPLACED or checks.unclear_numbers:
+        return ()
+    said = numbers_of(claim)
+    others = [other for other in numbers_of(sentence) if not any(agreeing(number, other) for number in said)]
+    pairs = (
+        (number.written, next((other.written for other in others if are_of_one_kind(number, other)), ""))
+        for number in said
+        if any(number.written in missing for missing in checks.missing_numbers)
+    )
+    return tuple(Miscounted(number, other) for number, other in pairs if other)
 
 
 def lacking_figures(claim: str, read: str, whole: str) -> tuple[str, ...]:

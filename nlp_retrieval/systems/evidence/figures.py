@@ -14,12 +14,12 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from nlp_retrieval.systems.evidence.computed import as_another_form, computed_from, is_year, numbers_near
 from nlp_retrieval.systems.evidence.names import names_of, stemmed
-from nlp_retrieval.text import Date, Number, agreeing, compare_numbers, dates_of, month_of, numbers_of, sentences_of, words_of
+from nlp_retrieval.text import Date, Number, agreeing, compare_numbers, dates_of, month_of, numbers_of, sentences_of
 
 # Parts of sentences, one for each number.
 
-_FIRST_YEAR, _LAST_YEAR = 1500, 2100
 _ENDS = (
     re.compile(r"[;:|\t\n!?]|\b(?:while|whereas|but|although|versus|against|compared (?:with|to)|as opposed to)\b"),
     re.compile(r",(?!\d)"),
@@ -27,12 +27,15 @@ _ENDS = (
 )
 """Where one part ends and the next begins, the clearest first."""
 _RESPECTIVELY = re.compile(r"\brespectively\b", re.IGNORECASE)
+_LISTED = re.compile(r"(?:\s[\w-]{1,20})?(?:,\s|,?\s(?:and|or)\s)(?:[$\u20ac\u00a3])?")
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _STATISTICS = {
     "mean": "mean", "averag": "mean", "average": "mean", "median": "median", "maximum": "maximum", "highest": "maximum",
-    "minimum": "minimum", "lowest": "minimum",
+    "minimum": "minimum", "lowest": "minimum", "longest": "maximum", "largest": "maximum", "peak": "maximum",
+    "shortest": "minimum", "smallest": "minimum",
 }  # fmt: skip
-_PERIODS = frozenset("spring summer autumn winter quarter year annual yearly month monthly week weekly day daily".split())
+_PERIODS = {word: word for word in "spring summer autumn winter year".split()}
+_PERIODS |= {"annual": "year", "annually": "year", "yearly": "year"}
 _TYPED, _CARRIED, _CARRIED_TYPED, _OF_SENTENCE_BEFORE = 2.0, 0.5, 0.8, 0.5
 
 
@@ -47,10 +50,15 @@ class _Part(NamedTuple):
 @lru_cache(64)
 def _parts(text: str, *, years: bool) -> list[_Part]:
     """Return the numbers of a text, or its years, each with the words that belong to it."""
-    heads = [number for number in numbers_of(text) if _is_year(number) == years and (years or number.unit != "date")]
+    heads = [number for number in numbers_of(text) if is_year(number) == years and (years or number.unit != "date")]
     parts: list[_Part] = []
     next_head = 0
     names_before: dict[str, str] = {}
+    rows = list(_rows_of(text)) if "|" in text or "\t" in text else []
+    if rows:
+        in_rows = {number: own for number in heads for begin, end, own in rows if begin <= number.begin < end}
+        parts += [_Part(number, dict.fromkeys(own, _TYPED), own) for number, own in in_rows.items() if own]
+        heads = [number for number in heads if number not in in_rows]
     for begin, end in sentences_of(text):
         first = next_head
         while next_head < len(heads) and heads[next_head].begin < end:
@@ -58,18 +66,50 @@ def _parts(text: str, *, years: bool) -> list[_Part]:
         here = heads[first:next_head]
         if here:
             parts += _parts_of_sentence(text, begin, end, here, names_before, years=years)
-        names_before = {word: kind for word, kind in _typed(text[begin:end], years=years).items() if kind == "name"} or names_before
+        names_before = {
+            word: kind for word, kind in _typed(text[begin:end], years=years).items() if kind == "name"
+        } or names_before
     return parts
+
+
+def _rows_of(text: str) -> Iterator[tuple[int, int, dict[str, str]]]:
+    """Yield the cells of a text's tables: begin, end, and the words of their row's first cell and of their column's head."""
+    position, heads = 0, list[str]()
+    for line in text.splitlines(keepends=True):
+        mark = "\t" if "\t" in line else "|"
+        cells = line.rstrip("\n").split(mark)
+        if len(cells) < 2:
+            heads = []
+        elif not heads or len(heads) != len(cells):
+            heads = cells
+            yield position, position + len(line), {}
+        else:
+            label = next((cell for cell in cells if cell.strip()), "")
+            row = dict.fromkeys([*stemmed(label), *_YEAR.findall(label)], "name")
+            begin = position
+            for head, cell in zip(heads, cells, strict=True):
+                own = dict.fromkeys([*stemmed(head), *_YEAR.findall(head)], "column") | row
+                yield begin, begin + len(cell), own if cell != label else {}
+                begin += len(cell) + 1
+        position += len(line)
 
 
 def _parts_of_sentence(
     text: str, begin: int, end: int, heads: Sequence[Number], names_before: dict[str, str], *, years: bool
 ) -> Iterator[_Part]:
-    cuts = [begin, *(_cut(text, one, other) for one, other in pairwise(heads)), end]
-    listed = _listed_names(text[begin : heads[0].begin], heads) if _RESPECTIVELY.search(text, begin, end) else []
+    cuts = [_cut(text, one, other) for one, other in pairwise(heads)]
+    spans = zip([begin, *(start for _, start in cuts)], [*(stop for stop, _ in cuts), end], strict=True)
+    is_list = _RESPECTIVELY.search(text, begin, end) or (
+        len(heads) > 1 and all(_LISTED.fullmatch(text, max(one.end, one.until), other.begin) for one, other in pairwise(heads))
+    )
+    listed = _listed_names(text[begin : heads[0].begin], heads) if is_list else []
     carried: dict[str, str] = {}
-    for position, (number, (start, stop)) in enumerate(zip(heads, pairwise(cuts), strict=True)):
-        own = _typed(f"{text[start : number.begin]} {text[number.end : stop]}", years=years)
+    for position, (number, (start, stop)) in enumerate(zip(heads, spans, strict=True)):
+        after = text[max(number.end, number.until) : stop]
+        own = _typed(f"{text[start : number.begin]} {after}", years=years)
+        if years:  # "the 2011 film Immortals" is no other subject
+            before = _typed(text[start : number.begin], years=True)
+            own = {word: kind if kind != "name" else before.get(word, "") for word, kind in own.items()}
         if listed:
             own = {word: kind for word, kind in own.items() if kind != "name"} | dict.fromkeys(listed[position], "name")
         kinds = set(own.values()) - {""}
@@ -81,15 +121,15 @@ def _parts_of_sentence(
         carried = {word: kind for word, kind in carried.items() if kind not in kinds} | own
 
 
-def _cut(text: str, one: Number, other: Number) -> int:
-    """Return where the part of a number ends and that of the next begins."""
+def _cut(text: str, one: Number, other: Number) -> tuple[int, int]:
+    """Return where the part of a number ends, and where that of the next begins; what is between may belong to both."""
     start = max(one.end, one.until)
     between = text[start : other.begin]
     for ends in _ENDS:
         places = list(ends.finditer(between))
         if places:
-            return start + places[-1].start()
-    return start
+            return start + places[-1].start(), start + places[-1].start()
+    return other.begin, start
 
 
 def _listed_names(before: str, heads: Sequence[Number]) -> list[list[str]]:
@@ -111,15 +151,11 @@ def _typed(text: str, *, years: bool) -> dict[str, str]:
         words |= {word: "name" for word in stemmed(padded[begin:end]) if words.get(word) == ""}
     if not years:
         words |= dict.fromkeys(_YEAR.findall(text), "year")
-    return {_STATISTICS.get(word, word): kind for word, kind in words.items()}
-
-
-def _is_year(number: Number) -> bool:
-    return number.written.isdigit() and len(number.written) == 4 and _FIRST_YEAR <= number.value <= _LAST_YEAR
+    return {_STATISTICS.get(word, _PERIODS.get(word, word)): kind for word, kind in words.items()}
 
 
 def _kind(number: Number) -> tuple[bool, bool]:
-    return number.percent, _is_year(number)
+    return number.percent, is_year(number)
 
 
 def dated_figures(text: str) -> list[tuple[str, Number]]:
@@ -133,6 +169,7 @@ def dated_figures(text: str) -> list[tuple[str, Number]]:
 _APART = 0.2
 _ALIKE = 0.35
 _NO_QUANTITY = frozenset({"both", "single", "once", "twice", "first", "third", "half", "double", "triple"})
+_BESIDE, _REACH = 2, 40
 _NAME_BEFORE = re.compile(r"(?:\A|[^.!?\s]\s)[A-Z][\w'\u2019]*\s\Z")
 
 
@@ -150,12 +187,17 @@ def miscounted(claim: str, passage: str, apart: float = _APART) -> list[Miscount
     their weight, than the words of every number that agrees; and a name, a month, a year or a statistic, or what the number
     counts, is the other number's alone.
     """
-    return [
+    found = [
         Miscounted(rivalry.part.number.written, rivalry.rival.number.written)
         for years in (False, True)
         for rivalry in _rivalries(claim, passage, years=years)
         if rivalry.ahead >= apart and rivalry.likeness >= _ALIKE and (rivalry.is_told_apart or rivalry.counts)
     ]
+    for part in _parts(claim, years=False) if not found else ():
+        agreed = [other for other in _parts(passage, years=False) if agreeing(part.number, other.number)]
+        if agreed and (other := _of_other_period(part, agreed, passage)):
+            found.append(Miscounted(part.number.written, other))
+    return found
 
 
 class _Rivalry(NamedTuple):
@@ -180,6 +222,9 @@ class _Rivalry(NamedTuple):
 
 def _rivalries(claim: str, passage: str, *, years: bool) -> Iterator[_Rivalry]:
     claimed = [part for part in _parts(claim, years=years) if _is_quantity(claim, part.number)]
+    if years and claimed:
+        dates = [date for date in dates_of(claim) if date.is_full]
+        claimed = [part for part in claimed if not _within(part.number, dates)]
     there = _parts(passage, years=years) if claimed else []
     for part in claimed:
         agreed = [other for other in there if agreeing(part.number, other.number)]
@@ -190,19 +235,24 @@ def _rivalries(claim: str, passage: str, *, years: bool) -> Iterator[_Rivalry]:
         ]
         if not agreed or not rivals:
             continue
-        rival = max(rivals, key=lambda other: _likeness(part, other))
+        word = next(iter(_counted(claim, part.number, 1)), "")
+        same = [other for other in rivals if word and word in _counted(passage, other.number, _BESIDE)]
+        if any(word in _counted(passage, other.number, _BESIDE) for other in agreed):
+            same = []
+        rival = max(same or rivals, key=lambda other: _likeness(part, other))
         likeness = _likeness(part, rival)
         ahead = likeness - max(_likeness(part, other) for other in agreed)
-        said = any(agreeing(other.number, rival.number) for other in claimed)
-        word = _counted(claim, part.number)
-        counts = bool(word) and _counted(passage, rival.number) == word and all(_counted(passage, other.number) != word for other in agreed)
-        yield _Rivalry(part, rival, likeness, ahead, _is_told_apart(part, rival, agreed, by_type=said), counts)
+        told_apart = _is_told_apart(part, rival, agreed)
+        counts = bool(same) and not any(_is_told_apart(part, other, [rival]) for other in agreed)
+        yield _Rivalry(part, rival, likeness, ahead, told_apart, counts)
 
 
-def _counted(text: str, number: Number) -> str:
-    """Return the word after a number, stemmed; empty if the clause ends there."""
-    after = re.match(r"[^.;:!?,]{0,40}", text[number.end :])
-    return next(iter(stemmed(after[0] if after else "")), "")
+def _counted(text: str, number: Number, most: int) -> list[str]:
+    """Return the next words after a number in its clause, stemmed; for a year, those before it."""
+    if is_year(number):
+        before = re.split(r"[.;:!?,]\s", text[max(0, number.begin - _REACH) : number.begin])[-1]
+        return stemmed(before)[::-1][:most]
+    return stemmed(re.split(r"[.;:!?,](?:\s|\Z)", text[number.end : number.end + _REACH])[0])[:most]
 
 
 def _is_quantity(text: str, number: Number) -> bool:
@@ -211,7 +261,12 @@ def _is_quantity(text: str, number: Number) -> bool:
         return False
     if not any(char.isdigit() for char in number.written):
         return number.value > 1 and number.written.lower() not in _NO_QUANTITY and not number.written.lower().endswith("th")
-    return not (number.written.isdigit() and not number.unit and not _is_year(number) and _NAME_BEFORE.search(text, max(0, number.begin - 24), number.begin))
+    return not (
+        number.written.isdigit()
+        and not number.unit
+        and not is_year(number)
+        and _NAME_BEFORE.search(text, max(0, number.begin - 24), number.begin)
+    )
 
 
 def _comparable(part: _Part, other: _Part) -> bool:
@@ -226,15 +281,32 @@ def _likeness(part: _Part, other: _Part) -> float:
     return shared / total if total else 0.0
 
 
-def _is_told_apart(part: _Part, rival: _Part, agreed: Sequence[_Part], *, by_type: bool) -> bool:
-    """Return whether a word that tells numbers apart belongs to the rival alone, and the others have another in its place.
-
-    If the claim has the rival's number too (``by_type``), such a word is needed; else what is counted may tell them apart.
-    """
-    typed = {word: kind for word, kind in part.own.items() if kind and word in rival.weights}
+def _is_told_apart(part: _Part, rival: _Part, agreed: Sequence[_Part]) -> bool:
+    """Return whether a word that tells numbers apart belongs to the rival alone, and the others have another in its place."""
+    typed = {word: kind or rival.own.get(word, "") for word, kind in part.own.items() if word in rival.weights}
+    typed = {word: kind for word, kind in typed.items() if kind}
     if not typed:
         return False
-    return all(any(word not in other.weights and kind in other.own.values() for word, kind in typed.items()) for other in agreed)
+    return all(
+        any(word not in other.weights and kind in other.own.values() for word, kind in typed.items()) for other in agreed
+    )
+
+
+def _of_other_period(part: _Part, agreed: Sequence[_Part], passage: str) -> str:
+    """Return the words of a passage that give a number for another period or statistic than a claim does; else ""."""
+    typed = {word: kind for word, kind in part.own.items() if kind in {"period", "statistic"} and _is_exclusive(word)}
+    for word, kind in typed.items():
+        if all(
+            word not in other.weights and any(kind == of and _is_exclusive(own) for own, of in other.own.items())
+            for other in agreed
+        ):
+            number = agreed[0].number
+            return passage[max(0, number.begin - _REACH) : number.end].partition(" ")[2].strip()
+    return ""
+
+
+def _is_exclusive(word: str) -> bool:
+    return word == "year" or word in _STATISTICS.values() or month_of(word) is not None
 
 
 # Numbers and dates of a claim that a passage lacks.
@@ -281,10 +353,15 @@ def missing_figures(claim: str, passage: str) -> MissingFigures:
         for number, other in compare_numbers(claim, passage)
         if not _within(number, missing)
         and not (number.value <= 31 and _within(number, named))
-        and not _is_small_word(claim, number)
+        and not _is_no_figure(claim, number, passage)
     ]
-    how = {number: computed_from(claim, number, passage) for number, other in lacking if other is None}
-    lacking = [(number, other) for number, other in lacking if not how.get(number)]
+    how: dict[Number, str] = {}
+    there = numbers_near(claim, passage) if any(other is None for _, other in lacking) else []
+    for number, other in lacking:
+        if other is None:
+            formed = as_another_form(claim, number, there, passage)
+            how[number] = "" if formed else computed_from(claim, number, there)
+            lacking = [pair for pair in lacking if pair[0] is not number] if formed or how[number] else lacking
     return MissingFigures(
         tuple(number.measured for number, _ in lacking),
         tuple(date.written for date in missing),
@@ -303,94 +380,33 @@ _ALWAYS_SMALL = frozenset({"one", "once", "both", "single"})
 _LARGEST_SMALL = 10
 
 
-def _is_small_word(claim: str, number: Number) -> bool:
-    """Return whether a number in words says no quantity: "one other city", "both", or "the two towns" that are named."""
-    word = number.written.lower()
-    if not word.isalpha() or number.percent:
-        return False
-    if word in _ALWAYS_SMALL:
-        return True
-    return number.value <= _LARGEST_SMALL and _POINTED_AT.search(claim, max(0, number.begin - 16), number.begin) is not None
+_REFERENCE = re.compile(r"[^\W\d_]{2,}[)\]\"\u201d\u2019']?[.,;:]\s?\Z")
+_AUTHOR = re.compile(r"\([^()]{0,200}\Z")
+_TITLE_OF = re.compile(r"\s(?:film|TV series|series|album|song|video game|novel)\)")
+_NAME_JUST_BEFORE = re.compile(r"\b([A-Z][\w'\u2019]{2,30})[\s-]\Z")
 
 
-# Numbers computed from those of a passage.
+def _is_no_figure(claim: str, number: Number, passage: str) -> bool:
+    """Return whether a number states nothing to look up.
 
-_TOGETHER = re.compile(
-    r"\b(?:together|total\w*|combined|altogether|in all|sum|overall|jointly|both|one (?:in|out of))\b", re.IGNORECASE
-)
-_APART_BY = re.compile(
-    r"\b(?:more|less|fewer|than|differ\w*|gap|exceed\w*|margin|above|below|longer|shorter|later|earlier|after|within|took|"
-    r"taken|takes|lasted|for|over|ahead|behind|by|span\w*|old|aged?)\b",
-    re.IGNORECASE,
-)
-_SHARE_OF = re.compile(r"\b(?:of|share|proportion|rate)\b", re.IGNORECASE)
-_DURATION = re.compile(r"\s?(?:-\s?)?years?\b", re.IGNORECASE)
-_MULTIPLE = re.compile(r"\s?(?:times|fold|-fold)\b|\Z", re.IGNORECASE)
-_AS_MANY = frozenset({"twice", "thrice", "double", "triple"})
-_MOST_OPERANDS = 24
-_MOST_APART = 2
-
-
-def computed_from(claim: str, number: Number, passage: str) -> str:
-    """Return how a number of a claim is computed from two of a passage, for people; empty if it is not.
-
-    The claim has to say that it is a sum, a difference, a time between two years, a share or a multiple; the two numbers are of
-    one kind, at most two sentences apart, beside a word of the claim.
-
-    Args:
-        claim: a statement.
-        number: of the claim.
-        passage: that does not have the number.
+    These are words ("one other city", "both", "the two towns"), marks of references ("... immunity.6", "(Wang et al., 2015)")
+    and parts of names ("Lipofectamine 2000"), unless the passage has the same name with another number.
     """
-    if math.isnan(number.value) or number.others or number.unit == "date":
-        return ""
-    if _DURATION.match(claim, number.end) and (_APART_BY.search(claim) or True) and number.value >= 2:
-        found = _pair(claim, passage, number, lambda first, second: abs(second - first), years=True)
-        return f"{number.measured} from {found[0].written} to {found[1].written}" if found else ""
-    ways = []
-    if number.percent and _SHARE_OF.search(claim):
-        ways.append((lambda first, second: 100 * min(first, second) / max(first, second), "of"))
-    if number.percent and _APART_BY.search(claim):
-        ways.append((lambda first, second: 100 * abs(second - first) / first, "changed to"))
-    if not number.percent and _TOGETHER.search(claim):
-        ways.append((lambda first, second: first + second, "and"))
-    if not number.percent and _APART_BY.search(claim):
-        ways.append((lambda first, second: abs(first - second), "and, as a difference,"))
-    if not number.percent and (number.written.lower() in _AS_MANY or _MULTIPLE.match(claim, number.end)):
-        ways.append((lambda first, second: max(first, second) / min(first, second), "and, as a ratio,"))
-    for compute, joined in ways:
-        if found := _pair(claim, passage, number, compute, years=False):
-            return f"{number.measured}, computed from {found[0].measured} {joined} {found[1].measured}"
-    return ""
-
-
-def _pair(claim: str, passage: str, number: Number, compute, *, years: bool) -> tuple[Number, Number] | None:
-    """Return two numbers of a passage, near each other and beside words of the claim, from which a number follows."""
-    wanted = set(stemmed(claim))
-    sentences = sentences_of(passage)
-    operands: list[tuple[int, Number]] = []
-    place = 0
-    for other in numbers_of(passage):
-        while place + 1 < len(sentences) and sentences[place][1] <= other.begin:
-            place += 1
-        if _is_year(other) == years and not other.others and other.value > 0:
-            operands.append((place, other))
-    relevant = [len(wanted.intersection(stemmed(passage[begin:end]))) for begin, end in sentences]
-    operands = [(place, other) for place, other in operands if relevant[place]][:_MOST_OPERANDS]
-    for at, (place, first) in enumerate(operands):
-        for later, second in operands[at + 1 :]:
-            if later - place > _MOST_APART or not _same_kind(first, second):
-                continue
-            if number.unit and first.unit and not number.percent and not years and number.unit != first.unit:
-                continue
-            scale = 1.0 if years or number.percent else 1.0
-            if first.value == second.value:
-                continue
-            result = compute(first.value, second.value) * scale
-            if abs(result - number.value) <= max(number.exact, 1e-9 * abs(number.value)) and result:
-                return first, second
-    return None
-
-
-def _same_kind(first: Number, second: Number) -> bool:
-    return _kind(first) == _kind(second) and (first.unit == second.unit or not first.unit or not second.unit)
+    word = number.written.lower()
+    if word.isalpha() and not number.percent:
+        small = number.value <= _LARGEST_SMALL and _POINTED_AT.search(claim, max(0, number.begin - 16), number.begin)
+        return word in _ALWAYS_SMALL or small is not None
+    if not number.written.isdigit() or number.unit:
+        return False
+    before, after = claim[max(0, number.begin - 40) : number.begin], claim[number.end : number.end + 16]
+    if len(number.written) <= 3 and _REFERENCE.search(before) and re.match(r"\s(?=[A-Z])|\s?\Z|,\d", after):
+        return not before.endswith(" ") or before[-2:-1] == "."
+    opened = _AUTHOR.search(claim, 0, number.begin) if is_year(number) else None
+    if opened and (re.match(r"[a-z]?[;)]", after) or _TITLE_OF.match(after)):
+        return (
+            "et al" in opened[0] or re.search(r"[A-Z][\w-]+,\s\Z", opened[0]) is not None or _TITLE_OF.match(after) is not None
+        )
+    named = _NAME_JUST_BEFORE.search(before)
+    if named is None or month_of(named[1]) or claim[: number.begin].rfind(named[1]) == 0:
+        return False
+    return re.search(rf"\b{re.escape(named[1])}[\s-]\d", passage) is None and named[1] in passage

@@ -10,7 +10,7 @@ from nlp_retrieval.text import FUNCTION_WORDS, dates_of, month_of, months_named,
 
 # Content words of a text, for comparison with another, without their endings.
 
-_ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s")
+_ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s", "e")
 _NAME_ENDINGS = ("ians", "ian", "ese", "ish", "ans", "an", "es", "s", "n")
 
 

@@ -50,11 +50,17 @@ _PAIRS = (
     "certain uncertain", "usual unusual", "healthy unhealthy", "accurate inaccurate", "consistent inconsistent",
     "correct incorrect", "efficient inefficient", "sufficient insufficient", "adequate inadequate", "accelerate slow",
     "accelerated slowed", "strengthen weaken", "strengthens weakens", "strengthened weakened", "raise lower",
-    "recommendation against", "recommended against", "advice against", "advised against", "urged against", "request against",
-    "recommended opposed", "recommended objected", "advised opposed", "urged opposed", "welcomed opposed", "welcomed criticised",
-    "praised criticised", "backed opposed", "endorsed opposed", "favoured opposed", "defended criticised",
     "raises lowers", "raised lowered", "widen narrow", "widened narrowed", "shortened lengthened", "shortens lengthens",
 )  # fmt: skip
+
+_STANCES = (
+    "recommendation against", "recommended against", "advice against", "advised against", "urged against", "request against",
+    "support against", "support objection", "support protest", "support opposition", "consent objection", "approval objection",
+    "recommendation objection", "recommended opposed", "recommended objected", "advised opposed", "urged opposed",
+    "welcomed opposed", "welcomed criticised", "praised criticised", "backed opposed", "endorsed opposed", "favoured opposed",
+    "defended criticised",
+)  # fmt: skip
+"""Opposite stances to something; nothing to put in a word's place, since they take other words around them."""
 
 
 def _antonyms() -> dict[str, frozenset[str]]:
@@ -77,11 +83,15 @@ def _opposite_stems() -> dict[str, frozenset[str]]:
     opposites: dict[str, set[str]] = {}
     for word, others in ANTONYMS.items():
         opposites.setdefault(stem(word), set()).update(map(stem, others))
+    for first, second in (map(stem, pair.split()) for pair in _STANCES):
+        opposites.setdefault(first, set()).add(second)
+        opposites.setdefault(second, set()).add(first)
     return {word: frozenset(others - {word}) for word, others in opposites.items()}
 
 
 _AGAINST = re.compile(
-    r"\b(?:advis|warn|argu|vot|decid|rul|recommend|campaign|sp[eo]ak|spok|protest|appeal|c[ao]me out)\w*\s+(?:\w+\s+){0,2}?against\b",
+    r"\b(?:advis|warn|argu|vot|decid|rul|recommend|campaign|sp[eo]ak|spok|protest|appeal|c[ao]me out)"
+    r"\w*\s+(?:\w+\s+){0,2}?against\b",
     re.IGNORECASE,
 )
 """Words that mean the opposite of a recommendation; the verb alone may mean one."""

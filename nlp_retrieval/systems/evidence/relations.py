@@ -1,4 +1,4 @@
-"""Who did what, and which way a figure went: sentences of a source that say a claim of somebody else, or the other way round."""
+"""Who did what, and which way a figure went: sentences that say a claim of somebody else, or the other way round."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from nlp_retrieval.systems.evidence.names import stemmed
 
 # Which way a figure went.
 
-_UP = re.compile(r"\b(?:rose|risen|ris(?:e|es|ing)|increas\w+|gr[eo]wn?|grows?|growing|went up|climbed|higher)\b", re.IGNORECASE)
+_UP = re.compile(
+    r"\b(?:rose|risen|ris(?:e|es|ing)|increas\w+|gr[eo]wn?|grows?|growing|went up|climbed|higher)\b", re.IGNORECASE
+)
 _DOWN = re.compile(
-    r"\b(?:f[ae]ll|fell|fallen|falls|falling|decreas\w+|declin\w+|dropp?\w*|shr[iau]nk\w*|went down|reduc\w+|lower)\b", re.IGNORECASE
+    r"\b(?:f[ae]ll|fell|fallen|falls|falling|decreas\w+|declin\w+|dropp?\w*|shr[iau]nk\w*|went down|reduc\w+|lower)\b",
+    re.IGNORECASE,
 )
 _BETTER = re.compile(r"\b(?:improv\w+|better)\b", re.IGNORECASE)
 _WORSE = re.compile(r"\b(?:worsen\w*|worse|deteriorat\w+)\b", re.IGNORECASE)
@@ -24,7 +27,8 @@ _LESS_IS_BETTER = re.compile(
     re.IGNORECASE,
 )
 _MORE_IS_BETTER = re.compile(
-    r"\b(?:punctual\w*|on time|satisf\w+|employment|literacy|graduat\w+|surviv\w+|profits?|accuracy|turnout|vaccinat\w+|recycl\w+|"
+    r"\b(?:punctual\w*|on time|satisf\w+|employment|literacy|graduat\w+|surviv\w+|profits?|accuracy|turnout|vaccinat\w+|"
+    r"recycl\w+|"
     r"attendance|quality|wages?|incomes?|safety|efficien\w+)\b",
     re.IGNORECASE,
 )
@@ -72,7 +76,8 @@ def _is_trend(word: str) -> bool:
 # Who did it.
 
 _ACTS = (
-    "accuse acquire attack back beat blame bought buy challenge condemn criticise criticize defeat defend demand denounce endorse "
+    "accuse acquire attack back beat blame bought buy challenge condemn criticise criticize defeat defend demand denounce "
+    "endorse "
     "favour invade oppose praise propose reject sue support veto welcome"
 ).split()
 _ACT = re.compile(
@@ -81,21 +86,32 @@ _ACT = re.compile(
     + r")\b(?P<by>[^.;:,]{0,60}?\bby\b)?",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"[,;:.()]|\b(?:while|but|although|though|whereas|because|which|who|that|and|when|after|before|if)\b", re.IGNORECASE)
+_CLAUSE = re.compile(
+    r"[,;:.()]|\b(?:while|but|although|though|whereas|because|which|who|that|and|when|after|before|if)\b", re.IGNORECASE
+)
 _PRONOUNS = frozenset("he she it they we i you who which that this these those one some many others".split())
-_NOT_AN_AGENT = frozenset("also then later first strongly sharply had has have would could will may might not never did does do".split())
+_NOT_AN_AGENT = frozenset(
+    "also then later first strongly sharply had has have would could will may might not never did does do".split()
+)
 
 
-def other_agent(claim: str, sentence: str) -> str:
-    """Return who does in a sentence what a claim says of somebody else that the sentence names too; empty if nobody does."""
+def other_agent(claim: str, sentences: Sequence[str]) -> tuple[int, str]:
+    """Return the sentence in which somebody does what a claim says of another whom they name too, and who; else -1 and ""."""
     claimed = _acts(claim)
-    there = _acts(sentence) if claimed else []
-    for act, agent in claimed:
-        others = [other for done, other in there if done == act]
+    there = (
+        [(number, act, agent) for number, sentence in enumerate(sentences) for act, agent in _acts(sentence)] if claimed else []
+    )
+    for act, agent in claimed if there else ():
+        others = [(number, other) for number, done, other in there if done == act]
         words = set(stemmed(agent))
-        if others and not any(words.intersection(stemmed(other)) for other in others) and words.intersection(stemmed(sentence)):
-            return f"of '{others[0]}'"
-    return ""
+        if not others or any(words.intersection(stemmed(other)) for _, other in others):
+            continue
+        about = set(stemmed(claim)) - words - {act}
+        number, other = others[0]
+        known = any(words.intersection(stemmed(sentence)) for sentence in sentences)
+        if known and (not about or about.intersection(stemmed(sentences[number]))):
+            return number, f"of '{other}'"
+    return -1, ""
 
 
 def _acts(text: str) -> list[tuple[str, str]]:
@@ -119,8 +135,7 @@ def _acts(text: str) -> list[tuple[str, str]]:
 
 def first_other_way(claim: str, sentences: Sequence[str]) -> tuple[int, str]:
     """Return the number of the first sentence that says a claim of another or the other way round, and how; else -1 and ""."""
-    for number, sentence in enumerate(sentences):
-        says = opposite_trend(claim, sentence) or other_agent(claim, sentence)
-        if says:
+    for number, sentence in enumerate(sentences) if _direction(claim) else ():
+        if says := opposite_trend(claim, sentence):
             return number, says
-    return -1, ""
+    return other_agent(claim, sentences)

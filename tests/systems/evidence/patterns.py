@@ -5,7 +5,7 @@ from __future__ import annotations
 from attacks.growth import in_prose
 
 _CITATIONS = "from nlp_retrieval.systems.evidence.citations"
-_CHECKS = "from nlp_retrieval.systems.evidence.checks"
+_OF = "from nlp_retrieval.systems.evidence"
 
 EVIDENCE = {
     "systems/evidence/citations/markdown.py, parser": in_prose(
@@ -23,9 +23,9 @@ EVIDENCE = {
         "key_of(text), numbers_of(text), author_and_year(text), list(READER.find(text)), READER.raised(text, 'Bees')",
         f"{_CITATIONS}.marks import MarkReader, author_and_year, key_of, numbers_of\nREADER = MarkReader(lambda name: False)",
     ),
-    "systems/evidence/checks.py": in_prose(
+    "systems/evidence/quotations.py": in_prose(
         "for said in (text, MARK + text, chr(0x201c) + text[: N // 3] + chr(0x201d)): missing_quotations(said, 'Ice.')",
-        f"{_CHECKS} import missing_quotations\nMARK = chr(34)\n"
+        f"{_OF}.quotations import missing_quotations\nMARK = chr(34)\n"
         "MORE = ((MARK + 'a b ') * (N // 5), (' ' + MARK) * N, chr(0x201e) * N, chr(0xab) * N, (chr(0xab) + 'a') * N, "
         "'a ' + chr(39) * N, chr(0x2018) * N, (' ' + chr(39) + 'a') * N, ('s' + chr(39) + ' a') * N, chr(0x300c) * N, "
         "chr(0xbb) * N, chr(0x201c) + 'a b ... ' * (N // 30) + chr(0x201d), chr(0x201c) + '[' * (N // 4) + chr(0x201d))\n"
@@ -124,12 +124,24 @@ EVIDENCE = {
         "[read(one, range(9)) for read in (read_numbers, read_stances) for one in (text, '[' + text, [text], '1 ' * N)]",
         "from nlp_retrieval.systems.evidence.web_research.full_text import read_numbers, read_stances",
     ),
-    "systems/evidence/checks.py, names": in_prose(
-        "unmatched_names(text, 'World Health Organization')", f"{_CHECKS} import unmatched_names"
+    "systems/evidence/names.py": in_prose(
+        "unmatched_names(text, 'World Health Organization')", f"{_OF}.names import unmatched_names"
     ),
-    "systems/evidence/checks.py, counts": in_prose(
-        "miscounted(text, '1 day, 2 hours'), miscounted('1 day and 2 hours', text)", f"{_CHECKS} import miscounted"
+    "systems/evidence/figures.py": in_prose(
+        "[miscounted(one, other) for one, other in ((text, '1 day, 2 hours'), ('1 day and 2 hours', text), "
+        "('1 day and 2 hours', ROWS))], missing_figures(text, '1 day'), missing_figures('3 days more, 5%', text)",
+        f"{_OF}.figures import miscounted, missing_figures\nROWS = '| 1 | 2 |' * N + (chr(10) + '1|2') * N",
     ),
+    "systems/evidence/computed.py": in_prose(
+        "[(as_another_form(one, number, NUMBERS, one), computed_from(one, number, NUMBERS)) for one in (text, 'half ' * N) "
+        "for number in NUMBERS]",
+        f"{_OF}.computed import as_another_form, computed_from, numbers_near\nNUMBERS = numbers_near('day', '1 day, 2 days')",
+    ),
+    "systems/evidence/relations.py": in_prose(
+        "[first_other_way(one, [text, one]) for one in ('Income rose and the union praised it.', text)]",
+        f"{_OF}.relations import first_other_way",
+    ),
+    "systems/evidence/checks.py": in_prose("check('He did not go.', text[: N // 4])", f"{_OF}.checks import check"),
     "systems/evidence/opposites.py": in_prose(
         "negations(text), Opposites.of(text).met(text)",
         "from nlp_retrieval.systems.evidence.opposites import Opposites, negations",

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nlp_retrieval.systems.evidence.checks import names_of, unmatched_names
+from nlp_retrieval.systems.evidence.names import names_of, unmatched_names
 from nlp_retrieval.systems.evidence.opposites import ANTONYMS, negations
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
 from nlp_retrieval.text import Number, agreeing, numbers_of, words_of

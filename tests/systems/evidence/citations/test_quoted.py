@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.systems.evidence.checks import missing_quotations
+from nlp_retrieval.systems.evidence.quotations import missing_quotations
 
 SOURCE = (
     "The North Road. The mayor opened the road on 12 March 2019, and called it \u201ca gate to the north\u201d. It is 40 km long. "  # noqa: E501

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.systems.evidence.checks import Miscounted, miscounted
+from nlp_retrieval.systems.evidence.figures import Miscounted, miscounted
 
 PASSAGE = (
     "The outbreak lasted for 15 days, and 9 deaths were reported in the two districts. Vaccination reached 62% of all "

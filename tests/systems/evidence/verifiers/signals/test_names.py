@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.systems.evidence.checks import names_of, unmatched_names
+from nlp_retrieval.systems.evidence.names import names_of, unmatched_names
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from nlp_retrieval.systems.evidence.checks import unmatched_names
+from nlp_retrieval.systems.evidence.names import unmatched_names
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
 from nlp_retrieval.systems.evidence.verifiers.perturbations import changed_number, elsewhere, negated, swapped_name
 from nlp_retrieval.text.numbers import numbers_of

@@ -1,0 +1,198 @@
+"""Numbers of a claim that a source has in another form: a share in words, a bound, a decade, or computed from its figures.
+
+A number is computed only if the claim says which computation it is ("together", "more than", "for three years", "doubled") and
+the figures of the source are of one kind and near each other. So a wrong number is rarely computable by chance.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from nlp_retrieval.systems.evidence.names import stemmed
+from nlp_retrieval.text import Number, numbers_of, sentences_of
+
+_PARTS = {
+    "half": 2,
+    "halves": 2,
+    "third": 3,
+    "thirds": 3,
+    "quarter": 4,
+    "quarters": 4,
+    "fifth": 5,
+    "fifths": 5,
+    "tenth": 10,
+    "tenths": 10,
+}
+_TOPS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "nine": 9}
+_SHARE = re.compile(
+    r"\b(?:(a|one|two|three|four|nine)[\s-])?(halves|half|thirds?|quarters?|fifths?|tenths?)\b(?!\s(?:of\s)?(?:19|20)\d\d)",
+    re.IGNORECASE,
+)
+_AT_LEAST = re.compile(
+    r"\b(?:more than|over|at least|above|exceeding|exceeded|exceeds|upwards of|as many as)\s(?:[$€£]\s?)?\Z", re.IGNORECASE
+)
+_AT_MOST = re.compile(
+    r"\b(?:nearly|almost|close to|just under|fewer than|less than|under|below|up to|at most"
+    r"|no more than|not more than)\s(?:[$€£]\s?)?\Z",
+    re.IGNORECASE,
+)
+_ABOUT = re.compile(r"(?:\b(?:about|around|roughly|approximately|some|circa|ca\.)\s|[~≈]\s?)(?:[$€£]\s?)?\Z", re.IGNORECASE)
+_BEFORE_YEAR = re.compile(r"\b(?:before|by|prior to|until)\s\Z", re.IGNORECASE)
+_YEARS_BEFORE = 5
+_OF_YEARS = re.compile(r"(?:19|20)\d\d[-/\u2013]\Z")
+_ROUNDED = 0.5
+_WITHIN, _ABOUT_WITHIN, _SHARE_WITHIN = 1.15, 0.05, 1.5
+_TIME = re.compile(r"[\s-](?:long\s)?(year|decade)s?\b", re.IGNORECASE)
+_DIFFERENCE = re.compile(
+    r"\b(?:more|fewer|less|higher|lower|gap|difference|ahead|behind|margin|lead|older|younger|longer|shorter|taller|points?|by"
+    r"|increase|decrease"
+    r"|rise|fall|drop|decline|growth|gain|loss)\b",
+    re.IGNORECASE,
+)
+_SUM = re.compile(
+    r"\b(?:together|total|totals|totalled|totaled|combined|altogether|in all|overall|sum|between them)\b", re.IGNORECASE
+)
+_TIMES = re.compile(r"\s?(?:times|fold|-fold|x)\b|\s?\u00d7", re.IGNORECASE)
+_RATIO = frozenset({"twice", "thrice", "double", "triple"})
+_SHARE_OF = re.compile(r"\s?(?:of\b|share\b)|\s(?:\w+\s){0,2}share\b", re.IGNORECASE)
+_NEAR = 160
+_MOST = 60
+_CONTEXT = 60
+_FIRST_YEAR, _LAST_YEAR = 1500, 2100
+
+
+def as_another_form(  # noqa: PLR0911 - a table of cases
+    claim: str, number: Number, there: Sequence[Number], passage: str
+) -> bool:
+    """Return whether a passage has a number of a claim as a share in words, within its bound, or in its decade."""
+    if claim[number.end : number.end + 1] == "s" and number.written.isdigit() and is_year(number):
+        return any(is_year(other) and 0 <= other.value - number.value < 10 for other in there)
+    if (
+        number.percent
+        and number.value == int(number.value)
+        and any(other.percent and other.exact and abs(other.value - number.value) <= _ROUNDED for other in there)
+    ):
+        return True
+    if _OF_YEARS.search(claim, max(0, number.begin - 5), number.begin):
+        return any(is_year(other) and other.value % 100 == number.value for other in there)
+    if is_year(number) and _BEFORE_YEAR.search(claim, max(0, number.begin - 16), number.begin):
+        return any(is_year(other) and 0 < number.value - other.value <= _YEARS_BEFORE for other in there)
+    share = next((match for match in _shares(claim) if match.start() <= number.begin and number.end <= match.end()), None)
+    wanted = number.value if number.percent else (_percent(share) if share is not None else None)
+    if wanted is not None:
+        if any(abs(_percent(match) - wanted) <= _SHARE_WITHIN for match in _shares(passage)):
+            return True
+        if share is not None and any(other.percent and abs(other.value - wanted) <= _SHARE_WITHIN for other in there):
+            return True
+    if is_year(number):
+        return False
+    alike = [other.value for other in there if _same_kind(number, other) and not is_year(other)]
+    value, before = number.value, max(0, number.begin - 20)
+    if _AT_LEAST.search(claim, before, number.begin):
+        return any(value < other <= _WITHIN * value for other in alike)
+    if _AT_MOST.search(claim, before, number.begin):
+        return any(value / _WITHIN <= other < value for other in alike)
+    return _ABOUT.search(claim, before, number.begin) is not None and any(
+        abs(value - other) <= _ABOUT_WITHIN * value for other in alike
+    )
+
+
+def computed_from(  # noqa: PLR0911, PLR0912 - a table of cases
+    claim: str, number: Number, there: Sequence[Number]
+) -> str:
+    """Return how a number of a claim is computed from figures of a passage, for people ("39: 97 - 58"); empty if it is not."""
+    says = f"{number.measured or number.written}: "
+    around = claim[max(0, number.begin - _CONTEXT) : number.end + _CONTEXT]
+    if time := _TIME.match(claim, number.end if not number.until else min(number.end, number.until)):
+        years = [other for other in there if is_year(other)]
+        span = number.value * (10 if time[1].lower() == "decade" else 1)
+        near = next((pair for pair in _pairs(years) if abs(pair[1].value - pair[0].value) == span), None)
+        if near:
+            first, last = sorted((near[0].written, near[1].written))
+            return f"{says}from {first} to {last}"
+    if is_year(number):
+        return ""
+    slack = max(number.exact, 1e-9 * abs(number.value))
+    figures = [other for other in there if not is_year(other) and other.unit != "date" and not other.others]
+    alike = [other for other in figures if _same_kind(number, other) or (number.percent and not other.percent)]
+    word = number.written.lower()
+    if _TIMES.match(claim, number.end) or word in _RATIO or word.endswith("fold"):
+        for one, other in _pairs(figures):
+            low, high = sorted((one, other), key=lambda figure: figure.value)
+            if low.value > 0 and _same_kind(one, other) and abs(high.value / low.value - number.value) <= 0.05 * number.value:
+                return f"{says}{high.written} / {low.written}"
+    if number.percent:
+        changes = _DIFFERENCE.search(around) is not None
+        shares = _SHARE_OF.match(claim, number.end) is not None
+        for one, other in _pairs(alike) if changes or shares else ():
+            if one.percent != other.percent or not one.value or not other.value or not _same_kind(one, other):
+                continue
+            if changes and abs(100 * abs(other.value - one.value) / abs(one.value) - number.value) <= slack:
+                return f"{says}from {one.written} to {other.written}"
+            low, high = sorted((one, other), key=lambda figure: abs(figure.value))
+            if shares and not one.percent and abs(100 * low.value / high.value - number.value) <= slack:
+                return f"{says}{low.written} of {high.written}"
+        return ""
+    points = re.compile(r"\s?(?:percentage points?|% ?points?|points?)\b").match(claim, number.end)
+    if _DIFFERENCE.search(around) or points:
+        for one, other in _pairs(figures):
+            fits = one.percent and other.percent if points else _same_kind(number, one) and _same_kind(number, other)
+            if fits and _same_kind(one, other) and abs(abs(one.value - other.value) - number.value) <= slack:
+                high, low = sorted((one, other), key=lambda figure: -figure.value)
+                return f"{says}{high.written} - {low.written}"
+    if _SUM.search(claim):
+        for count in (2, 3, 4):
+            for group in (alike[first : first + count] for first in range(min(_MOST, len(alike) - count + 1))):
+                close = all(right.begin - left.end <= _NEAR for left, right in pairwise(group))
+                if close and abs(sum(figure.value for figure in group) - number.value) <= slack:
+                    return says + " + ".join(figure.written for figure in group)
+    return ""
+
+
+def _pairs(figures: Sequence[Number]) -> Iterator[tuple[Number, Number]]:
+    """Yield figures near each other, in order; at most 60 pairs."""
+    found = 0
+    for first, one in enumerate(figures):
+        for other in figures[first + 1 : first + 5]:
+            if other.begin - one.end > _NEAR or found == _MOST:
+                break
+            found += 1
+            yield one, other
+
+
+def _shares(text: str) -> Iterator[re.Match[str]]:
+    for match in _SHARE.finditer(text):
+        below = match[2].lower()
+        if match[1] or below in {"half", "halves"} or below.endswith("s"):
+            yield match
+
+
+def _percent(share: re.Match[str]) -> float:
+    return 100 * _TOPS[(share[1] or "a").lower()] / _PARTS[share[2].lower()]
+
+
+def _same_kind(one: Number, other: Number) -> bool:
+    return (
+        one.percent == other.percent and (one.unit == other.unit or not one.unit or not other.unit) and one.size == other.size
+    )
+
+
+def are_of_one_kind(one: Number, other: Number) -> bool:
+    """Return whether two numbers may stand in for each other: both percentages or not, both years or not, of one unit."""
+    return is_year(one) == is_year(other) and _same_kind(one, other)
+
+
+def is_year(number: Number) -> bool:
+    """Return whether a number is a year from 1500 to 2100."""
+    return number.written.isdigit() and len(number.written) == 4 and _FIRST_YEAR <= number.value <= _LAST_YEAR
+
+
+def numbers_near(claim: str, passage: str) -> list[Number]:
+    """Return the numbers of the sentences of a passage that share a content word with a claim, and of those beside them."""
+    wanted = set(stemmed(claim))
+    sentences = sentences_of(passage)
+    shares = [bool(wanted.intersection(stemmed(passage[begin:end]))) for begin, end in sentences]
+    spans = [span for number, span in enumerate(sentences) if any(shares[max(0, number - 1) : number + 2])]
+    return [number for number in numbers_of(passage) if any(begin <= number.begin < end for begin, end in spans)]
