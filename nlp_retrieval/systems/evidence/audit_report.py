@@ -138,8 +138,8 @@ _ABOUT_NUMBERS = ("other number", "unclear number")
 def wrong_number(row: AuditRow) -> tuple[tuple[int, int], tuple[int, int]] | None:
     """Return the spans of a wrong number in the claim, and of the nearest one of the deciding sentence in the passage.
 
-    Of the numbers of that sentence that the claim does not have, the nearest is one of the same unit, and then of the most
-    similar size. None if the reason is not a number, or the sentence has none.
+    Of the numbers of that sentence that the claim does not have, the nearest is of the same kind (a percentage, a year, of the
+    same unit), and then of the most similar size. None if the reason is not a number, or no number is near.
     """
     if row.reason not in _ABOUT_NUMBERS or row.passage is None:
         return None
@@ -149,17 +149,28 @@ def wrong_number(row: AuditRow) -> tuple[tuple[int, int], tuple[int, int]] | Non
     there = [
         number for number in numbers_of(row.passage.content[begin:end]) if not any(agreeing(each, number) for each in claimed)
     ]
-    pairs = [(_distance(one, other), one, other) for one in wrong for other in there]
+    pairs = [(_distance(one, other), one, other) for one in wrong for other in there if _is_year(one) == _is_year(other)]
     if not pairs:
         return None
-    _, one, other = min(pairs, key=lambda pair: pair[0])
+    (differs, size), one, other = min(pairs, key=lambda pair: pair[0])
+    if differs and size > _NEAR:
+        return None
     return (one.begin, one.end), (begin + other.begin, begin + other.end)
 
 
-def _distance(one: Number, other: Number) -> tuple[bool, bool, float]:
+_NEAR = math.log(10)
+
+
+def _distance(one: Number, other: Number) -> tuple[bool, float]:
+    """Return whether two numbers are not of one named unit, and the logarithm of the ratio of their sizes."""
     sizes = [abs(number.value * number.size) for number in (one, other)]
-    ratio = abs(math.log(sizes[0] / sizes[1])) if all(size > 0 for size in sizes) else math.inf
-    return one.percent != other.percent, one.unit != other.unit, math.inf if math.isnan(ratio) else ratio
+    ratio = abs(math.log(sizes[0] / sizes[1])) if all(0 < size < math.inf for size in sizes) else math.inf
+    same = (one.percent, one.unit) == (other.percent, other.unit) and (one.percent or one.unit != "")
+    return not same, ratio
+
+
+def _is_year(number: Number) -> bool:
+    return number.unit == "date" or (number.written.isdecimal() and len(number.written) == 4)
 
 
 def write_audit_page(rows: Sequence[AuditRow], report: CitedReport, path: str | Path, rule: str = "") -> None:

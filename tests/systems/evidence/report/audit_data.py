@@ -143,5 +143,7 @@ def attacked_audit(text: str) -> tuple[list[AuditRow], CitedReport]:
         rows.append(AuditRow(citation, status, "other number", 0.5, passage, (0, len(text)), text, text, review=review))  # type: ignore[arg-type]
     entry = Reference(text, text, text, 1)
     flow = [ReportSentence(text, 1, "paragraph", 0, (1, 2, 3))]
-    attacked = CitedReport(text, [row.citation for row in rows], [], [rows[0].citation], [], sentences=flow, references=[entry])
+    attacked = CitedReport(
+        text, [row.citation for row in rows], [], [rows[0].citation], [], sentences=flow, references=[entry], notes=[text]
+    )
     return rows, attacked

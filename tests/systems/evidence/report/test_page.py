@@ -58,6 +58,8 @@ def test_a_wrong_number_and_the_nearest_of_the_source_are_marked():
         ),
         ("The line is 9 km long.", "Of 9 lines this is the longest, at 11 km.", ("9", "11")),
         ("It has 3 gates.", "It has gates.", None),
+        ("About three of them died.", "We counted 12,400 of them in 2024.", None),
+        ("It opened in 1962 with 60 seats.", "It opened in 1974, with 61 seats.", ("1962", "1974")),
     ],
 )
 def test_the_nearest_number_is_of_the_same_unit_and_not_one_of_the_claim(claim, passage, numbers):
