@@ -144,7 +144,7 @@ def add(
     project: Project,
     sources: Annotated[
         list[Path],
-        typer.Argument(help="Files and folders: text, Markdown, HTML, PDF, JSON lines. A .csv lists files and URLs."),
+        typer.Argument(help="Files and folders: text, Markdown, HTML, PDF, DOCX, JSON lines. A .csv lists files and URLs."),
     ],
     url: Annotated[str | None, typer.Option("--url", help="URL of a single file; by default its file:// URL.")] = None,
     quality: Quality = None,

@@ -6,7 +6,6 @@ from the stored sources; the searched index is derived from them and only select
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -155,7 +154,7 @@ def _canonical(urls: Iterable[str]) -> list[str]:
     return forms
 
 
-_KEY = re.compile(r"[0-9a-f]{12,64}")
+_LONGEST_KEY = 64
 METADATA_FILE = "index_metadata.json"
 _FOR_CLAIMS = 5
 _BUILD_WAIT = 600.0
@@ -358,7 +357,7 @@ class EvidenceIndex:
         """Return the URL under which a source is stored, by a URL or the key of a text."""
         sha256 = self._store.sha256_of(source.strip()) if isinstance(source, str) else None
         if sha256 is None:
-            if isinstance(source, str) and _KEY.fullmatch(source.strip()):
+            if isinstance(source, str) and _is_key(source.strip()):
                 raise _unknown(source.strip())
             place = self._place(source)
             if not self._store.versions(place):
@@ -700,6 +699,10 @@ class EvidenceIndex:
             for query, passages in zip(asked, found, strict=True)
         )
         return found
+
+
+def _is_key(text: str) -> bool:
+    return EvidenceStore.shortest_key <= len(text) <= _LONGEST_KEY and not text.strip("0123456789abcdef")
 
 
 def _searcher(searcher: object) -> BaseSearcher:

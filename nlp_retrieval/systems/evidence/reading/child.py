@@ -40,7 +40,7 @@ def call_in_child(kind: str, data: bytes, where: str, answer: type[Answer], seco
     """Read a source, a report or a bibliography in a process of its own.
 
     Args:
-        kind: "html", "markdown" or "pdf"; of a report "report docx" or the like; or "bibliography".
+        kind: "html", "markdown", "pdf" or "docx"; of a report "report docx" or the like; or "bibliography".
         data: the bytes; those of text are UTF-8.
         where: its name, for messages.
         answer: the dataclass that is returned.
@@ -122,6 +122,10 @@ def read_as(kind: str, data: bytes, where: str) -> DataclassInstance:
         from nlp_retrieval.systems.evidence.citations.bibliography import read_bibliography
 
         return read_bibliography(data.decode(), where)
+    if kind == "docx":
+        from nlp_retrieval.systems.evidence.reading.word import read_word
+
+        return read_word(data, where)
     if kind == "pdf":
         from nlp_retrieval.systems.evidence.reading.pdf import read_pdf
 

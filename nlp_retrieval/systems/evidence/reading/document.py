@@ -106,6 +106,7 @@ class ReadText:
         left_out: omitted texts, each after the reason.
         pages: of a PDF, the number of each page with text, from 1, and where it begins in the text.
         metadata: that the source states about itself, by lower-case names.
+        notes: what was read in a certain way, as tracked changes, for people.
     """
 
     title: str
@@ -118,6 +119,7 @@ class ReadText:
     left_out: tuple[tuple[str, str], ...] = ()
     pages: tuple[tuple[int, int], ...] = ()
     metadata: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -186,6 +186,11 @@ _UNITS = frozenset(
 )
 
 
+def as_raised(text: str) -> str:
+    """Return a raised text as Unicode writes it: ``"2"`` as ``"²"``; as it is if Unicode has no such letters."""
+    return text if text.strip(_MAY_BE_RAISED) else text.translate(_RAISED)
+
+
 def read_raised(page: Any) -> tuple[int, list[str]]:
     """Write exponents as such and remove the marks of footnotes, in place.
 

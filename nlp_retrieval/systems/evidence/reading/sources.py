@@ -172,7 +172,7 @@ def read_sources(
 ) -> Iterator[SourceDocument]:
     """Yield the sources in files and folders, in the order given, one at a time.
 
-    Supported are plain text, Markdown, HTML and PDF, manifests (see
+    Supported are plain text, Markdown, HTML, PDF and DOCX, manifests (see
     :func:`~nlp_retrieval.systems.evidence.reading.metadata.read_manifest`), and JSON lines: an object per line, with ``url``,
     the text in ``content`` or ``text``, and optionally ``title``, ``quality`` and ``fetch_date``; other fields are ignored. The
     URL of a file is its ``file://`` address unless ``url_of`` gives one. A page's claim about its own address is ignored, since
@@ -293,6 +293,8 @@ class _Reading:
             self._pages += 1
         for why, text in read.left_out:
             self.left_out.detail(shown, why, text)
+        for note in read.notes:
+            self.left_out.add("notes on how files were read", note)
         if read.doubtful:
             reason = "sources with text that readers may not see; it does not count as evidence"
             self.left_out.add(reason, f"{shown}: {read.doubtful_elements} places")

@@ -115,6 +115,8 @@ SUFFIXES = {
     ".htm": "html",
     ".xhtml": "html",
     ".pdf": "pdf",
+    ".docx": "docx",
+    ".docm": "docx",
 }
 """Suffixes of file names, and the kinds of sources that they mean."""
 
@@ -126,6 +128,7 @@ _MEDIA_TYPES = {
     "application/xhtml+xml": "html",
     "application/pdf": "pdf",
     "application/x-pdf": "pdf",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
 }
 _SAYS_NOTHING = ("", "application/octet-stream", "binary/octet-stream")
 _NEEDED = {
@@ -133,6 +136,7 @@ _NEEDED = {
     "html": ("lxml", "trafilatura", "w3lib", "cssselect2"),
     "markdown": ("lxml", "markdown_it", "mdit_py_plugins", "cssselect2"),
     "pdf": ("pypdf",),
+    "docx": ("lxml",),
 }
 _DECLARED_WITHIN = 4096
 """Bytes at the beginning of a page in which it may declare its encoding."""
@@ -144,7 +148,7 @@ def read_bytes(data: bytes, name: str = "", media_type: str = "", seconds: float
     The media type decides the kind of the source, or else the suffix of its name; bytes that begin as a PDF are always one.
     Visible text is kept as it is; text that readers would not see is removed and counted, as described in
     :mod:`~nlp_retrieval.systems.evidence.reading.cleaning` and :mod:`~nlp_retrieval.systems.evidence.reading.hidden`.
-    PDFs and large pages are read in a child process with limits of time and memory.
+    PDFs, DOCX and large pages are read in a child process with limits of time and memory.
 
     Args:
         data: all bytes of the source.
@@ -167,7 +171,7 @@ def read_bytes(data: bytes, name: str = "", media_type: str = "", seconds: float
     most = LARGEST_MARKUP if kind in ("html", "markdown") else LARGEST_FILE
     if len(data) > most:
         raise SourceError(f"{where}: {len(data) >> 20} MiB; at most {most >> 20} MiB of {kind} are read, split it up")
-    if kind == "pdf":
+    if kind in ("pdf", "docx"):
         read = read_in_child(kind, data, where, seconds)
     else:
         read = _read_text(kind, decode_text(data, _declared(kind, data, media_type), where), where, seconds)

@@ -344,7 +344,13 @@ class HttpFetcher(BaseFetcher):
 
 # Fetching pages of a folder by their addresses.
 
-_MEDIA_TYPES = {"text": "text/plain", "markdown": "text/markdown", "html": "text/html", "pdf": "application/pdf"}
+_MEDIA_TYPES = {
+    "text": "text/plain",
+    "markdown": "text/markdown",
+    "html": "text/html",
+    "pdf": "application/pdf",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+}
 
 
 class FolderFetcher(BaseFetcher):

@@ -76,23 +76,23 @@ def test_what_cannot_be_read_in_a_folder_is_left_out_and_counted(tmp_path: Path)
     (tmp_path / "a.txt").write_text("")
     (tmp_path / "b.txt").write_bytes(b"na\xefve")
     (tmp_path / "c.pdf").write_bytes(encrypted(pdf_of(content("x")), "secret"))
-    (tmp_path / "d.docx").write_bytes(b"PK")
+    (tmp_path / "d.xlsx").write_bytes(b"PK")
     (tmp_path / "e.txt").write_text("Text e.")
     with pytest.warns(RetrievalWarning) as warned:
         assert [found.content for found in read_sources(tmp_path)] == ["Text e."]
     assert [str(warning.message) for warning in warned] == [
         f"files skipped because they cannot be read: 3 (first: {tmp_path}/a.txt: it is empty; there is nothing to read)",
-        f"unsupported files skipped: 1 (first: {tmp_path}/d.docx)",
+        f"unsupported files skipped: 1 (first: {tmp_path}/d.xlsx)",
     ]
 
 
 def test_a_file_that_is_named_and_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(" ")
     (tmp_path / "b.txt").write_bytes(b"na\xefve")
-    (tmp_path / "d.docx").write_bytes(b"PK")
+    (tmp_path / "d.xlsx").write_bytes(b"PK")
     assert error_of(tmp_path / "a.txt") == f"{tmp_path}/a.txt: it is empty; there is nothing to read"
     assert "byte 0xef at 2 is not UTF-8" in error_of(tmp_path / "b.txt")
-    assert "name ending '.docx' is not read" in error_of(tmp_path / "d.docx")
+    assert "name ending '.xlsx' is not read" in error_of(tmp_path / "d.xlsx")
     assert error_of(tmp_path / "none.txt") == f"{tmp_path}/none.txt: no such file; check the path"
     assert "no such file" in error_of(tmp_path / "none.jsonl")
 
