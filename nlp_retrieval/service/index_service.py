@@ -27,6 +27,7 @@ from nlp_retrieval.service.endpoints import (
     RefusedError,
     RequestBody,
     ResultCount,
+    describe_filter,
 )
 
 __all__ = ["IndexService", "SearchBody", "SearchResults"]
@@ -96,9 +97,7 @@ class ItemSearchArguments(RequestBody):
 
     query: QueryText = Field(description="A question, or keywords.")
     k: ResultCount = Field(default=10, description="At most this many results.")
-    where: MetadataFilter | None = Field(
-        default=None, description='Only items whose metadata meet this, such as {"year": {"gte": 2015}}.'
-    )
+    where: MetadataFilter | None = Field(default=None, description="Only items whose metadata meet this filter.")
 
 
 class ItemsFound(BaseModel):
@@ -187,10 +186,12 @@ class IndexService(BaseService):
         return [
             McpTool(
                 "search",
-                "Search the index. Results come best first, with the score and what led to it.",
+                "Find items of the index by a question or keywords. Returns them best first, each with item_id, title, "
+                "content, metadata and score; read_passage gives one whole by its item_id.",
                 ItemSearchArguments,
                 ItemsFound,
                 search,
+                hints={"where": describe_filter(self.searcher.opened.items.kinds)},
             ),
             McpTool(
                 "read_passage",
@@ -231,7 +232,7 @@ class IndexService(BaseService):
         items = self.searcher.opened.items
         rows = items.find([item_id])
         if rows[0] < 0:
-            raise RefusedError(404, "not_found", f"no item of this index has the id {item_id!r}")
+            raise RefusedError(404, "not_found", f"no item of this index has the id {item_id!r}; search gives ids")
         return items.items(rows)[0].model_dump_json().encode()
 
     def _search(self, body: SearchBody) -> bytes:

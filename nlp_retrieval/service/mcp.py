@@ -71,9 +71,9 @@ def create_mcp_server(service: BaseService, body: int, reading: WorkPool, writin
     from mcp_types import CallToolResult, ListToolsResult, TextContent
 
     tools = {tool.name: tool for tool in service.tools}
-    listed = [_tool_of(tool) for tool in tools.values()]
 
     async def list_tools(*_: object) -> ListToolsResult:
+        listed = await reading.run(lambda: [_tool_of(tool) for tool in service.tools])
         return ListToolsResult(tools=listed)
 
     async def call_tool(_: object, params: Any) -> CallToolResult:

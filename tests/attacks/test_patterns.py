@@ -441,10 +441,10 @@ for text in ("pass " * N, "pass ab=" * N, "pass ab=" + '"' * N, "pass ab=[" * N,
     in_yaml(text), on_command_line(text, {"option": "--option"}, of_source=True)
 """,
     "service/endpoints.py": """
-from nlp_retrieval.service.endpoints import _PATH
+from nlp_retrieval.service.endpoints import _KEY, _PATH
 for text in ("/" * N, "/a" * N, " /" * N, "a" * N, "a/" * N, " a" * N, "/a " * N, "http://" * N, "/" + "a" * N + ":", ": /" * N,
              "." * N):
-    _PATH.sub("...", text)
+    _PATH.sub("...", text), _KEY.fullmatch(text)
 """,
     "cli/search.py": "from nlp_retrieval.cli import search\nsearch._CONTROL.sub('', chr(0x9b) * N)",
     "retrievers/pyserini/jvm.py": """

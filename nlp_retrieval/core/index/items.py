@@ -386,6 +386,11 @@ class ItemTable:
         """Return how many rows there are, including those of deleted items."""
         return self._starts[-1]
 
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Return the kinds of the metadata values by key: bool, int, float, str, strings, or json for all others."""
+        return dict(self._kinds)
+
     def ids(self) -> list[str]:
         """All item ids, by row; empty for a deleted item."""
         return self._without_deleted(

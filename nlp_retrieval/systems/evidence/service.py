@@ -19,6 +19,7 @@ from nlp_retrieval.service import (
     RefusedError,
     RequestBody,
     ResultCount,
+    describe_filter,
     stop_where_nobody_waits,
 )
 from nlp_retrieval.systems.evidence.audit import (
@@ -54,7 +55,7 @@ class SourceToAdd(RequestBody):
     """A source to be added."""
 
     content: str = Field(min_length=1, description="Its text; invisible characters are removed.")
-    url: str = Field(min_length=1, max_length=8_192, description="Where it was read: http, https or file.")
+    url: str = Field(min_length=1, max_length=8_192, description="Where it was read, as https://example.org/page.")
     title: str = Field(default="", max_length=10_000, description="Of the page.")
     quality: Grade | None = Field(
         default=None, description="Its grade, A (best) to E; by default the one given before, else by the rules."
@@ -160,6 +161,16 @@ class VerifyBody(RequestBody):
         return self
 
 
+class ClaimArguments(RequestBody):
+    """A claim to be verified."""
+
+    claim: Claim = Field(description="One statement, as a whole sentence and not as a question.")
+    claim_type: ClaimType = "C2"
+    include_neutral: bool = Field(
+        default=False, description="Whether to return also the passages that neither support nor contradict it."
+    )
+
+
 class EvidenceFound(BaseModel):
     """A passage that was judged, and the sentence that decided."""
 
@@ -194,6 +205,12 @@ class VerifyAnswer(BaseModel):
     verification_status: ClaimStatus
     rule: str
     not_judged: int
+
+
+class ClaimAnswer(VerifyAnswer):
+    """What the sources say about the claim; neutral passages are counted, and returned if they were asked for."""
+
+    neutral_passages: int
 
 
 class VerifyAnswers(BaseModel):
@@ -513,46 +530,58 @@ class ProjectService(BaseService):
             following = [passage for passage in passages if passage["end"] > arguments.start]
             return json.dumps({"passages": following[: arguments.count]}).encode()
 
+        def verify(arguments: ClaimArguments) -> bytes:
+            (verdict,) = self._verdicts([arguments.claim], arguments.claim_type)
+            answer = verdict.model_dump() | {"neutral_passages": len(verdict.neutral_evidence)}
+            return json.dumps(answer if arguments.include_neutral else answer | {"neutral_evidence": []}).encode()
+
         return [
             McpTool(
                 "search",
-                "Search all sources of the project. Returns passages, best first, with URL, grade and date of their source.",
+                "Find what the sources of the project say about a question or keywords. Returns passages, best first, each "
+                "with its text, url, title, quality (grade, A is best), fetch_date, and key and start for read_passage. To learn "
+                "whether a statement is true use verify_claim.",
                 PassageSearchBody,
                 PassagesAnswer,
                 self._search,
+                hints={"where": f"{describe_filter(self._index.filter_keys)} Dates are ISO 8601."},
             ),
             McpTool(
                 "read_passage",
-                "Read on in a source: its passages in order, by the key and the start that search gave.",
+                "Read on in one source: its passages in order from start, by the key that search or list_sources gave. To go "
+                "on, call it again with the end of the last passage as start.",
                 PassageArguments,
                 PassagesAnswer,
                 read,
             ),
             McpTool(
                 "verify_claim",
-                "Verify a claim against the sources of the project: passages for and against it, with quotes from "
-                "the sources, the number of independent origins, and the status that follows from it by a rule.",
-                VerifyBody,
-                VerifyAnswer,
-                self._verify,
+                "Check whether a statement is true by the sources of the project. Returns verification_status (VERIFIED, "
+                "SUPPORTED, DISPUTED, REFUTED or UNVERIFIED), the rule that gave it, and quotes for and against it with their "
+                "url. For a report with citations use audit_report.",
+                ClaimArguments,
+                ClaimAnswer,
+                verify,
             ),
             McpTool(
                 "audit_report",
-                "Audit every citation of a report in Markdown, HTML or LaTeX against the text of its own source.",
+                "Check every citation of a whole report (Markdown, HTML or LaTeX; [1] with a list of references, authors and "
+                "years, footnotes, links) against the text of the source it cites. Returns a status and a reason for each. For "
+                "a single statement use verify_claim.",
                 AuditBody,
                 AuditAnswer,
                 self._audit,
             ),
             McpTool(
                 "list_sources",
-                "List the sources of the project: key, URL, title, grade, date, pages.",
+                "List the sources of the project with key, url, title, grade, date and pages; match finds one by title or URL.",
                 ListArguments,
                 SourcesAnswer,
                 self._listed,
             ),
             McpTool(
                 "delete_source",
-                "Delete a source with all its versions from the project. Only if the user asks for it.",
+                "Delete a source with all its versions from the project, by its url or key. Only if the user asks for it.",
                 SourceToDelete,
                 DeleteAnswer,
                 lambda arguments: self._delete(arguments.source),
@@ -562,7 +591,8 @@ class ProjectService(BaseService):
             ),
             McpTool(
                 "add_document",
-                "Add the text of a source that was read to the project, and make it searchable.",
+                "Add the text of one page or document to the project, with the url where it was read, and make it searchable. "
+                "It fetches nothing: pass the whole text as content.",
                 SourceToAdd,
                 IndexAnswer,
                 add,
@@ -622,6 +652,8 @@ class ProjectService(BaseService):
     def _search(self, body: PassageSearchBody) -> bytes:
         with collected_notes() as notes:
             passages = self._index.search(body.query, body.k, body.min_quality, body.where)
+        if not passages and not self._index.sources():
+            notes.append("the project has no sources yet; add some (add_document, POST /index)")
         return PassagesAnswer.model_construct(passages=passages, notes=notes).model_dump_json().encode()
 
     def _verify(self, body: VerifyBody) -> bytes:
@@ -669,7 +701,9 @@ class ProjectService(BaseService):
         try:
             passages = self._index.passages(key)
         except QueryError as error:
-            raise RefusedError(404, "not_found", str(error)) from None
+            raise RefusedError(
+                404, "not_found", f"{error}; search and list_sources (GET /sources) give keys and URLs"
+            ) from None
         return PassagesAnswer.model_construct(passages=passages).model_dump_json().encode()
 
     def _sources(self, _: None) -> bytes:
@@ -699,7 +733,9 @@ class ProjectService(BaseService):
         try:
             self._index.changes(key)
         except QueryError as error:
-            raise RefusedError(404, "not_found", str(error)) from None
+            raise RefusedError(
+                404, "not_found", f"{error}; search and list_sources (GET /sources) give keys and URLs"
+            ) from None
 
     def _stats(self, _: None) -> bytes:
         return ProjectFigures.model_validate(self._index.stats()).model_dump_json().encode()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 from mcp import Client
-from service.asking_mcp import called, over_http, over_stdio
+from service.asking_mcp import called, over_http, over_stdio, refused
 from service.running import running
 from service.test_mcp import REFUSED_SEARCHES, TOKEN, check_refused, check_refused_over_http
 from soaking import mostly_soaked
@@ -48,7 +49,7 @@ async def all_tools(client: Client) -> dict[str, Any]:
     found = {
         "add_document": await called(client, "add_document", content=DANUBE, url=URL, title="Danube", quality="B"),
         "search": await called(client, "search", query="Danube", k=3, min_quality="C"),
-        "verify_claim": await called(client, "verify_claim", claim=CLAIM, claim_type="C1"),
+        "verify_claim": await called(client, "verify_claim", claim=CLAIM, claim_type="C1", include_neutral=True),
         "audit_report": await called(client, "audit_report", report=REPORT),
     }
     (passage,) = found["search"]["passages"]
@@ -76,7 +77,7 @@ def as_the_library(found: dict[str, Any], folder: Path) -> None:
         audit = CitationAuditor(index, verifier).audit(REPORT)
         verdict = ClaimVerifier(index, verifier).verify(CLAIM, "C1").as_dict()
         said = {"about_texts": ABOUT_TEXTS}
-        assert found["verify_claim"] == said | json.loads(json.dumps(verdict))
+        assert found["verify_claim"] == said | json.loads(json.dumps(verdict)) | {"neutral_passages": 0}
         assert found["audit_report"] == said | json.loads(audit_json(audit.rows, audit.report))
         assert [one["content"] for one in found["search"]["passages"]] == [DANUBE]
         assert [one["content"] for one in found["read_passage"]["passages"]] == [DANUBE]
@@ -96,8 +97,30 @@ def test_every_tool_of_a_project_works_over_http(http):
     assert again["add_document"]["added"] == [False]
     with http.client(TOKEN) as client:
         assert client.post("/verify", json={"claim": CLAIM, "claim_type": "C1"}).json() == {
-            key: value for key, value in found["verify_claim"].items() if key != "about_texts"
+            key: value for key, value in found["verify_claim"].items() if key not in ("about_texts", "neutral_passages")
         }
+
+
+def test_passages_that_are_neutral_are_counted_and_come_where_they_are_asked_for(project):
+    async def ask(client: Client) -> None:
+        nothing = await called(client, "search", query="Danube")
+        assert nothing["notes"] == ["the project has no sources yet; add some (add_document, POST /index)"]
+        await called(client, "add_document", content=DANUBE, url=URL)
+        brief = await called(client, "verify_claim", claim="The Danube has many ships.")
+        whole = await called(client, "verify_claim", claim="The Danube has many ships.", include_neutral=True)
+        assert (brief["neutral_evidence"], brief["neutral_passages"]) == ([], 1)
+        assert [each["url"] for each in whole["neutral_evidence"]] == [URL]
+        (search,) = (tool for tool in (await client.list_tools()).tools if tool.name == "search")
+        where = search.input_schema["properties"]["where"]["description"]
+        assert "operators: eq, in (a list), gt, gte, lt, lte, exists" in where
+        keys = re.findall(r'"(\w+)" \(', where)
+        assert {"url", "quality", "source", "start", "end"} <= set(keys)
+        for key in keys:
+            await called(client, "search", query="Danube", where={key: {"exists": True}})
+        assert "no sources" not in json.dumps(await called(client, "search", query="Zebra"))
+        assert "list_sources" in await refused(client, "delete_source", source="https://example.org/other")
+
+    over_stdio([project, "--as", "project", "-r", "bm25"], ask)
 
 
 REFUSED = [

@@ -509,6 +509,11 @@ class EvidenceIndex:
         """Return the labels of the searcher's retrievers."""
         return self._passages.engines
 
+    @property
+    def filter_keys(self) -> Mapping[str, str]:
+        """Return the metadata keys of passages for filters, and the kinds of their values; empty if nothing is built."""
+        return self._passages.kinds()
+
     def was_deleted(self, url: str) -> bool:
         """Return whether there was a source under this URL that was deleted."""
         return self._store.was_deleted(canonical_url(url)) or self._store.was_deleted(canonical_url(url) + anchor_of(url))

@@ -71,6 +71,12 @@ class SearchablePassages:
                 self._held = None
             return Counter() if self._held is None else self._held[1]
 
+    def kinds(self) -> Mapping[str, str]:
+        """Return the kinds of the metadata by which passages can be filtered, by key; empty if there is no index."""
+        self.held()
+        held = self._held
+        return {} if held is None else held[0].items.kinds
+
     def current(self) -> BaseSearcher | None:
         """Return the searcher, opened on the newest generation; None if there is no index.
 
