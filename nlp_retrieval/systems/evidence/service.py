@@ -539,8 +539,8 @@ class ProjectService(BaseService):
             McpTool(
                 "search",
                 "Find what the sources of the project say about a question or keywords. Returns passages, best first, each "
-                "with its text, url, title, quality (grade, A is best), fetch_date, and key and start for read_passage. To learn "
-                "whether a statement is true use verify_claim.",
+                "with its text, url, title, quality (grade, A is best), fetch_date, and key and start for read_passage. To "
+                "learn whether a statement is true use verify_claim.",
                 PassageSearchBody,
                 PassagesAnswer,
                 self._search,
@@ -565,8 +565,8 @@ class ProjectService(BaseService):
             ),
             McpTool(
                 "audit_report",
-                "Check every citation of a whole report (Markdown, HTML or LaTeX; [1] with a list of references, authors and "
-                "years, footnotes, links) against the text of the source it cites. Returns a status and a reason for each. For "
+                "Check every citation of a whole report (Markdown, HTML or LaTeX; numbers, authors and years, "
+                "footnotes, links) against the text of the source it cites. Returns a status and a reason for each. For "
                 "a single statement use verify_claim.",
                 AuditBody,
                 AuditAnswer,
