@@ -307,6 +307,7 @@ _MOST_OF_IT = 0.9
 _FEWEST_WORDS = 6
 _FEWEST_LINKS = 3
 _NAVIGATION = frozenset("nav aside footer form menu search button".split())
+_OF_AN_ARTICLE = ("aside", "footer")
 _ROLES = frozenset("navigation complementary search banner contentinfo menu menubar toolbar tablist dialog alertdialog".split())
 
 
@@ -382,8 +383,12 @@ def _navigation(page: Any, lines: Sequence[Line]) -> list[bool]:
     aside = {element for path in (*OVERALL_DISCARD_XPATH, *REMOVE_COMMENTS_XPATH) for element in path(page)}
     for element in page.iter():
         role = element.get("role", "").strip().lower() if isinstance(element.tag, str) else ""
-        header = element.tag == "header" and not any(around.tag in ("article", "main") for around in element.iterancestors())
-        if element.tag in _NAVIGATION or role in _ROLES or (header and element.find(".//h1") is None):
+        within = element.tag in ("header", *_OF_AN_ARTICLE) and any(
+            around.tag in ("article", "main") for around in element.iterancestors()
+        )
+        header = element.tag == "header" and not within
+        own = within and element.tag in _OF_AN_ARTICLE and _is_prose(element)  # a quotation set apart, or a correction
+        if (element.tag in _NAVIGATION and not own) or role in _ROLES or (header and element.find(".//h1") is None):
             aside.add(element)
     aside |= _link_lists(page)
     # an element with most of the page is not navigation, whatever its name
@@ -395,6 +400,16 @@ def _navigation(page: Any, lines: Sequence[Line]) -> list[bool]:
                 weights[around] += len(line.text)
     aside = {element for element in aside if weights[element] <= length / 2}
     return [any(around in aside for around in _with_ancestors(line.element)) for line in lines]
+
+
+def _is_prose(element: Any) -> bool:
+    """Return whether an element holds a sentence, and neither mostly links nor a form."""
+    if element.find(".//form") is not None:
+        return False
+    linked = sum(len(text.strip()) for link in element.iter("a") for text in link.itertext())
+    text = " ".join("".join(element.itertext()).split())
+    is_sentence = len(text.split()) >= _FEWEST_WORDS and any(end in text for end in ".!?\u3002\u2026")
+    return is_sentence and linked < len(text) / 2
 
 
 def _link_lists(page: Any) -> set[Any]:

@@ -1,6 +1,6 @@
 """Reading the title and plain text of a DOCX; for a child process with limits.
 
-The accepted text is read, as :mod:`~nlp_retrieval.systems.evidence.citations.docx` describes it. Marks of footnotes are not part
+The accepted text is read (see :mod:`~nlp_retrieval.systems.evidence.citations.docx`). Marks of footnotes are not part
 of a sentence; the notes are at the end.
 """
 

@@ -92,8 +92,8 @@ def test_a_source_without_text_is_an_error(data: bytes) -> None:
 
 
 def test_a_kind_that_is_not_read_is_an_error_that_says_which_are() -> None:
-    with pytest.raises(SourceError, match=r"a\.docx: name ending '\.docx' is not read; convert it to one of \.txt"):
-        read_bytes(b"PK", "a.docx")
+    with pytest.raises(SourceError, match=r"a\.xlsx: name ending '\.xlsx' is not read; convert it to one of \.txt"):
+        read_bytes(b"PK", "a.xlsx")
     with pytest.raises(SourceError, match=r"media type 'image/png' is not read"):
         read_bytes(b"\x89PNG", "a.html", "image/png")
     assert read_bytes(b"<p>x</p>", "https://example.org/a.html?x=.png#.jpg").text == "x"
