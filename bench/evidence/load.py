@@ -19,7 +19,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,7 @@ class _Client:
             self._connection.request("GET" if body is None else "POST", path, content, {"content-type": "application/json"})
             response = self._connection.getresponse()
             answer = response.read()
-        except OSError as error:
+        except (OSError, HTTPException) as error:
             self._connection.close()
             self._tally.errors.append(f"{kind}: {error!r}")
             return None
@@ -86,14 +86,15 @@ class _Client:
         return json.loads(answer)
 
 
-def _river(number: int) -> tuple[str, str]:
+def river(number: int) -> tuple[str, str]:
+    """Return the text and the URL of a source."""
     return f"River number{number} is {number + 100} kilometres long.", f"https://rivers.example/{number}"
 
 
 def _request(client: _Client, chance: random.Random, added: list[int], wrong: list[str]) -> None:
     """One request of a kind that is drawn, and whether its answer is right."""
     (kind,) = chance.choices(list(_SHARES), list(_SHARES.values()))
-    text, url = _river(chance.randrange(SOURCES))
+    text, url = river(chance.randrange(SOURCES))
     if kind == "search":
         answer = client.ask(kind, "/search", {"query": text.split()[1], "k": 3})
         right = answer is None or [(one["content"], one["url"]) for one in answer["passages"]] == [(text, url)]
@@ -138,9 +139,8 @@ def _add(port: int, end: float, pause: float, tally: Tally, added: list[int]) ->
             {"content": f"Basin {part} is in {words}.", "url": f"https://basins.example/{number}/{part}"}
             for part in range(GROUP)
         ]
-        if client.ask("add", "/index", {"documents": documents}) is None:
-            return
-        added[0] += 1
+        if client.ask("add", "/index", {"documents": documents}) is not None:  # otherwise the same again
+            added[0] += 1
         time.sleep(pause)
 
 
@@ -165,7 +165,7 @@ def _searches(port: int, seconds: float, tally: Tally) -> float:
     def search(chance: random.Random) -> None:
         if not hasattr(clients, "one"):
             clients.one = _Client(port, tally)
-        clients.one.ask("search alone", "/search", {"query": _river(chance.randrange(SOURCES))[0].split()[1], "k": 3})
+        clients.one.ask("search alone", "/search", {"query": river(chance.randrange(SOURCES))[0].split()[1], "k": 3})
 
     begin = time.monotonic()
     count = _until(begin + seconds, search)
@@ -179,7 +179,7 @@ def _direct(project: Path, seconds: float) -> float:
     def worker(number: int) -> int:
         chance, count = random.Random(number), 0
         while time.monotonic() < end:
-            index.search(_river(chance.randrange(SOURCES))[0].split()[1], 3)
+            index.search(river(chance.randrange(SOURCES))[0].split()[1], 3)
             count += 1
         return count
 
@@ -187,21 +187,22 @@ def _direct(project: Path, seconds: float) -> float:
         return sum(pool.map(worker, range(THREADS))) / seconds
 
 
-def served(project: Path, said: list[str]) -> tuple[subprocess.Popen[str], int]:
+def served(project: Path, said: list[str], *options: str) -> tuple[subprocess.Popen[str], int]:
     """Serve a project or an index; the process, and its port. What it says is taken down."""
     command = [str(Path(sys.executable).with_name("nlp-retrieval")), "serve", str(project), "--port", "0"]
-    command += ["--workers", str(WORKERS), "--threads", str(THREADS)]
+    command += ["--workers", str(WORKERS), "--threads", str(THREADS), *(options or ("--log-level", "warning"))]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     for line in process.stderr:
+        said.append(line)
         if found := re.search(r" on http://\S+:(\d+)", line):
             threading.Thread(target=said.extend, args=(process.stderr,), daemon=True).start()
             return process, int(found[1])
     raise SystemExit("the service did not start")
 
 
-def _mixed(port: int, seconds: float, tally: Tally) -> tuple[int, int]:
-    """How many requests the clients made, and how many sources were added meanwhile."""
+def mixed(port: int, seconds: float, tally: Tally) -> tuple[int, int]:
+    """Return how many requests the clients made, and how many sources were added meanwhile."""
     added, clients, end = [0], threading.local(), time.monotonic() + seconds
     writer = threading.Thread(target=_add, args=(port, end, seconds / _MOST_GROUPS, tally, added))
     writer.start()
@@ -225,13 +226,13 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "project"
         with EvidenceIndex(project, Searcher([Bm25Retriever()])) as index:
-            index.add_documents([dict(zip(("content", "url"), _river(number), strict=True)) for number in range(SOURCES)])
+            index.add_documents([dict(zip(("content", "url"), river(number), strict=True)) for number in range(SOURCES)])
             index.build_index()
         process, port = served(project, said)
         try:
             _searches(port, short, Tally())  # each process opens the index at its first search
             service = _searches(port, short, tally)
-            count, added = _mixed(port, seconds, tally)
+            count, added = mixed(port, seconds, tally)
         finally:
             process.terminate()
             process.wait(60)

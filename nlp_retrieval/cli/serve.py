@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _COMMON = ("path", "retrievers", "trust")
 """Parameters of every service that have command-line options of their own."""
 
-_HOST, _PORT = "127.0.0.1", 8000
+_OF_HTTP = ("mcp_http", "workers", "host", "port", "token_file", "token_env", "allowed_host")
+"""Parameters that say nothing about the protocol over standard input; in the environment or a file they may stand unused."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,10 @@ def _added() -> dict[str, EntryPoint]:
 def command(
     context: typer.Context,
     path: Annotated[Path, typer.Argument(help="An index directory, or a folder of another kind that can be served.")],
-    host: Annotated[str, typer.Option(help="Address to listen on. Other than on this machine, a token is required.")] = _HOST,
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")] = _PORT,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; a token is required for any but this machine.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")] = 8000,
     workers: Annotated[int, typer.Option(help="Number of processes; each opens the index.", rich_help_panel="Limits")] = 1,
     threads: Annotated[int, typer.Option(help="Number of concurrent requests per process.", rich_help_panel="Limits")] = 4,
     waiting: Annotated[
@@ -191,7 +194,7 @@ def command(
     kind = _kind_of(path, served_as)
     opening = _Opening(path, kind, tuple(retriever or ()), parse_options(setting or []), trust)
     if mcp:
-        if mcp_http or workers > 1 or (host, port) != (_HOST, _PORT) or token_file or token_env or allowed_host:
+        if any(is_given(context, name) for name in _OF_HTTP):
             raise ConfigurationError(
                 "--mcp answers the program that started it, on standard input and output; leave out --mcp-http, --workers, "
                 "--host, --port, --allowed-host and the options of the token, which are for HTTP"

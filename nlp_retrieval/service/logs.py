@@ -20,12 +20,15 @@ from typing import Any, Literal, TextIO, get_args
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.text.printing import printable
 
-__all__ = ["LOG_FORMATS", "LOG_LEVELS", "LogFormat", "LogLevel", "configure_logs", "current_request", "log_config"]
+__all__ = ["ACCESS", "LOG_FORMATS", "LOG_LEVELS", "LogFormat", "LogLevel", "configure_logs", "current_request", "log_config"]
 
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 LOG_FORMATS: tuple[str, ...] = get_args(LogFormat)
 LOG_LEVELS: tuple[str, ...] = get_args(LogLevel)
+
+ACCESS = "nlp_retrieval.access"
+"""The logger of requests; its records hold no secrets."""
 
 current_request: ContextVar[str] = ContextVar("nlp_retrieval_request", default="")
 """The id of the request that is being answered; empty outside of one."""
@@ -60,7 +63,9 @@ class _Formatter(logging.Formatter):
         found |= {name: value for name, value in vars(record).items() if name not in _STANDARD}
         if record.exc_info:
             found["traceback"] = self.formatException(record.exc_info)[-_LONGEST:]
-        return {name: value for name, value in without_secrets(found).items() if value not in ("", None)}
+        if record.name != ACCESS:  # whose only text from outside is the path; hiding takes longer than all the rest
+            found = without_secrets(found)
+        return {name: value for name, value in found.items() if value not in ("", None)}
 
 
 class JsonFormatter(_Formatter):

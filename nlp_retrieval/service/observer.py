@@ -10,9 +10,10 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import nullcontext
 from typing import Any
 
+from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.service.endpoints import refusal_of
 from nlp_retrieval.service.guard import answer_refusal
-from nlp_retrieval.service.logs import current_request
+from nlp_retrieval.service.logs import ACCESS, current_request
 from nlp_retrieval.service.metrics import METHODS, Metrics
 from nlp_retrieval.service.tracing import Tracing
 
@@ -29,7 +30,7 @@ _LONGEST_PATH = 200
 _GONE = 499
 """Status of a request whose client went away before the answer, in logs and figures."""
 
-_access = logging.getLogger("nlp_retrieval.access")
+_access = logging.getLogger(ACCESS)
 
 
 class Observer:
@@ -94,7 +95,7 @@ class Observer:
         if _access.isEnabledFor(level):
             fields = {
                 "method": method[:20],
-                "path": path[:_LONGEST_PATH],
+                "path": path if path in self._routes else str(without_secrets(path[:_LONGEST_PATH])),
                 "route": route,
                 "status": status,
                 "ms": round(seconds * 1000, 1),

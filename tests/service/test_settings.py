@@ -227,6 +227,12 @@ def test_what_sets_nothing_or_cannot_be_used_is_refused_by_its_place(given, file
     assert TOKEN not in error
 
 
+def test_the_address_of_an_image_does_not_keep_it_from_answering_on_standard_input(given):
+    run, index = given
+    assert "can be served over MCP" in run(index, "--mcp", "--check", HOST="0.0.0.0", PORT="9000", TOKEN_FILE="/run/token")
+    assert "leave out --mcp-http" in run(index, "--mcp", "--check", "--port", "9000")
+
+
 def test_the_variables_of_a_service_that_kubernetes_calls_by_this_name_are_none_of_ours(given):
     run, index = given
     variables = {"PORT": "tcp://10.0.0.1:80", "SERVICE_HOST": "10.0.0.1", "SERVICE_PORT": "80", "SERVICE_PORT_HTTP": "80"}
