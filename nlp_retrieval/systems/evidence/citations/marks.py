@@ -28,7 +28,7 @@ _SEE = r"(?:(?:see also|see|cf|e\.g|vgl|siehe|voir|v\u00e9ase|vid|ver|см|见|�
 _NUMBER = r"[0-9]{1,9}"
 _DASHES = "\u2010-\u2015\u2212-"
 _DASH = f"[{_DASHES}]"
-_PLACE = rf"(?:pp?|pages?|s|sec|sections?|ch|chapters?|figs?|figures?|tables?|paras?|§{{1,2}}|l|lines?)\.? ?[0-9][0-9.{_DASHES}]{{0,15}}"  # noqa: E501
+_PLACE = rf"(?:pp?|pages?|s|sec|sections?|ch|chapters?|figs?|figures?|tables?|paras?|§{{1,2}}|l|lines?)\.? ?(?:[0-9][0-9.{_DASHES}]{{0,15}}|[ivxlc]{{1,6}}\b)"  # noqa: E501
 _ITEM = re.compile(
     rf"{_SEE}(?P<word>{SOURCE_WORDS}(?=[\W_]|[0-9]))?[.: #_-]{{0,3}}(?P<prefix>[^\W\d_]{{1,10}}[-_:. ]?)?(?P<first>{_NUMBER})"
     rf"(?: ?{_DASH} ?(?P<again>[^\W\d_]{{1,10}}[-_:. ]?)?(?P<last>{_NUMBER}))?"
@@ -58,7 +58,7 @@ _RAISED_SIGNS = frozenset("\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u207
 _LOWERED = str.maketrans("\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079\u207b\u02d2 ", "1230456789-,,")
 _NARROW = str.maketrans("\uff3b\uff3d\uff08\uff09\uff1b\uff1a０１２３４５６７８９", "[]();:0123456789")  # noqa: RUF001
 _ONLY_NUMBERS = re.compile(rf"{_NUMBER}(?: ?{_DASH} ?{_NUMBER})?(?: ?[,;] ?{_NUMBER}(?: ?{_DASH} ?{_NUMBER})?)*")
-_MAY_BE_RAISED_AFTER = re.compile(r"(?:[^\W\d_]{3}|[.,;:!?)\]\"\u2019\u201d»。，、\u3040-\u30ff\u4e00-\u9fff])\Z")  # noqa: RUF001
+_MAY_BE_RAISED_AFTER = re.compile(r"(?:[^\W\d_]{3}|[%.,;:!?)\]\"\u2019\u201d»。，、\u3040-\u30ff\u4e00-\u9fff])\Z")  # noqa: RUF001
 _SURELY_RAISED_AFTER = re.compile(r"[.;:!?)\]\"\u201d»。]\Z")
 
 _PAIR = re.compile(rf"{_NUMBER} ?[,;{_DASHES}] ?{_NUMBER}")
@@ -105,7 +105,8 @@ _LEAD = (
 )
 _AUTHOR_YEAR = re.compile(rf"{_LEAD}(?P<authors>{_PEOPLE}|{_GROUP}),? ?\(?{_YEARS_CITED}\)?{_PLACE_AFTER}", re.DOTALL)
 _AUTHOR_PAGE = re.compile(
-    rf"{_LEAD}(?P<authors>{_PEOPLE})(?:, [^,;0-9]{{2,60}},?)? (?P<pages>[0-9]{{1,4}}(?:{_DASH}[0-9]{{1,4}})?)", re.DOTALL
+    rf"{_LEAD}(?P<authors>{_PEOPLE}|{_GROUP})(?:, [^,;0-9]{{2,60}},?)? (?P<pages>[0-9]{{1,4}}(?:{_DASH}[0-9]{{1,4}})?)",
+    re.DOTALL,
 )
 _YEARS_ALONE = re.compile(rf"{_YEARS_CITED}{_PLACE_AFTER}(?P<more>; .{{1,150}})?")
 _NARRATIVE = re.compile(
@@ -117,6 +118,9 @@ _REPORTS = re.compile(
     r"|demonstrate[sd]?|propose[sd]?|conclude[sd]?|estimate[sd]?|examine[sd]?|state[sd]?|describe[sd]?|claim(?:s|ed)?|define[sd]?|analy[sz]e[sd]?"
     r"|investigate[sd]?|use[sd]?|compare[sd]?|measure[sd]?|identif(?:y|ies|ied)|point(?:s|ed)? (?:out|to)|write|writes|wrote|review(?:s|ed)?)\b"  # noqa: E501
 )
+_PREPOSITION = re.compile(r"(?:\A|\W)(?:in|of|from|for|at|to|on|since|until|during|per) \Z", re.IGNORECASE)
+_MATHS = re.compile(r"(?<![\\$\w])\$(?![\s$^])([^$]{1,200}?)(?<!\s)\$(?![$\w])")
+_LONG_WORD = re.compile(r"(?<![\\\w])[^\W\d_]{4}")
 _IBID = re.compile(r"(?:see )?(?:ibid(?:em)?|ebd|ebenda|loc\. ?cit|op\. ?cit)\b\.?(?:[,:]? .{0,40})?", re.IGNORECASE)
 _CROSS_REFERENCE = ("fig:", "tbl:", "eq:", "sec:", "lst:", "thm:", "tab:")
 IBID = "ibid."
@@ -125,6 +129,7 @@ IBID = "ibid."
 _SEVERAL = re.compile(r"&|,? et al\b| u\. ?a\.")
 _NO_SURNAMES = frozenset(
     """
+    usd eur gbp
     january february march april may june july august september october november december jan feb mar apr jun
     jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu
     thur thurs fri sat sun spring summer autumn fall winter early late mid since until by in from to and est
@@ -236,6 +241,8 @@ class MarkReader:
     def find(self, text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
         """Yield the begin and end of each mark in a text with single spaces, and the names in it."""
         text = text.translate(_NARROW)
+        if "$" in text:
+            text = _MATHS.sub(lambda maths: maths[0] if _LONG_WORD.search(maths[1]) else "$" * len(maths[0]), text)
         position, refused = 0, -1
         while (match := _CANDIDATE.search(text, position)) is not None:
             before = text[max(0, match.start() - 60) : match.start()]
@@ -369,6 +376,8 @@ class MarkReader:
         if people is None or not years[0][0].isdigit() or not surnames_of(people["authors"]):
             return ()
         names = [f"{people['authors']}, {year}" for year in years]
+        if _PREPOSITION.search(before, 0, people.start()):  # in Germany (2009)
+            return ()
         if _SEVERAL.search(people["authors"]) or _REPORTS.match(after) or (self._authors and people["has"]):
             return tuple(names)
         return ()

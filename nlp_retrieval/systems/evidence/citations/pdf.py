@@ -11,7 +11,8 @@ from nlp_retrieval.systems.evidence.citations.blocks import Piece, ReportText, T
 from nlp_retrieval.systems.evidence.citations.building import Draft
 from nlp_retrieval.systems.evidence.citations.references import is_list_name
 
-_NUMBERED = re.compile(r"\s*(?:[\[(]\s?[0-9]{1,4}\s?[\])]|[0-9]{1,3}\.(?=\s))")
+_NUMBERED = tuple(map(re.compile, (r"\s*\[\s?[0-9]{1,4}\s?\]", r"\s*\([0-9]{1,3}\)", r"\s*[0-9]{1,3}\.(?=\s)")))
+"""Numbers of entries, in brackets or with a full stop; a list has one kind."""
 _NAMED = re.compile(
     r"(?:[A-ZÀ-Þ][^\W\d_]*|(?:van|von|de|der|den|del|da|di|la|le)\b)[^.,;:/]{0,60}(?:, (?:[A-ZÀ-Þ]\.|[A-ZÀ-Þ][^\W\d_]+\b)|[.,]? \((?:1[5-9]|20)[0-9]{2}|\. )"  # noqa: E501
 )
@@ -84,7 +85,7 @@ def _begins_list(lines: Sequence[tuple[int, str]], at: int) -> bool:
     if not line or not is_list_name(line):
         return False
     following = next((text for _, text in lines[at + 1 : at + 4] if text), "")
-    return bool(_NUMBERED.match(following) or _NAMED.match(following) or "://" in following)
+    return bool(any(pattern.match(following) for pattern in _NUMBERED) or _NAMED.match(following) or "://" in following)
 
 
 def _prose(lines: Sequence[tuple[int, str]]) -> Iterator[TextBlock]:
@@ -109,14 +110,14 @@ def _prose(lines: Sequence[tuple[int, str]]) -> Iterator[TextBlock]:
 
 def _entries(lines: Sequence[tuple[int, str]]) -> Iterator[TextBlock]:
     """Yield the entries of a list of references: by their numbers, or else by authors at the beginning of a line."""
-    numbered = sum(1 for _, line in lines if _NUMBERED.match(line))
-    named = sum(1 for _, line in lines if _NAMED.match(line))
-    start = _NUMBERED if numbered and 2 * numbered >= named else _NAMED
+    starts = {pattern: sum(1 for _, line in lines if pattern.match(line)) for pattern in (*_NUMBERED, _NAMED)}
+    most = max(_NUMBERED, key=starts.__getitem__)
+    start = most if starts[most] and 2 * starts[most] >= starts[_NAMED] else _NAMED
     page, entry = 0, ""
     for number, line in lines:
         if not line:
             continue
-        begins = start.match(line) and (start is _NUMBERED or not entry or _ENDED.search(entry))
+        begins = start.match(line) and (start is not _NAMED or not entry or _ENDED.search(entry))
         if begins and entry:
             yield TextBlock("paragraph", page, [_pieces(entry, page)])
             entry = ""

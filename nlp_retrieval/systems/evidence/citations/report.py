@@ -12,7 +12,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, groupby
 from urllib.parse import urlsplit
 
 from nlp_retrieval.errors import InputError
@@ -160,20 +160,21 @@ def _cell(pieces: Sequence[Piece], line: int, reader: MarkReader) -> MarkedSente
 
 def _drafted(pieces: Sequence[Piece], reader: MarkReader) -> _SlottedText:
     draft = _SlottedText()
-    for piece in pieces:
-        if piece.kind == "break":
-            draft.parts.append(f" {_LINE}")
-            draft.lines.append(piece.line)
-        elif piece.kind == "note":
-            _mark(draft, Mark(reader.labels(piece.text), piece.line, note=True))
-        elif piece.kind == "raised" and (names := reader.raised(piece.text.strip(), "".join(draft.parts[-3:])[-3:])):
-            _mark(draft, Mark(names, piece.line))
-        elif piece.kind == "link":
-            _add_link(draft, piece, reader)
-        elif piece.kind == "code":
-            draft.parts.append(re.sub(r"\s+", " ", piece.text))
-        else:
-            _add_text(draft, piece, reader)
+    for is_text, alike in groupby(pieces, key=lambda piece: piece.kind in ("text", "break")):
+        if is_text:
+            _add_text(draft, list(alike), reader)
+            continue
+        for piece in alike:
+            if piece.kind == "note":
+                _mark(draft, Mark(reader.labels(piece.text), piece.line, note=True))
+            elif piece.kind == "raised" and (names := reader.raised(piece.text.strip(), "".join(draft.parts[-3:])[-3:])):
+                _mark(draft, Mark(names, piece.line))
+            elif piece.kind == "link":
+                _add_link(draft, piece, reader)
+            elif piece.kind == "code":
+                draft.parts.append(re.sub(r"\s+", " ", piece.text))
+            else:
+                _add_text(draft, [piece], reader)
     return draft
 
 
@@ -182,14 +183,36 @@ def _mark(draft: _SlottedText, mark: Mark) -> None:
     draft.marks.append(mark)
 
 
-def _add_text(draft: _SlottedText, piece: Piece, reader: MarkReader) -> None:
+def _add_text(draft: _SlottedText, pieces: Sequence[Piece], reader: MarkReader) -> None:
+    """Add text of one or several lines; a mark may go on in the next line."""
+    text, breaks, starts = "", list[tuple[int, int]](), list[tuple[int, int]]()
+    for piece in pieces:
+        starts.append((len(text), piece.line))
+        if piece.kind == "break":
+            text = text.rstrip(" ")
+            breaks.append((len(text), piece.line))
+            text += " "
+        else:
+            part = re.sub(r"\s+", " ", piece.text)
+            text += part.lstrip(" ") if text.endswith(" ") else part
+    later = iter([*breaks, (len(text) + 1, 0)])
+    position, line = next(later)
+
+    def add(begin: int, end: int) -> None:
+        nonlocal position, line
+        while position < end:
+            draft.parts += [text[begin : max(position, begin)], f" {_LINE}"]
+            draft.lines.append(line)
+            begin = max(position + 1, begin)
+            position, line = next(later)
+        draft.parts.append(text[begin:end])
+
     begin = 0
-    text = re.sub(r"\s+", " ", piece.text)
     for start, end, names in reader.find(text):
-        draft.parts.append(text[begin:start])
-        _mark(draft, Mark(names, piece.line))
+        add(begin, start)
+        _mark(draft, Mark(names, starts[bisect_right(starts, (start, 10**9)) - 1][1]))
         begin = end
-    draft.parts.append(text[begin:])
+    add(begin, len(text))
 
 
 def _add_link(draft: _SlottedText, piece: Piece, reader: MarkReader) -> None:
@@ -205,7 +228,7 @@ def _add_link(draft: _SlottedText, piece: Piece, reader: MarkReader) -> None:
     elif url:
         _mark(draft, Mark((piece.label,) if label else (), piece.line, " ".join(piece.text.split()), url, piece.title))
     else:
-        _add_text(draft, piece, reader)
+        _add_text(draft, [piece], reader)
 
 
 def _drafted_sentences(draft: _SlottedText, line: int) -> list[MarkedSentence]:

@@ -47,6 +47,8 @@ def urls(report: CitedReport) -> list[str]:
         ("Bees are healthy (World Health Organization [WHO], 2021; Smith, n.d.).", [WHO, WEB]),
         ("Bees are healthy (WHO, 2021). They dance (ibid., p. 3).", [WHO, WHO]),
         ("Bees dance [Frisch et al. 1965, Doe & Roe 2001a].", [DANCE, ANTS]),
+        ("Bees dance (cf. Frisch, Lind,\nand Berg 1965; Doe & Roe\n2001a).", [DANCE, ANTS]),
+        ("Bees dance (Frisch 12). Ants do (World Health Organization 3-4).", [DANCE, WHO]),
     ],
 )
 def test_authors_with_a_year_are_found_however_they_are_written(text: str, cited: list[str]) -> None:
@@ -86,6 +88,7 @@ def test_why_a_citation_names_nothing_is_told() -> None:
         "It was hot (2019), and (Monday, 2019) too (see Figure 2).",
         "They [sic] said [...] so (May 2001), write to a.b2019@site.example or @frisch1965b.",
         "It is so in `(Frisch, 1965)` and \\nocite{frisch}.\n\n    [@code2000]\n",
+        "It is in $[1, 2]$ or $x_{[3]}$ for $5, In Germany (2009) reported cases rose.",
         "See [@fig:one2] and @tbl:two2 in Germany (2009).",
     ],
 )
