@@ -52,6 +52,7 @@ def evidence() -> None:
     Path("pages/harbour.md").write_text("# The harbour\n\nThe harbour has four quays.\n", "utf-8")
     lines("more.jsonl", {"url": "https://rail.example/", "content": "The railway has 40 stations.", "quality": "B"})
     Path("claims.csv").write_text("id,claim\n1,The tram has 22 stops.\n")
+    Path("sources.csv").write_text("file,canonical url,grade,title\npage.html,https://stats.example/again,B,Trams\n", "utf-8")
     Path("page.html").write_text(f"<html><title>Tram</title><body><p>{TRAM} It has 22 stops.</p></body></html>", "utf-8")
     Path("report.md").write_text("The railway has 40 stations [1].\n\n[1]: https://rail.example/\n", "utf-8")
     lines("judged.jsonl", {"claim": "The railway has 40 stations.", "url": "https://rail.example/"})
