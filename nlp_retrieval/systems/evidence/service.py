@@ -10,8 +10,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, RootModel, StringConstraints, create_model, model_validator
 
-from nlp_retrieval.core import BaseRetriever, Config, collected_notes, read_manifest
+from nlp_retrieval import RetrievalResult, SearchableItem
+from nlp_retrieval.core import BaseRetriever, Config, build_as, collected_notes, read_manifest
 from nlp_retrieval.errors import InputError, QueryError
+from nlp_retrieval.lm import BaseAnswerer
 from nlp_retrieval.service import (
     BaseService,
     Endpoint,
@@ -34,7 +36,7 @@ from nlp_retrieval.systems.evidence.audit_report import render_audit
 from nlp_retrieval.systems.evidence.citations.bibliography import Bibliography
 from nlp_retrieval.systems.evidence.citations.blocks import Reference
 from nlp_retrieval.systems.evidence.citations.formats import ReportFormat, bibliography_of, read_text
-from nlp_retrieval.systems.evidence.citations.report import UncitedSentence, read_report
+from nlp_retrieval.systems.evidence.citations.report import Citation, UncitedSentence, read_report
 from nlp_retrieval.systems.evidence.claims import ClaimStatus, ClaimVerifier, Origin
 from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
@@ -43,6 +45,7 @@ from nlp_retrieval.systems.evidence.index.store import Change, checked_document
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
 from nlp_retrieval.systems.evidence.reviews import Decision, Review, ReviewedCitation, reviews_json
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
+from nlp_retrieval.text import sentence_spans
 
 # Models of the requests and answers of a project's endpoints.
 
@@ -407,6 +410,44 @@ class DeleteAnswer(BaseModel):
     document_count: int
 
 
+class QuestionBody(RequestBody):
+    """A question to be answered from the sources."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"question": "Which river flows through Vienna?"}]})
+
+    question: Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
+    min_quality: Grade | None = Field(default=None, description="Only sources of this grade or a better one.")
+
+
+class AnswerCitation(BaseModel):
+    """A source that the answer cites, and whether it supports a sentence of the answer, as in an audit."""
+
+    url: str
+    title: str
+    key: str
+    status: AuditStatus
+    reason: AuditReason
+    detail: str
+    support_score: float
+
+
+class AnswerSentence(BaseModel):
+    """A sentence of the answer; ``supported`` if at least one of its citations passes."""
+
+    sentence: str
+    supported: bool
+    citations: list[AnswerCitation]
+
+
+class AuditedAnswer(BaseModel):
+    """An answer by the language model, which no source vouches for, with an audit of each of its sentences."""
+
+    answer: str = Field(description="A few words; empty without an answer.")
+    sentences: list[AnswerSentence] = Field(description="Why, in the words of the language model.")
+    passages: list[EvidencePassage] = Field(description="That the answer cites.")
+    failed: bool = Field(description="Whether the language model gave no usable answer.")
+
+
 class ListArguments(RequestBody):
     """Which sources to list."""
 
@@ -433,6 +474,10 @@ class PassageArguments(RequestBody):
 
 _MOST_CITATIONS = 2_000
 _WARM_WORDS = 12
+_NO_ANSWERER = (
+    "no language model answers questions here; start the service with --set "
+    "answerer='language_model:lm={model: openai/MODEL, base_url: ...}', or use /search and /verify"
+)
 _TOGETHER = 8
 """Number of claims of a request that the verifier judges together."""
 
@@ -465,6 +510,7 @@ class ProjectService(BaseService):
         trust: bool,  # noqa: ARG003
         verifier: Config | str = "lexical",
         report: str = "",
+        answerer: Config | str = "",
     ) -> Self:
         """Open a project; it may have no sources yet.
 
@@ -473,15 +519,26 @@ class ProjectService(BaseService):
             retrievers: see :meth:`BaseService.from_path`.
             trust: has no effect: the files of a project decide nothing.
             verifier: judges claims and citations; as on the command line.
+            answerer: answers questions (``/answer``), such as ``language_model:lm=openai/gpt-4o-mini``; by default none.
             report: file of a report; it is audited now, and the page of its audit at "/" takes reviews.
         """
+        from nlp_retrieval.cli import parse_component
         from nlp_retrieval.systems.evidence.commands import chosen_verifier, open_project, read_cited_report
 
         index, judge = open_project(path, retrievers), chosen_verifier(verifier)
-        return cls(index, judge, CitationAuditor(index, judge).audit(read_cited_report(Path(report))) if report else None)
+        audited = CitationAuditor(index, judge).audit(read_cited_report(Path(report))) if report else None
+        described = parse_component(answerer) if isinstance(answerer, str) and answerer else answerer
+        answering = build_as(BaseAnswerer, "answerers", described, "--set answerer") if described else None
+        return cls(index, judge, audited, answering)
 
-    def __init__(self, index: EvidenceIndex, verifier: BaseVerifier, audited: CitationAudit | None = None) -> None:
-        self._index, self._audited = index, audited
+    def __init__(
+        self,
+        index: EvidenceIndex,
+        verifier: BaseVerifier,
+        audited: CitationAudit | None = None,
+        answerer: BaseAnswerer | None = None,
+    ) -> None:
+        self._index, self._audited, self._answerer = index, audited, answerer
         self._claims, self._citations = ClaimVerifier(index, verifier), CitationAuditor(index, verifier)
 
     @property
@@ -493,6 +550,7 @@ class ProjectService(BaseService):
             Endpoint("/index", "Add sources, and make them searchable.", self._add, IndexAnswer, IndexBody, writes=True),
             Endpoint("/search", "Search all sources.", self._search, PassagesAnswer, PassageSearchBody),
             Endpoint("/verify", "Verify claims against the sources.", self._verify, VerifyResult, VerifyBody),
+            Endpoint("/answer", "Answer a question from the sources.", self._answer, AuditedAnswer, QuestionBody),
             Endpoint("/audit", "Audit every citation of a report.", self._audit, AuditAnswer, AuditBody),
             Endpoint("/reviews", "All reviews of citations, oldest first.", self._all_reviews, ReviewsAnswer),
             Endpoint("/reviews", "Review a citation.", self._review, Review, ReviewBody, writes=True),
@@ -668,6 +726,45 @@ class ProjectService(BaseService):
             for verdict in self._claims.verify_all(distinct[first : first + _TOGETHER], claim_type):
                 answers[verdict.claim] = VerifyAnswer.model_validate(verdict.as_dict())
         return [answers[claim] for claim in claims]
+
+    def _answer(self, body: QuestionBody) -> bytes:
+        if self._answerer is None:
+            raise RefusedError(501, "no_language_model", _NO_ANSWERER)
+        found = self._index.search(body.question, max(1, self._answerer.passages), body.min_quality)
+        passages = {f"{passage.key}:{passage.start}": passage for passage in found}
+        items = [
+            SearchableItem(item_id=item_id, content=passage.content, metadata={"title": passage.title or passage.url})
+            for item_id, passage in passages.items()
+        ]
+        (answer,) = self._answerer.answer([body.question], [[RetrievalResult(item=item, score=0.0) for item in items]])
+        cited = [passages[item_id] for item_id in answer.passages]
+        sources = list({passage.key: passage for passage in cited}.values())
+        reasons = [answer.reasoning[start:end] for start, end in sentence_spans(answer.reasoning)]
+        sentences = [self._audited_sentence(sentence, sources) for sentence in reasons]
+        return (
+            AuditedAnswer(answer=answer.text, sentences=sentences, passages=cited, failed=answer.failed)
+            .model_dump_json()
+            .encode()
+        )
+
+    def _audited_sentence(self, sentence: str, sources: Sequence[EvidencePassage]) -> AnswerSentence:
+        citations = []
+        for number, source in enumerate(sources, start=1):
+            stop_where_nobody_waits()
+            row = self._citations.row(Citation(number, str(number), sentence, source.url, source.title, 1))
+            citations.append(
+                AnswerCitation(
+                    url=source.url,
+                    title=source.title,
+                    key=source.key,
+                    status=row.status,
+                    reason=row.reason,
+                    detail=row.detail,
+                    support_score=row.support_score,
+                )
+            )
+        supported = any(citation.status == "PASS" for citation in citations)
+        return AnswerSentence(sentence=sentence, supported=supported, citations=citations)
 
     def _audit(self, body: AuditBody) -> bytes:
         works = bibliography_of(body.bibliography) if body.bibliography.strip() else Bibliography([])

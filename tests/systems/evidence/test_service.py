@@ -10,13 +10,14 @@ import pytest
 from cli.commands import run
 from service.running import document, error_of, running
 
-from nlp_retrieval import Bm25Retriever, Searcher
+from nlp_retrieval import Answer, Bm25Retriever, Searcher
+from nlp_retrieval.lm import BaseAnswerer
 from nlp_retrieval.systems.evidence.audit import CitationAuditor, audit_json
 from nlp_retrieval.systems.evidence.audit_report import render_audit
 from nlp_retrieval.systems.evidence.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.reviews import Reviews
-from nlp_retrieval.systems.evidence.service import ProjectService
+from nlp_retrieval.systems.evidence.service import ProjectService, QuestionBody
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
 TOKEN = "0123456789abcdef-token"
@@ -80,6 +81,36 @@ def test_sources_are_listed_changed_and_deleted(served):
         error_of(again, 404, "not_found")
 
 
+class Quoting(BaseAnswerer):
+    """Cites its first passage, with a true and a false sentence about it."""
+
+    passages = 3
+
+    def answer_batch(self, questions, passages):
+        (read,) = passages
+        reasoning = "The Danube flows through Vienna. The Danube is 900 kilometres long."
+        return [Answer(text="Vienna", reasoning=reasoning, passages=[read[0].item_id])] if read else [Answer(text="")]
+
+
+def test_an_answer_comes_with_an_audit_of_each_of_its_sentences(served):
+    _, client, index = served
+    service = ProjectService(index, LexicalVerifier(), answerer=Quoting())
+    (endpoint,) = (each for each in service.endpoints if each.path == "/answer")
+    answer = json.loads(endpoint.run(QuestionBody(question="What does the Danube flow through?", min_quality="C")))
+    assert answer["answer"] == "Vienna"
+    assert [passage["url"] for passage in answer["passages"]] == ["https://example.org/danube"]
+    statuses = [(each["supported"], each["citations"][0]["status"]) for each in answer["sentences"]]
+    assert statuses == [(True, "PASS"), (False, "REVIEW")]
+    assert answer["sentences"][1]["citations"][0]["reason"] == "other number"
+    nothing = json.loads(endpoint.run(QuestionBody(question="Zebra?")))
+    assert (nothing["answer"], nothing["sentences"], nothing["passages"]) == ("", [], [])
+    refused = error_of(client.post("/answer", json={"question": "Which?"}), 501, "no_language_model")
+    assert "--set answerer='language_model:lm=" in refused
+    answerer = 'language_model:lm={model: openai/small, base_url: "http://localhost:8000/v1"}'
+    chosen = ProjectService.from_path(index.project_path, retrievers=[], trust=False, answerer=answerer)
+    assert chosen._answerer.lm.model == "openai/small"
+
+
 def test_many_claims_are_verified_in_one_request_as_each_alone(served):
     _, client, _ = served
     claims = [
@@ -124,7 +155,18 @@ def test_a_report_is_audited_as_the_library_audits_it_and_nothing_is_written(ser
 def test_every_answer_has_the_shape_that_the_schema_says(served):
     _, client, index = served
     schema = client.get("/openapi.json").json()
-    own = {"/index", "/search", "/verify", "/audit", "/reviews", "/passages/{key}", "/sources", "/sources/{key}", "/stats"}
+    own = {
+        "/answer",
+        "/index",
+        "/search",
+        "/verify",
+        "/audit",
+        "/reviews",
+        "/passages/{key}",
+        "/sources",
+        "/sources/{key}",
+        "/stats",
+    }
     assert set(schema["paths"]) == own | {"/healthz", "/livez", "/readyz", "/metrics"}
     (key,) = {one["key"] for one in client.post("/search", json={"query": "Danube"}).json()["passages"]}
     asked = {
