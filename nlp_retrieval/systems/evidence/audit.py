@@ -10,17 +10,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
 from nlp_retrieval.errors import ConfigurationError, InputError, QueryError
-from nlp_retrieval.systems.evidence.checks import LookedUp, looked_up
 from nlp_retrieval.systems.evidence.citations.report import Citation, CitedReport, read_report
 from nlp_retrieval.systems.evidence.claims import judge_passages
+from nlp_retrieval.systems.evidence.deciding import DecidedBy, Decider, Decision, Question
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex, SourceVersion
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.reviews import CitationReview, Reviews
-from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
+from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.text import words_of
 
 # Rows of an audit, and their summary.
@@ -57,6 +57,9 @@ class AuditRow:
         sentence: where the deciding sentence begins and ends in the passage's content, in characters.
         other_source: URL of another indexed source that supports the sentence, if the reason is "another source".
         detail: one sentence for people: which number or name, and what the source says instead.
+        is_weak: whether it passed on thin evidence: near the threshold, or without a name of the sentence in the source.
+        decided_by: "lookups" if the verifier was not needed, "both" if numbers, names or quotations were found and it judged
+            the rest, "verifier" if it judged alone; empty if nothing was read.
         review: what people decided about it; None if the audit did not ask the project.
     """
 
@@ -68,6 +71,8 @@ class AuditRow:
     sentence: tuple[int, int]
     other_source: str
     detail: str
+    is_weak: bool = False
+    decided_by: DecidedBy = ""
     review: CitationReview | None = None
 
     @property
@@ -94,6 +99,8 @@ class AuditSummary:
         reasons: number that did not pass for each reason, most frequent first.
         accepted: number that did not pass, and that a reviewer accepted.
         rejected: number that passed, and that a reviewer rejected.
+        weak: number that passed on thin evidence.
+        decided_by: number that lookups alone decided, and number that the verifier judged, alone or after what was looked up.
     """
 
     citations: int
@@ -103,6 +110,8 @@ class AuditSummary:
     reasons: dict[str, int]
     accepted: int = 0
     rejected: int = 0
+    weak: int = 0
+    decided_by: dict[str, int] = field(default_factory=dict)
 
 
 def summary_of(rows: Sequence[AuditRow]) -> AuditSummary:
@@ -118,6 +127,8 @@ def summary_of(rows: Sequence[AuditRow]) -> AuditSummary:
         dict(reasons.most_common()),
         accepted=sum(row.passes and not by_itself for row, by_itself in zip(rows, passed, strict=True)),
         rejected=sum(by_itself and not row.passes for row, by_itself in zip(rows, passed, strict=True)),
+        weak=sum(row.is_weak for row in rows),
+        decided_by=dict(Counter(row.decided_by for row in rows if row.decided_by)),
     )
 
 
@@ -126,9 +137,11 @@ def summary_of(rows: Sequence[AuditRow]) -> AuditSummary:
 # The keys stay as they are within one ``format``:
 #
 # - ``report``: ``title``
-# - ``summary``: ``citations``, ``passed``, ``review``, ``not_indexed``, ``reasons``, ``accepted``, ``rejected``
+# - ``summary``: ``citations``, ``passed``, ``review``, ``not_indexed``, ``reasons``, ``accepted``, ``rejected``, ``weak``,
+#   ``decided_by``
 # - ``citations``: of each ``number``, ``mark``, ``sentence``, ``line``, ``url``, ``title``, ``status``, ``reason``, ``detail``,
-#   ``support_score``, ``other_source``, and ``passage``: null, or ``content``, ``url``, ``title``, ``quality``, ``fetch_date``,
+#   ``support_score``, ``weak``, ``decided_by``, ``other_source``, and ``passage``: null, or ``content``, ``url``, ``title``,
+#   ``quality``, ``fetch_date``,
 #   ``key``, ``start``, ``end``, ``deciding``, the span of the deciding sentence in ``content``, and ``page``, its page in a PDF
 #   ("p. 12"); ``review``: null, or
 #   ``sentence``, ``cited`` and ``version``, which name the citation for a review, ``decision`` (empty if there is none),
@@ -177,6 +190,8 @@ def _row(row: AuditRow) -> dict[str, object]:
         "reason": row.reason,
         "detail": row.detail,
         "support_score": row.support_score,
+        "weak": row.is_weak,
+        "decided_by": row.decided_by,
         "other_source": row.other_source,
         "passage": None
         if passage is None
@@ -242,15 +257,6 @@ class _Text:
     passages: list[tuple[int, EvidencePassage]]
 
 
-@dataclass(frozen=True)
-class _ReadCitation:
-    """A sentence and its source: the text that was read, the verifier's judgement, and the result of looking it up."""
-
-    read: _Text
-    judgement: Judgement
-    there: LookedUp
-
-
 class CitationAuditor:
     """Audits the citations of reports.
 
@@ -277,6 +283,7 @@ class CitationAuditor:
             raise ConfigurationError(f"threshold={threshold}; it must be between 0 and 1")
         self.index, self.verifier, self.reviews = index, verifier, Reviews(index)
         self.threshold = verifier.threshold if threshold is None else threshold
+        self._decider = Decider(verifier, self.threshold)
 
     @property
     def rule(self) -> str:
@@ -348,38 +355,38 @@ class CitationAuditor:
             return self._not_indexed(citation)  # another process deleted it since it was looked up
 
     def _judged(self, citation: Citation, source: SourceVersion) -> AuditRow:
-        reading = self._reading(citation, source)
-        passage, span = _passage_at(reading.read, reading.judgement.sentence)
-        support = reading.judgement.support
-        if self._passes(reading):
-            return AuditRow(citation, "PASS", "", support, passage, span, "", "")
-        reason, other, detail = self._reason(citation.sentence, source, reading)
+        read, decision = self._decided(citation, source)
+        passage, span = _passage_at(read, decision.judgement.sentence)
+        support = decision.judgement.support
+        if decision.supports:
+            weak, by = decision.is_weak, decision.decided_by
+            return AuditRow(citation, "PASS", "", support, passage, span, "", decision.detail, weak, by)
+        reason: AuditReason = decision.reason
+        other, detail = "", decision.detail
         since = self._supporting_version(citation)
         if since:
-            reason, other, detail = "changed source", "", f"{since} supports this, the newest does not: {detail}"
-        elif self.index.doubtful(source.key) and self._passes(self._reading(citation, source, seen_alone=False)):
-            reason, other, detail = "hidden text", "", "readers of the page may not see the text that supports this"
-        return AuditRow(citation, "REVIEW", reason, support, passage, span, other, detail)
+            reason, detail = "changed source", f"{since} supports this, the newest does not: {detail}"
+        elif self.index.doubtful(source.key) and self._decided(citation, source, seen_alone=False)[1].supports:
+            reason, detail = "hidden text", "readers of the page may not see the text that supports this"
+        elif decision.may_be_elsewhere and (other := self._other_source(citation.sentence, source)):
+            reason, detail = "another source", "another indexed source supports this"
+        return AuditRow(citation, "REVIEW", reason, support, passage, span, other, detail, decided_by=decision.decided_by)
 
-    def _passes(self, reading: _ReadCitation) -> bool:
-        return reading.judgement.support >= self.threshold and not reading.there.contradicts_source
-
-    def _reading(
+    def _decided(
         self, citation: Citation, source: SourceVersion, *, newest: bool = True, seen_alone: bool = True
-    ) -> _ReadCitation:
-        """Read a sentence with its source; text that readers of the page may not see counts only if not ``seen_alone``."""
+    ) -> tuple[_Text, Decision]:
+        """Decide about a sentence and its source; text that readers may not see counts only if not ``seen_alone``."""
         whole = self.index.text(source.key)
         if seen_alone:
             whole = _without(whole, self.index.doubtful(source.key))
         read = self._text(citation, source, whole, newest=newest)
-        (judgement,) = self.verifier.judge([citation.sentence], [read.text])
-        there = looked_up(citation.sentence, read.text, f"{source.title}\n\n{whole}", quoted=citation.quoted)
-        return _ReadCitation(read, judgement, there)
+        question = Question(citation.sentence, read.text, f"{source.title}\n\n{whole}", quoted=citation.quoted)
+        return read, self._decider.decide([question])[0]
 
     def _supporting_version(self, citation: Citation) -> str:
         """Return the earlier version of a source with which its citation would have passed, in words; empty if none."""
         for version in reversed(self.index.versions(citation.url)[:-1][-_EARLIER_VERSIONS:]):
-            if self._passes(self._reading(citation, version, newest=False)):
+            if self._decided(citation, version, newest=False)[1].supports:
                 return f"the version fetched {version.fetch_date}" if version.fetch_date else "an earlier version"
         return ""
 
@@ -413,63 +420,12 @@ class CitationAuditor:
             length += len(window.content) + 2
         return _Text("\n\n".join(parts), begins)
 
-    def _reason(self, claim: str, source: SourceVersion, reading: _ReadCitation) -> tuple[AuditReason, str, str]:
-        """Return why a citation did not pass: what contradicts it, else which source has it, else what is missing."""
-        there, judgement = reading.there, reading.judgement
-        unclear = there.checks.unclear_numbers
-        if unclear and len(unclear) == len(there.checks.missing_numbers) and judgement.support >= self.threshold:
-            number, other = unclear[0]
-            return "unclear number", "", f"{number} and the source's {other} may be the same or not: compare them"
-        if number := self._other_number(reading):
-            return "other number", "", number
-        if there.checks.contradiction and not there.checks.missing_names:
-            return "contradicted", "", f"the source says this {there.checks.contradiction}"
-        elsewhere = bool(there.checks.missing_names or there.quotations) or judgement.contradict < judgement.neutral
-        other = self._other_source(claim, source) if elsewhere else ""
-        if other:
-            return "another source", other, "another indexed source supports this"
-        reason, detail = self._why_unsupported(reading)
-        return reason, "", detail
-
-    def _why_unsupported(self, reading: _ReadCitation) -> tuple[AuditReason, str]:
-        """Return what a source lacks of a citation, or what the verifier says."""
-        there, judgement = reading.there, reading.judgement
-        if there.quotations:
-            return "quote not found", f"the source does not have these words: \u201c{there.quotations[0]}\u201d"
-        if there.checks.missing_names:
-            return "other entity", f"the source does not name {_listed(there.checks.missing_names)}"
-        if not judgement.was_judged:
-            why = "the sentence is longer than it reads; split it up" if judgement.unread else "there was no usable answer"
-            return "not judged", f"{self.verifier.name} did not judge this: {why}"
-        if judgement.contradict >= judgement.neutral:
-            return "contradicted", "the source says otherwise"
-        return "not found", "no passage of the source supports this"
-
-    def _other_number(self, reading: _ReadCitation) -> str:
-        """Return what is wrong with the numbers of a claim, in words; empty if nothing is."""
-        checks = reading.there.checks
-        if checks.missing_numbers and (not checks.missing_names or reading.judgement.support >= self.threshold):
-            return f"the source does not have {_listed(checks.missing_numbers)}"
-        if reading.there.miscounted and not checks.missing_names:
-            return " and ".join(
-                f"where this says {number}, the source has {other}" for number, other in reading.there.miscounted
-            )
-        return ""
-
     def _other_source(self, claim: str, source: SourceVersion) -> str:
-        """Return the address of another source with a passage that would let the claim pass; empty if none is found."""
+        """Return the address of another source with a passage that supports the claim; empty if none is found."""
         others = [candidate for candidate in self.index.search(claim, _OTHER_SOURCES) if candidate.key != source.key]
-        judged = judge_passages(self.verifier, [claim] * len(others), others)
-        judged = [candidate for candidate in judged if candidate.judgement.support >= self.threshold]
+        judged = judge_passages(self._decider, self.index, [claim] * len(others), others)
         judged.sort(key=lambda candidate: -candidate.judgement.support)
-        return next((candidate.passage.url for candidate in judged if not self._contradicts(claim, candidate.passage)), "")
-
-    def _contradicts(self, claim: str, passage: EvidencePassage) -> bool:
-        try:
-            whole = self.index.text(passage.key)
-        except QueryError:  # another process deleted it since it was found
-            return True
-        return looked_up(claim, passage.content, f"{passage.title}\n\n{whole}").contradicts_source
+        return next((candidate.passage.url for candidate in judged if candidate.decision.supports), "")
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:
@@ -502,8 +458,3 @@ def _sharing_most_words(claim: str, passages: list[EvidencePassage]) -> list[Evi
     shared = [len(wanted.intersection(words_of(passage.content))) for passage in passages]
     best = sorted(range(len(passages)), key=lambda number: -shared[number])[:_PASSAGES_OF_LONG_SOURCE]
     return [passages[number] for number in sorted(best)]
-
-
-def _listed(words: tuple[str, ...]) -> str:
-    shown = ", ".join(words[:3])
-    return f"{shown} and {len(words) - 3} more" if len(words) > 3 else shown

@@ -352,11 +352,3 @@ def _replaced(claim: str, checks: Checks, sentence: str) -> tuple[Miscounted, ..
         if any(number.written in missing for missing in checks.missing_numbers)
     )
     return tuple(Miscounted(number, other) for number, other in pairs if other)
-
-
-def lacking_figures(claim: str, read: str, whole: str) -> tuple[str, ...]:
-    """Return the numbers and dates of a claim that neither the passage that was read nor its whole source has."""
-    if not any(missing_figures(claim, read)[:2]):
-        return ()
-    missing = missing_figures(claim, whole)
-    return missing.dates + missing.numbers

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
-from nlp_retrieval.systems.evidence.checks import lacking_figures
+from nlp_retrieval.systems.evidence.deciding import Decider, Decision, Question
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.urls import registrable_domain
@@ -158,16 +159,16 @@ def _alike(first: frozenset[int], second: frozenset[int]) -> bool:
 
 @dataclass(frozen=True)
 class JudgedPassage:
-    """A passage and a verifier's judgement of it.
+    """A passage and what it does to a claim.
 
     Args:
         passage: of a source.
-        judgement: its probabilities and signals; ``sentence`` is a span of ``passage.content``.
+        decision: by what was looked up and by the verifier.
         quote: the deciding sentence, exactly as in the stored text of the source.
     """
 
     passage: EvidencePassage
-    judgement: Judgement
+    decision: Decision
     quote: str
 
     @property
@@ -176,14 +177,33 @@ class JudgedPassage:
         start = max(0, self.passage.content.find(self.quote))
         return self.passage.page_of(start, start + len(self.quote))
 
+    @property
+    def judgement(self) -> Judgement:
+        """Return the verifier's probabilities and signals; ``sentence`` is a span of ``passage.content``."""
+        return self.decision.judgement
 
-def judge_passages(verifier: BaseVerifier, claims: Sequence[str], passages: Sequence[EvidencePassage]) -> list[JudgedPassage]:
-    """Judge each claim by its passage, without the title: a headline may say what its page does not."""
-    judgements = verifier.judge(claims, [passage.content for passage in passages])
+
+def judge_passages(
+    decider: Decider, index: EvidenceIndex, claims: Sequence[str], passages: Sequence[EvidencePassage]
+) -> list[JudgedPassage]:
+    """Decide what each passage does to its claim, without the title: a headline may say what its page does not.
+
+    A number, a name or a quotation that the passage lacks may be elsewhere in its source, or in the title.
+    """
+    wholes = {passage.key: f"{passage.title}\n\n{stored_text(index, passage.key)}" for passage in passages}
+    questions = [Question(claim, passage.content, wholes[passage.key]) for claim, passage in zip(claims, passages, strict=True)]
     return [
-        JudgedPassage(passage, judgement, passage.content[slice(*judgement.sentence)])
-        for passage, judgement in zip(passages, judgements, strict=True)
+        JudgedPassage(passage, decision, passage.content[slice(*decision.judgement.sentence)])
+        for passage, decision in zip(passages, decider.decide(questions), strict=True)
     ]
+
+
+def stored_text(index: EvidenceIndex, key: str) -> str:
+    """Return a stored text; empty if another process deleted it after the search."""
+    try:
+        return index.text(key)
+    except QueryError:
+        return ""
 
 
 # The status of a claim, by rules that are returned with it.
@@ -191,16 +211,31 @@ def judge_passages(verifier: BaseVerifier, claims: Sequence[str], passages: Sequ
 ClaimStatus = Literal["VERIFIED", "SUPPORTED", "DISPUTED", "REFUTED", "UNVERIFIED"]
 
 
-def status_of(supporting: int, contradicting: int) -> tuple[ClaimStatus, str]:
-    """Return the status of a claim, and the rule that gave it."""
+def status_of(supporting: int, contradicting: int, weak: int = 0) -> tuple[ClaimStatus, str]:
+    """Return the status of a claim, and the rule that gave it.
+
+    Args:
+        supporting: number of independent origins for it.
+        contradicting: number against it.
+        weak: number of those for it with weak evidence only.
+    """
     if supporting and contradicting:
         return "DISPUTED", f"supported by {_origins(supporting)}, contradicted by {_origins(contradicting)}"
     if contradicting:
         return "REFUTED", f"contradicted by {_origins(contradicting)}, supported by none"
+    strong = supporting - weak
+    if strong > 1:
+        return "VERIFIED", f"supported by {_origins(strong)}, contradicted by none"
     if supporting > 1:
-        return "VERIFIED", f"supported by {_origins(supporting)}, contradicted by none"
+        how = (
+            f"weakly supported by {_origins(supporting)}"
+            if not strong
+            else f"supported by one independent origin, and weakly by {_origins(weak)}"
+        )
+        return "SUPPORTED", f"{how}, contradicted by none; VERIFIED needs two whose evidence is not weak"
     if supporting:
-        return "SUPPORTED", "supported by one independent origin, contradicted by none; VERIFIED needs two"
+        weakly = "weakly " if weak else ""
+        return "SUPPORTED", f"{weakly}supported by one independent origin, contradicted by none; VERIFIED needs two"
     return "UNVERIFIED", "neither supported nor contradicted by what is indexed"
 
 
@@ -228,7 +263,12 @@ class ClaimVerdict:
         contradicting_origins: those of the contradicting passages.
         verification_status: follows from the numbers of origins alone.
         rule: the rule that gave it, in words, with the numbers of passages, if any, that the verifier did not judge, or that do
-            not count because their source lacks a number of the claim.
+            not count because something in the claim was looked up and not found.
+        strength: "strong"; "weak" if the evidence on the side of the status, or on one of both sides, is all weak; empty if
+            there is none.
+        decided_by: number of passages that lookups alone decided ("lookups"), that the verifier judged after figures or names
+            were found ("both"), and that it judged alone ("verifier").
+        cannot_see: kinds of error that the verifier cannot see, for people.
         not_judged: number of passages that the verifier did not judge, because the claim is too long for it, or it gave no
             usable answer. They are among the neutral ones.
     """
@@ -244,6 +284,9 @@ class ClaimVerdict:
     verification_status: ClaimStatus
     rule: str
     not_judged: int = 0
+    strength: Literal["", "weak", "strong"] = ""
+    decided_by: dict[str, int] = field(default_factory=dict)
+    cannot_see: str = ""
 
     @property
     def independence_count(self) -> int:
@@ -266,6 +309,9 @@ class ClaimVerdict:
             "verification_status": self.verification_status,
             "rule": self.rule,
             "not_judged": self.not_judged,
+            "strength": self.strength,
+            "decided_by": self.decided_by,
+            "cannot_see": self.cannot_see,
         }
 
 
@@ -277,8 +323,7 @@ class ClaimVerifier:
         verifier: judges passages.
         k: number of passages that are judged for a claim.
         threshold: the least probability from the verifier with which a passage supports or contradicts the claim; below it,
-            the passage counts as neutral. So does a passage whose source lacks a number or a date of the claim, whatever the
-            verifier says.
+            the passage counts as neutral. What can be looked up overrules the verifier.
 
     Raises:
         ConfigurationError: ``k`` is less than 1, or the threshold is not above 0.33 and at most 1.
@@ -299,6 +344,7 @@ class ClaimVerifier:
                 f"threshold={threshold}; it must be above 0.33, where three labels are equal, and at most 1"
             )
         self.index, self.verifier, self.k, self.threshold = index, verifier, k, threshold
+        self._decider = Decider(verifier, threshold)
 
     def verify(self, claim: str, claim_type: Literal["C1", "C2"] = "C2") -> ClaimVerdict:
         """Verify a claim.
@@ -329,38 +375,43 @@ class ClaimVerifier:
             raise ConfigurationError(f"claim_type={claim_type!r}; {nearest(str(claim_type), _QUALITY)}")
         found = self.index.search_all(claims, self.k, min_quality=_QUALITY[claim_type])
         pairs = [(claim, passage) for claim, passages in zip(claims, found, strict=True) for passage in passages]
-        judged = iter(judge_passages(self.verifier, [claim for claim, _ in pairs], [passage for _, passage in pairs]))
+        judged = iter(
+            judge_passages(self._decider, self.index, [claim for claim, _ in pairs], [passage for _, passage in pairs])
+        )
         return [
             self._verdict(claim, claim_type, [next(judged) for _ in passages])
             for claim, passages in zip(claims, found, strict=True)
         ]
 
     def _verdict(self, claim: str, claim_type: Literal["C1", "C2"], judged: list[JudgedPassage]) -> ClaimVerdict:
-        texts = {key: self._text(key) for key in {item.passage.key for item in judged}}
+        texts = {key: stored_text(self.index, key) for key in {item.passage.key for item in judged}}
         judged = [item for item in judged if _matches_stored_text(item, texts[item.passage.key])]
         doubtful = [item for item in judged if self._is_doubtful(item)]
         sure = [item for item in judged if item not in doubtful]
-        likely = [item for item in sure if item.judgement.support >= self.threshold]
-        lacking = [
-            lacking_figures(claim, item.passage.content, f"{item.passage.title}\n\n{texts[item.passage.key]}")
-            for item in likely
-        ]
-        supporting = [item for item, lacks in zip(likely, lacking, strict=True) if not lacks]
-        contradicting = [item for item in sure if item.judgement.contradict >= self.threshold]
+        supporting = [item for item in sure if item.decision.supports]
+        agreeing = {item.passage.key for item in supporting}
+        against = [item for item in sure if item.decision.verdict == "contradicts"]
+        contradicting = [item for item in against if item.passage.key not in agreeing]
         neutral = [item for item in judged if item not in supporting and item not in contradicting]
         neutral.sort(key=lambda item: item.judgement.neutral)
-        supporting.sort(key=lambda item: -item.judgement.support)
-        contradicting.sort(key=lambda item: -item.judgement.contradict)
+        supporting.sort(key=lambda item: (item.decision.is_weak, -item.judgement.support))
+        contradicting.sort(key=lambda item: (item.decision.is_weak, -item.judgement.contradict))
         for_it, against_it = (_passage_origins(self.index, items, texts) for items in (supporting, contradicting))
-        status, rule = status_of(len(for_it), len(against_it))
+        weak = sum(_is_weak(origin, supporting) for origin in for_it)
+        status, rule = status_of(len(for_it), len(against_it), weak)
+        thin = [
+            all(_is_weak(origin, items) for origin in origins)
+            for origins, items in ((for_it, supporting), (against_it, contradicting))
+            if origins
+        ]
         if doubtful:
             rule += f"; {len(doubtful)} of {len(judged)} passages do not count, since readers of their page may not see them"
         silent = [item.judgement for item in judged if not item.judgement.was_judged]
         if silent:
             why = "the claim is longer than it reads" if silent[0].unread else "there was no usable answer"
             rule += f"; {len(silent)} of {len(judged)} passages were not judged by {self.verifier.name}: {why}"
-        if lacks := [figures for figures in lacking if figures]:
-            rule += f"; {len(lacks)} of {len(judged)} passages do not support it, as their source lacks {', '.join(lacks[0])}"
+        if lacks := _lacking(sure, self.threshold):
+            rule += f"; {len(lacks)} of {len(judged)} passages do not support it: {lacks[0].decision.detail}"
         return ClaimVerdict(
             claim,
             claim_type,
@@ -373,6 +424,9 @@ class ClaimVerifier:
             status,
             rule,
             len(silent),
+            "" if not thin else "weak" if any(thin) else "strong",
+            dict(Counter(item.decision.decided_by for item in judged)),
+            self.verifier.cannot_see,
         )
 
     def _is_doubtful(self, judged: JudgedPassage) -> bool:
@@ -383,12 +437,19 @@ class ClaimVerifier:
             return False
         return any(start < judged.passage.end and judged.passage.start < stop for start, stop in spans)
 
-    def _text(self, key: str) -> str:
-        """Return a stored text; empty if another process deleted it after the search."""
-        try:
-            return self.index.text(key)
-        except QueryError:
-            return ""
+
+def _is_weak(origin: Origin, items: Sequence[JudgedPassage]) -> bool:
+    """Return whether all evidence of an origin is weak."""
+    return all(items[member].decision.is_weak for member in origin.members)
+
+
+def _lacking(items: Sequence[JudgedPassage], threshold: float) -> list[JudgedPassage]:
+    """Return the neutral passages that are alike enough to support the claim, had everything in it been found."""
+    return [
+        item
+        for item in items
+        if item.decision.verdict == "neutral" and item.decision.decided_by == "lookups" and item.judgement.support >= threshold
+    ]
 
 
 def _matches_stored_text(judged: JudgedPassage, text: str) -> bool:
@@ -420,4 +481,9 @@ def _plain(judged: JudgedPassage) -> dict[str, Any]:
         "support": judgement.support,
         "contradict": judgement.contradict,
         "neutral": judgement.neutral,
+        "verdict": judged.decision.verdict,
+        "strength": judged.decision.strength,
+        "reason": judged.decision.reason,
+        "detail": judged.decision.detail,
+        "decided_by": judged.decision.decided_by,
     }

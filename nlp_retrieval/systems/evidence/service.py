@@ -38,6 +38,7 @@ from nlp_retrieval.systems.evidence.citations.blocks import Reference
 from nlp_retrieval.systems.evidence.citations.formats import ReportFormat, bibliography_of, read_text
 from nlp_retrieval.systems.evidence.citations.report import Citation, UncitedSentence, read_report
 from nlp_retrieval.systems.evidence.claims import ClaimStatus, ClaimVerifier, Origin
+from nlp_retrieval.systems.evidence.deciding import DecidedBy, Reason, Verdict
 from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.statistics import IndexStatistics
@@ -190,6 +191,11 @@ class EvidenceFound(BaseModel):
     support: float
     contradict: float
     neutral: float
+    verdict: Verdict
+    strength: Literal["", "weak", "strong"]
+    reason: Reason
+    detail: str
+    decided_by: DecidedBy
 
 
 class VerifyAnswer(BaseModel):
@@ -208,6 +214,9 @@ class VerifyAnswer(BaseModel):
     verification_status: ClaimStatus
     rule: str
     not_judged: int
+    strength: Literal["", "weak", "strong"]
+    decided_by: dict[str, int]
+    cannot_see: str
 
 
 class ClaimAnswer(VerifyAnswer):
@@ -333,6 +342,8 @@ class AuditedCitation(BaseModel):
     reason: AuditReason
     detail: str
     support_score: float
+    weak: bool
+    decided_by: DecidedBy
     other_source: str
     passage: DecidingPassage | None
     review: ReviewState | None

@@ -60,6 +60,12 @@ class BaseVerifier(Component, ABC):
 
     kind: ClassVar[str] = "verifiers"
 
+    cannot_see: ClassVar[str] = ""
+    """The kinds of error that the verifier cannot see, as a sentence for people; empty if none is known."""
+
+    sees_contradictions: ClassVar[bool] = True
+    """Whether a high probability of "contradict" means a contradiction even if none can be looked up."""
+
     def judge(self, claims: Sequence[str], passages: Sequence[str]) -> list[Judgement]:
         """Judge each claim by its passage.
 
@@ -85,6 +91,11 @@ class BaseVerifier(Component, ABC):
     def threshold(self) -> float:
         """Return the least probability of support at which a claim counts as supported by default."""
         return 0.5
+
+    @property
+    def sure(self) -> float:
+        """Return the probability of support below which support counts as weak."""
+        return self.threshold
 
     @abstractmethod
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:

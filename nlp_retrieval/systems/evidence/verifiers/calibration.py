@@ -34,6 +34,8 @@ class Calibration(BaseModel):
         weights: ``[2, signals]``, for support and for contradict.
         intercepts: ``[2]``.
         threshold: the probability of support that best separates supported claims from others, on pairs outside the fit.
+        sure: the probability of support below which fewer than half of the pairs outside the fit that reach the threshold are
+            supported; None if it was not measured.
         fitted_on: description of the pairs and their number, for people.
     """
 
@@ -45,6 +47,7 @@ class Calibration(BaseModel):
     weights: list[list[float]]
     intercepts: list[float]
     threshold: float = Field(default=0.5, gt=0, lt=1)
+    sure: float | None = Field(default=None, gt=0, lt=1)
     fitted_on: str = ""
 
     @model_validator(mode="after")
@@ -195,3 +198,7 @@ class CalibratedVerifier(BaseVerifier):
     @property
     def threshold(self) -> float:
         return super().threshold if self.weights is None else self.weights.threshold
+
+    @property
+    def sure(self) -> float:
+        return super().sure if self.weights is None or self.weights.sure is None else self.weights.sure

@@ -21,6 +21,7 @@ __all__ = ["FittedVerifier", "auc", "best_threshold", "fit_verifier", "macro_f1"
 
 _FOLDS = 5
 _AT_ONCE = 64
+_STEP = 0.05
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,8 @@ def fit_verifier(
     whole = fit_calibration(signals, labels, names, weights.tolist(), fitted_on=description)
     supported = np.array([label == "support" for label in labels])
     threshold = best_threshold(probabilities[:, 0], supported)
-    return FittedVerifier(whole.model_copy(update={"threshold": threshold}), _figures(used, probabilities))
+    sure = _sure(probabilities[:, 0], supported, threshold)
+    return FittedVerifier(whole.model_copy(update={"threshold": threshold, "sure": sure}), _figures(used, probabilities))
 
 
 def _read(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[list[JudgedPair], list[dict[str, float]]]:
@@ -128,6 +130,17 @@ def best_threshold(support: NDArray[np.float64], supported: NDArray[np.bool_]) -
     cuts = np.unique(np.clip(support, 1e-6, 1 - 1e-6))
     balanced = [(support[supported] >= cut).mean() + (support[~supported] < cut).mean() for cut in cuts]
     return float(cuts[int(np.argmax(balanced))])
+
+
+def _sure(support: NDArray[np.float64], supported: NDArray[np.bool_], threshold: float) -> float:
+    """Return the lowest probability from the threshold up, in steps of 0.05, from which half of the pairs are supported."""
+    begin = threshold
+    while begin < 1 - _STEP:
+        band = supported[(support >= begin) & (support < begin + _STEP)]
+        if len(band) and band.mean() >= 0.5:
+            break
+        begin += _STEP
+    return begin
 
 
 def _sampled(pairs: Sequence[JudgedPair], limit: int | None, rng: random.Random) -> list[JudgedPair]:

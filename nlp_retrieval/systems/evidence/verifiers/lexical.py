@@ -34,6 +34,11 @@ class LexicalVerifier(CalibratedVerifier):
     """
 
     name = "lexical"
+    cannot_see = (
+        "lexical compares words: it cannot see an error in other words, such as a swapped cause and effect, a condition, or an "
+        "opposite that is in no list."
+    )
+    sees_contradictions = False
     manifest_may_set = may_set(calibration=READS_FILE)
 
     def __init__(self, calibration: str | None = None) -> None:

@@ -1,0 +1,194 @@
+"""Deciding what a source does to a claim: by what can be looked up, and by a verifier for what that leaves open.
+
+The audit of citations and the verdict on a claim decide here, with the same words. What is looked up overrules the verifier: a
+claim with a number, date or quotation that the source lacks is not supported, whatever a model says, so the model is not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from nlp_retrieval.systems.evidence.checks import LookedUp, looked_up
+from nlp_retrieval.systems.evidence.names import names_of
+from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
+from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
+from nlp_retrieval.text import numbers_of
+
+Verdict = Literal["supports", "contradicts", "neutral"]
+DecidedBy = Literal["", "lookups", "verifier", "both"]
+Reason = Literal[
+    "", "contradicted", "other number", "unclear number", "quote not found", "other entity", "not judged", "not found"
+]
+
+_NEAR_THRESHOLD = 0.05
+"""A probability up to this far above the threshold is weak: of held-out passes there, .47 (threshold .36) to .67 (.6) were
+right, of those above .74 or more."""
+
+_LEAST_CONTRADICT = 0.5
+
+
+@dataclass(frozen=True)
+class Question:
+    """A claim and a source.
+
+    Args:
+        claim: one statement.
+        read: the part of the source that is judged.
+        whole: all of it, with its title; it may contain what is missing in the part that was read.
+        quoted: whether the claim is in a block quote, so that the source must contain it word for word.
+    """
+
+    claim: str
+    read: str
+    whole: str
+    quoted: bool = False
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a source does to a claim.
+
+    Args:
+        verdict: "supports", "contradicts" or "neutral".
+        is_weak: whether a verdict other than neutral is thin: the verifier's probability is near the threshold, or in a range
+            where its passes are often wrong, or the source lacks a name of the claim.
+        reason: why the source does not support the claim; empty if it does.
+        detail: one sentence for people: which number or name, what the source says instead, or how it was computed.
+        decided_by: "lookups" if the verifier was not needed, "both" if numbers, names or quotations were found and it judged
+            the rest, else "verifier".
+        judgement: the verifier's; that of ``lexical`` if the verifier was not asked.
+        there: what was looked up.
+    """
+
+    verdict: Verdict
+    is_weak: bool
+    reason: Reason
+    detail: str
+    decided_by: DecidedBy
+    judgement: Judgement
+    there: LookedUp
+
+    @property
+    def supports(self) -> bool:
+        """Return whether the source supports the claim."""
+        return self.verdict == "supports"
+
+    @property
+    def may_be_elsewhere(self) -> bool:
+        """Return whether another source may support the claim: this one is about something else, or lacks words of it."""
+        return self.verdict == "neutral" and bool(
+            self.there.checks.missing_names or self.there.quotations or self.decided_by == "verifier"
+        )
+
+    @property
+    def strength(self) -> Literal["", "weak", "strong"]:
+        """Return how good the evidence is; empty for a neutral source."""
+        if self.verdict == "neutral":
+            return ""
+        return "weak" if self.is_weak else "strong"
+
+
+class Decider:
+    """Decides what sources do to claims.
+
+    Args:
+        verifier: judges what cannot be looked up.
+        threshold: the least probability of support with which a source supports a claim. It contradicts a claim with the same
+            probability, but at least 0.5.
+
+    Examples:
+        >>> decider = Decider(LexicalVerifier(), threshold=0.5)
+        >>> source = "The Long Bridge was opened in 1932."
+        >>> claims = [f"The Long Bridge was opened in {year}." for year in (1932, 1935)]
+        >>> decisions = decider.decide([Question(claim, source, source) for claim in claims])
+        >>> [(decision.verdict, decision.detail) for decision in decisions]
+        [('supports', ''), ('neutral', 'the source does not have 1935')]
+    """
+
+    def __init__(self, verifier: BaseVerifier, threshold: float) -> None:
+        self.verifier, self.threshold = verifier, threshold
+        self._lexical = verifier if isinstance(verifier, LexicalVerifier) else LexicalVerifier()
+
+    def decide(self, questions: Sequence[Question]) -> list[Decision]:
+        """Return a decision for each question; the verifier is asked once, and only about those that lookups leave open."""
+        there = [looked_up(question.claim, question.read, question.whole, quoted=question.quoted) for question in questions]
+        judgements = self._judged(questions, [found.contradicts_source for found in there])
+        return [
+            self._decision(question, found, judgement)
+            for question, found, judgement in zip(questions, there, judgements, strict=True)
+        ]
+
+    def _judged(self, questions: Sequence[Question], settled: Sequence[bool]) -> list[Judgement]:
+        judgements: dict[int, Judgement] = {}
+        for verifier, is_settled in ((self._lexical, True), (self.verifier, False)):
+            rows = [row for row, known in enumerate(settled) if known is is_settled]
+            found = verifier.judge([questions[row].claim for row in rows], [questions[row].read for row in rows])
+            judgements |= dict(zip(rows, found, strict=True))
+        return [judgements[row] for row in range(len(questions))]
+
+    def _decision(self, question: Question, there: LookedUp, judgement: Judgement) -> Decision:
+        if there.contradicts_source:
+            verdict: Verdict = "contradicts" if there.is_against else "neutral"
+            return Decision(verdict, False, *_looked_up_reason(there), "lookups", judgement, there)
+        names = there.checks.missing_names
+        if judgement.support >= self.threshold:
+            sure = max(self.verifier.sure, self.threshold + _NEAR_THRESHOLD)
+            verbatim = judgement.signals.get("verbatim") == 1
+            detail = f"the source does not name {_listed(names)}" if names else "; ".join(there.computed)
+            by: DecidedBy = "both" if _has_found(question, there) else "verifier"
+            return Decision(
+                "supports", bool(names) or not (verbatim or judgement.support >= sure), "", detail, by, judgement, there
+            )
+        contradicts = max(self.threshold, _LEAST_CONTRADICT)
+        if self.verifier.sees_contradictions and judgement.contradict >= contradicts and _names_subject(question.claim, there):
+            weak = judgement.contradict < contradicts + _NEAR_THRESHOLD
+            return Decision("contradicts", weak, "contradicted", "the source says otherwise", "verifier", judgement, there)
+        return Decision("neutral", False, *self._why_neutral(there, judgement), "verifier", judgement, there)
+
+    def _why_neutral(self, there: LookedUp, judgement: Judgement) -> tuple[Reason, str]:
+        if there.checks.missing_names:
+            return "other entity", f"the source does not name {_listed(there.checks.missing_names)}"
+        if not judgement.was_judged:
+            why = "the sentence is longer than it reads; split it up" if judgement.unread else "there was no usable answer"
+            return "not judged", f"{self.verifier.name} did not judge this: {why}"
+        return "not found", "no passage of the source supports this"
+
+
+def _looked_up_reason(there: LookedUp) -> tuple[Reason, str]:
+    """Return what a lookup has against a claim: a number, a negation or an opposite, a quotation, a name."""
+    checks = there.checks
+    unclear, names = checks.unclear_numbers, checks.missing_names
+    if unclear and len(unclear) == len(checks.missing_numbers):
+        number, other = unclear[0]
+        return "unclear number", f"{number} and the source's {other} may be the same or not: compare them"
+    if checks.missing_numbers:
+        nor = f", and does not name {_listed(names)}" if names else ""
+        return "other number", f"the source does not have {_listed(checks.missing_numbers)}{nor}"
+    if there.miscounted and not names:
+        numbers = (f"where this says {number}, the source has {other}" for number, other in there.miscounted)
+        return "other number", " and ".join(numbers)
+    if checks.contradiction and not names:
+        return "contradicted", f"the source says this {checks.contradiction}"
+    if there.quotations:
+        return "quote not found", f"the source does not have these words: \u201c{there.quotations[0]}\u201d"
+    return "other entity", f"the source does not name {_listed(names)}"
+
+
+def _names_subject(claim: str, there: LookedUp) -> bool:
+    """Return whether the source has one of the names of the claim, or the claim has none: else it is about something else."""
+    names = names_of(claim)
+    return not names or len(there.checks.missing_names) < len(names)
+
+
+def _has_found(question: Question, there: LookedUp) -> bool:
+    """Return whether a number, a name or a quotation of the claim was looked up and found."""
+    names = len(names_of(question.claim)) > len(there.checks.missing_names)
+    return names or bool(numbers_of(question.claim)) or question.quoted
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Return up to three words, and how many more there are."""
+    shown = ", ".join(words[:3])
+    return f"{shown} and {len(words) - 3} more" if len(words) > 3 else shown
