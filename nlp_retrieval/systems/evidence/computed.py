@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from nlp_retrieval.systems.evidence.names import stemmed
@@ -123,6 +124,10 @@ def computed_from(  # noqa: PLR0911, PLR0912 - a table of cases
             low, high = sorted((one, other), key=lambda figure: figure.value)
             if low.value > 0 and _same_kind(one, other) and abs(high.value / low.value - number.value) <= 0.05 * number.value:
                 return f"{says}{high.written} / {low.written}"
+    share = next((match for match in _shares(claim) if match.start() <= number.begin and number.end <= match.end()), None)
+    if share is not None:
+        number, slack = replace(number, value=_percent(share), percent=True), _ROUNDED
+        alike = figures
     if number.percent:
         changes = _DIFFERENCE.search(around) is not None
         shares = _SHARE_OF.match(claim, number.end) is not None

@@ -47,10 +47,15 @@ class _Part(NamedTuple):
     own: dict[str, str]
 
 
+@lru_cache(16)
+def _numbers(text: str) -> tuple[Number, ...]:
+    return tuple(numbers_of(text))
+
+
 @lru_cache(64)
 def _parts(text: str, *, years: bool) -> list[_Part]:
     """Return the numbers of a text, or its years, each with the words that belong to it."""
-    heads = [number for number in numbers_of(text) if is_year(number) == years and (years or number.unit != "date")]
+    heads = [number for number in _numbers(text) if is_year(number) == years and (years or number.unit != "date")]
     parts: list[_Part] = []
     next_head = 0
     names_before: dict[str, str] = {}
@@ -168,7 +173,16 @@ def dated_figures(text: str) -> list[tuple[str, Number]]:
 
 _APART = 0.2
 _ALIKE = 0.35
+_CONTRASTED = 80
+_VERB = re.compile(
+    r"ris|rose|risen|rising|f[ae]ll|fallen|gr[eo]w\w*|increas|decreas|declin|dropp?|reduc|receiv|report|reach|amount|stand|stood|account|make"
+    r"|made|ha[ds]|found|show|shown|compar|respectiv\w*|total|overall|rate|numb\w*|percent\w*|observ|measur|\w+(?:ed|ing)"
+)
 _NO_QUANTITY = frozenset({"both", "single", "once", "twice", "first", "third", "half", "double", "triple"})
+_NOUN_AFTER = re.compile(r"\s[a-z]")
+_NUMBERED = re.compile(
+    r"(?:Phase|Type|Part|Chapter|Section|Table|Figure|Fig|Grade|Stage|Level|Class|Group|Article|Episode|Season|Version|Model|Page)\s\Z"
+)
 _BESIDE, _REACH = 2, 40
 _NAME_BEFORE = re.compile(r"(?:\A|[^.!?\s]\s)[A-Z][\w'\u2019]*\s\Z")
 
@@ -194,6 +208,8 @@ def miscounted(claim: str, passage: str, apart: float = _APART) -> list[Miscount
         if rivalry.ahead >= apart and rivalry.likeness >= _ALIKE and (rivalry.is_told_apart or rivalry.counts)
     ]
     for part in _parts(claim, years=False) if not found else ():
+        if not any(kind in {"period", "statistic"} for kind in part.own.values()):
+            continue
         agreed = [other for other in _parts(passage, years=False) if agreeing(part.number, other.number)]
         if agreed and (other := _of_other_period(part, agreed, passage)):
             found.append(Miscounted(part.number.written, other))
@@ -225,6 +241,7 @@ def _rivalries(claim: str, passage: str, *, years: bool) -> Iterator[_Rivalry]:
     if years and claimed:
         dates = [date for date in dates_of(claim) if date.is_full]
         claimed = [part for part in claimed if not _within(part.number, dates)]
+    claimed = [part for part in claimed if any(agreeing(part.number, other) for other in _numbers(passage))]
     there = _parts(passage, years=years) if claimed else []
     for part in claimed:
         agreed = [other for other in there if agreeing(part.number, other.number)]
@@ -243,6 +260,8 @@ def _rivalries(claim: str, passage: str, *, years: bool) -> Iterator[_Rivalry]:
         likeness = _likeness(part, rival)
         ahead = likeness - max(_likeness(part, other) for other in agreed)
         told_apart = _is_told_apart(part, rival, agreed)
+        if not any(agreeing(other.number, rival.number) for other in claimed):
+            told_apart = told_apart or _is_contrasted(part, rival, agreed)
         counts = bool(same) and not any(_is_told_apart(part, other, [rival]) for other in agreed)
         yield _Rivalry(part, rival, likeness, ahead, told_apart, counts)
 
@@ -261,12 +280,10 @@ def _is_quantity(text: str, number: Number) -> bool:
         return False
     if not any(char.isdigit() for char in number.written):
         return number.value > 1 and number.written.lower() not in _NO_QUANTITY and not number.written.lower().endswith("th")
-    return not (
-        number.written.isdigit()
-        and not number.unit
-        and not is_year(number)
-        and _NAME_BEFORE.search(text, max(0, number.begin - 24), number.begin)
-    )
+    if not number.written.isdigit() or number.unit or is_year(number):
+        return True
+    named = _NAME_BEFORE.search(text, max(0, number.begin - 24), number.begin)
+    return named is None or (_NOUN_AFTER.match(text, number.end) is not None and not _NUMBERED.search(named[0]))
 
 
 def _comparable(part: _Part, other: _Part) -> bool:
@@ -290,6 +307,22 @@ def _is_told_apart(part: _Part, rival: _Part, agreed: Sequence[_Part]) -> bool:
     return all(
         any(word not in other.weights and kind in other.own.values() for word, kind in typed.items()) for other in agreed
     )
+
+
+def _is_contrasted(part: _Part, rival: _Part, agreed: Sequence[_Part]) -> bool:
+    """Return whether one sentence sets two numbers against each other, and a claim has words of the rival's side alone."""
+    said = set(part.weights)
+    return all(
+        abs(other.number.begin - rival.number.begin) <= _CONTRASTED
+        and bool(said & _nouns(rival) - other.own.keys())
+        and not said & other.own.keys() - rival.own.keys()
+        and bool(_nouns(other) - rival.own.keys())
+        for other in agreed
+    )
+
+
+def _nouns(part: _Part) -> set[str]:
+    return {word for word in part.own if not _VERB.fullmatch(word)}
 
 
 def _of_other_period(part: _Part, agreed: Sequence[_Part], passage: str) -> str:
@@ -407,6 +440,11 @@ def _is_no_figure(claim: str, number: Number, passage: str) -> bool:
             "et al" in opened[0] or re.search(r"[A-Z][\w-]+,\s\Z", opened[0]) is not None or _TITLE_OF.match(after) is not None
         )
     named = _NAME_JUST_BEFORE.search(before)
-    if named is None or month_of(named[1]) or claim[: number.begin].rfind(named[1]) == 0:
+    if (
+        named is None
+        or re.match(r"\s(?!is\b|was\b|has\b|had\b|stars\b|features\b)[a-z]", after)
+        or month_of(named[1])
+        or claim[: number.begin].rfind(named[1]) == 0
+    ):
         return False
     return re.search(rf"\b{re.escape(named[1])}[\s-]\d", passage) is None and named[1] in passage

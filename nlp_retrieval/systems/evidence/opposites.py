@@ -91,7 +91,8 @@ def _opposite_stems() -> dict[str, frozenset[str]]:
 
 _AGAINST = re.compile(
     r"\b(?:advis|warn|argu|vot|decid|rul|recommend|campaign|sp[eo]ak|spok|protest|appeal|c[ao]me out)"
-    r"\w*\s+(?:\w+\s+){0,2}?against\b",
+    r"\w*\s+(?:\w+\s+){0,2}?against\b"
+    r"|\bagainst\s+(?:the\s+)?(?:advice|recommendations?|wish(?:es)?|will|requests?)\b",
     re.IGNORECASE,
 )
 """Words that mean the opposite of a recommendation; the verb alone may mean one."""

@@ -12,14 +12,14 @@ from nlp_retrieval.systems.evidence.names import stemmed
 # Which way a figure went.
 
 _UP = re.compile(
-    r"\b(?:rose|risen|ris(?:e|es|ing)|increas\w+|gr[eo]wn?|grows?|growing|went up|climbed|higher)\b", re.IGNORECASE
+    r"\b(?:rose|risen|ris(?:e|es|ing)|increas\w*|gr[eo]wn?|grows?|growing|went up|climbed|higher)\b", re.IGNORECASE
 )
 _DOWN = re.compile(
-    r"\b(?:f[ae]ll|fell|fallen|falls|falling|decreas\w+|declin\w+|dropp?\w*|shr[iau]nk\w*|went down|reduc\w+|lower)\b",
+    r"\b(?:f[ae]ll|fell|fallen|falls|falling|decreas\w*|declin\w*|dropp?\w*|shr[iau]nk\w*|went down|reduc\w*|lower)\b",
     re.IGNORECASE,
 )
-_BETTER = re.compile(r"\b(?:improv\w+|better)\b", re.IGNORECASE)
-_WORSE = re.compile(r"\b(?:worsen\w*|worse|deteriorat\w+)\b", re.IGNORECASE)
+_BETTER = re.compile(r"\b(?:improv\w*|better)\b", re.IGNORECASE)
+_WORSE = re.compile(r"\b(?:worsen\w*|worse|deteriorat\w*)\b", re.IGNORECASE)
 _LESS_IS_BETTER = re.compile(
     r"\b(?:delay\w*|late|unemploy\w*|jobless\w*|crimes?|deaths?|mortality|accidents?|errors?|costs?|debts?|deficits?|emissions?|"
     r"pollut\w*|poverty|poor|waste|complaints?|turnover|dropouts?|absen\w+|loss(?:es)?|infections?|injur\w+|vacanc\w+|failures?|"
@@ -29,7 +29,8 @@ _LESS_IS_BETTER = re.compile(
 _MORE_IS_BETTER = re.compile(
     r"\b(?:punctual\w*|on time|satisf\w+|employment|literacy|graduat\w+|surviv\w+|profits?|accuracy|turnout|vaccinat\w+|"
     r"recycl\w+|"
-    r"attendance|quality|wages?|incomes?|safety|efficien\w+)\b",
+    r"attendance|pass(?:ed|es)?|coverage|healthy|clean|good|success\w*|approv\w+|"
+    r"quality|wages?|incomes?|safety|efficien\w+)\b",
     re.IGNORECASE,
 )
 _LEAST_SHARED = 0.5
@@ -37,7 +38,7 @@ _LEAST_SHARED = 0.5
 
 def opposite_trend(claim: str, sentence: str) -> str:
     """Return two dated figures of a sentence that go the other way than a claim says, for people; empty if none do."""
-    up = _direction(claim)
+    up = _direction(claim, sentence)
     if not up:
         return ""
     wanted = set(stemmed(claim))
@@ -55,7 +56,7 @@ def opposite_trend(claim: str, sentence: str) -> str:
     return ""
 
 
-def _direction(claim: str) -> int:
+def _direction(claim: str, sentence: str) -> int:
     """Return 1 if a claim says that its figure went up, -1 for down, 0 if it says neither or both."""
     up, down = bool(_UP.search(claim)), bool(_DOWN.search(claim))
     better, worse = bool(_BETTER.search(claim)), bool(_WORSE.search(claim))
@@ -63,10 +64,17 @@ def _direction(claim: str) -> int:
         return 0
     if up or down:
         return 1 if up else -1
-    less, more = bool(_LESS_IS_BETTER.search(claim)), bool(_MORE_IS_BETTER.search(claim))
+    for text in (claim, sentence):
+        less, more = bool(_LESS_IS_BETTER.search(text)), bool(_MORE_IS_BETTER.search(text))
+        if less != more:
+            break
     if less == more:
         return 0
     return 1 if better == more else -1
+
+
+def _says_trend(claim: str) -> bool:
+    return any(pattern.search(claim) for pattern in (_UP, _DOWN, _BETTER, _WORSE))
 
 
 def _is_trend(word: str) -> bool:
@@ -135,7 +143,7 @@ def _acts(text: str) -> list[tuple[str, str]]:
 
 def first_other_way(claim: str, sentences: Sequence[str]) -> tuple[int, str]:
     """Return the number of the first sentence that says a claim of another or the other way round, and how; else -1 and ""."""
-    for number, sentence in enumerate(sentences) if _direction(claim) else ():
+    for number, sentence in enumerate(sentences) if _says_trend(claim) else ():
         if says := opposite_trend(claim, sentence):
             return number, says
     return other_agent(claim, sentences)

@@ -13,7 +13,8 @@ import pytest
 from nlp_retrieval.systems.evidence.checks import LookedUp, looked_up
 
 PAIRS = [json.loads(line) for line in Path(__file__).with_name("looked_up.jsonl").read_text("utf-8").splitlines()]
-DEVELOP, JUDGE = 0.95, 0.0
+DEVELOP, JUDGE = 0.95, 0.9
+"""Least shares of right ones; 68 of 68 and 63 of 66 were measured, 31 and 31 before the lookups knew subjects."""
 
 
 def _is_right(label: str, found: LookedUp) -> bool:
