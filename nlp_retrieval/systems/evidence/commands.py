@@ -304,7 +304,7 @@ def delete(
         try:
             index.changes(url)
         except InputError as error:
-            raise SourceError(f"{error}; nothing was deleted from {project}") from None
+            raise SourceError(f"{str(error).removesuffix('; sources() lists all')} in {project}; nothing was deleted") from None
     count = sum(index.delete(url) for url in urls)
     index.build_index()
     say(f"{counted(count, 'version')} deleted; {counted(index.stats()['document_count'], 'text')} left in {project}")
