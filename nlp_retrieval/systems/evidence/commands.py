@@ -474,7 +474,7 @@ def _verify_file(
     fail_on: ClaimFailOn,
     retriever: list[str] | None,
 ) -> None:
-    from nlp_retrieval.core import progress
+    from nlp_retrieval.core import hidden_progress, progress
     from nlp_retrieval.reports import counted
     from nlp_retrieval.systems.evidence.claim_files import ClaimFile, VerdictTable
     from nlp_retrieval.systems.evidence.claims import ClaimVerifier
@@ -490,6 +490,8 @@ def _verify_file(
         if table is not None and done:
             say(f"{counted(done, 'claim')} of {len(claims):,} done before")
             statuses.update(table.statuses)
+        if sys.stdout.isatty():  # the claims that are printed there show how far it is
+            open_files.enter_context(hidden_progress())
         advance = open_files.enter_context(progress("verifying", len(claims)))
         advance(done)
         try:
