@@ -54,7 +54,7 @@ def result_of(row: AuditRow) -> str:
     decision = "" if row.review is None else row.review.decision
     if decision in ("accepted", "rejected"):
         return decision
-    return row.reason or STATUSES[row.status]
+    return row.reason or ("weak" if row.is_weak and row.status == "PASS" else STATUSES[row.status])
 
 
 def by_severity(rows: Sequence[AuditRow]) -> list[AuditRow]:

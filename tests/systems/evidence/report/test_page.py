@@ -108,6 +108,14 @@ def test_the_page_says_how_many_are_what():
     assert set(filters[3:]) == {row.reason for row in tram_audit()[0]} - {""}
 
 
+def test_a_weak_pass_is_called_weak():
+    rows, report = tram_audit()
+    weak = [replace(row, is_weak=row.citation.number in (1, 3)) for row in rows]
+    assert summary_sentence(weak).startswith("7 of 16 citations pass (2 weak); 8 to review")
+    page = Page(render_audit(weak, report))
+    assert [text for text in page.texts("span") if text == "weak"] == ["weak", "weak"]
+
+
 def test_what_is_lacking_has_sections():
     rows, report = tram_audit()
     source = render_audit(rows, report)
