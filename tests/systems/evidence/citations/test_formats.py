@@ -329,6 +329,7 @@ ENTITY = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>'
         ("latex", b"{" * 30_000 + b"x" + b"}" * 30_000, "nested too deeply"),
         ("html", b"<p hidden>x</p>", "no visible text"),
     ],
+    ids=["no zip", "bomb", "entity", "entity 16", "damaged", "empty", "cut", "scan", "encrypted", "nested", "hidden"],
 )
 def test_a_file_that_cannot_be_read_is_an_error_that_says_so(kind: str, data: bytes, message: str) -> None:
     with pytest.raises(SourceError) as raised:
