@@ -11,7 +11,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-VARIABLE = "NLP_RETRIEVAL_TEST_MILVUS"
+VARIABLE = "TESTS_MILVUS_SERVER"
 
 _SERVING = """
 import sys

@@ -13,7 +13,7 @@ from pathlib import Path
 from nlp_retrieval.retrievers.postgres.embedded import NAME, EmbeddedServer
 from nlp_retrieval.retrievers.servers.embedded import TRUSTED
 
-VARIABLE = "NLP_RETRIEVAL_TEST_SERVER"
+VARIABLE = "TESTS_POSTGRES_SERVER"
 
 
 def shared_server(kind: str = "embedded") -> EmbeddedServer:

@@ -231,7 +231,7 @@ def list_sources(
     min_quality: MinQuality = None,
     as_json: Json = False,
 ) -> None:
-    """List the sources of a project: key, grade, date, title and URL, number of versions and pages."""
+    """List the sources of a project, with grades and dates."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -429,7 +429,7 @@ def verify(
     ] = ClaimFailOn.never,
     retriever: Retrievers = None,
 ) -> None:
-    """Verify a claim, or a file of claims, against the sources of a project.
+    """Verify a claim, or a file of claims, by a project's sources.
 
     VERIFIED: at least two independent origins support it and none contradicts it; SUPPORTED: one; DISPUTED: both; REFUTED:
     only against it; UNVERIFIED: neither.

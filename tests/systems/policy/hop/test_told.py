@@ -98,7 +98,7 @@ def test_hops_go_along_the_relations_of_the_table_and_no_others(source: ChunkTab
 
 def test_a_search_asks_no_database(source: ChunkTablesLoader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Searcher([made(source)]).index(source, tmp_path)
-    monkeypatch.setenv("NLP_RETRIEVAL_TEST_SERVER_EMBEDDED", "postgresql://nobody@127.0.0.1:1/gone")
+    monkeypatch.setenv("TESTS_POSTGRES_SERVER_EMBEDDED", "postgresql://nobody@127.0.0.1:1/gone")
     with pytest.raises(UntrustedError, match="ask the database 'env:"):
         Searcher.open(tmp_path)
     with pytest.warns(RetrievalWarning, match="is trusted: hop.relations.url: ask the database"):
