@@ -429,7 +429,7 @@ def verify(
     ] = ClaimFailOn.never,
     retriever: Retrievers = None,
 ) -> None:
-    """Verify a claim, or a file of claims, by a project's sources.
+    """Verify a claim, or a file of claims, by the sources.
 
     VERIFIED: at least two independent origins support it and none contradicts it; SUPPORTED: one; DISPUTED: both; REFUTED:
     only against it; UNVERIFIED: neither.
