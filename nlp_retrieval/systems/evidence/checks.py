@@ -167,7 +167,7 @@ class _Sentence(NamedTuple):
 def _nearest(wanted: frozenset[str], sentences: Sequence[_Sentence]) -> int:
     """Return the sentence with the largest share of the claim's words, rarer ones counting more; 0 if there is none."""
     weight = {word: 1 / (1 + math.log1p(sum(word in sentence.content for sentence in sentences))) for word in wanted}
-    shares = [sum(weight[word] for word in wanted & sentence.content) for sentence in sentences]
+    shares = [math.fsum(weight[word] for word in wanted & sentence.content) for sentence in sentences]
     return max(range(len(sentences)), key=lambda number: (shares[number], -number), default=0)
 
 

@@ -112,21 +112,18 @@ class Decider:
         self._lexical = verifier if isinstance(verifier, LexicalVerifier) else LexicalVerifier()
 
     def decide(self, questions: Sequence[Question]) -> list[Decision]:
-        """Return a decision for each question; the verifier is asked once, and only about those that lookups leave open."""
-        there = [looked_up(question.claim, question.read, question.whole, quoted=question.quoted) for question in questions]
-        judgements = self._judged(questions, [found.contradicts_source for found in there])
+        """Return a decision for each question; a model is asked once, and only about those that lookups leave open."""
+        looked: list[tuple[LookedUp, Judgement | None]] = []
+        for question in questions:
+            there = looked_up(question.claim, question.read, question.whole, quoted=question.quoted)
+            by_words = there.contradicts_source or self.verifier is self._lexical  # which reads the checks just made
+            looked.append((there, self._lexical.judge([question.claim], [question.read])[0] if by_words else None))
+        left = [question for question, (_, judgement) in zip(questions, looked, strict=True) if judgement is None]
+        asked = iter(self.verifier.judge([question.claim for question in left], [question.read for question in left]))
         return [
-            self._decision(question, found, judgement)
-            for question, found, judgement in zip(questions, there, judgements, strict=True)
+            self._decision(question, there, next(asked) if judgement is None else judgement)
+            for question, (there, judgement) in zip(questions, looked, strict=True)
         ]
-
-    def _judged(self, questions: Sequence[Question], settled: Sequence[bool]) -> list[Judgement]:
-        judgements: dict[int, Judgement] = {}
-        for verifier, is_settled in ((self._lexical, True), (self.verifier, False)):
-            rows = [row for row, known in enumerate(settled) if known is is_settled]
-            found = verifier.judge([questions[row].claim for row in rows], [questions[row].read for row in rows])
-            judgements |= dict(zip(rows, found, strict=True))
-        return [judgements[row] for row in range(len(questions))]
 
     def _decision(self, question: Question, there: LookedUp, judgement: Judgement) -> Decision:
         if there.contradicts_source:

@@ -28,7 +28,8 @@ _ENDS = (
 """Where one part ends and the next begins, the clearest first."""
 _RESPECTIVELY = re.compile(r"\brespectively\b", re.IGNORECASE)
 _LISTED = re.compile(r"(?:\s[\w-]{1,20})?(?:,\s|,?\s(?:and|or)\s)(?:[$\u20ac\u00a3])?")
-_YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
+YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
+"""A year from 1500 to 2099 in a text."""
 _STATISTICS = {
     "mean": "mean", "averag": "mean", "average": "mean", "median": "median", "maximum": "maximum", "highest": "maximum",
     "minimum": "minimum", "lowest": "minimum", "longest": "maximum", "largest": "maximum", "peak": "maximum",
@@ -90,10 +91,10 @@ def _rows_of(text: str) -> Iterator[tuple[int, int, dict[str, str]]]:
             yield position, position + len(line), {}
         else:
             label = next((cell for cell in cells if cell.strip()), "")
-            row = dict.fromkeys([*stemmed(label), *_YEAR.findall(label)], "name")
+            row = dict.fromkeys([*stemmed(label), *YEAR.findall(label)], "name")
             begin = position
             for head, cell in zip(heads, cells, strict=True):
-                own = dict.fromkeys([*stemmed(head), *_YEAR.findall(head)], "column") | row
+                own = dict.fromkeys([*stemmed(head), *YEAR.findall(head)], "column") | row
                 yield begin, begin + len(cell), own if cell != label else {}
                 begin += len(cell) + 1
         position += len(line)
@@ -155,7 +156,7 @@ def _typed(text: str, *, years: bool) -> dict[str, str]:
     for begin, end in names_of(padded):
         words |= {word: "name" for word in stemmed(padded[begin:end]) if words.get(word) == ""}
     if not years:
-        words |= dict.fromkeys(_YEAR.findall(text), "year")
+        words |= dict.fromkeys(YEAR.findall(text), "year")
     return {_STATISTICS.get(word, _PERIODS.get(word, word)): kind for word, kind in words.items()}
 
 

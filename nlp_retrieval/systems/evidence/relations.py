@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from nlp_retrieval.systems.evidence.figures import dated_figures
+from nlp_retrieval.systems.evidence.figures import YEAR, dated_figures
 from nlp_retrieval.systems.evidence.names import stemmed
 
 # Which way a figure went.
@@ -28,8 +28,7 @@ _LESS_IS_BETTER = re.compile(
 )
 _MORE_IS_BETTER = re.compile(
     r"\b(?:punctual\w*|on time|satisf\w+|employment|literacy|graduat\w+|surviv\w+|profits?|accuracy|turnout|vaccinat\w+|"
-    r"recycl\w+|"
-    r"attendance|pass(?:ed|es)?|coverage|healthy|clean|good|success\w*|approv\w+|"
+    r"recycl\w+|attendance|pass(?:ed|es)?|coverage|healthy|clean|good|success\w*|approv\w+|"
     r"quality|wages?|incomes?|safety|efficien\w+)\b",
     re.IGNORECASE,
 )
@@ -39,18 +38,17 @@ _LEAST_SHARED = 0.5
 def opposite_trend(claim: str, sentence: str) -> str:
     """Return two dated figures of a sentence that go the other way than a claim says, for people; empty if none do."""
     up = _direction(claim, sentence)
-    if not up:
+    if not up or len(set(YEAR.findall(sentence))) < 2:
         return ""
-    wanted = set(stemmed(claim))
-    years = set(re.findall(r"\b(?:1[5-9]|20)\d\d\b", claim))
+    years = set(YEAR.findall(claim))
+    said = set(stemmed(claim)) - set(stemmed(" ".join(years)))
+    about = [word for word in said if not word.isdigit() and not _is_trend(word)]
     for (year, first), (later, second) in pairwise(dated_figures(sentence)):
         if first.percent != second.percent or first.unit != second.unit or first.value == second.value or year == later:
             continue
         if years and not {year, later} <= years and len(years) > 1:
             continue
         rises = (second.value > first.value) == (later > year)
-        said = wanted - set(stemmed(" ".join(years)))
-        about = [word for word in said if not word.isdigit() and not _is_trend(word)]
         if rises != (up > 0) and about and sum(word in stemmed(sentence) for word in about) >= _LEAST_SHARED * len(about):
             return f"the other way: {first.measured} in {year} and {second.measured} in {later}"
     return ""
@@ -85,8 +83,7 @@ def _is_trend(word: str) -> bool:
 
 _ACTS = (
     "accuse acquire attack back beat blame bought buy challenge condemn criticise criticize defeat defend demand denounce "
-    "endorse "
-    "favour invade oppose praise propose reject sue support veto welcome"
+    "endorse favour invade oppose praise propose reject sue support veto welcome"
 ).split()
 _ACT = re.compile(
     r"\b(?P<passive>(?:was|were|is|are|been|being)\s+(?:\w+ly\s+)?)?(?P<act>"
