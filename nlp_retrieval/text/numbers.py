@@ -183,6 +183,11 @@ class Number:
     until: int = 0
 
     @property
+    def is_share(self) -> bool:
+        """Return whether it is a share in words: "two thirds", "half", "one in five"."""
+        return 0 < self.value < 1 and not self.percent and not any(char.isdigit() for char in self.written)
+
+    @property
     def key(self) -> tuple[object, ...]:
         """Return the key that decides which numbers it agrees with."""
         unreadable = self.written if math.isnan(self.value) or self.others else ""
@@ -281,7 +286,7 @@ def _bare(written: str) -> str:
 def _agree(one: Number, other: Number) -> bool:
     if one.percent != other.percent:
         share, bare = (one, other) if one.percent else (other, one)
-        in_words = bare.exact == _SHARE_EXACT and not any(char.isdigit() for char in bare.written)
+        in_words = bare.is_share and bare.exact == _SHARE_EXACT
         slack = _SHARE_EXACT if in_words else 1e-9
         return (one.percent or in_words) and abs(share.value / 100 - bare.value) < slack and 0 < bare.value < 1
     if one.unit and other.unit:

@@ -12,25 +12,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from nlp_retrieval.systems.evidence.names import stemmed
-from nlp_retrieval.text import Number, numbers_of, sentences_of
+from nlp_retrieval.text import Number, sentences_of
 
-_PARTS = {
-    "half": 2,
-    "halves": 2,
-    "third": 3,
-    "thirds": 3,
-    "quarter": 4,
-    "quarters": 4,
-    "fifth": 5,
-    "fifths": 5,
-    "tenth": 10,
-    "tenths": 10,
-}
-_TOPS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "nine": 9}
-_SHARE = re.compile(
-    r"\b(?:(a|one|two|three|four|nine)[\s-])?(halves|half|thirds?|quarters?|fifths?|tenths?)\b(?!\s(?:of\s)?(?:19|20)\d\d)",
-    re.IGNORECASE,
-)
 _AT_LEAST = re.compile(
     r"\b(?:more than|over|at least|above|exceeding|exceeded|exceeds|upwards of|as many as)\s(?:[$€£]\s?)?\Z", re.IGNORECASE
 )
@@ -65,7 +48,7 @@ _FIRST_YEAR, _LAST_YEAR = 1500, 2100
 
 
 def as_another_form(  # noqa: PLR0911 - a table of cases
-    claim: str, number: Number, there: Sequence[Number], passage: str
+    claim: str, number: Number, there: Sequence[Number]
 ) -> bool:
     """Return whether a passage has a number of a claim as a share in words, within its bound, or in its decade."""
     if claim[number.end : number.end + 1] == "s" and number.written.isdigit() and is_year(number):
@@ -80,12 +63,13 @@ def as_another_form(  # noqa: PLR0911 - a table of cases
         return any(is_year(other) and other.value % 100 == number.value for other in there)
     if is_year(number) and _BEFORE_YEAR.search(claim, max(0, number.begin - 16), number.begin):
         return any(is_year(other) and 0 < number.value - other.value <= _YEARS_BEFORE for other in there)
-    share = next((match for match in _shares(claim) if match.start() <= number.begin and number.end <= match.end()), None)
-    wanted = number.value if number.percent else (_percent(share) if share is not None else None)
-    if wanted is not None:
-        if any(abs(_percent(match) - wanted) <= _SHARE_WITHIN for match in _shares(passage)):
-            return True
-        if share is not None and any(other.percent and abs(other.value - wanted) <= _SHARE_WITHIN for other in there):
+    if number.percent or number.is_share:
+        wanted = _percent(number)
+        if any(
+            abs(_percent(other) - wanted) <= _SHARE_WITHIN
+            for other in there
+            if other.is_share or (other.percent and number.is_share)
+        ):
             return True
     if is_year(number):
         return False
@@ -124,9 +108,8 @@ def computed_from(  # noqa: PLR0911, PLR0912 - a table of cases
             low, high = sorted((one, other), key=lambda figure: figure.value)
             if low.value > 0 and _same_kind(one, other) and abs(high.value / low.value - number.value) <= 0.05 * number.value:
                 return f"{says}{high.written} / {low.written}"
-    share = next((match for match in _shares(claim) if match.start() <= number.begin and number.end <= match.end()), None)
-    if share is not None:
-        number, slack = replace(number, value=_percent(share), percent=True), _ROUNDED
+    if number.is_share:
+        number, slack = replace(number, value=_percent(number), percent=True), _ROUNDED
         alike = figures
     if number.percent:
         changes = _DIFFERENCE.search(around) is not None
@@ -167,15 +150,8 @@ def _pairs(figures: Sequence[Number]) -> Iterator[tuple[Number, Number]]:
             yield one, other
 
 
-def _shares(text: str) -> Iterator[re.Match[str]]:
-    for match in _SHARE.finditer(text):
-        below = match[2].lower()
-        if match[1] or below in {"half", "halves"} or below.endswith("s"):
-            yield match
-
-
-def _percent(share: re.Match[str]) -> float:
-    return 100 * _TOPS[(share[1] or "a").lower()] / _PARTS[share[2].lower()]
+def _percent(number: Number) -> float:
+    return number.value if number.percent else 100 * number.value
 
 
 def _same_kind(one: Number, other: Number) -> bool:
@@ -185,7 +161,7 @@ def _same_kind(one: Number, other: Number) -> bool:
 
 
 def are_of_one_kind(one: Number, other: Number) -> bool:
-    """Return whether two numbers may stand in for each other: both percentages or not, both years or not, of one unit."""
+    """Return whether two numbers may be compared: both percentages or not, both years or not, of one unit."""
     return is_year(one) == is_year(other) and _same_kind(one, other)
 
 
@@ -194,10 +170,10 @@ def is_year(number: Number) -> bool:
     return number.written.isdigit() and len(number.written) == 4 and _FIRST_YEAR <= number.value <= _LAST_YEAR
 
 
-def numbers_near(claim: str, passage: str) -> list[Number]:
-    """Return the numbers of the sentences of a passage that share a content word with a claim, and of those beside them."""
+def numbers_near(claim: str, passage: str, numbers: Sequence[Number]) -> list[Number]:
+    """Return the numbers of a passage that are in sentences that share a content word with a claim, or beside these."""
     wanted = set(stemmed(claim))
     sentences = sentences_of(passage)
     shares = [bool(wanted.intersection(stemmed(passage[begin:end]))) for begin, end in sentences]
     spans = [span for number, span in enumerate(sentences) if any(shares[max(0, number - 1) : number + 2])]
-    return [number for number in numbers_of(passage) if any(begin <= number.begin < end for begin, end in spans)]
+    return [number for number in numbers if any(begin <= number.begin < end for begin, end in spans)]

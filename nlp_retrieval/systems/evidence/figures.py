@@ -160,10 +160,6 @@ def _typed(text: str, *, years: bool) -> dict[str, str]:
     return {_STATISTICS.get(word, _PERIODS.get(word, word)): kind for word, kind in words.items()}
 
 
-def _kind(number: Number) -> tuple[bool, bool]:
-    return number.percent, is_year(number)
-
-
 def dated_figures(text: str) -> list[tuple[str, Number]]:
     """Return the numbers of a text that belong to one year each, with the year, in order."""
     dated = [(part, [word for word, kind in part.own.items() if kind == "year"]) for part in _parts(text, years=False)]
@@ -288,8 +284,10 @@ def _is_quantity(text: str, number: Number) -> bool:
 
 
 def _comparable(part: _Part, other: _Part) -> bool:
+    """Return whether two numbers may be compared: both percentages or not, both years or not, of units that agree."""
     one, two = part.number, other.number
-    return _kind(one) == _kind(two) and (not one.unit or not two.unit or one.unit == two.unit)
+    same_unit = not one.unit or not two.unit or one.unit == two.unit
+    return one.percent == two.percent and is_year(one) == is_year(two) and same_unit
 
 
 def _likeness(part: _Part, other: _Part) -> float:
@@ -355,8 +353,7 @@ class MissingFigures(NamedTuple):
         n_dates: number of dates in the claim.
         unclear: those of the numbers that the passage may have, each with its spelling there: "1.234" and "1,234" if it is
             unknown which is the decimal mark.
-        computed: how each number was computed that the passage does not have but gives the numbers for: "39 million is 97
-            million less 58 million".
+        computed: how each number was computed that the passage only has figures for: "39 million: 97 million - 58 million".
     """
 
     numbers: tuple[str, ...]
@@ -389,13 +386,11 @@ def missing_figures(claim: str, passage: str) -> MissingFigures:
         and not (number.value <= 31 and _within(number, named))
         and not _is_no_figure(claim, number, passage)
     ]
-    how: dict[Number, str] = {}
-    there = numbers_near(claim, passage) if any(other is None for _, other in lacking) else []
-    for number, other in lacking:
-        if other is None:
-            formed = as_another_form(claim, number, there, passage)
-            how[number] = "" if formed else computed_from(claim, number, there)
-            lacking = [pair for pair in lacking if pair[0] is not number] if formed or how[number] else lacking
+    absent = [number for number, other in lacking if other is None]
+    there = numbers_near(claim, passage, _numbers(passage)) if absent else []
+    formed = {number for number in absent if as_another_form(claim, number, there)}
+    how = {number: computed_from(claim, number, there) for number in absent if number not in formed}
+    lacking = [(number, other) for number, other in lacking if number not in formed and not how.get(number)]
     return MissingFigures(
         tuple(number.measured for number, _ in lacking),
         tuple(date.written for date in missing),
@@ -412,8 +407,6 @@ def _within(number: Number, dates: list[Date]) -> bool:
 _POINTED_AT = re.compile(r"\b(?:the|these|those|all|its|their|his|her|our|other|first|last|next|past|both)\s\Z", re.IGNORECASE)
 _ALWAYS_SMALL = frozenset({"one", "once", "both", "single"})
 _LARGEST_SMALL = 10
-
-
 _REFERENCE = re.compile(r"[^\W\d_]{2,}[)\]\"\u201d\u2019']?[.,;:]\s?\Z")
 _AUTHOR = re.compile(r"\([^()]{0,200}\Z")
 _TITLE_OF = re.compile(r"\s(?:film|TV series|series|album|song|video game|novel)\)")

@@ -59,6 +59,9 @@ BILLION = 1_000_000_000
         # fractions, ratios, shares
         ("\u00bd of them, 3\u00bd years, 3 \u00bd years, 3 1/2 years, 1/2 of it", None, [0.5, 3.5, 3.5, 3.5, 0.5]),
         ("1:5", None, [0.2]),
+        ("two thirds, Three-quarters, a third of them, one half, one in five, three out of four", None,
+         [2 / 3, 0.75, 1 / 3, 0.5, 0.2, 0.75]),
+        ("a third party, the third of May, two third-party tools", None, [3, 3, 2, 3]),
         ("30%, 30 %, 30 percent, 30 per cent, 30 pct, 3\u2030", None, [30, 30, 30, 30, 30, 0.3]),
         ("3\u20135 million and between 3 and 5 million, 3 to 5%", None, [3e6, 5e6, 3e6, 5e6, 3, 5]),
         # German
@@ -150,6 +153,8 @@ def test_another_sign_or_magnitude_does_not(claim: str, source: str) -> None:
         ("The disk has 16GB of room.", "The disk has 16 GB of room.", True),
         ("12 of 40 patients died.", "12/40 patients died.", True),
         ("Half of them died.", "1/2 of them died.", True),
+        ("Two thirds of them voted.", "67% of them voted.", True),
+        ("A fifth of them voted.", "21% of them voted.", False),
         ("It was 2 of them.", "It was 1/2 of them.", False),
         ("A ratio of 1 to 5 was used.", "A ratio of 1:5 was used.", True),
         ("A ratio of 1:5 was used.", "A ratio of 5:1 was used.", False),
