@@ -534,7 +534,8 @@ class ProjectService(BaseService):
             report: file of a report; it is audited now, and the page of its audit at "/" takes reviews.
         """
         from nlp_retrieval.cli import parse_component
-        from nlp_retrieval.systems.evidence.commands import chosen_verifier, open_project, read_cited_report
+        from nlp_retrieval.systems.evidence.commands.project import chosen_verifier, open_project
+        from nlp_retrieval.systems.evidence.commands.reports import read_cited_report
 
         index, judge = open_project(path, retrievers), chosen_verifier(verifier)
         audited = CitationAuditor(index, judge).audit(read_cited_report(Path(report))) if report else None

@@ -15,7 +15,7 @@ from crash.operation import Operation, State
 
 from nlp_retrieval import BeirLoader, Bm25Retriever, Searcher
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.systems.evidence.commands import audit
+from nlp_retrieval.systems.evidence.commands.reports import audit
 from nlp_retrieval.systems.evidence.index.collection import export_collection
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from systems.evidence.sources import SOURCES

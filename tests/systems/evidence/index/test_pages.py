@@ -11,7 +11,7 @@ from nlp_retrieval.systems.evidence.audit import CitationAuditor, audit_json
 from nlp_retrieval.systems.evidence.audit_report import render_audit, retrieval_audit
 from nlp_retrieval.systems.evidence.citations.report import read_report
 from nlp_retrieval.systems.evidence.claims import ClaimVerifier
-from nlp_retrieval.systems.evidence.commands import _statistics
+from nlp_retrieval.systems.evidence.commands.reports import _statistics
 from nlp_retrieval.systems.evidence.index.database import EvidenceDatabase
 from nlp_retrieval.systems.evidence.reading.sources import read_sources
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier

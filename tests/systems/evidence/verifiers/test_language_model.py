@@ -228,7 +228,7 @@ def test_a_file_that_is_no_calibration_is_an_error_before_anything_is_asked(serv
 
 
 def test_it_is_made_from_the_words_of_a_command_line(server):
-    from nlp_retrieval.systems.evidence.commands import chosen_verifier
+    from nlp_retrieval.systems.evidence.commands.project import chosen_verifier
 
     written = f"language_model:lm={{model: openai/small, base_url: '{server.url}'}},window=400"
     made = chosen_verifier(written)
@@ -237,7 +237,7 @@ def test_it_is_made_from_the_words_of_a_command_line(server):
 
 
 def test_a_model_can_be_named_alone(monkeypatch):
-    from nlp_retrieval.systems.evidence.commands import chosen_verifier
+    from nlp_retrieval.systems.evidence.commands.project import chosen_verifier
 
     monkeypatch.setenv("OPENAI_API_KEY", "not-a-real-one")
     assert chosen_verifier("language_model:lm=openai/small") == LanguageModelVerifier(LanguageModel("openai/small"))

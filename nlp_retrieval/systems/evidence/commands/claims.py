@@ -1,0 +1,222 @@
+"""The command that verifies claims."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from contextlib import ExitStack
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nlp_retrieval.cli import say
+
+if TYPE_CHECKING:
+    from nlp_retrieval.systems.evidence.claim_files import FiledClaim
+    from nlp_retrieval.systems.evidence.claims import ClaimVerdict
+from nlp_retrieval.systems.evidence.commands.project import (
+    Project,
+    Retrievers,
+    VerifierOption,
+    chosen_verifier,
+    console,
+    existing_project,
+    print_passage,
+)
+
+
+class ClaimType(StrEnum):
+    """Types of claims, by the grade of source that they need."""
+
+    C1 = "C1"
+    C2 = "C2"
+
+
+class ClaimFailOn(StrEnum):
+    """Statuses of claims that make ``verify`` end with exit code 1."""
+
+    refuted = "refuted"
+    disputed = "disputed"
+    unverified = "unverified"
+    never = "never"
+
+
+_FAILING = {
+    ClaimFailOn.refuted: {"REFUTED"},
+    ClaimFailOn.disputed: {"REFUTED", "DISPUTED"},
+    ClaimFailOn.unverified: {"REFUTED", "DISPUTED", "UNVERIFIED"},
+    ClaimFailOn.never: set[str](),
+}
+
+
+def verify(
+    project: Project,
+    claim: Annotated[
+        str,
+        typer.Argument(
+            help="One statement; or a file of claims: CSV with a column claim, JSON lines, text with a claim a line; - for "
+            "standard input. What names a file that exists is a file."
+        ),
+    ],
+    claim_type: Annotated[
+        ClaimType, typer.Option("--type", help="C1 needs sources of grade B or better, C2 of C or better.")
+    ] = ClaimType.C2,
+    verifier: VerifierOption = "lexical",
+    threshold: Annotated[
+        float, typer.Option(help="Lowest probability at which a passage counts as for or against the claim.")
+    ] = 0.6,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON; of a file of claims, one line each.")] = False,
+    csv_file: Annotated[
+        Path | None, typer.Option("--csv", help="Of a file of claims: write a row for each as soon as it is verified.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the rows of the --csv file, and go on after them.")] = False,
+    fail_on: Annotated[
+        ClaimFailOn,
+        typer.Option(
+            "--fail-on",
+            help="Exit with code 1 for a claim that is REFUTED; or also DISPUTED; or not even SUPPORTED (unverified).",
+        ),
+    ] = ClaimFailOn.never,
+    retriever: Retrievers = None,
+) -> None:
+    """Verify a claim, or a file of claims, by the sources.
+
+    VERIFIED: at least two independent origins support it and none contradicts it; SUPPORTED: one; DISPUTED: both; REFUTED:
+    only against it; UNVERIFIED: neither.
+
+    A file is read to its end before the first claim is verified; one that stands there twice is verified once. Columns id and
+    type (C1, C2) are optional, others are copied. After an interruption, --csv FILE --resume goes on.
+    """
+    from nlp_retrieval.errors import ConfigurationError, QueryError
+    from nlp_retrieval.systems.evidence.claim_files import is_claim_file
+    from nlp_retrieval.systems.evidence.claims import ClaimVerifier
+
+    if not claim.strip():
+        raise QueryError("the claim is empty; write one statement in quotes")
+    if is_claim_file(claim):
+        if resume and csv_file is None:
+            raise ConfigurationError("--resume continues a --csv FILE; name it")
+        _verify_file(project, claim, claim_type, verifier, threshold, as_json, csv_file, resume, fail_on, retriever)
+        return
+    if csv_file is not None or resume:
+        raise ConfigurationError(
+            "--csv and --resume are for a file of claims, and there is no file of this name; check the path"
+        )
+    index = existing_project(project, retriever)
+    verdict = ClaimVerifier(index, chosen_verifier(verifier), threshold=threshold).verify(claim, claim_type.value)
+    if as_json:
+        typer.echo(json.dumps(verdict.as_dict(), indent=1))
+    else:
+        _print_verdict(verdict)
+    if verdict.verification_status in _FAILING[fail_on]:
+        raise typer.Exit(1)
+
+
+def _verify_file(
+    project: Path,
+    path: str,
+    claim_type: ClaimType,
+    verifier: str,
+    threshold: float,
+    as_json: bool,
+    csv_file: Path | None,
+    resume: bool,
+    fail_on: ClaimFailOn,
+    retriever: list[str] | None,
+) -> None:
+    from nlp_retrieval.core import hidden_progress, progress
+    from nlp_retrieval.reports import counted
+    from nlp_retrieval.systems.evidence.claim_files import ClaimFile, VerdictTable
+    from nlp_retrieval.systems.evidence.claims import ClaimVerifier
+
+    statuses: Counter[str] = Counter()
+    with ExitStack() as open_files:
+        claims = open_files.enter_context(ClaimFile(path, claim_type.value))
+        if claims.column != "claim":
+            say(f"note: {claims.path} has no column claim; the claims are read from its column {claims.column!r}")
+        judging = ClaimVerifier(existing_project(project, retriever), chosen_verifier(verifier), threshold=threshold)
+        table = None if csv_file is None else open_files.enter_context(VerdictTable(csv_file, claims, resume=resume))
+        done = 0 if table is None else table.done
+        if table is not None and done:
+            say(f"{counted(done, 'claim')} of {len(claims):,} done before")
+            statuses.update(table.statuses)
+        if sys.stdout.isatty():  # the claims that are printed there show how far it is
+            open_files.enter_context(hidden_progress())
+        advance = open_files.enter_context(progress("verifying", len(claims)))
+        advance(done)
+        try:
+            for verdicts in claims.verdicts(judging, after=done):
+                if table is not None:
+                    table.add(verdicts)
+                for each, verdict in verdicts:
+                    statuses[verdict["verification_status"]] += 1
+                    _print_filed_verdict(each, verdict, as_json=as_json)
+                done += len(verdicts)
+                advance(len(verdicts))
+        except KeyboardInterrupt:
+            cure = f"; add --resume to go on after them in {csv_file}" if csv_file is not None else ""
+            say(f"interrupted: {done:,} of {counted(len(claims), 'claim')} done{cure}")
+            raise
+    counts = ", ".join(f"{count:,} {status}" for status, count in statuses.most_common())
+    say(f"{counted(len(claims), 'claim')}: {counts}" + (f"; written: {csv_file}" if csv_file is not None else ""))
+    if statuses.keys() & _FAILING[fail_on]:
+        raise typer.Exit(1)
+
+
+def _print_filed_verdict(each: FiledClaim, verdict: dict[str, Any], *, as_json: bool) -> None:
+    """Print the verdict on a claim of a file: as a line of JSON; else as a line with its status, claim and best source."""
+    from rich.text import Text
+
+    from nlp_retrieval.cli import print_json_line
+    from nlp_retrieval.text import visible
+
+    if as_json:
+        print_json_line({"id": each.id} | verdict | {"fields": each.fields})
+        return
+    to = console()
+    against = verdict["contradicting_evidence"] if verdict["verification_status"] == "REFUTED" else []
+    best: dict[str, Any] = next(iter(against or verdict["supporting_evidence"] or verdict["contradicting_evidence"]), {})
+    status, claim, source = (
+        f"{verdict['verification_status']:<10}  ",
+        visible(" ".join(each.claim.split())),
+        visible(best.get("url", "")),
+    )
+    source = source.removeprefix("https://").removeprefix("http://")
+    if to.is_terminal:
+        room = max(20, to.width - len(status) - 2)
+        shown = Text(source)
+        shown.truncate(min(len(source), max(room // 3, room - len(claim))), overflow="ellipsis")
+        left = Text(claim)
+        left.truncate(room - shown.cell_len, overflow="ellipsis", pad=True)
+        to.print(Text.assemble((status, "bold"), left, "  ", (shown.plain, "dim")), no_wrap=True)
+    else:
+        to.print(Text(f"{status}{claim}" + (f"  {source}" if source else "")))
+
+
+def _print_verdict(verdict: ClaimVerdict) -> None:
+    from rich.text import Text
+
+    from nlp_retrieval.reports import counted
+    from nlp_retrieval.text import visible
+
+    to = console()
+    read = counted(len(verdict.neutral_evidence), "passage")
+    to.print(Text.assemble((verdict.verification_status, "bold"), f"  {verdict.rule}"))
+    for item in verdict.supporting_evidence:
+        print_passage(to, f"  supports ({item.judgement.support:.2f})  ", item.passage, item.quote)
+    for item in verdict.contradicting_evidence:
+        print_passage(to, f"  contradicts ({item.judgement.contradict:.2f})  ", item.passage, item.quote)
+    if not verdict.supporting_evidence and not verdict.contradicting_evidence:
+        for item in verdict.neutral_evidence[:1]:
+            scores = f"support {item.judgement.support:.2f}, contradict {item.judgement.contradict:.2f}"
+            print_passage(to, f"  inconclusive, the nearest of {read} ({scores})  ", item.passage, item.quote)
+    for evidence, origins in (
+        (verdict.supporting_evidence, verdict.supporting_origins),
+        (verdict.contradicting_evidence, verdict.contradicting_origins),
+    ):
+        for origin in (item for item in origins if item.reasons):
+            urls = dict.fromkeys(evidence[member].passage.url for member in origin.members)
+            to.print(Text(visible(f"  one origin: {', '.join(urls)} ({'; '.join(origin.reasons)})")))

@@ -1,0 +1,117 @@
+"""The project, the retrievers and the verifier that a command names."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nlp_retrieval.cli import parse_component
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from nlp_retrieval.core import BaseRetriever, Config
+    from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+    from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
+    from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
+
+
+Project = Annotated[Path, typer.Argument(help="Folder of a project; its sources are in its subfolder 10_graph.")]
+Retrievers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--retriever",
+        "-r",
+        help="Retriever of passages: name or name:key=value. Repeatable. By default those of the project's index; for a "
+        "new one bm25 and faiss.",
+    ),
+]
+VerifierOption = Annotated[
+    str,
+    typer.Option(
+        "--verifier",
+        help="Verifier: lexical (no model), pair_model:model=FOLDER_OR_HUB_NAME,calibration=FILE or "
+        "language_model:lm=PROVIDER/MODEL, ...",
+    ),
+]
+BibliographyOption = Annotated[
+    Path | None,
+    typer.Option(help="Works that keys or authors of the report name: BibTeX, CSL-JSON, Zotero's JSON, or RIS."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+_FOLDERS = ("index", "colbert_index")
+
+
+def open_project(project: Path, retrievers: Sequence[str | BaseRetriever] | None) -> EvidenceIndex:
+    """Return a project's index of sources."""
+    from nlp_retrieval import Searcher
+    from nlp_retrieval.core import MANIFEST_FILE, BaseRetriever, build_as, retrievers_of
+    from nlp_retrieval.errors import SourceError
+    from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, EvidenceIndex
+
+    try:
+        built = next((name for name in _FOLDERS if (project / GRAPH_FOLDER / name / MANIFEST_FILE).is_file()), None)
+    except OSError as error:
+        raise SourceError(f"{project} cannot be the folder of a project: {error.strerror or error}") from None
+    name = built or _FOLDERS[0]
+    if retrievers:
+        chosen = [
+            build_as(BaseRetriever, "retrievers", parse_component(each), "--retriever") if isinstance(each, str) else each
+            for each in retrievers
+        ]
+        return EvidenceIndex(project, Searcher(chosen), name)
+    if built is not None:
+        return EvidenceIndex(project, Searcher(retrievers_of(project / GRAPH_FOLDER / name)), name)
+    return EvidenceIndex(project)
+
+
+def existing_project(project: Path, retrievers: list[str] | None, *, may_be_emptied: bool = False) -> EvidenceIndex:
+    """Return the index of a project that has sources, or also of one whose sources were all deleted.
+
+    Raises:
+        SourceError: it has none.
+    """
+    from nlp_retrieval.errors import SourceError
+
+    index = open_project(project, retrievers)
+    if not index.sources() and not (may_be_emptied and index.has_deleted):
+        raise SourceError(f"{project} holds no sources; add some with: nlp-retrieval evidence add {project} FILE_OR_FOLDER")
+    return index
+
+
+def chosen_verifier(chosen: str | Config) -> BaseVerifier:
+    """Return the verifier that the user named."""
+    from nlp_retrieval.core import build_as
+    from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
+
+    return build_as(BaseVerifier, "verifiers", parse_component(chosen) if isinstance(chosen, str) else chosen, "--verifier")
+
+
+def console() -> Console:
+    """Return a console that does not cut lines unless it is a terminal."""
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+def print_passage(to: Console, before: str, passage: EvidencePassage, text: str) -> None:
+    """Print the source of a passage, and below it the text."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from nlp_retrieval.text import visible
+
+    heading = Text(before)
+    if passage.title:
+        heading.append(visible(passage.title), "bold cyan")
+    start = max(0, passage.content.find(text))
+    page = passage.page_of(start, start + len(text))
+    heading.append(f"{'  ' if passage.title else ''}{passage.quality}  {visible(passage.url)}{page and f', {page}'}", "dim")
+    to.print(heading)
+    content = Text(" ".join(visible(text).split()))
+    to.print(Padding(content, (0, 0, 1, 5)) if to.is_terminal else Text("     ") + content)

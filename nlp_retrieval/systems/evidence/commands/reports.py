@@ -1,0 +1,259 @@
+"""Commands for the citations of a report: the audit and its review."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nlp_retrieval.cli import say
+
+if TYPE_CHECKING:
+    from nlp_retrieval.systems.evidence.audit import CitationAudit
+    from nlp_retrieval.systems.evidence.audit_report import RetrievalStatistics
+    from nlp_retrieval.systems.evidence.citations.report import CitedReport
+    from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.systems.evidence.commands.project import (
+    BibliographyOption,
+    Project,
+    Retrievers,
+    VerifierOption,
+    chosen_verifier,
+    existing_project,
+)
+
+
+class FailOn(StrEnum):
+    """Results of an audit that make it end with exit code 1."""
+
+    review = "review"
+    not_indexed = "not-indexed"
+    never = "never"
+
+
+def audit(
+    project: Project,
+    report: Annotated[Path, typer.Argument(help="A report with citations: Markdown, HTML, LaTeX, DOCX, or PDF with text.")],
+    bibliography: BibliographyOption = None,
+    verifier: VerifierOption = "lexical",
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Lowest probability of support that passes; by default that of the verifier's calibration."),
+    ] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write a page with each claim beside its source.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write all rows as JSON.")] = None,
+    csv_file: Annotated[Path | None, typer.Option("--csv", help="Write all rows as CSV.")] = None,
+    docx: Annotated[
+        Path | None,
+        typer.Option("--docx", help="Write the report as a Word document, with a comment at each citation that does not pass."),
+    ] = None,
+    fail_on: Annotated[
+        FailOn,
+        typer.Option(
+            "--fail-on",
+            help="Exit with code 1 if citations need review, or only if sources are not indexed; either way also if a mark "
+            "has no reference, or if no citation could be read.",
+        ),
+    ] = FailOn.never,
+    retriever: Retrievers = None,
+) -> None:
+    """Audit every citation of a report.
+
+    Writes 09_qa/retrieval_audit.md in the project if that is writable. A citation passes where its own source
+    supports the sentence; the others are to be reviewed, with the reason, or their source is not indexed.
+    """
+    from nlp_retrieval.core import check_folder_for_output, progress
+    from nlp_retrieval.errors import OutputError
+    from nlp_retrieval.systems.evidence.audit import CitationAuditor, audit_json
+    from nlp_retrieval.systems.evidence.audit_report import write_retrieval_audit
+
+    index = existing_project(project, retriever, may_be_emptied=True)
+    for path in filter(None, (html, json_file, csv_file, docx)):
+        check_folder_for_output(path.parent)
+    auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)
+    read = read_cited_report(report, bibliography)
+    with progress("auditing", len(read.citations)) as advance:
+        done = auditor.audit(read, lambda *_: advance(1))
+    if not done.rows:
+        say(f"note: {report} has no readable citations: numbers, authors, footnotes, keys or links")
+    paths = []
+    try:
+        paths.append(write_retrieval_audit(project, done.rows, _statistics(index), ", ".join(index.engines), auditor.rule))
+    except OutputError as error:  # a read-only project can be audited
+        say(f"note: the audit was not written to the project: {error}")
+    if html is not None:
+        from nlp_retrieval.systems.evidence.audit_report import write_audit_page
+
+        write_audit_page(done.rows, done.report, html, auditor.rule)
+        paths.append(html)
+    if json_file is not None:
+        from nlp_retrieval.core import write_output
+
+        write_output(json_file, audit_json(done.rows, done.report).encode())
+        paths.append(json_file)
+    if csv_file is not None:
+        from nlp_retrieval.core import write_output
+        from nlp_retrieval.systems.evidence.audit_export import audit_csv
+
+        write_output(csv_file, audit_csv(done.rows).encode())
+        paths.append(csv_file)
+    if docx is not None:
+        from nlp_retrieval.systems.evidence.audit_export import write_audit_docx
+
+        write_audit_docx(done.rows, done.report, docx)
+        paths.append(docx)
+    _print_audit(done)
+    if paths:
+        say("written: " + ", ".join(map(str, paths)))
+    if _fails(done, fail_on):
+        raise typer.Exit(1)
+
+
+def _fails(done: CitationAudit, fail_on: FailOn) -> bool:
+    if fail_on is FailOn.never:
+        return False
+    missing = {citation.number for citation in done.report.missing}
+    return not done.rows or any(
+        fail_on is FailOn.review or row.status == "SOURCE_NOT_INDEXED" or row.citation.number in missing
+        for row in done.rows
+        if not row.passes
+    )
+
+
+def review(
+    project: Project,
+    report: Annotated[Path | None, typer.Argument(help="The report.")] = None,
+    citations: Annotated[
+        list[int] | None, typer.Argument(metavar="[CITATION]...", help="Numbers of citations, as an audit prints them.")
+    ] = None,
+    accept: Annotated[bool, typer.Option("--accept", help="Accept them: they count as passed.")] = False,
+    reject: Annotated[bool, typer.Option("--reject", help="Reject them: they do not pass, whatever the audit says.")] = False,
+    note: Annotated[str, typer.Option("--note", help="A note, alone or with a decision.")] = "",
+    undo: Annotated[bool, typer.Option("--undo", help="Take back what this reviewer said about them.")] = False,
+    by: Annotated[str, typer.Option("--by", help="Name of the reviewer; also for imported reviews without one.")] = "",
+    import_file: Annotated[
+        Path | None, typer.Option("--import", help="Merge a file of reviews that the page of an audit or --export wrote.")
+    ] = None,
+    export_file: Annotated[Path | None, typer.Option("--export", help="Write all reviews of the project as JSON.")] = None,
+    bibliography: BibliographyOption = None,
+    verifier: VerifierOption = "lexical",
+    threshold: Annotated[float | None, typer.Option(help="As of the audit.")] = None,
+    retriever: Retrievers = None,
+) -> None:
+    """Review citations of a report, or list those that are open.
+
+    Reviews are kept in the project, with their history. One stands in later audits as long as the sentence and the text of its
+    source are the same. An accepted citation passes, a rejected one does not.
+    """
+    from nlp_retrieval.errors import ConfigurationError, InputError
+    from nlp_retrieval.reports import counted
+    from nlp_retrieval.text import visible
+
+    decisions = [name for name, chosen in (("accepted", accept), ("rejected", reject), ("withdrawn", undo)) if chosen]
+    if len(decisions) > 1:
+        raise ConfigurationError("--accept, --reject and --undo exclude each other")
+    decision = decisions[0] if decisions else "noted" if note else ""
+    if decision and (report is None or not citations):
+        raise ConfigurationError("a decision needs a report and the numbers of citations; the audit prints them")
+    if decision and not by.strip():
+        raise ConfigurationError("--by NAME is missing; say who reviewed it")
+    if report is None and import_file is None and export_file is None:
+        raise ConfigurationError("name a report, or a file to --import or --export")
+    index = existing_project(project, retriever, may_be_emptied=True)
+    if import_file is not None:
+        _merge_reviews(index, import_file, by)
+    if report is not None:
+        from nlp_retrieval.systems.evidence.audit import CitationAuditor
+
+        auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)
+        read = auditor.located(read_cited_report(report, bibliography))
+        numbers = citations or []
+        if unknown := [number for number in numbers if not 1 <= number <= len(read.citations)]:
+            raise InputError(f"there is no citation {unknown[0]}; {report} has {counted(len(read.citations), 'citation')}")
+        for number in numbers if decision else ():
+            said = auditor.reviews.add(read.citations[number - 1], decision, by, note).said  # type: ignore[arg-type]
+            say(visible(f"citation {number}, line {read.citations[number - 1].line}: {said}"))
+        if not decision:
+            _print_open(auditor.audit(read), numbers)
+    if export_file is not None:
+        from nlp_retrieval.core import write_output
+        from nlp_retrieval.systems.evidence.reviews import Reviews, reviews_json
+
+        kept = Reviews(index).all()
+        write_output(export_file, json.dumps(reviews_json(kept), indent=1).encode())
+        say(f"{counted(len(kept), 'review')} in {export_file}")
+
+
+def _merge_reviews(index: EvidenceIndex, path: Path, by: str) -> None:
+    from nlp_retrieval.reports import counted
+    from nlp_retrieval.systems.evidence.reviews import Reviews, read_reviews
+
+    given = read_reviews(path, by)
+    new, left_out = Reviews(index).merge(given)
+    for reason in left_out:
+        say(f"left out: {reason}")
+    known = len(given) - new - len(left_out)
+    say(f"{counted(new, 'review')} merged, {known:,} known before, {len(left_out):,} left out")
+
+
+def _print_open(done: CitationAudit, numbers: Sequence[int]) -> None:
+    """Print the rows of an audit that are open, or those with some numbers, with everything that was said about these."""
+    from rich.console import Console
+
+    from nlp_retrieval.systems.evidence.audit_report import AuditTable
+    from nlp_retrieval.text import visible
+
+    rows = [row for row in done.rows if (row.citation.number in numbers if numbers else not row.passes)]
+    if not rows:
+        say("no citation is open")
+        return
+    Console(highlight=False).print(AuditTable(done.rows, done.report, rows))
+    for row in rows if numbers else ():
+        for review in row.review.history if row.review is not None else ():
+            typer.echo(visible(f"{row.citation.number}: {review.said}"))
+
+
+def read_cited_report(report: Path, bibliography: Path | None = None) -> CitedReport:
+    """Return a report in any format, with its bibliography, and say what was left out of it."""
+    from nlp_retrieval.systems.evidence.citations.formats import read_bibliography_file, read_report_file
+    from nlp_retrieval.systems.evidence.citations.report import read_report
+
+    text = read_report_file(report)
+    if bibliography is None:
+        read = read_report(text)
+    else:
+        works = read_bibliography_file(bibliography)
+        read = read_report(replace(text, notes=[note for note in text.notes if "--bibliography" not in note]), works.entries)
+        read.notes.extend(works.notes)
+    for note in read.notes:
+        say(f"note: {note}")
+    return read
+
+
+def _statistics(index: EvidenceIndex) -> RetrievalStatistics:
+    from nlp_retrieval.systems.evidence.audit_report import RetrievalStatistics
+
+    stats = index.stats()
+    queries = stats["total_queries"]
+    return RetrievalStatistics(
+        stats["indexed_count"],
+        stats["indexed_passage_count"],
+        stats["indexed_domains"],
+        queries,
+        stats["average_relevance"] if queries else None,
+        stats["zero_result_queries"],
+        "Relevance is ten times the share of a query's words that are in the best passage.",
+    )
+
+
+def _print_audit(done: CitationAudit) -> None:
+    from rich.console import Console
+
+    from nlp_retrieval.systems.evidence.audit_report import AuditTable
+
+    Console(highlight=False).print(AuditTable(done.rows, done.report))

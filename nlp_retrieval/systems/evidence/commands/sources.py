@@ -1,0 +1,331 @@
+"""Commands for the sources of a project: adding, listing, changing, searching and researching them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nlp_retrieval.cli import parse_component, say
+
+if TYPE_CHECKING:
+    from nlp_retrieval import HyDE
+    from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
+    from nlp_retrieval.systems.evidence.web_research.research import ResearchReport
+from nlp_retrieval.systems.evidence.commands.project import (
+    Json,
+    Project,
+    Retrievers,
+    console,
+    existing_project,
+    open_project,
+    print_passage,
+)
+
+_SHOWN_FAILURES = 20
+Quality = Annotated[
+    str | None, typer.Option("--quality", help="Grade of these sources, A (best) to E; by default by the rules.")
+]
+MinQuality = Annotated[str | None, typer.Option("--min-quality", help="Only sources of this grade or a better one.")]
+
+
+def add(
+    project: Project,
+    sources: Annotated[
+        list[Path],
+        typer.Argument(help="Files and folders: text, Markdown, HTML, PDF, DOCX, JSON lines. A .csv lists files and URLs."),
+    ],
+    url: Annotated[str | None, typer.Option("--url", help="URL of a single file; by default its file:// URL.")] = None,
+    quality: Quality = None,
+    rules: Annotated[
+        Path | None, typer.Option("--rules", help="YAML file of grades by URL, instead of the built-in one.")
+    ] = None,
+    fetch_date: Annotated[str, typer.Option("--date", help="Date of fetching, ISO 8601; by default now.")] = "",
+    fetcher: Annotated[
+        str | None,
+        typer.Option("--fetch", help="Fetcher of the URLs in a .csv, as of research: http, or folder:folder=FOLDER."),
+    ] = None,
+    list_left_out: Annotated[
+        bool,
+        typer.Option("--left-out", help="List everything that was skipped: files, and text of pages that readers do not see."),
+    ] = False,
+    build: Annotated[bool, typer.Option(help="Build the index now.")] = True,
+    retriever: Retrievers = None,
+) -> None:
+    """Add sources to a project.
+
+    Each is on the disk before the next is read. The same text under two URLs is stored once; a changed page under one URL is a
+    new version. A source of a folder or list that cannot be read is left out, and makes the command end with exit code 1.
+
+    Columns of a .csv: file or url, canonical url, grade, date, title, doi; others become metadata. Its files are below its
+    folder.
+    """
+    from nlp_retrieval.core import build_as, progress
+    from nlp_retrieval.errors import ConfigurationError, InputError, RetrievalError
+    from nlp_retrieval.reports import counted
+    from nlp_retrieval.systems.evidence.reading.metadata import is_manifest
+    from nlp_retrieval.systems.evidence.reading.sources import LeftOut, is_json_lines, read_sources
+    from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher
+    from nlp_retrieval.text import visible
+
+    if url is not None and (len(sources) > 1 or sources[0].is_dir() or is_json_lines(sources[0]) or is_manifest(sources[0])):
+        raise ConfigurationError(
+            "--url is for a single file; omit it for folders, for several files, and for JSON lines and .csv, which have their "
+            "own URLs"
+        )
+    index = open_project(project, retriever)
+    new = known = 0
+    left_out = LeftOut()
+    url_of = None if url is None else lambda _: url
+    fetch = None if fetcher is None else build_as(BaseFetcher, "fetchers", parse_component(fetcher), "--fetch").fetch
+    try:
+        with progress("reading", None) as advance:
+            for document in read_sources(sources, quality, rules, fetch_date, url_of, left_out, fetch):
+                try:
+                    added = index.add_source(document)
+                except InputError as error:
+                    if not any(path.is_dir() or is_manifest(path) for path in sources):
+                        raise
+                    left_out.fail("files skipped because they cannot be stored", f"{visible(document.url)[:200]}: {error}")
+                    continue
+                new, known = new + added, known + (not added)
+                advance(1)
+    except RetrievalError:
+        if new:
+            say(f"note: {counted(new, 'source')} added before this error; the next add makes them searchable")
+        raise
+    if list_left_out:
+        for line in left_out.lines():
+            typer.echo(visible(line))
+    if build:
+        index.build_index()
+    stats = index.stats()
+    note = f", {known:,} known before" if known else ""
+    contents = f"{counted(stats['document_count'], 'text')}, {counted(stats['passage_count'], 'passage')}"
+    failures = left_out.failures
+    for failure in failures[1:_SHOWN_FAILURES] if not list_left_out else ():  # the first is in a warning
+        say(visible(f"note: left out: {failure}"))
+    failed = f", {len(failures):,} could not be read" if failures else ""
+    say(f"{counted(new, 'source')} added{note}{failed}; {contents} in {project}")
+    if failures:
+        raise typer.Exit(1)
+
+
+Source = Annotated[str, typer.Argument(help="URL of a source in any equivalent form, or its key.")]
+
+
+def list_sources(
+    project: Project,
+    match: Annotated[str, typer.Option("--match", help="Only sources with this text in title or URL, in any case.")] = "",
+    min_quality: MinQuality = None,
+    as_json: Json = False,
+) -> None:
+    """List the sources of a project, with grades and dates."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from nlp_retrieval.text import visible
+
+    index = existing_project(project, None)
+    sources = index.sources_like(match, min_quality)
+    if as_json:
+        typer.echo(json.dumps([asdict(source) for source in sources], indent=1))
+        return
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for name in ("key", "grade", "date"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("source", overflow="fold")
+    for name in ("versions", "pages"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for source in sources:
+        shown = Text(visible(source.title), "bold").append("\n" if source.title else "")
+        shown.append(visible(source.url), "dim")
+        pages = f"{source.pages:,}" if source.pages else ""
+        date = visible(source.fetch_date[:10])
+        table.add_row(source.key, source.quality, date, shown, f"{source.version_count:,}", pages)
+    to = console()
+    if sources:
+        to.print(table)
+    else:
+        to.print("no source matches")
+
+
+def edit(
+    project: Project,
+    source: Source,
+    title: Annotated[str | None, typer.Option("--title", help="New title.")] = None,
+    quality: Annotated[str | None, typer.Option("--quality", "--grade", help="New grade, A (best) to E.")] = None,
+    fetch_date: Annotated[str | None, typer.Option("--date", help="New date of fetching, ISO 8601.")] = None,
+    history: Annotated[bool, typer.Option("--history", help="Print what was changed, and when.")] = False,
+) -> None:
+    """Change the title, grade or date of a source. What was changed is kept, with when."""
+    from nlp_retrieval.text import visible
+
+    index = existing_project(project, None)
+    if not history or any(value is not None for value in (title, quality, fetch_date)):
+        changes = index.edit(source, title=title, quality=quality, fetch_date=fetch_date)
+        if changes:
+            index.build_index()
+        elif not history:
+            say("nothing changed: the source has these values")
+    if history:
+        changes = index.changes(source)
+    for change in changes:
+        name = "date" if change.field == "fetch_date" else change.field
+        typer.echo(visible(f"{change.date[:19]}Z  {name}: {change.before or 'none'} -> {change.after or 'none'}"))
+
+
+def delete(
+    project: Project,
+    urls: Annotated[list[str], typer.Argument(help="URLs of sources, in any equivalent form, or their keys.")],
+) -> None:
+    """Delete sources from a project, with all their versions.
+
+    A text that is also stored under another URL is kept. Audits distinguish citations of a deleted source from those of an
+    unknown one.
+    """
+    from nlp_retrieval.errors import InputError, SourceError
+    from nlp_retrieval.reports import counted
+
+    index = existing_project(project, None)
+    for url in urls:
+        try:
+            index.changes(url)
+        except InputError as error:
+            raise SourceError(f"{str(error).removesuffix('; sources() lists all')} in {project}; nothing was deleted") from None
+    count = sum(index.delete(url) for url in urls)
+    index.build_index()
+    say(f"{counted(count, 'version')} deleted; {counted(index.stats()['document_count'], 'text')} left in {project}")
+
+
+def search(
+    project: Project,
+    query: Annotated[str, typer.Argument(help="A claim, a question, or keywords.")],
+    k: Annotated[int, typer.Option("-k", help="At most this many passages.")] = 5,
+    min_quality: MinQuality = None,
+    as_json: Json = False,
+    retriever: Retrievers = None,
+) -> None:
+    """Search the sources of a project."""
+    passages = existing_project(project, retriever).search(query, k, min_quality)
+    if as_json:
+        typer.echo(json.dumps([asdict(passage) for passage in passages], indent=1))
+        return
+    print_passages(passages)
+
+
+def stats(project: Project, as_json: Json = False) -> None:
+    """Print the figures of a project and of its searches."""
+    figures = existing_project(project, None).stats()
+    if as_json:
+        typer.echo(json.dumps(figures, indent=1))
+        return
+    width = max(map(len, figures))
+    for name, value in figures.items():
+        shown = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
+        typer.echo(f"{name.replace('_', ' '):<{width}}  {shown}")
+
+
+def export(
+    project: Project,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the collection, in BEIR's layout.")],
+    judged: Annotated[
+        Path | None,
+        typer.Option("--judged", help="JSON lines with claim, url and optionally quote: the queries and their gold."),
+    ] = None,
+) -> None:
+    """Write a project's passages as a collection for benchmarks.
+
+    Judged claims can be its queries.
+    """
+    from nlp_retrieval.reports import counted
+    from nlp_retrieval.systems.evidence.index.collection import export_collection
+
+    done = export_collection(existing_project(project, None), output, judged)
+    claims = f" and {counted(done.claims, 'claim')}" if judged is not None else ""
+    say(f"{counted(done.passages, 'passage')}{claims} in {output}")
+
+
+def print_passages(passages: list[EvidencePassage]) -> None:
+    """Print passages for people."""
+    to = console()
+    if not passages:
+        to.print("nothing found")
+    for rank, passage in enumerate(passages, start=1):
+        print_passage(to, f"{rank:>3}  ", passage, passage.content)
+
+
+def research(
+    project: Project,
+    subquestion: Annotated[str, typer.Argument(help="One question.")],
+    search_engine: Annotated[
+        str, typer.Option("--search", help="Search engine: searxng:url=http://localhost:8888, or folder:folder=FOLDER.")
+    ],
+    fetcher: Annotated[str, typer.Option("--fetch", help="Fetcher of pages: http, or folder:folder=FOLDER.")],
+    hyde: Annotated[
+        str | None,
+        typer.Option(
+            help="Language model that writes a hypothetical answer to search for as well: openai/gpt-4o-mini, or "
+            "dspy:model=openai/MODEL,base_url=URL."
+        ),
+    ] = None,
+    pages: Annotated[int, typer.Option(min=1, help="Fetch at most this many pages.")] = 10,
+    results: Annotated[int, typer.Option(min=1, help="Number of results of each search.")] = 10,
+    k: Annotated[int, typer.Option("-k", help="Show at most this many passages.")] = 10,
+    rules: Annotated[
+        Path | None, typer.Option("--rules", help="YAML file of grades by URL, instead of the built-in one.")
+    ] = None,
+    refetch: Annotated[bool, typer.Option("--refetch", help="Fetch pages again even if the project has them.")] = False,
+    as_json: Json = False,
+    retriever: Retrievers = None,
+) -> None:
+    """Find pages about a question, and add them to a project.
+
+    The project is then searched for the question.
+
+    Pages are fetched from public addresses only, and as each site's robots.txt allows. Pages that the project has are not
+    fetched again. The result for each page is reported; a page that fails does not stop the others.
+    """
+    from nlp_retrieval.core import build_as
+    from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher
+    from nlp_retrieval.systems.evidence.web_research.research import research as find
+    from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch
+
+    engine = build_as(BaseWebSearch, "search_engines", parse_component(search_engine), "--search")
+    fetching = build_as(BaseFetcher, "fetchers", parse_component(fetcher), "--fetch")
+    index = open_project(project, retriever)
+    report = find(
+        subquestion, index, engine, fetching, _hyde(hyde), results=results, pages=pages, k=k, rules=rules, refetch=refetch
+    )
+    if as_json:
+        typer.echo(json.dumps(report.as_dict(), indent=1))
+        return
+    _print_problems(report)
+    print_passages(report.passages)
+
+
+def _hyde(text: str | None) -> HyDE | None:
+    from nlp_retrieval import HyDE, LanguageModel
+    from nlp_retrieval.core import build_as
+
+    if text is None:
+        return None
+    return HyDE(build_as(LanguageModel, "language_models", parse_component(text), "--hyde"))
+
+
+def _print_problems(report: ResearchReport) -> None:
+    from nlp_retrieval.text import visible
+
+    for query in report.queries:
+        if query.error:
+            say(f"note: the search for {visible(query.query)!r} failed: {visible(query.error)}")
+    for page in report.pages:
+        moved = f" (read at {page.source_url})" if page.source_url and page.source_url != page.url else ""
+        why = page.quality or page.reason
+        say(visible(f"{page.status:<7} {page.url}{moved}  {why}"))
+    counts = report.counts()
+    say(", ".join(f"{count} {status}" for status, count in counts.items()) + f"; {report.unread} more found")
