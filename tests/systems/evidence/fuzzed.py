@@ -13,7 +13,7 @@ from nlp_retrieval.systems.evidence.citations.report import read_report
 from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
 from nlp_retrieval.systems.evidence.reading.text_of import read_bytes
-from nlp_retrieval.systems.evidence.service import AuditBody, IndexBody, PassageSearchBody, VerifyBody
+from nlp_retrieval.systems.evidence.service_models import AuditBody, IndexBody, PassageSearchBody, VerifyBody
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration
 from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, web_url
 from nlp_retrieval.systems.evidence.web_research.fetching import RobotRules

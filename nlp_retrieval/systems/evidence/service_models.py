@@ -1,0 +1,456 @@
+"""Requests and answers of the endpoints and tools of a project of sources."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, RootModel, StringConstraints, create_model, model_validator
+
+from nlp_retrieval.service import (
+    RequestBody,
+    ResultCount,
+)
+from nlp_retrieval.systems.evidence.audit import (
+    AuditReason,
+    AuditStatus,
+    AuditSummary,
+)
+from nlp_retrieval.systems.evidence.citations.blocks import Reference
+from nlp_retrieval.systems.evidence.citations.formats import ReportFormat
+from nlp_retrieval.systems.evidence.citations.report import UncitedSentence
+from nlp_retrieval.systems.evidence.claims import ClaimStatus, Origin
+from nlp_retrieval.systems.evidence.deciding import DecidedBy, Reason, Verdict
+from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
+from nlp_retrieval.systems.evidence.index.statistics import IndexStatistics
+from nlp_retrieval.systems.evidence.index.store import Change
+from nlp_retrieval.systems.evidence.reviews import Decision, Review
+
+Grade = Literal["A", "B", "C", "D", "E"]
+MetadataFilter = Annotated[dict[str, JsonValue], Field(min_length=1)]
+Statement = Annotated[str, StringConstraints(max_length=10_000)]
+
+
+class SourceToAdd(RequestBody):
+    """A source to be added."""
+
+    content: str = Field(min_length=1, description="Its text; invisible characters are removed.")
+    url: str = Field(min_length=1, max_length=8_192, description="Where it was read, as https://example.org/page.")
+    title: str = Field(default="", max_length=10_000, description="Of the page.")
+    quality: Grade | None = Field(
+        default=None, description="Its grade, A (best) to E; by default the one given before, else by the rules."
+    )
+    fetch_date: str = Field(default="", max_length=100, description="Date of fetching, ISO 8601; by default now.")
+
+
+class IndexBody(RequestBody):
+    """Sources to be added: all of them, or none if one cannot be used."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "documents": [
+                        {
+                            "content": "The Danube flows through Vienna.",
+                            "url": "https://example.org/danube",
+                            "title": "Danube",
+                            "quality": "B",
+                            "fetch_date": "2026-01-19T14:30:00Z",
+                        }
+                    ],
+                    "build": True,
+                }
+            ]
+        }
+    )
+
+    documents: list[SourceToAdd] = Field(max_length=1000, description="In the order in which they are added.")
+    build: bool = Field(default=True, description="Whether to build the index now, with all sources added before.")
+
+
+class IndexAnswer(BaseModel):
+    """Result for the sources.
+
+    Args:
+        added: for each document, whether something can be cited now that could not before; false for a duplicate.
+        document_count: texts that the project holds.
+        passage_count: their passages.
+        index_built: whether there is an index to search.
+    """
+
+    added: list[bool]
+    document_count: int
+    passage_count: int
+    index_built: bool
+
+
+class PassageSearchBody(RequestBody):
+    """A search in all sources."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"query": "Which river flows through Vienna?", "k": 5, "min_quality": "C"}]}
+    )
+
+    query: Statement = Field(description="A claim, a question, or keywords.")
+    k: ResultCount = Field(default=5, description="At most this many passages.")
+    min_quality: Grade | None = Field(default=None, description="Only sources of this grade or a better one.")
+    where: MetadataFilter | None = Field(default=None, description="Only passages whose metadata match this.")
+
+
+class PassagesAnswer(BaseModel):
+    """Passages, best first, or in the order of their source."""
+
+    passages: list[EvidencePassage]
+    notes: list[str] = Field(default=[], description="What was omitted or matched nothing, and what to do.")
+
+
+_FIGURES: Any = {name: (kind, ...) for name, kind in get_type_hints(IndexStatistics).items()}
+ProjectFigures: type[BaseModel] = create_model(
+    "ProjectFigures",
+    __doc__="Figures of the project and of its searches: those of ``EvidenceIndex.stats``.",
+    **_FIGURES,
+)
+
+
+Claim = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
+ClaimType = Annotated[Literal["C1", "C2"], Field(description="C1 needs sources of grade B or better, C2 of C or better.")]
+
+
+class VerifyBody(RequestBody):
+    """A claim to be verified, or several."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [{"required": ["claim"]}, {"required": ["claims"]}],
+            "examples": [
+                {"claim": "The Danube flows through Vienna.", "claim_type": "C2"},
+                {"claims": ["The Danube flows through Vienna.", "The Danube flows through Basel."]},
+            ],
+        }
+    )
+
+    claim: Claim = Field(default="", description="One statement.")
+    claims: list[Claim] = Field(default=[], min_length=1, max_length=100, description="Several statements.")
+    claim_type: ClaimType = "C2"
+
+    @model_validator(mode="after")
+    def _check_claims(self) -> Self:
+        if len(self.model_fields_set & {"claim", "claims"}) != 1:
+            raise ValueError('pass either "claim" or "claims"')
+        return self
+
+
+class ClaimArguments(RequestBody):
+    """A claim to be verified."""
+
+    claim: Claim = Field(description="One statement, as a whole sentence and not as a question.")
+    claim_type: ClaimType = "C2"
+    include_neutral: bool = Field(
+        default=False, description="Whether to return also the passages that neither support nor contradict it."
+    )
+
+
+class EvidenceFound(BaseModel):
+    """A passage that was judged, and the sentence that decided."""
+
+    content: str
+    quote: str
+    page: str
+    url: str
+    title: str
+    quality: str
+    fetch_date: str
+    source: str
+    start: int
+    end: int
+    support: float
+    contradict: float
+    neutral: float
+    verdict: Verdict
+    strength: Literal["", "weak", "strong"]
+    reason: Reason
+    detail: str
+    decided_by: DecidedBy
+
+
+class VerifyAnswer(BaseModel):
+    """What the sources say about the claim, its status, and the rule that gave it."""
+
+    claim: str
+    claim_type: str
+    min_quality: str
+    supporting_evidence: list[EvidenceFound]
+    contradicting_evidence: list[EvidenceFound]
+    neutral_evidence: list[EvidenceFound]
+    independence_count: int
+    contradicting_independence_count: int
+    supporting_origins: list[Origin]
+    contradicting_origins: list[Origin]
+    verification_status: ClaimStatus
+    rule: str
+    not_judged: int
+    strength: Literal["", "weak", "strong"]
+    decided_by: dict[str, int]
+    cannot_see: str
+
+
+class ClaimAnswer(VerifyAnswer):
+    """What the sources say about the claim; neutral passages are counted, and returned if they were asked for."""
+
+    neutral_passages: int
+
+
+class VerifyAnswers(BaseModel):
+    """The verdicts on several claims, in their order."""
+
+    verdicts: list[VerifyAnswer]
+
+
+class VerifyResult(RootModel[VerifyAnswer | VerifyAnswers]):
+    """A verdict for ``claim``, verdicts for ``claims``."""
+
+
+class AuditBody(RequestBody):
+    """A report whose citations are to be audited."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "report": "# Rivers\n\nThe Danube flows through Vienna [1].\n\n## References\n\n"
+                    "[1] Danube. https://example.org/danube\n"
+                }
+            ]
+        }
+    )
+
+    report: str = Field(
+        max_length=200_000,
+        description="Up to 200,000 characters and 2,000 citations: numbers, notes, links, authors with a year, or keys.",
+    )
+    format: ReportFormat = Field(default="markdown", description="Of the report.")
+    bibliography: str = Field(
+        default="",
+        max_length=1_000_000,
+        description="BibTeX, CSL-JSON or RIS, if keys or authors of the report name its works.",
+    )
+
+
+class ReportTitle(BaseModel):
+    """The report: its title, what a ``line`` of it counts, and what was left out of it or read in a certain way."""
+
+    title: str
+    unit: str = "line"
+    notes: list[str] = []
+
+
+class DecidingPassage(BaseModel):
+    """The nearest passage of the cited source, and the span of its deciding sentence."""
+
+    content: str
+    url: str
+    title: str
+    quality: str
+    fetch_date: str
+    key: str
+    start: int
+    end: int
+    deciding: tuple[int, int]
+    page: str
+
+
+class ReviewState(BaseModel):
+    """What reviewers said about a citation; ``sentence``, ``cited`` and ``version`` name it for a review of one's own."""
+
+    sentence: str
+    cited: str
+    version: str
+    decision: Literal["accepted", "rejected", "noted", ""]
+    said: str
+    disputed: bool
+    history: list[Review]
+    earlier: Review | None
+
+
+class ReviewBody(RequestBody):
+    """A decision of a reviewer about one citation, which an audit named."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "sentence": "The Danube flows through Vienna.",
+                    "cited": "https://example.org/danube",
+                    "version": "",
+                    "decision": "accepted",
+                    "by": "Ann",
+                }
+            ]
+        }
+    )
+
+    sentence: str = Field(max_length=4_000, description="From the ``review`` of the citation in an audit.")
+    cited: str = Field(min_length=1, max_length=9_000, description="From there: the URL, or the mark in brackets.")
+    version: str = Field(max_length=64, description="From there: the SHA-256 of the source's text; empty if there is none.")
+    decision: Decision = Field(description='"withdrawn" takes back what the same reviewer said before.')
+    note: str = Field(default="", max_length=10_000, description='In the reviewer\'s words; needed for "noted".')
+    by: str = Field(min_length=1, max_length=200, description="Name of the reviewer.")
+
+
+class ReviewsAnswer(BaseModel):
+    """Every review of the project, oldest first; a file that ``evidence review --import`` reads."""
+
+    format: int
+    reviews: list[Review]
+
+
+class AuditedCitation(BaseModel):
+    """One citation."""
+
+    number: int
+    mark: str
+    sentence: str
+    line: int
+    url: str
+    title: str
+    status: AuditStatus
+    reason: AuditReason
+    detail: str
+    support_score: float
+    weak: bool
+    decided_by: DecidedBy
+    other_source: str
+    passage: DecidingPassage | None
+    review: ReviewState | None
+
+
+class MissingReference(BaseModel):
+    """A mark without an entry, and why, if that is known."""
+
+    mark: str
+    sentence: str
+    line: int
+    problem: str = ""
+
+
+class AuditAnswer(BaseModel):
+    """Result of an audit: the same as ``nlp-retrieval evidence audit --json`` writes."""
+
+    format: int
+    report: ReportTitle
+    summary: AuditSummary
+    citations: list[AuditedCitation]
+    uncited: list[UncitedSentence]
+    missing: list[MissingReference]
+    unused: list[Reference]
+    duplicates: list[Reference]
+
+
+class ListedSource(BaseModel):
+    """The newest version of a URL."""
+
+    key: str
+    url: str
+    title: str
+    quality: Grade
+    fetch_date: str
+    passage_count: int
+    searchable: bool
+    pages: int = Field(description="Number of its last page; 0 if it has no pages.")
+    metadata: dict[str, str] = Field(description="More about it, as its DOI.")
+    version_count: int
+
+
+class SourcesAnswer(BaseModel):
+    """The sources of the project, in the order of adding; ``total`` counts also those that were left out."""
+
+    sources: list[ListedSource]
+    total: int
+
+
+class SourceEdit(RequestBody):
+    """New values of a source; those that are left out stay."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"quality": "A", "title": "Rivers of Europe"}]})
+
+    title: str | None = Field(default=None, min_length=1, max_length=10_000)
+    quality: Grade | None = Field(default=None, description="Its grade, A (best) to E.")
+    fetch_date: str | None = Field(default=None, max_length=100, description="When it was fetched, ISO 8601.")
+
+
+class EditAnswer(BaseModel):
+    """All changes of a source so far, oldest first; a new one is last."""
+
+    changes: list[Change]
+
+
+class DeleteAnswer(BaseModel):
+    """Result of deleting a source.
+
+    Args:
+        deleted_versions: number of its versions.
+        document_count: texts that the project still holds.
+    """
+
+    deleted_versions: int
+    document_count: int
+
+
+class QuestionBody(RequestBody):
+    """A question to be answered from the sources."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"question": "Which river flows through Vienna?"}]})
+
+    question: Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
+    min_quality: Grade | None = Field(default=None, description="Only sources of this grade or a better one.")
+
+
+class AnswerCitation(BaseModel):
+    """A source that the answer cites, and whether it supports a sentence of the answer, as in an audit."""
+
+    url: str
+    title: str
+    key: str
+    status: AuditStatus
+    reason: AuditReason
+    detail: str
+    support_score: float
+
+
+class AnswerSentence(BaseModel):
+    """A sentence of the answer; ``supported`` if at least one of its citations passes."""
+
+    sentence: str
+    supported: bool
+    citations: list[AnswerCitation]
+
+
+class AuditedAnswer(BaseModel):
+    """An answer by the language model, which no source vouches for, with an audit of each of its sentences."""
+
+    answer: str = Field(description="A few words; empty without an answer.")
+    sentences: list[AnswerSentence] = Field(description="Why, in the words of the language model.")
+    passages: list[EvidencePassage] = Field(description="That the answer cites.")
+    failed: bool = Field(description="Whether the language model gave no usable answer.")
+
+
+class ListArguments(RequestBody):
+    """Which sources to list."""
+
+    match: str = Field(default="", max_length=1_000, description="Text in the title or the URL; empty: all.")
+    min_quality: Grade | None = Field(default=None, description="Only sources of this grade or a better one.")
+    limit: int = Field(default=50, ge=1, le=500, description="At most this many.")
+
+
+class SourceToDelete(RequestBody):
+    """A source to be deleted."""
+
+    source: str = Field(min_length=1, max_length=8_192, description="Its URL, or its key.")
+
+
+class PassageArguments(RequestBody):
+    """A part of a source to be read."""
+
+    key: str = Field(min_length=1, max_length=64, description="Of the source, from a search result.")
+    start: int = Field(default=0, ge=0, description="Where to begin in the source, in characters, from a search result.")
+    count: int = Field(default=5, ge=1, le=100, description="At most this many passages, in the order of the source.")
