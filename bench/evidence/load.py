@@ -217,6 +217,32 @@ def mixed(port: int, seconds: float, tally: Tally) -> tuple[int, int]:
     return count, GROUP * added[0]
 
 
+def make_rivers(project: Path) -> None:
+    """Make a project of SOURCES rivers."""
+    with EvidenceIndex(project, Searcher([Bm25Retriever()])) as index:
+        index.add_documents([dict(zip(("content", "url"), river(number), strict=True)) for number in range(SOURCES)])
+        index.build_index()
+
+
+def load_facts(took: dict[str, list[float]], tally: Tally, seconds: float, count: int, added: int) -> dict[str, Any]:
+    """Return what a section says of the load: clients, answers, errors, and a table of the times of each kind of request."""
+    rows = {
+        kind: [f"{len(times):,}", f"{len(times) / seconds:,.1f}", *milliseconds(times)] for kind, times in sorted(took.items())
+    }
+    return {
+        "clients": CLIENTS,
+        "seconds": f"{seconds:g}",
+        "workers": WORKERS,
+        "threads": THREADS,
+        "sources": SOURCES,
+        "added": f"{added:,}",
+        "answers": f"{count:,}",
+        "errors": len(tally.errors),
+        "wrong": len(tally.wrong),
+        "table": table(("request", "answers", "a second", "median ms", "95% within ms"), rows),
+    }
+
+
 def main(arguments: list[str]) -> int:
     """Measure, and write the section; 1 where an answer was wrong."""
     seconds = float(arguments[0]) if arguments else 600.0
@@ -225,9 +251,7 @@ def main(arguments: list[str]) -> int:
     tally, said = Tally(), list[str]()
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "project"
-        with EvidenceIndex(project, Searcher([Bm25Retriever()])) as index:
-            index.add_documents([dict(zip(("content", "url"), river(number), strict=True)) for number in range(SOURCES)])
-            index.build_index()
+        make_rivers(project)
         process, port = served(project, said)
         try:
             _searches(port, short, Tally())  # each process opens the index at its first search
@@ -237,26 +261,12 @@ def main(arguments: list[str]) -> int:
             process.terminate()
             process.wait(60)
         library = _direct(project, short)
-    rows = {
-        kind: [f"{len(took):,}", f"{len(took) / seconds:,.1f}", *milliseconds(took)]
-        for kind, took in sorted(tally.seconds.items())
-        if kind != "search alone"
-    }
-    heads = ("request", "answers", "a second", "median ms", "95% within ms")
+    mixed_seconds = {kind: took for kind, took in tally.seconds.items() if kind != "search alone"}
     write_section(
         path,
         "A served project under load",
         _TEXT,
-        clients=CLIENTS,
-        seconds=f"{seconds:g}",
-        workers=WORKERS,
-        threads=THREADS,
-        sources=SOURCES,
-        added=f"{added:,}",
-        answers=f"{count:,}",
-        errors=len(tally.errors),
-        wrong=len(tally.wrong),
-        table=table(heads, rows),
+        **load_facts(mixed_seconds, tally, seconds, count, added),
         short=f"{short:g}",
         service=f"{service:,.0f}",
         library=f"{library:,.0f}",

@@ -20,9 +20,8 @@ from collections import Counter
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
-from bench.evidence.load import CLIENTS, GROUP, SOURCES, THREADS, WORKERS, Tally, mixed, river, served
-from bench.evidence.speed_page import PAGE, milliseconds, write_section
-from bench.writing import table
+from bench.evidence.load import GROUP, SOURCES, Tally, load_facts, make_rivers, mixed, river, served
+from bench.evidence.speed_page import PAGE, write_section
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 
@@ -92,9 +91,7 @@ def main(arguments: list[str]) -> int:
     tally, said, scrapes, probes = Tally(), list[str](), list[tuple[int, str, float]](), list[int]()
     with tempfile.TemporaryDirectory() as name:
         project, backup = Path(name) / "project", Path(name) / "backup"
-        with EvidenceIndex(project, Searcher([Bm25Retriever()])) as index:
-            index.add_documents([dict(zip(("content", "url"), river(number), strict=True)) for number in range(SOURCES)])
-            index.build_index()
+        make_rivers(project)
         begin = time.monotonic()
         process, port = served(project, said, *OPTIONS)
         ready = _ready_after(port, begin)
@@ -134,25 +131,12 @@ def main(arguments: list[str]) -> int:
         shutil.rmtree(backup)
     counts = [_requests(text) for status, text, _ in scrapes if status == 200]
     answered = sum(map(len, tally.seconds.values()))
-    rows = {
-        kind: [f"{len(took):,}", f"{len(took) / seconds:,.1f}", *milliseconds(took)]
-        for kind, took in sorted((tally.seconds | {"metrics": [took for *_, took in scrapes]}).items())
-    }
     restarts = [line["reason"] for line in lines if "next_worker" in line]
     write_section(
         page,
         "A served project in operation",
         _TEXT,
-        clients=CLIENTS,
-        seconds=f"{seconds:g}",
-        workers=WORKERS,
-        threads=THREADS,
-        sources=SOURCES,
-        added=f"{added:,}",
-        answers=f"{count:,}",
-        errors=len(tally.errors),
-        wrong=len(tally.wrong),
-        table=table(("request", "answers", "a second", "median ms", "95% within ms"), rows),
+        **load_facts(tally.seconds | {"metrics": [took for *_, took in scrapes]}, tally, seconds, count, added),
         ready=f"{ready:.1f}",
         again=f"{again:.1f}",
         probes=len(probes),
