@@ -236,13 +236,10 @@ def _of_one_subject(claim: str, word: str, sentence: str, other: str) -> bool:
 
 def _before(text: str, word: str) -> str:
     """Return the nearest content word before a word in its clause, stemmed; empty if there is none."""
-    clause, found, _ = text.lower().partition(word.lower())
-    words = (
-        [other for other in words_of(clauses_of(clause)[-1]) if not other.endswith("ly") and other != "despite"]
-        if found and clause.strip()
-        else []
-    )
-    return next(iter(stemmed(" ".join(words))[::-1]), "")
+    said = re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)
+    clauses = clauses_of(text[: said.start()]) if said is not None else []
+    words = words_of(clauses[-1]) if clauses else ()
+    return next(iter(stemmed(" ".join(other for other in words if not other.endswith("ly") and other != "despite"))[::-1]), "")
 
 
 def _best_overlap(wanted: frozenset[str], sentences: Sequence[_Sentence]) -> float:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.systems.evidence.checks import SIGNALS, check
+from nlp_retrieval.systems.evidence.checks import SIGNALS, check, looked_up
 
 PASSAGE = (
     "The trial was stopped early by its sponsor. Mortality increased among patients who were given the drug for a month. "
@@ -82,3 +82,21 @@ def test_signals_of_any_texts_are_shares(claim: str, passage: str) -> None:
     assert tuple(found.signals) == SIGNALS
     assert all(0 <= value <= 1 for value in found.signals.values())
     assert 0 <= found.sentence[0] <= found.sentence[1] <= len(passage)
+
+
+@pytest.mark.parametrize("start", ["(", ", ", "\u2014 ", "Although ", "but ("])
+def test_the_opposite_of_a_word_may_begin_a_clause(start: str) -> None:
+    assert check("More trams run.", f"{start}less trams run.").contradiction == "with 'less' in place of 'More'"
+
+
+PIECES = st.sampled_from(
+    "more less trams opened closed not without with although while but , ; ( ) \u2014 . 3 12% 1962 1974 half two thirds "
+    "Velmark the mayor opposition criticised by rose fell in and respectively | against advised".split()
+)
+
+
+@given(st.lists(PIECES, max_size=14).map(" ".join), st.lists(PIECES, max_size=30).map(" ".join))
+def test_words_that_the_checks_know_are_checked_in_any_order(claim: str, passage: str) -> None:
+    found = looked_up(claim, passage, passage)
+    assert all(0 <= value <= 1 for value in found.checks.signals.values())
+    assert 0 <= found.checks.sentence[0] <= found.checks.sentence[1] <= len(passage)
