@@ -17,7 +17,7 @@ from nlp_retrieval.systems.evidence.citations.markdown import blocks_of
 from nlp_retrieval.systems.evidence.reading.child import call_in_child
 from nlp_retrieval.text import printable
 
-__all__ = ["ReportFormat", "parse_report", "read_bibliography_file", "read_report_file", "read_text"]
+__all__ = ["ReportFormat", "read_bibliography_file", "read_report_file", "read_text"]
 
 ReportFormat = Literal["markdown", "html", "latex"]
 """Formats of a report that are text."""
@@ -109,29 +109,6 @@ def bibliography_of(text: str, where: str = "the bibliography") -> Bibliography:
         return read_bibliography(text, where)
     _check_installed("bibliography")
     return call_in_child("bibliography", text.encode("utf-8", "replace"), where, Bibliography)
-
-
-def parse_report(kind: str, data: bytes, where: str) -> ReportText:
-    """Return the text of a report in HTML, LaTeX, DOCX or PDF, in this process, which should be a child with limits.
-
-    Raises:
-        SourceError: it cannot be read.
-    """
-    if kind == "docx":
-        from nlp_retrieval.systems.evidence.citations.docx import read_docx
-
-        return read_docx(data, where)
-    if kind == "pdf":
-        from nlp_retrieval.systems.evidence.citations.pdf import read_pdf_report
-
-        return read_pdf_report(data, where)
-    if kind == "latex":
-        from nlp_retrieval.systems.evidence.citations.latex import read_latex
-
-        return read_latex(data.decode(), where)
-    from nlp_retrieval.systems.evidence.citations.html import read_html
-
-    return read_html(data.decode(), where)
 
 
 def _in_child(kind: str, data: bytes, where: str) -> ReportText:

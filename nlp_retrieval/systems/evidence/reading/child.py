@@ -115,7 +115,7 @@ LARGEST_REPLY = 5 * LARGEST_TEXT
 def read_as(kind: str, data: bytes, where: str) -> DataclassInstance:
     """Read what :func:`call_in_child` describes, in this process."""
     if kind.startswith("report "):
-        from nlp_retrieval.systems.evidence.citations.formats import parse_report
+        from nlp_retrieval.systems.evidence.citations.parsing import parse_report
 
         return parse_report(kind.removeprefix("report "), data, where)
     if kind == "bibliography":

@@ -12,7 +12,8 @@ import pytest
 
 from nlp_retrieval.errors import InputError, SourceError
 from nlp_retrieval.systems.evidence.citations.bibliography import read_bibliography
-from nlp_retrieval.systems.evidence.citations.formats import parse_report, read_report_file
+from nlp_retrieval.systems.evidence.citations.formats import read_report_file
+from nlp_retrieval.systems.evidence.citations.parsing import parse_report
 from nlp_retrieval.systems.evidence.citations.report import CitedReport, read_report
 
 from ..reading.pdfs import content, encrypted, pdf_of
