@@ -31,6 +31,7 @@ from nlp_retrieval.text.sentences import ENDS as ENDS
 from nlp_retrieval.text.sentences import sentence_spans as sentence_spans
 from nlp_retrieval.text.sentences import sentences_of as sentences_of
 from nlp_retrieval.text.surfaces import is_unspaced as is_unspaced
+from nlp_retrieval.text.surfaces import spans_of as spans_of
 from nlp_retrieval.text.surfaces import words_of as words_of
 from nlp_retrieval.text.titles import normalize_title as normalize_title
 from nlp_retrieval.text.words import stems_of_language as stems_of_language

@@ -103,7 +103,12 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def spans_of(text: str) -> list[tuple[int, int]]:
-    """Return where the words of a text begin and end; a possessive ending does not belong to its word."""
+    """Return where the words of a text begin and end; a possessive ending does not belong to its word.
+
+    Examples:
+        >>> spans_of("Ada's mill")
+        [(0, 3), (6, 10)]
+    """
     return [match.span(1) for match in _pattern(text).finditer(text)]
 
 

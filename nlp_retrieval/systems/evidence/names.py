@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from nlp_retrieval.text import FUNCTION_WORDS, dates_of, month_of, months_named, words_of
+from nlp_retrieval.text import FUNCTION_WORDS, dates_of, month_of, months_named, spans_of, words_of
 
 # Content words of a text, for comparison with another, without their endings.
 
@@ -75,13 +75,16 @@ def unmatched_names(claim: str, passage: str) -> list[str]:
     has_month = any(month_of(word) for word in words_of(claim))
     months = months_named(passage) if has_month else frozenset()
     dates = [date for date in dates_of(claim) if date.is_full] if has_month else []
+    claimed = list(zip(words_of(claim), spans_of(claim), strict=True))
     missing = []
     for begin, end in names_of(claim):
         lacking = [
             word
-            for part in _names_to_find(claim, begin, end)
-            for word in words_of(part)
-            if len(word) > 1
+            for part_begin, part_end in _parts_to_find(claim, begin, end)
+            for word, (word_begin, word_end) in claimed
+            if word_begin < part_end
+            and part_begin < word_end
+            and len(word) > 1
             and _stem(word, _NAME_ENDINGS) not in stems
             and not (len(word) > 3 and word in joined)
             and not (
@@ -95,16 +98,18 @@ def unmatched_names(claim: str, passage: str) -> list[str]:
     return missing
 
 
-def _names_to_find(claim: str, begin: int, end: int) -> list[str]:
-    """Return the parts of a name to look up."""
-    parts = [part[0] for part in _PART.finditer(claim, begin, end)]
-    named = [part for part in parts if part.lower() not in _JOINING and (_is_capital(part) or part[0].isdigit())]
+def _parts_to_find(claim: str, begin: int, end: int) -> list[tuple[int, int]]:
+    """Return the spans of the parts of a name to look up."""
+    parts = list(_PART.finditer(claim, begin, end))
+    named = [part for part in parts if part[0].lower() not in _JOINING and (_is_capital(part[0]) or part[0][0].isdigit())]
     begins_claim = _PART.search(claim, 0, begin) is None
-    return named[1:] if begins_claim and len(named) > 1 and _is_common(named[0]) else named
+    named = named[1:] if begins_claim and len(named) > 1 and _is_common(named[0][0]) else named
+    return [part.span() for part in named]
 
 
 def _is_capital(word: str) -> bool:
-    return word[0].isupper() or any(letter.isupper() for letter in word[1:])
+    """Return whether a word has a capital letter, or is a letter with digits, as "p53" is."""
+    return any(letter.isupper() for letter in word) or (word[0].isalpha() and word[-1].isdigit())
 
 
 def _is_common(word: str) -> bool:

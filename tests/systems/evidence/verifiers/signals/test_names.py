@@ -34,6 +34,8 @@ def test_names_are_found(claim: str, names: list[str]) -> None:
         ("The World Health Organization said so.", "The WHO said so.", []),
         ("It helps HIV-positive people and M2-phenotype cells.", "It helps people with HIV, and cells of M2.", []),
         ("It helps HIV-positive people.", "It helps people with hepatitis.", ["HIV-positive"]),
+        ("River number3 is 103 km long.", "River number7 is 107 km long.", ["River number3"]),
+        ("It was said by A\u1dc0da.", "A\u1dc0da said so.", []),
         ("Reducing H3K4me3 is enough.", "Less H3K4me3 is enough.", []),
         ("Reducing H3K4me3 is enough.", "Less H3K9me3 is enough.", ["Reducing H3K4me3"]),
     ],
