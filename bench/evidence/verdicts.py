@@ -2,7 +2,7 @@
 
 DATA is a folder of sets as for ``bench.evidence``. Of each set's part for training (``train.jsonl.gz``), CLAIMS true and as
 many false ones (200 by default) are verified with ``lexical`` in a project that holds the passages of all of them. Printed are
-the shares by status, with 95% intervals over families.
+the shares by status, with 95% intervals over families. ``bench.evidence.without_model`` has the same of the parts to judge.
 """
 
 from __future__ import annotations
@@ -33,17 +33,22 @@ def main(arguments: list[str]) -> int:
         print("usage: python -m bench.evidence.verdicts DATA [CLAIMS]")
         return 2
     data, claims = Path(arguments[0]), int(arguments[1]) if len(arguments) > 1 else 200
+    print(verdicts_of(data, "train.jsonl.gz", claims))
+    return 0
+
+
+def verdicts_of(data: Path, part: str, claims: int = 200) -> str:
+    """Return a table of the shares by status of true and of false claims of a part of each set."""
     rows: dict[str, list[str]] = {}
     for name in SETS:
-        drawn = drawn_claims(data / name / "train.jsonl.gz", claims)
+        drawn = drawn_claims(data / name / part, claims)
         found = statuses_of(drawn, LexicalVerifier())
         for label, truth in _LABELS.items():
             of = [(row.family, status) for row, status in zip(drawn, found, strict=True) if row.label == label]
             families = [family for family, _ in of]
             shares = [mean_of([float(status == other) for _, status in of]) for other in STATUSES]
             rows[f"{name}, {truth}"] = [str(len(of)), *(with_interval(share, families) for share in shares)]
-    print(table(["claims", "n", *STATUSES], rows))
-    return 0
+    return table(["claims", "n", *STATUSES], rows)
 
 
 def drawn_claims(path: Path, most: int) -> list[JudgedPair]:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from bench.evidence.measuring import Measured, audits_of, known_pairs, sets_of, some_pairs
+from bench.evidence.verdicts import verdicts_of
 from bench.writing import page
 from nlp_retrieval.systems.evidence.checks import SIGNALS
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
@@ -29,7 +30,8 @@ def main(arguments: list[str]) -> int:
         Measured("overlap", LexicalVerifier(), ("overlap",), "lexical", ground),
         Measured("lexical", LexicalVerifier(), SIGNALS, "lexical", ground),
     ]
-    _PAGE.write_text(page(_TEXT, **sets_of(data, work, measured), **audits_of(data, work, measured)), "utf-8")
+    tables = sets_of(data, work, measured) | audits_of(data, work, measured)
+    _PAGE.write_text(page(_TEXT, **tables, verdicts=verdicts_of(data, "pairs.jsonl")), "utf-8")
     return 0
 
 
