@@ -67,7 +67,7 @@ def audit(
     Writes 09_qa/retrieval_audit.md in the project if that is writable. A citation passes where its own source
     supports the sentence; the others are to be reviewed, with the reason, or their source is not indexed.
     """
-    from nlp_retrieval.core import check_folder_for_output, progress
+    from nlp_retrieval.core import check_folder_for_output, progress, write_output
     from nlp_retrieval.errors import OutputError
     from nlp_retrieval.systems.evidence.audit import CitationAuditor, audit_json
     from nlp_retrieval.systems.evidence.audit_report import write_retrieval_audit
@@ -92,12 +92,9 @@ def audit(
         write_audit_page(done.rows, done.report, html, auditor.rule)
         paths.append(html)
     if json_file is not None:
-        from nlp_retrieval.core import write_output
-
         write_output(json_file, audit_json(done.rows, done.report).encode())
         paths.append(json_file)
     if csv_file is not None:
-        from nlp_retrieval.core import write_output
         from nlp_retrieval.systems.evidence.audit_export import audit_csv
 
         write_output(csv_file, audit_csv(done.rows).encode())
