@@ -18,8 +18,9 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -138,6 +139,8 @@ _FAR_BEFORE = 40
 _NEAR_BEFORE = 16
 _MOST = 400
 _MOST_THERE = 20_000
+_LONGEST_KNOWN = 40_000
+"""Longest text of which the numbers are kept for the next question, in characters."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +210,16 @@ def numbers_of(text: str, language: str | None = None) -> list[Number]:
         >>> [number.value for number in numbers_of("Emissions fell by 12.5% to 3,400 tonnes.")]
         [12.5, 3400.0]
     """
-    return list(islice(read_numbers(text, language), _MOST))
+    return list(islice(_numbers(text, language), _MOST))
+
+
+def _numbers(text: str, language: str | None) -> Iterable[Number]:
+    return _of_known(text, language) if len(text) <= _LONGEST_KNOWN else read_numbers(text, language)
+
+
+@lru_cache(maxsize=32)  # a claim is compared with many passages, and a passage asked several things
+def _of_known(text: str, language: str | None) -> tuple[Number, ...]:
+    return tuple(read_numbers(text, language))
 
 
 def agreeing(one: Number, other: Number) -> bool:
@@ -250,7 +262,7 @@ def compare_numbers(claim: str, passage: str) -> list[tuple[Number, Number | Non
     parts = {position: dict(enumerate(number.parts)) for position, number in missing.items() if number.parts}
     maybe: dict[int, Number] = {}
     seen: set[tuple[object, ...]] = set()
-    for other in read_numbers(passage):
+    for other in _numbers(passage, None):
         if other.key in seen:
             continue
         seen.add(other.key)

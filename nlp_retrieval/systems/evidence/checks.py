@@ -327,11 +327,12 @@ def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> Loo
         quoted: whether the claim is in a block quote, so that the source must contain it word for word.
     """
     checks = check(claim, read)
-    if checks.missing_numbers:
+    says_more = whole.strip() != read.strip()
+    if checks.missing_numbers and says_more:
         missing = missing_figures(claim, whole)
         checks = replace(checks, missing_numbers=missing.dates + missing.numbers, unclear_numbers=missing.unclear)
         checks = replace(checks, computed=checks.computed or missing.computed)
-    if checks.missing_names:
+    if checks.missing_names and says_more:
         checks = replace(checks, missing_names=tuple(unmatched_names(claim, whole)))
     counted = miscounted(claim, whole) if miscounted(claim, read) else []
     replaced = _replaced(claim, checks, read[slice(*checks.sentence)]) if checks.missing_numbers else ()

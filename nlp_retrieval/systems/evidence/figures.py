@@ -48,15 +48,10 @@ class _Part(NamedTuple):
     own: dict[str, str]
 
 
-@lru_cache(16)
-def _numbers(text: str) -> tuple[Number, ...]:
-    return tuple(numbers_of(text))
-
-
 @lru_cache(64)
 def _parts(text: str, *, years: bool) -> list[_Part]:
     """Return the numbers of a text, or its years, each with the words that belong to it."""
-    heads = [number for number in _numbers(text) if is_year(number) == years and (years or number.unit != "date")]
+    heads = [number for number in numbers_of(text) if is_year(number) == years and (years or number.unit != "date")]
     parts: list[_Part] = []
     next_head = 0
     names_before: dict[str, str] = {}
@@ -238,7 +233,7 @@ def _rivalries(claim: str, passage: str, *, years: bool) -> Iterator[_Rivalry]:
     if years and claimed:
         dates = [date for date in dates_of(claim) if date.is_full]
         claimed = [part for part in claimed if not _within(part.number, dates)]
-    claimed = [part for part in claimed if any(agreeing(part.number, other) for other in _numbers(passage))]
+    claimed = [part for part in claimed if any(agreeing(part.number, other) for other in numbers_of(passage))]
     there = _parts(passage, years=years) if claimed else []
     for part in claimed:
         agreed = [other for other in there if agreeing(part.number, other.number)]
@@ -387,7 +382,7 @@ def missing_figures(claim: str, passage: str) -> MissingFigures:
         and not _is_no_figure(claim, number, passage)
     ]
     absent = [number for number, other in lacking if other is None]
-    there = numbers_near(claim, passage, _numbers(passage)) if absent else []
+    there = numbers_near(claim, passage, numbers_of(passage)) if absent else []
     formed = {number for number in absent if as_another_form(claim, number, there)}
     how = {number: computed_from(claim, number, there) for number in absent if number not in formed}
     lacking = [(number, other) for number, other in lacking if number not in formed and not how.get(number)]
