@@ -18,6 +18,7 @@ import threading
 import time
 from collections import Counter
 from http.client import HTTPConnection, HTTPException
+from itertools import pairwise
 from pathlib import Path
 
 from bench.evidence.load import GROUP, SOURCES, Tally, load_facts, make_rivers, mixed, river, served
@@ -37,9 +38,9 @@ $table
 
 - Ready $ready s after the start, and $again s after a restart. Of $probes readiness probes under load, $unready were not
   answered by 200.
-- $scrapes reads of `/metrics`, $unread of them failed; counts never fell, also when the process was killed; the clients had
-  $asked answers, and the figures count $counted.
-- $lines lines of the log, all parsed as JSON; lost and restarted processes in it: $restarts.
+- $scrapes reads of `/metrics`, $unread of them failed; the count of requests fell $fell times, also when the process was
+  killed; the clients had $asked answers, and the figures count $counted.
+- $lines lines of the log, all parsed as JSON; processes that it says were restarted, by reason: $restarts.
 - The backup taken while $clients clients and the writer went on held $held sources, whole groups alone, and answered $alike of
   $checked searches as the project does."""
 
@@ -131,6 +132,7 @@ def main(arguments: list[str]) -> int:
         shutil.rmtree(backup)
     counts = [_requests(text) for status, text, _ in scrapes if status == 200]
     answered = sum(map(len, tally.seconds.values()))
+    fell = sum(later < earlier for earlier, later in pairwise(counts))
     restarts = [line["reason"] for line in lines if "next_worker" in line]
     write_section(
         page,
@@ -146,14 +148,15 @@ def main(arguments: list[str]) -> int:
         asked=f"{answered:,}",
         counted=f"{_requests(last):,}",
         lines=f"{len(lines):,}",
-        restarts=len(restarts),
+        restarts=", ".join(restarts) or "none",
+        fell=fell,
         held=f"{held:,}",
         alike=alike,
         checked=checked,
     )
     for error, times in Counter([*tally.errors, *tally.wrong]).most_common(8):
         print(f"{times} x {error}", file=sys.stderr)
-    sound = counts == sorted(counts) and restarts == ["signal"] and alike == checked and not tally.wrong
+    sound = not fell and restarts == ["signal"] and alike == checked and not tally.wrong
     return int(not sound)
 
 

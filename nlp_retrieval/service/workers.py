@@ -85,17 +85,19 @@ class Supervisor(Multiprocess):
 
     def keep_subprocess_alive(self) -> None:
         """Start the processes again that have ended, and those that do not answer."""
-        before = [(process, process.process.is_alive()) for process in self.processes]
-        for process, _ in before:
+        before = list(self.processes)
+        for process in before:
             if process.pid is not None and (used := resident_bytes(process.pid)):
                 self._memory[process.pid] = used
+        begin = time.monotonic()
         super().keep_subprocess_alive()
-        for (process, was_alive), now in zip(before, self.processes, strict=True):
+        waited = time.monotonic() - begin >= self.config.timeout_worker_healthcheck
+        for process, now in zip(before, self.processes, strict=True):
             if now is not process:
-                self._report(process, now, was_alive=was_alive)
+                self._report(process, now, waited=waited)
 
-    def _report(self, ended: Process, now: Process, *, was_alive: bool) -> None:
-        kind, reason = self._reason(ended.exitcode, was_alive=was_alive)
+    def _report(self, ended: Process, now: Process, *, waited: bool) -> None:
+        kind, reason = self._reason(ended.exitcode, waited=waited)
         process = ended.pid or 0
         forget_process(process)
         self._restarts.labels(kind).inc()
@@ -109,9 +111,9 @@ class Supervisor(Multiprocess):
             extra={"worker": process, "reason": kind, "exit_code": ended.exitcode, "mib": megabytes, "next_worker": now.pid},
         )
 
-    def _reason(self, code: int | None, *, was_alive: bool) -> tuple[str, str]:
-        """Why a process ended: one word for figures, and for people."""
-        if was_alive and code == -signal.SIGKILL:
+    def _reason(self, code: int | None, *, waited: bool) -> tuple[str, str]:
+        """Why a process ended, whose answer was waited for in vain or not: one word for figures, and for people."""
+        if waited and code == -signal.SIGKILL:
             seconds = self.config.timeout_worker_healthcheck
             return "unresponsive", f"it did not answer for {seconds} seconds, and was killed"
         if code is not None and code < 0:

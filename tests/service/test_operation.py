@@ -10,11 +10,14 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import httpx2
 import pytest
+from prometheus_client import Counter as CollectedCounter
 from prometheus_client.parser import text_string_to_metric_families
 
+from nlp_retrieval.service import workers
 from nlp_retrieval.service.endpoints import BaseService
 from nlp_retrieval.service.logs import JsonFormatter, TextFormatter, current_request
 from nlp_retrieval.service.metrics import Metrics
@@ -151,6 +154,23 @@ def test_a_process_that_is_killed_is_replaced_and_the_log_says_why(served):
     figures = figures_of(alone(service, "/metrics").text)
     assert figures["nlp_retrieval_worker_restarts_total", ("reason", "signal")] == 1
     assert alone(service, "/stats").status_code == 200
+
+
+@pytest.mark.parametrize(("timeout", "reason"), [(60, "signal"), (0, "unresponsive")])
+def test_a_process_killed_while_it_is_asked_is_unresponsive_only_after_the_timeout(timeout, reason, monkeypatch, caplog):
+    ended, new = SimpleNamespace(pid=os.getpid(), exitcode=None), SimpleNamespace(pid=1)
+    supervisor = object.__new__(workers.Supervisor)
+    supervisor.config, supervisor.processes = SimpleNamespace(timeout_worker_healthcheck=timeout), [ended]
+    supervisor._memory, supervisor._out_of_memory = {}, workers._killed_for_memory()
+    supervisor._restarts = CollectedCounter("restarts", "of a test", ["reason"], registry=None)
+
+    def killed_while_asked(self):
+        ended.exitcode, self.processes[0] = -signal.SIGKILL, new
+
+    monkeypatch.setattr(workers.Multiprocess, "keep_subprocess_alive", killed_while_asked)
+    monkeypatch.setattr(workers, "forget_process", lambda process: None)
+    supervisor.keep_subprocess_alive()
+    assert [record.reason for record in caplog.records] == [reason]
 
 
 def test_what_a_service_that_drains_answers(tmp_path):
