@@ -14,12 +14,14 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
 from nlp_retrieval.errors import ConfigurationError, InputError, QueryError
+from nlp_retrieval.reports import listed
 from nlp_retrieval.systems.evidence.citations.report import Citation, CitedReport, read_report
 from nlp_retrieval.systems.evidence.claims import judge_passages
 from nlp_retrieval.systems.evidence.deciding import DecidedBy, Decider, Decision, Question
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex, SourceVersion
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.reviews import CitationReview, Reviews
+from nlp_retrieval.systems.evidence.together import MOST_TOGETHER, CitedText, Together, judged_together
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.text import words_of
 
@@ -61,6 +63,7 @@ class AuditRow:
         decided_by: "lookups" if the verifier was not needed, "both" if numbers, names or quotations were found and it judged
             the rest, "verifier" if it judged alone; empty if nothing was read.
         review: what people decided about it; None if the audit did not ask the project.
+        part: of the sentence that its source supports, where only several sources together support all of it.
     """
 
     citation: Citation
@@ -74,6 +77,7 @@ class AuditRow:
     is_weak: bool = False
     decided_by: DecidedBy = ""
     review: CitationReview | None = None
+    part: str = ""
 
     @property
     def page(self) -> str:
@@ -140,8 +144,8 @@ def summary_of(rows: Sequence[AuditRow]) -> AuditSummary:
 # - ``summary``: ``citations``, ``passed``, ``review``, ``not_indexed``, ``reasons``, ``accepted``, ``rejected``, ``weak``,
 #   ``decided_by``
 # - ``citations``: of each ``number``, ``mark``, ``sentence``, ``line``, ``url``, ``title``, ``status``, ``reason``, ``detail``,
-#   ``support_score``, ``weak``, ``decided_by``, ``other_source``, and ``passage``: null, or ``content``, ``url``, ``title``,
-#   ``quality``, ``fetch_date``,
+#   ``support_score``, ``weak``, ``decided_by``, ``part``, ``other_source``, and ``passage``: null, or ``content``, ``url``,
+#   ``title``, ``quality``, ``fetch_date``,
 #   ``key``, ``start``, ``end``, ``deciding``, the span of the deciding sentence in ``content``, and ``page``, its page in a PDF
 #   ("p. 12"); ``review``: null, or
 #   ``sentence``, ``cited`` and ``version``, which name the citation for a review, ``decision`` (empty if there is none),
@@ -192,6 +196,7 @@ def _row(row: AuditRow) -> dict[str, object]:
         "support_score": row.support_score,
         "weak": row.is_weak,
         "decided_by": row.decided_by,
+        "part": row.part,
         "other_source": row.other_source,
         "passage": None
         if passage is None
@@ -262,7 +267,8 @@ class CitationAuditor:
 
     A citation passes if the verifier's probability of support reaches the threshold, every number, date and quotation of the
     sentence is in the source, no number only for something else, and no sentence of the source says the same except for a
-    negation, an opposite word, or a name that the source lacks: what can be looked up overrules the verifier.
+    negation, an opposite word, or a name that the source lacks: what can be looked up overrules the verifier. Where a sentence
+    has several sources, each passes that supports a part of it, if together they support all of it.
 
     Args:
         index: of the sources.
@@ -291,8 +297,8 @@ class CitationAuditor:
         return (
             f"Judged by {self.verifier.name}: a citation passes with a support of at least {self.threshold:.2f} if its "
             "numbers, dates and quotations are in the source and no negation, opposite word or other name separates claim and "
-            "source."
-        )
+            f"source. {self.verifier.cannot_see}"
+        ).strip()
 
     def audit(self, report: str | CitedReport, progress: Callable[[int, int], None] | None = None) -> CitationAudit:
         """Audit a report.
@@ -311,6 +317,10 @@ class CitationAuditor:
             rows.append(replace(judged[same], citation=citation))
             if progress is not None:
                 progress(len(rows), len(read.citations))
+        for sentence in read.sentences:
+            if 1 < len(sentence.citations) <= MOST_TOGETHER:
+                there = slice(sentence.citations[0] - 1, sentence.citations[-1])
+                rows[there] = self._together(rows[there])
         reviews = self.reviews.of(read.citations)
         return CitationAudit(read, [replace(row, review=review) for row, review in zip(rows, reviews, strict=True)])
 
@@ -372,16 +382,41 @@ class CitationAuditor:
             reason, detail = "another source", "another indexed source supports this"
         return AuditRow(citation, "REVIEW", reason, support, passage, span, other, detail, decided_by=decision.decided_by)
 
+    def _together(self, rows: list[AuditRow]) -> list[AuditRow]:
+        """Return the rows of a sentence, those that do not pass alone judged by all its sources together."""
+        judged = [number for number, row in enumerate(rows) if row.passage is not None]
+        citations = [rows[number].citation for number in judged]
+        sources = [source for citation in citations if (source := self._source(citation.url)) is not None]
+        passed = all(rows[number].status == "PASS" for number in judged)
+        if passed or len({source.key for source in sources}) < 2 or len(sources) < len(judged):
+            return rows
+        citation = citations[0]
+        texts = [self._reading(each, source) for each, source in zip(citations, sources, strict=True)]
+        cited = [CitedText(read.text, whole, each.place) for each, (read, whole) in zip(citations, texts, strict=True)]
+        result = judged_together(self._decider, citation.sentence, cited, quoted=citation.quoted)
+        done = list(rows)
+        for at, number in enumerate(judged):
+            if rows[number].status != "PASS":
+                others = listed([_mark(rows[other].citation) for other in judged if other != number])
+                passage, span = _passage_at(texts[at][0], result.spans[at])
+                done[number] = _as_part(rows[number], result, at, others, passage, span)
+        return done
+
     def _decided(
         self, citation: Citation, source: SourceVersion, *, newest: bool = True, seen_alone: bool = True
     ) -> tuple[_Text, Decision]:
         """Decide about a sentence and its source; text that readers may not see counts only if not ``seen_alone``."""
+        read, whole = self._reading(citation, source, newest=newest, seen_alone=seen_alone)
+        return read, self._decider.decide([Question(citation.sentence, read.text, whole, quoted=citation.quoted)])[0]
+
+    def _reading(
+        self, citation: Citation, source: SourceVersion, *, newest: bool = True, seen_alone: bool = True
+    ) -> tuple[_Text, str]:
+        """Return the part of a source that is judged for a citation, and all of it with its title."""
         whole = self.index.text(source.key)
         if seen_alone:
             whole = _without(whole, self.index.doubtful(source.key))
-        read = self._text(citation, source, whole, newest=newest)
-        question = Question(citation.sentence, read.text, f"{source.title}\n\n{whole}", quoted=citation.quoted)
-        return read, self._decider.decide([question])[0]
+        return self._text(citation, source, whole, newest=newest), f"{source.title}\n\n{whole}"
 
     def _supporting_version(self, citation: Citation) -> str:
         """Return the earlier version of a source with which its citation would have passed, in words; empty if none."""
@@ -426,6 +461,37 @@ class CitationAuditor:
         judged = judge_passages(self._decider, self.index, [claim] * len(others), others)
         judged.sort(key=lambda candidate: -candidate.judgement.support)
         return next((candidate.passage.url for candidate in judged if candidate.decision.supports), "")
+
+
+def _as_part(
+    row: AuditRow, result: Together, at: int, others: str, passage: EvidencePassage | None, span: tuple[int, int]
+) -> AuditRow:
+    """Return the row of a source that was judged beside others."""
+    part, joined = ", ".join(result.parts[at]), result.joined
+    if not result.supports:
+        nobody = "; ".join(f"\u201c{text}\u201d" for text in result.open_parts)
+        detail = f"with {others}: " + (f"no source supports {nobody}" if nobody else joined.detail)
+        return replace(row, reason=joined.reason, detail=detail, part=part) if part else row
+    if not part:
+        return replace(row, reason="not found", detail=f"beside {others}, this source adds nothing", other_source="")
+    return replace(
+        row,
+        status="PASS",
+        reason="",
+        support_score=joined.judgement.support,
+        passage=passage,
+        sentence=span,
+        other_source="",
+        detail=f"with {others}: this source supports \u201c{part}\u201d",
+        is_weak=joined.is_weak or not joined.supports,
+        decided_by=joined.decided_by,
+        part=part,
+    )
+
+
+def _mark(citation: Citation) -> str:
+    """Return the name of a citation in a sentence for people."""
+    return f"[{citation.mark}]" if citation.mark else citation.title or citation.url
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:

@@ -83,6 +83,13 @@ def summary_sentence(rows: Sequence[AuditRow]) -> str:
     return "; ".join(parts) + "."
 
 
+def share_sentence(rows: Sequence[AuditRow]) -> str:
+    """Return how many citations lookups alone decided: ``"Lookups decided 31 of 40, the verifier 9."``, or empty."""
+    counts = summary_of(rows).decided_by
+    total, by_lookups = sum(counts.values()), counts.get("lookups", 0)
+    return f"Lookups decided {by_lookups:,} of {total:,}, the verifier {total - by_lookups:,}." if total else ""
+
+
 _AMONG_PASSING = {"weak": "weak", "accepted": "accepted by a reviewer"}
 _AMONG_OTHERS = {"rejected": "rejected by a reviewer", "not indexed": "not indexed"}
 
@@ -113,6 +120,7 @@ def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "", 
         rule=rule,
         connects=posts,
         said=summary_sentence(rows),
+        share=share_sentence(rows),
         statuses={status: counts[status] for status in STATUSES if counts[status]},
         words=STATUSES,
         reasons=summary_of(rows).reasons,
@@ -198,11 +206,13 @@ class AuditTable:
         rows: of the audit.
         report: that was audited.
         shown: rows to print; by default all.
+        rule: for passing, printed last.
     """
 
     rows: Sequence[AuditRow]
     report: CitedReport
     shown: Sequence[AuditRow] | None = None
+    rule: str = ""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         bold, dim = ("bold", "dim") if console.is_terminal else ("", "")
@@ -219,6 +229,8 @@ class AuditTable:
             yield Text("; ".join(parts).capitalize() + ".", style=dim)
         if self.rows if self.shown is None else self.shown:
             yield self._table(options, dim)
+        if self.rule:
+            yield Text(f"{self.rule} {share_sentence(self.rows)}".strip(), style=dim)
 
     def _table(self, options: ConsoleOptions, dim: str) -> Table:
         table = Table(
@@ -314,7 +326,7 @@ def retrieval_audit(rows: Sequence[AuditRow], statistics: RetrievalStatistics, e
         "",
         "Each citation was judged within its own source: by the whole text, or, where that is long, by the passages in it "
         f"that were retrieved by {_text(engine)}.",
-        *([_text(rule)] if rule else []),
+        *([_text(f"{rule} {share_sentence(rows)}".strip())] if rule else []),
         "",
         *(_markdown_table(rows) if rows else ["The report has no citations."]),
         "",

@@ -319,6 +319,7 @@ class AuditedCitation(BaseModel):
     support_score: float
     weak: bool
     decided_by: DecidedBy
+    part: str
     other_source: str
     passage: DecidingPassage | None
     review: ReviewState | None

@@ -12,7 +12,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count, groupby
+from itertools import chain, count, groupby, repeat
 from urllib.parse import urlsplit
 
 from nlp_retrieval.errors import InputError
@@ -90,11 +90,15 @@ _TRAIL = f"{_SLOT}{_LINE} ,;:\uff1a|/·&.!?\u2013\u2014"
 
 @dataclass
 class MarkedSentence:
-    """A sentence as plain text, and its marks in order; a heading states nothing."""
+    """A sentence as plain text, and its marks in order; a heading states nothing.
+
+    ``places`` are the characters of the text before each mark; marks without one are at its end.
+    """
 
     text: str
     line: int
     marks: list[Mark] = field(default_factory=list)
+    places: list[int] = field(default_factory=list, kw_only=True)
     states: bool = True
     quoted: bool = False
     block: int = 0
@@ -239,7 +243,9 @@ def _drafted_sentences(draft: _SlottedText, line: int) -> list[MarkedSentence]:
     starts, breaks = [begin for begin, _ in spans], [begin for begin, _ in lines]
     sentences = [MarkedSentence(_clean(text[a:b]), lines[bisect_right(breaks, a) - 1][1]) for a, b in spans]
     for mark, position in positions:
-        sentences[max(0, bisect_left(starts, position) - 1)].marks.append(mark)
+        number = max(0, bisect_left(starts, position) - 1)
+        sentences[number].marks.append(mark)
+        sentences[number].places.append(len(_clean(text[starts[number] : position])))
     return [sentence for sentence in sentences if sentence.text or sentence.marks]
 
 
@@ -480,7 +486,7 @@ def read_report(report: str | ReportText, bibliography: Sequence[Reference] = ()
     last: Reference | None = None
     for sentence in sentences:
         first = len(citations) + 1
-        for mark in sentence.marks:
+        for mark, place in zip(sentence.marks, chain(sentence.places, repeat(len(sentence.text))), strict=False):
             for name, url, named, entry in _cited(mark, references, last):
                 last = entry or (Reference(name, named, url, mark.line) if url else last)
                 if entry is not None:
@@ -489,7 +495,7 @@ def read_report(report: str | ReportText, bibliography: Sequence[Reference] = ()
                 is_missing = bool(name) and entry is None and not url
                 problem = _problem(name, references) if is_missing else ""
                 citation = Citation(
-                    len(citations) + 1, name, sentence.text, url, named, mark.line, sentence.quoted, others, problem
+                    len(citations) + 1, name, sentence.text, url, named, mark.line, sentence.quoted, others, problem, place
                 )
                 citations.append(citation)
                 addresses.add(url)
@@ -584,6 +590,7 @@ class Citation:
         quoted: whether the sentence is in a block quote, so that the source must contain it word for word.
         other_urls: under which the same work may be stored: the DOI, and the page of the publisher.
         problem: why there is no such reference, in words; empty if there is one, or nothing more is known.
+        place: number of characters of the sentence before the mark; 0 if that is not known.
     """
 
     number: int
@@ -595,6 +602,7 @@ class Citation:
     quoted: bool = False
     other_urls: tuple[str, ...] = ()
     problem: str = ""
+    place: int = 0
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ def audit(
 
         write_audit_docx(done.rows, done.report, docx)
         paths.append(docx)
-    _print_audit(done)
+    _print_audit(done, auditor.rule)
     if paths:
         say("written: " + ", ".join(map(str, paths)))
     if _fails(done, fail_on):
@@ -248,9 +248,9 @@ def _statistics(index: EvidenceIndex) -> RetrievalStatistics:
     )
 
 
-def _print_audit(done: CitationAudit) -> None:
+def _print_audit(done: CitationAudit, rule: str) -> None:
     from rich.console import Console
 
     from nlp_retrieval.systems.evidence.audit_report import AuditTable
 
-    Console(highlight=False).print(AuditTable(done.rows, done.report))
+    Console(highlight=False).print(AuditTable(done.rows, done.report, rule=rule))
