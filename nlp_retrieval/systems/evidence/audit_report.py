@@ -302,8 +302,10 @@ class RetrievalStatistics:
     scale: str = ""
 
 
-def retrieval_audit(rows: Sequence[AuditRow], statistics: RetrievalStatistics, engine: str, rule: str = "") -> str:
-    """Return the audit as Markdown."""
+def retrieval_audit(
+    rows: Sequence[AuditRow], statistics: RetrievalStatistics, engine: str, rule: str = "", *, unit: str = "line"
+) -> str:
+    """Return the audit as Markdown; ``unit`` is that of the places of the report: "line", "paragraph" or "page"."""
     share = statistics.zero_result_queries / statistics.queries if statistics.queries else 0.0
     relevance = "not measured" if statistics.relevance is None else f"{statistics.relevance:.1f}/10"
     lines = [
@@ -332,13 +334,19 @@ def retrieval_audit(rows: Sequence[AuditRow], statistics: RetrievalStatistics, e
         "",
         "## Recommendations",
         "",
-        *_recommendations(rows),
+        *_recommendations(rows, unit),
     ]
     return "\n".join(lines) + "\n"
 
 
 def write_retrieval_audit(
-    project: str | Path, rows: Sequence[AuditRow], statistics: RetrievalStatistics, engine: str, rule: str = ""
+    project: str | Path,
+    rows: Sequence[AuditRow],
+    statistics: RetrievalStatistics,
+    engine: str,
+    rule: str = "",
+    *,
+    unit: str = "line",
 ) -> Path:
     """Write the audit into a project; a reader sees the old file or the complete new one.
 
@@ -346,7 +354,7 @@ def write_retrieval_audit(
         OutputError: the file cannot be written.
     """
     path = Path(project) / PLACE
-    write_output(path, retrieval_audit(rows, statistics, engine, rule).encode("utf-8", "replace"))
+    write_output(path, retrieval_audit(rows, statistics, engine, rule, unit=unit).encode("utf-8", "replace"))
     return path
 
 
@@ -374,7 +382,7 @@ def decisive(row: AuditRow) -> str:
     return row.passage.content[begin:end] or row.passage.content
 
 
-def _recommendations(rows: Sequence[AuditRow]) -> list[str]:
+def _recommendations(rows: Sequence[AuditRow], unit: str) -> list[str]:
     open_rows = [row for row in rows if not row.passes]
     absent = [row.citation.url for row in open_rows if row.status == "SOURCE_NOT_INDEXED" and row.citation.url]
     doubtful = [row for row in open_rows if row.status != "SOURCE_NOT_INDEXED" or not row.citation.url]
@@ -386,15 +394,15 @@ def _recommendations(rows: Sequence[AuditRow]) -> list[str]:
         "",
         "### Claims needing manual verification",
         "",
-        *([_doubt(row) for row in doubtful] or ["None."]),
-        *(["", "### Claims accepted by a reviewer", "", *map(_doubt, accepted)] if accepted else []),
+        *([_doubt(row, unit) for row in doubtful] or ["None."]),
+        *(["", "### Claims accepted by a reviewer", "", *(_doubt(row, unit) for row in accepted)] if accepted else []),
     ]
 
 
-def _doubt(row: AuditRow) -> str:
+def _doubt(row: AuditRow, unit: str) -> str:
     mark = f" {_text(f'[{row.citation.mark}]')}" if row.citation.mark else ""
     parts = [
-        f"- Line {row.citation.line}{mark}: {_text(row.citation.sentence) or 'no sentence'}",
+        f"- {unit.capitalize()} {row.citation.line}{mark}: {_text(row.citation.sentence) or 'no sentence'}",
         row.reason,
         _text(row.detail),
     ]

@@ -83,7 +83,8 @@ def audit(
         say(f"note: {report} has no readable citations: numbers, authors, footnotes, keys or links")
     paths = []
     try:
-        paths.append(write_retrieval_audit(project, done.rows, _statistics(index), ", ".join(index.engines), auditor.rule))
+        engines = ", ".join(index.engines)
+        paths.append(write_retrieval_audit(project, done.rows, _statistics(index), engines, auditor.rule, unit=read.unit))
     except OutputError as error:  # a read-only project can be audited
         say(f"note: the audit was not written to the project: {error}")
     if html is not None:

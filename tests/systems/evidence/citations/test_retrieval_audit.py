@@ -73,6 +73,10 @@ def test_what_to_do_is_said():
     assert claims.count("\n- Line ") == sum(row.status == "REVIEW" for row in rows)
     assert "another source" in claims
     assert "See `https://wagons.example/graz`" in claims
+    assert (
+        advice.replace("- Line ", "- Page ")
+        == (retrieval_audit(rows, STATISTICS, ENGINE, unit="page").partition("### Sources to re-fetch")[2])
+    )
 
 
 def test_an_audit_of_nothing_says_so():
