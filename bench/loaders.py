@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from bench.common import Data, Row, noted
 from nlp_retrieval import CsvLoader, JsonlLoader, ParquetLoader
-from nlp_retrieval.core.components.component import BaseLoader
+from nlp_retrieval.core.files.frames import BaseLoader
 
 _REPEATS = 3
 _BATCH = 256

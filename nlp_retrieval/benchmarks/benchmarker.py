@@ -47,10 +47,10 @@ from nlp_retrieval.benchmarks.shared_stages import Answered, Retrieved, SharedSt
 from nlp_retrieval.benchmarks.stage_store import StageStore, identity_of, key_of
 from nlp_retrieval.benchmarks.timing import Sample, cost_of, measure_alone, measure_by_stages
 from nlp_retrieval.core.candidates import Rows
-from nlp_retrieval.core.components.component import BaseLoader, Component, Config, with_held
+from nlp_retrieval.core.components.component import Component, Config, with_held
 from nlp_retrieval.core.context import use_workers
 from nlp_retrieval.core.files.atomic import check_folder_for_output
-from nlp_retrieval.core.files.frames import Items, Queries
+from nlp_retrieval.core.files.frames import BaseLoader, Items, Queries
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE

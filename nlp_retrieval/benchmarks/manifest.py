@@ -22,8 +22,9 @@ from nlp_retrieval.benchmarks.entrants import Entry, TrecRun
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.pinned import Corpus
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
-from nlp_retrieval.core.components.component import BaseLoader, BaseQueryLoader, Component, Config, canonical_json
+from nlp_retrieval.core.components.component import BaseQueryLoader, Component, Config, canonical_json
 from nlp_retrieval.core.components.registry import ComponentT, asked_for, build_from_manifest, plan, require_trust
+from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.secrets import HIDDEN, without_secrets
 from nlp_retrieval.errors import ConfigurationError, SourceError

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from nlp_retrieval.benchmarks.entrants import Searching, generation_of
-from nlp_retrieval.core.components.component import BaseLoader
+from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.items import ItemsDigest
 from nlp_retrieval.core.index.manifest import RetrieverRecord, read_manifest

@@ -21,11 +21,11 @@ from nlp_retrieval.benchmarks.entrants import Entry
 from nlp_retrieval.benchmarks.evaluate import read_gold
 from nlp_retrieval.benchmarks.filters import check_where_from, filters_of
 from nlp_retrieval.benchmarks.grid import Grid, build_grid, named_searchers
-from nlp_retrieval.core.components.component import BaseLoader, BaseQueryLoader, Component, Config, to_plain
+from nlp_retrieval.core.components.component import BaseQueryLoader, Component, Config, to_plain
 from nlp_retrieval.core.components.registry import build, build_as, require_distinct_names
 from nlp_retrieval.core.context import Workers
 from nlp_retrieval.core.cures import said_in_yaml
-from nlp_retrieval.core.files.frames import Items, is_table, items_of, queries_of
+from nlp_retrieval.core.files.frames import BaseLoader, Items, is_table, items_of, queries_of
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.filters import Where, parse_filter
 from nlp_retrieval.core.index.manifest import index_directory

@@ -12,7 +12,7 @@ from nlp_retrieval.cli.console import megabytes, parse_component, parse_options,
 from nlp_retrieval.errors import ConfigurationError, SourceError
 
 if TYPE_CHECKING:
-    from nlp_retrieval.core.components.component import BaseLoader
+    from nlp_retrieval.core.files.frames import BaseLoader
 
 
 Corpus = Annotated[str, typer.Argument(help="File, folder or database URL of the corpus.")]
@@ -45,8 +45,8 @@ def corpus_loader(corpus: str, loader: str | None, options: list[str] | None) ->
         >>> corpus_loader("animals.csv", "csv", ["delimiter=;"])
         CsvLoader(path='animals.csv', delimiter=';')
     """
-    from nlp_retrieval.core.components.component import BaseLoader
     from nlp_retrieval.core.components.registry import build_as
+    from nlp_retrieval.core.files.frames import BaseLoader
 
     loader = loader or _loader_of(corpus)
     first_parameter = "url" if loader == "database" else "path"

@@ -8,7 +8,6 @@ from nlp_retrieval.core.candidates import entries_of as entries_of
 from nlp_retrieval.core.candidates import offsets_of as offsets_of
 from nlp_retrieval.core.candidates import scaled as scaled
 from nlp_retrieval.core.candidates import top_k as top_k
-from nlp_retrieval.core.components.component import BaseLoader as BaseLoader
 from nlp_retrieval.core.components.component import BaseQueryLoader as BaseQueryLoader
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor as BaseUserQueryProcessor
 from nlp_retrieval.core.components.component import Component as Component
@@ -51,6 +50,7 @@ from nlp_retrieval.core.files.columns import check_offsets as check_offsets
 from nlp_retrieval.core.files.columns import damaged as damaged
 from nlp_retrieval.core.files.columns import mapped as mapped
 from nlp_retrieval.core.files.columns import read_blocks as read_blocks
+from nlp_retrieval.core.files.frames import BaseLoader as BaseLoader
 from nlp_retrieval.core.files.frames import Items as Items
 from nlp_retrieval.core.files.frames import Queries as Queries
 from nlp_retrieval.core.files.frames import texts_of as texts_of

@@ -16,9 +16,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from nlp_retrieval.core.components.component import BaseLoader
 from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set
+from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, ItemError
 from nlp_retrieval.text.sentences import CLOSERS, ENDS

@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue
 
-from nlp_retrieval.core.components.component import BaseLoader, BaseQueryLoader
+from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.components.trust_rules import READS_FILE, given, may_set
+from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.files.records import (
     JsonObject,
     as_id,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from nlp_retrieval.core.components.component import BaseLoader
+from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.files.records import (
     CONTENT_NAMES,
     ID_NAMES,

@@ -10,9 +10,11 @@ from functools import partial
 from itertools import islice, zip_longest
 from typing import ClassVar, cast
 
-from nlp_retrieval.core.components.component import BaseLoader, BaseQueryLoader, BaseUserQueryProcessor, canonical_json
+from nlp_retrieval.core.components.component import BaseQueryLoader, BaseUserQueryProcessor, canonical_json
+from nlp_retrieval.core.files.frames import BaseLoader, items_of
 from nlp_retrieval.core.models import Answer, Gold, Query, SearchableItem
 from nlp_retrieval.core.queries import has_no_words
+from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.answering import BaseAnswerer, title_of
 from nlp_retrieval.testing.component_rules import ComponentRules
 from nlp_retrieval.testing.verdict import ITEMS, QUERIES, SILENT, broken, in_threads, shown, without_warnings
@@ -73,7 +75,7 @@ class LoaderRules(ComponentRules):
         for item in loader.stream():
             try:
                 canonical_json([item.item_id, item.content, item.metadata]).encode()
-            except (TypeError, ValueError) as error:
+            except (ConfigurationError, ValueError) as error:
                 broken("an item is valid Unicode text with metadata that JSON can hold", loader, f"{item.item_id!r}: {error}")
             try:
                 SearchableItem.model_validate(item.model_dump())
@@ -89,7 +91,7 @@ class LoaderRules(ComponentRules):
         loaded = loader.load()
         if not isinstance(loaded, list):
             broken("load() returns a list", loader, f"a {type(loaded).__name__}")
-        _compare("load() returns what stream() gives", loader, list(loader.stream()), loaded)
+        _compare("load() returns what stream() gives", loader, list(loader.stream()), list(items_of(loaded)))
 
     def test_two_streams_at_once_do_not_disturb_each_other(self) -> None:
         loader = self.make()
@@ -100,7 +102,7 @@ class LoaderRules(ComponentRules):
     def test_threads_get_the_items_of_one(self) -> None:
         loader = self.make()
         wanted = list(loader.stream())
-        for _, actual in in_threads([loader.load] * 2):
+        for _, actual in in_threads([lambda: list(items_of(loader.load()))] * 2):
             _compare("a loader is safe in several threads at once", loader, wanted, actual)
 
     def test_an_abandoned_stream_leaves_nothing_open(self) -> None:

@@ -6,7 +6,7 @@ import io
 import shutil
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -18,6 +18,7 @@ from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.index.generation import open_generation, verify_index
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.search.adapters import is_adapted
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import EngineError, RetrievalError, RetrievalWarning
@@ -42,6 +43,12 @@ from nlp_retrieval.testing.verdict import (
     shown,
     without_warnings,
 )
+
+
+def template(retriever: BaseRetriever, name: str) -> Callable[..., Any]:
+    """Return a retriever's ``index`` or ``retrieve``: the base's, which adapts them, if it defines these two alone."""
+    return partial(getattr(BaseRetriever if is_adapted(retriever) else type(retriever), name), retriever)
+
 
 # Shared base of the rules of retrievers: the corpus, an index of it built once per class, and searching.
 
@@ -92,7 +99,7 @@ class RetrieverChecks(ComponentRules):
         if name not in self.kept:
             path = self.folder / "indexes" / name
             with without_warnings():
-                self.make().index(self.items if items is None else items, path)
+                template(self.make(), "index")(self.items if items is None else items, path)
             self.kept[name] = path
         return cast(Path, self.kept[name])
 
@@ -115,7 +122,7 @@ class RetrieverChecks(ComponentRules):
         asking = retriever or self.opened
         try:
             with without_warnings():
-                return asking.retrieve(processed, path, k or len(self.items), where)
+                return cast(Lists, template(asking, "retrieve")(processed, path, k or len(self.items), where))
         except EngineError as error:
             broken("an engine keeps to its contract", asking, str(error))
 
@@ -129,13 +136,15 @@ class RetrieverChecks(ComponentRules):
         self.ask([])  # opening may warn too
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            actual = self.opened.retrieve(processed, path, len(self.items))
+            actual = template(self.opened, "retrieve")(processed, path, len(self.items))
         return actual, [str(first.message) for first in caught if issubclass(first.category, RetrievalWarning)]
 
     def searching(self) -> BaseRetriever:
         """A copy of the retriever with the index open: the object for :meth:`search_batch`."""
         if "searching" not in self.kept:
-            self.kept["searching"] = self.make().open(open_generation(self.index_into("main")))
+            generation = open_generation(self.index_into("main"))
+            with without_warnings():
+                self.kept["searching"] = self.make().open(generation)
         return cast(BaseRetriever, self.kept["searching"])
 
 
@@ -187,7 +196,7 @@ class UpdateRules(RetrieverChecks):
         """The same in its own folder, which a test may change."""
         folder = self.folder / "indexes" / name
         shutil.copytree(self.updated().opened.path, folder)
-        return Searcher([self.make()]).open(folder)
+        return self._open(folder)
 
     def test_what_was_deleted_is_not_found(self) -> None:
         for where in (None, *(where for where, _ in FILTERS)):
@@ -252,7 +261,7 @@ class UpdateRules(RetrieverChecks):
 
     def test_a_new_object_finds_the_updated_index(self) -> None:
         wanted = self._search(self.updated())
-        actual = self._search(Searcher([self.make()]).open(self.updated().opened.path))
+        actual = self._search(self._open(self.updated().opened.path))
         self._compare_all("a new object that opens an updated index answers as the one before", wanted, actual, self.tolerance)
 
     def test_after_compacting_the_index_is_as_if_built_at_once(self) -> None:
@@ -272,6 +281,10 @@ class UpdateRules(RetrieverChecks):
         (actual,) = self._search(searcher, queries=["Velda Marsh painted"]).values()
         if "velda" not in ids_of(actual):
             broken("an item that was deleted can be added again, and is found", self.opened, f"{ids_of(actual)}")
+
+    def _open(self, path: Path) -> Searcher:
+        with without_warnings():
+            return Searcher([self.make()]).open(path)
 
     def _search(
         self, searcher: Searcher, where: Mapping[str, Any] | None = None, k: int | None = None, queries: list[str] | None = None
@@ -520,7 +533,7 @@ class IndexRules(RetrieverChecks):
         path = self.index_into("main")
         before = _state(path)
         with without_warnings():
-            report = self.make().index(self.items, path)
+            report = template(self.make(), "index")(self.items, path)
         if report.built:
             broken("indexing the same items again builds nothing", self.opened, f"built {report.built}")
         self._unchanged("indexing the same items again changes no file", before, _state(path))
@@ -536,7 +549,7 @@ class IndexRules(RetrieverChecks):
     def test_two_builds_of_the_same_items_answer_alike(self) -> None:
         path = self.index_into("second build")
         with without_warnings():
-            actual = self.make().retrieve([[query] for query in self.queries], path, len(self.items))
+            actual = template(self.make(), "retrieve")([[query] for query in self.queries], path, len(self.items))
         self._compare("two indexes of the same items give the same answers", self.ask_each(), actual)
 
     def test_search_parameters_change_no_index_and_the_others_do(self) -> None:
@@ -566,11 +579,11 @@ class IndexRules(RetrieverChecks):
         own = self.folder / "indexes" / f"of {parameter}"
         asked = [[query] for query in self.queries]
         with without_warnings():
-            if other.name in other.index(self.items, path).built:
+            if other.name in template(other, "index")(self.items, path).built:
                 broken("a parameter that search_only names builds no index", other, f"another {parameter!r} built one")
-            other.index(self.items, own)
+            template(other, "index")(self.items, own)
             try:
-                actual = [other.retrieve(asked, folder, len(self.items)) for folder in (path, own)]
+                actual = [template(other, "retrieve")(asked, folder, len(self.items)) for folder in (path, own)]
             except RetrievalError as error:
                 broken("an index can be searched with any search_only parameter", other, f"{type(error).__name__}: {error}")
         for query, first, its in zip(self.queries, *actual, strict=True):
@@ -605,7 +618,7 @@ class IndexRules(RetrieverChecks):
         path = self.index_into("one item", self.items[:1])
         query, wanted = next(iter(self.queries.items()))
         with without_warnings():
-            (actual,) = self.make().retrieve([[query]], path, 5)
+            (actual,) = template(self.make(), "retrieve")([[query]], path, 5)
         if ids_of(actual) != [wanted]:
             broken("a corpus of one item is indexed and searched", self.opened, f"{query!r}: {ids_of(actual)}, not {[wanted]}")
 
@@ -613,7 +626,7 @@ class IndexRules(RetrieverChecks):
         silent = [SearchableItem(item_id=f"silent {number}", content=text) for number, text in enumerate(("", " \n", "?!"))]
         path = self.index_into("silent items", silent)
         with without_warnings():
-            (actual,) = self.make().retrieve([["glacier"]], path, 5)
+            (actual,) = template(self.make(), "retrieve")([["glacier"]], path, 5)
         if actual:
             broken("a corpus without any text is indexed, and nothing is found in it", self.opened, f"{ids_of(actual)}")
 

@@ -12,7 +12,8 @@ from reports.page.test_page import Page, policy
 from reports.report_data import usual_report
 
 from nlp_retrieval import Bm25Retriever, Gold, LinkGraphRetriever, RetrievalError, SearchableItem, Searcher
-from nlp_retrieval.core.components.component import BaseLoader, BaseUserQueryProcessor
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor
+from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.reports.tables import latex_table, markdown_table
 from nlp_retrieval.reports.write import write_run_files
 

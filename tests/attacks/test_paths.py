@@ -20,8 +20,8 @@ from nlp_retrieval import Bm25Retriever, Gold, RetrievalError, SearchableItem, S
 from nlp_retrieval.benchmarks import stage_store
 from nlp_retrieval.benchmarks.runs import read_run_folder, report_bytes
 from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
-from nlp_retrieval.core.components.component import BaseLoader
 from nlp_retrieval.core.files.atomic import file_names
+from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.errors import IndexDamagedError, IndexWriteError
 from nlp_retrieval.evaluation.trec import read_run
 from nlp_retrieval.reports.write import write_run_files

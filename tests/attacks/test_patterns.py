@@ -185,7 +185,7 @@ for text in ("<" * N, "</" * N, "<a" * N, "<a-" * N, "<a " * N, "<top>" * N, "Nu
 """,
     "loaders/chunking.py": """
 from nlp_retrieval import ChunkingLoader
-from nlp_retrieval.core.components.component import BaseLoader
+from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.models import SearchableItem
 class Texts(BaseLoader):
     name = "texts"

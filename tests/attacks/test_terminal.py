@@ -15,7 +15,7 @@ from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, benchmarker
 
 from nlp_retrieval import Bm25Retriever, Gold, JsonlLoader, LinkGraphRetriever, OverlapReranker, SearchableItem, Searcher
 from nlp_retrieval.cli.app import main
-from nlp_retrieval.core.components.component import BaseLoader
+from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.reports.write import write_run_files
 from nlp_retrieval.text.printing import printable
 

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from nlp_retrieval import Benchmarker, Bm25Retriever, Gold, Query, SearchableItem, Searcher
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.cli.app import app
-from nlp_retrieval.core.components.component import BaseLoader
 from nlp_retrieval.core.files.atomic import check_folder_for_output
+from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.processes import OtherProcesses
 from nlp_retrieval.errors import ConfigurationError, GoldError, OutputError, RetrievalWarning
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator

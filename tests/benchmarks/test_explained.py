@@ -14,7 +14,7 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.core.components.component import BaseLoader
+from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.reports.page.page import render_page
 
 BOOKS = {

@@ -21,9 +21,9 @@ from soaking import mostly_soaked
 import nlp_retrieval
 from nlp_retrieval import Bm25Retriever, HuggingFaceLoader, JsonlLoader, Searcher, TopicsLoader
 from nlp_retrieval.cli import app
-from nlp_retrieval.core.components.component import BaseLoader
 from nlp_retrieval.core.components.registry import build_as
 from nlp_retrieval.core.cures import in_yaml, on_command_line
+from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.errors import IndexConflictError, IndexDamagedError, SourceError, install
 
 Settings = dict[str, Any]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from . import as_described
 from .broken_components import BROKEN, broken_retrievers
 from .registering import registered_parts
 
@@ -14,8 +15,17 @@ from .registering import registered_parts
 def parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """For this folder's tests alone."""
     words = {"words": f"{broken_retrievers.Words.__module__}:Words"}
-    with registered_parts(tmp_path_factory.mktemp("registered"), BROKEN, retrievers=words):
+    described = {
+        kind: {cls.name: f"{cls.__module__}:{cls.__name__}" for cls in vars(as_described).values() if _is_of(kind, cls)}
+        for kind in ("retrievers", "rerankers")
+    }
+    described["retrievers"] |= words
+    with registered_parts(tmp_path_factory.mktemp("registered"), BROKEN, **described):
         yield
+
+
+def _is_of(kind: str, cls: object) -> bool:
+    return getattr(cls, "__module__", "") == as_described.__name__ and getattr(cls, "kind", "") == kind
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -17,7 +17,7 @@ PARTS = {
         "hashed-tokens": "hashed_tokens:HashedTokens",
         "hashed-terms": "sparse_models:HashedTerms",
     },
-    "loaders": {"in-memory": "hashed_words:InMemory"},
+    "loaders": {"in-memory": "hashed_words:InMemory", "loads_alone": "conformance.as_described:LoadsAlone"},
 }
 """By kind and registry name, what the components under test are made of."""
 

@@ -29,6 +29,8 @@ from nlp_retrieval import (
 from nlp_retrieval.loaders.database import DatabaseLoader
 from nlp_retrieval.testing import LoaderRules, QueryLoaderRules
 
+from .as_described import LoadsAlone
+
 TEXTS = ["Köln liegt am Rhein. 東京 🦊", "", "a long one. " * 90, 'He said:\n"O\'Hara; \\ --"']
 
 
@@ -215,3 +217,7 @@ class TestIrDatasets(LoaderRules, QueryLoaderRules):
 
     def make(self):
         return IrDatasetsLoader(f"conformance-{self.folder.name}")
+
+
+class TestLoaderWithLoadAlone(LoaderRules):
+    component = LoadsAlone

@@ -20,6 +20,8 @@ from nlp_retrieval.rerankers.listwise import ListwiseReranker
 from nlp_retrieval.rerankers.mmr import MmrReranker
 from nlp_retrieval.testing import ListRerankerRules, RerankerRules
 
+from .as_described import ScoresPassages, TurnsAround
+
 __all__ = ["model", "server"]
 
 
@@ -152,3 +154,11 @@ class TestMultiSignalWithoutProfile(RerankerRules):
 
     def make(self):
         return MultiSignalReranker(min_similarity=0.0, blend="rank")
+
+
+class TestRerankerThatTurnsAround(ListRerankerRules):
+    component = TurnsAround
+
+
+class TestRerankerThatScoresPassages(ListRerankerRules):
+    component = ScoresPassages

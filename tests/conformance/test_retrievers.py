@@ -33,6 +33,8 @@ from nlp_retrieval.retrievers.splade import SpladeRetriever
 from nlp_retrieval.testing import RetrieverRules, UpdateRules
 from nlp_retrieval.testing.retriever_rules import AnswerRules, FilterRules
 
+from . import as_described
+
 
 class EverythingMatches:
     """Of engines that rank all items for every query."""
@@ -327,3 +329,22 @@ class TestMilvusEmbedded(EverythingMatches, AnswerRules, FilterRules):
 
     def make(self):
         return MilvusRetriever(HashedWords(dimension=24))
+
+
+class AnyWordMatches:
+    """Of engines to which all words are alike."""
+
+    def may_match(self, query, item):
+        return bool(as_described.words(query) & as_described.words(item.text))
+
+
+class TestRetrieverInMemory(AnyWordMatches, RetrieverRules):
+    component = as_described.KeepsInMemory
+
+
+class TestRetrieverThatReadsItsFile(AnyWordMatches, RetrieverRules):
+    component = as_described.ReadsItsFile
+
+
+class TestRetrieverThatLoadsAndSaves(AnyWordMatches, RetrieverRules):
+    component = as_described.LoadsAndSaves

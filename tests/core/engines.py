@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask
-from nlp_retrieval.core.components.component import BaseLoader, BaseUserQueryProcessor
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor
+from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.joining import MergeRule

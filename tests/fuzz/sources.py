@@ -10,7 +10,8 @@ import pyarrow as pa
 from hashed_words import InMemory
 
 from nlp_retrieval.benchmarks.cost import read_prices
-from nlp_retrieval.core.components.component import BaseLoader, BaseQueryLoader, canonical_json
+from nlp_retrieval.core.components.component import BaseQueryLoader, canonical_json
+from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.filters import Combination, Condition, Filter, parse_filter
 from nlp_retrieval.core.index.masks import check_filter, mask_of
 from nlp_retrieval.core.models import Answer

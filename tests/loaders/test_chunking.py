@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 from soaking import mostly_soaked
 
-from nlp_retrieval.core.components.component import BaseLoader
+from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, ItemError
 from nlp_retrieval.loaders.chunking import ChunkingLoader

@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nlp_retrieval import BeirLoader, CsvLoader, HotpotqaLoader, HuggingFaceLoader, JsonlLoader, ParquetLoader, SearchableItem
-from nlp_retrieval.core.components.component import BaseLoader
 from nlp_retrieval.core.files import arrow_rows, records
+from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.loaders import files, tables
 from nlp_retrieval.loaders.database import DatabaseLoader

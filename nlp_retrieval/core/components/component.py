@@ -22,7 +22,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from nlp_retrieval.core.components.code import code_of, remember_source
 from nlp_retrieval.core.components.trust_rules import Rule
-from nlp_retrieval.core.models import Gold, Query, SearchableItem
+from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.core.secrets import HIDDEN, without_secrets
 from nlp_retrieval.core.unicode import refuse_lone_surrogates
 from nlp_retrieval.errors import ConfigurationError
@@ -101,9 +101,24 @@ class _Unnamed:
     """Stands for the name that a class lacks, until somebody asks for it."""
 
     def __get__(self, instance: object, owner: type) -> str:
-        suggested = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", owner.__name__.lstrip("_")).lower()
-        needed = f'write name = "{suggested}" in the class'
+        needed = f'write name = "{suggested_name(owner)}" in the class'
         raise AttributeError(f"{owner.__name__} has no name, by which results and files call it; {needed}")
+
+
+def suggested_name(cls: type) -> str:
+    """Return the name of a class as a registry name: ``my_retriever`` for ``MyRetriever``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__.lstrip("_")).lower()
+
+
+def take_name(cls: type[Component]) -> None:
+    """Give a class that has no registry name the one that its own name suggests."""
+    if isinstance(inspect.getattr_static(cls, "name"), _Unnamed):
+        cls.name = suggested_name(cls)
+
+
+def is_abstract(cls: type, *methods: str) -> bool:
+    """Return whether a class lacks all of these methods, which its bases only declare."""
+    return all(getattr(getattr(cls, method), "__isabstractmethod__", False) for method in methods)
 
 
 Config = dict[str, Any]
@@ -365,11 +380,20 @@ def to_plain(value: Any) -> Any:
 def canonical_json(value: Any) -> str:
     """Return canonical JSON, the same text for equal values: sorted keys, no spaces, no NaN. Fingerprints are hashes of it.
 
+    Raises:
+        ConfigurationError: the value is no plain value, such as a model given as an object.
+
     Examples:
         >>> canonical_json({"b": 1.0, "a": [True, None]})
         '{"a":[true,null],"b":1.0}'
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    except TypeError as error:
+        raise ConfigurationError(
+            f"{error}: settings of components are text, numbers, lists and mappings, by which indexes and results are known; "
+            "take a model by its name or path, and open it at first use"
+        ) from None
 
 
 _known_adapters: dict[type[Component], dict[str, TypeAdapter[Any]]] = {}
@@ -432,25 +456,7 @@ def equal_settings(one: Any, other: Any) -> bool:
 # The interfaces that components implement.
 
 
-__all__ = ["BaseLoader", "BaseQueryLoader", "BaseUserQueryProcessor"]
-
-
-class BaseLoader(Component, ABC):
-    """A source of items."""
-
-    kind: ClassVar[str] = "loaders"
-
-    @abstractmethod
-    def stream(self) -> Iterator[SearchableItem]:
-        """Yield the items in the order of the source; memory must not grow with its size.
-
-        Raises:
-            SourceError: the source is missing or malformed; the message says where.
-        """
-
-    def load(self) -> list[SearchableItem]:
-        """Return all items as a list."""
-        return list(self.stream())
+__all__ = ["BaseQueryLoader", "BaseUserQueryProcessor"]
 
 
 class BaseQueryLoader(Component, ABC):

@@ -7,15 +7,16 @@ All other columns are metadata. No library of DataFrames is imported: pandas, Po
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 from pydantic import JsonValue
 
-from nlp_retrieval.core.components.component import BaseLoader
+from nlp_retrieval.core.components.component import Component, is_abstract, take_name
 from nlp_retrieval.core.files.arrow_rows import BATCH, rows_of_batches
 from nlp_retrieval.core.files.records import (
     CONTENT_NAMES,
@@ -36,6 +37,38 @@ from nlp_retrieval.core.files.records import (
 from nlp_retrieval.core.models import Query, SearchableItem
 from nlp_retrieval.core.queries import check_queries, first_repeated
 from nlp_retrieval.errors import InputError, ItemError, QueryError, SourceError
+
+
+class BaseLoader(Component, ABC):
+    """A source of items.
+
+    A subclass defines ``stream``; or ``load`` alone, which may return items in any form that ``Searcher.index`` takes, all at
+    once: then ``stream`` yields what it returns.
+    """
+
+    kind: ClassVar[str] = "loaders"
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if is_abstract(cls, "stream") and cls.load is not BaseLoader.load:
+            cls.stream = BaseLoader._stream_of_load  # type: ignore[method-assign]
+            take_name(cls)
+
+    @abstractmethod
+    def stream(self) -> Iterator[SearchableItem]:
+        """Yield the items in the order of the source; memory must not grow with its size.
+
+        Raises:
+            SourceError: the source is missing or malformed; the message says where.
+        """
+
+    def load(self) -> list[SearchableItem]:
+        """Return all items as a list."""
+        return list(self.stream())
+
+    def _stream_of_load(self) -> Iterator[SearchableItem]:
+        """Yield what ``load`` returns, as items."""
+        yield from items_of(self.load())
 
 
 @runtime_checkable

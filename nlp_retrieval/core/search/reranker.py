@@ -10,7 +10,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import use_one_thread_after_fork
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.queries import check_k, check_queries, check_results
+from nlp_retrieval.core.search.adapters import adapt_reranker
 from nlp_retrieval.core.search.expressions import Expression
 from nlp_retrieval.core.search.joining import FusionPool, ReciprocalRankFusion, normalized
 from nlp_retrieval.errors import EngineError, QueryError, RetrievalWarning
@@ -38,12 +39,20 @@ class BaseReranker(Component, Expression, ABC):
     by ``"score"`` (min-max normalised, added); a reranker offers it as a parameter of that name. By ``"rank"``, candidates
     that a reranker scores equally share the mean of their ranks (Kendall, Biometrika 1945): it has no preference among them,
     and the incoming ranking decides.
+
+    A reranker defines ``score_pairs``. A subclass that defines ``rerank`` alone works too: see
+    :mod:`nlp_retrieval.core.search.adapters`.
     """
 
     kind: ClassVar[str] = "rerankers"
 
     blend: Blend = "replace"
     batch_size: int = 256
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.rerank is not BaseReranker.rerank:
+            adapt_reranker(cls)
 
     @abstractmethod
     def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows, search_parts
 from nlp_retrieval.core.components.component import Component, Config, canonical_json
@@ -30,6 +30,7 @@ from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.processes import Lock, forked, use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_k, check_processed
+from nlp_retrieval.core.search.adapters import adapt_retriever
 from nlp_retrieval.core.search.expressions import Expression
 from nlp_retrieval.core.search.joining import MergeRule, merge_candidates
 from nlp_retrieval.core.search.results import to_results
@@ -85,6 +86,9 @@ class BaseRetriever(Component, Expression, ABC):
 
     ``merge`` says how the sub-queries of one query are merged (:mod:`nlp_retrieval.core.search.joining`); an engine
     offers it as a parameter of that name.
+
+    An engine defines ``build``, ``load`` and ``search_batch``. A subclass that defines ``index`` and ``retrieve`` alone works
+    too: see :mod:`nlp_retrieval.core.search.adapters`.
     """
 
     kind: ClassVar[str] = "retrievers"
@@ -107,6 +111,11 @@ class BaseRetriever(Component, Expression, ABC):
     _live: Mask | None = None
     _segments: tuple[tuple[SegmentFolder, BaseRetriever], ...] = ()
     _opening: ClassVar[Lock] = Lock()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.retrieve is not BaseRetriever.retrieve:
+            adapt_retriever(cls, BaseRetriever)
 
     @abstractmethod
     def build(self, items: ItemTable, folder: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from core.engines import NotesLoader
-from nlp_retrieval.core.components.component import BaseLoader, parameters_of
+from nlp_retrieval.core.components.component import parameters_of
 from nlp_retrieval.core.components.registry import (
     build,
     build_as,
@@ -21,6 +21,7 @@ from nlp_retrieval.core.components.registry import (
     names,
     registered,
 )
+from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.files.yaml_text import parse_yaml
 from nlp_retrieval.core.search.joining import RawScore, ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.core.search.retriever import BaseRetriever
