@@ -50,6 +50,8 @@ from nlp_retrieval.core.files.columns import check_offsets as check_offsets
 from nlp_retrieval.core.files.columns import damaged as damaged
 from nlp_retrieval.core.files.columns import mapped as mapped
 from nlp_retrieval.core.files.columns import read_blocks as read_blocks
+from nlp_retrieval.core.files.database_file import DatabaseFile as DatabaseFile
+from nlp_retrieval.core.files.database_file import DatabaseRow as DatabaseRow
 from nlp_retrieval.core.files.frames import BaseLoader as BaseLoader
 from nlp_retrieval.core.files.frames import Items as Items
 from nlp_retrieval.core.files.frames import Queries as Queries

@@ -15,10 +15,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
-from nlp_retrieval.core import normalize, read_json_file
+from nlp_retrieval.core import DatabaseFile, DatabaseRow, normalize, read_json_file
 from nlp_retrieval.errors import IndexDamagedError, InputError, SourceError, nearest
 from nlp_retrieval.systems.evidence.citations.report import Citation
-from nlp_retrieval.systems.evidence.index.database import EvidenceDatabase, Row
 from nlp_retrieval.systems.evidence.index.store import moment_of, now
 from nlp_retrieval.systems.evidence.index.urls import anchor_of, canonical_url
 from nlp_retrieval.text import fold, visible, words_of
@@ -145,7 +144,7 @@ class CitationReview:
 _COLUMNS = "sentence, cited, version, decision, note, reviewer, moment"
 
 
-class _ReviewDatabase(EvidenceDatabase):
+class _ReviewDatabase(DatabaseFile):
     tables: ClassVar[Mapping[str, str]] = {
         "reviews": "CREATE TABLE reviews (id INTEGER PRIMARY KEY, sentence TEXT NOT NULL, cited TEXT NOT NULL, "
         "version TEXT NOT NULL, decision TEXT NOT NULL, note TEXT NOT NULL, reviewer TEXT NOT NULL, moment TEXT NOT NULL, "
@@ -153,7 +152,6 @@ class _ReviewDatabase(EvidenceDatabase):
     }
     application: ClassVar[int] = 0x6E6C7276
     version: ClassVar[int] = 1
-    since: ClassVar[Mapping[str, int]] = {}
     remedy: ClassVar[str] = "merge exported reviews again"
 
 
@@ -391,7 +389,7 @@ def _cited(url: str) -> str:
         return ""
 
 
-def _reviews(rows: list[Row]) -> list[Review]:
+def _reviews(rows: list[DatabaseRow]) -> list[Review]:
     for row in rows:
         if not all(isinstance(value, str) for value in row) or row[3] not in get_args(Decision):
             raise IndexDamagedError("the file of reviews holds one that this package did not write; it was tampered with")

@@ -16,10 +16,10 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
-from nlp_retrieval.core import normalize, parse_json, refuse_lone_surrogates
+from nlp_retrieval.core import DatabaseRow, normalize, parse_json, refuse_lone_surrogates
 from nlp_retrieval.errors import IndexDamagedError, InputError, ItemError, QueryError, nearest
 from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules, assess_source_quality, check_grade
-from nlp_retrieval.systems.evidence.index.database import EvidenceDatabase, Row
+from nlp_retrieval.systems.evidence.index.database import EvidenceDatabase
 from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
 from nlp_retrieval.systems.evidence.index.urls import anchor_of, canonical_url, resolved_doi
 from nlp_retrieval.systems.evidence.reading.document import SourceDocument
@@ -495,10 +495,10 @@ class EvidenceStore:
         """Return versions with one of some values."""
         return _versions(self._selected(f"{_VERSION} WHERE {column}", values, "ORDER BY v.id"))
 
-    def _selected(self, select: str, values: Iterable[object], rest: str = "") -> list[Row]:
+    def _selected(self, select: str, values: Iterable[object], rest: str = "") -> list[DatabaseRow]:
         """Return the rows of a statement whose last column is one of some values."""
         wanted = list(dict.fromkeys(values))
-        rows: list[Row] = []
+        rows: list[DatabaseRow] = []
         for begin in range(0, len(wanted), _MOST_VALUES):
             part = wanted[begin : begin + _MOST_VALUES]
             rows += self.database.rows(f"{select} IN ({', '.join('?' * len(part))}) {rest}", part)
@@ -599,7 +599,7 @@ def _metadata(content: object) -> dict[str, str]:
     return {str(name): str(value) for name, value in values.items()}
 
 
-def _versions(rows: list[Row]) -> list[StoredVersion]:
+def _versions(rows: list[DatabaseRow]) -> list[StoredVersion]:
     for row in rows:
         if tuple(map(type, row)) != _TYPES or row[6] not in GRADES:
             raise IndexDamagedError(

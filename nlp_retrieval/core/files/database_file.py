@@ -1,0 +1,251 @@
+"""A file of a project in SQLite, durable at once, and shared by any number of processes.
+
+Every change is one transaction, and is on the disk when it returns; a killed process leaves all of it or nothing.
+A file of another program or a newer version, or a damaged one, is refused: its tables, triggers and views must be exactly those
+written here. A connection belongs to the process that opened it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, ClassVar
+
+from filelock import FileLock, Timeout
+
+from nlp_retrieval.core.files.atomic import explained_writes, make_folder
+from nlp_retrieval.core.processes import Lock
+from nlp_retrieval.errors import IndexDamagedError, IndexLockedError, IndexWriteError
+
+DatabaseRow = tuple[Any, ...]
+"""Values as stored in the file; their reader checks their types."""
+
+WAIT = 60.0
+"""Seconds to wait for the transaction of another process."""
+
+_inherited: list[sqlite3.Connection] = []
+"""Connections of the parent process of a fork: closing them here could damage the file."""
+
+
+class _Opened:
+    """A connection, the process that opened it, and the file that it opened."""
+
+    def __init__(self, connection: sqlite3.Connection, file: tuple[int, int]) -> None:
+        self.connection = connection
+        self.process = os.getpid()
+        self.file = file
+
+    def close(self) -> None:
+        if self.process == os.getpid():
+            with suppress(sqlite3.Error):
+                self.connection.close()
+        else:
+            _inherited.append(self.connection)
+
+
+class DatabaseFile:
+    """One SQLite file, opened at first use; reading creates nothing, and writing its folder too.
+
+    A subclass names its tables.
+
+    Args:
+        path: the file.
+
+    Examples:
+        >>> class Notes(DatabaseFile):
+        ...     tables = {"notes": "CREATE TABLE notes (id INTEGER PRIMARY KEY, note TEXT NOT NULL)"}
+        ...     application, version, remedy = 0x6E6C7274, 1, "write the notes again"
+        >>> notes = Notes(Path("notes.sqlite3"))
+        >>> with notes.changing() as connection:
+        ...     _ = connection.execute("INSERT INTO notes (note) VALUES (?)", ("It hunts at night.",))
+        >>> notes.rows("SELECT note FROM notes")
+        [('It hunts at night.',)]
+    """
+
+    tables: ClassVar[Mapping[str, str]]
+    """The statement that creates each table, index, view or trigger, by its name; a file must have exactly these."""
+
+    application: ClassVar[int]
+    """Number in the file by which its program is known."""
+
+    version: ClassVar[int]
+    """Format of the file."""
+
+    remedy: ClassVar[str]
+    """What to do if it cannot be read, for messages: ``"add the sources again"``."""
+
+    since: ClassVar[Mapping[str, int]] = {}
+    """Formats that brought a table. A file of the format before that cannot be upgraded is read as if the table were empty."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = Lock()
+        self._opened: _Opened | None = None
+        self._closing: weakref.finalize[..., Any] | None = None
+
+    def close(self) -> None:
+        """Close the file; it is reopened when needed."""
+        with self._lock:
+            if self._closing is not None:
+                self._closing()
+            self._opened = self._closing = None
+
+    def rows(self, statement: str, values: Sequence[object] = ()) -> list[DatabaseRow]:
+        """Return the rows that a statement selects; empty if there is no file.
+
+        Raises:
+            IndexDamagedError: the file is not of this package, or damaged.
+            IndexLockedError: another process has locked it for a minute.
+        """
+        with self._lock, self._explained():
+            connection = self._connection(create=False)
+            return [] if connection is None else connection.execute(statement, values).fetchall()
+
+    @contextmanager
+    def changing(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """Make one change in full, or nothing if the block raises.
+
+        Args:
+            durable: whether it must survive a power failure; otherwise only the last changes may be lost then.
+
+        Raises:
+            IndexDamagedError: the file is not of this package, or damaged.
+            IndexLockedError: another process has locked it for a minute.
+            IndexWriteError: it cannot be written.
+        """
+        with self._lock, self._explained():
+            connection = self._connection(create=True)
+            if connection is None:  # pragma: no cover -- it was created
+                raise IndexDamagedError(f"{self.path} is missing")
+            connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                raise
+
+    def _connection(self, *, create: bool) -> sqlite3.Connection | None:
+        try:
+            status = self.path.stat()
+            file = (status.st_dev, status.st_ino)
+        except (FileNotFoundError, NotADirectoryError):
+            file = None
+        opened = self._opened
+        if opened is not None and (opened.process != os.getpid() or opened.file != file):
+            self.close()  # forked, or the file was replaced
+            opened = None
+        if opened is not None:
+            return opened.connection
+        if file is None and not create:
+            return None
+        connection = self._open()
+        status = self.path.stat()
+        opened = _Opened(connection, (status.st_dev, status.st_ino))
+        self._opened, self._closing = opened, weakref.finalize(self, opened.close)
+        return connection
+
+    def _open(self) -> sqlite3.Connection:
+        with explained_writes(self.path):
+            make_folder(self.path.parent)
+        writable = os.access(self.path.parent, os.W_OK) and (not self.path.exists() or os.access(self.path, os.W_OK))
+        # without write permission, a file that nobody is writing to is read as it is
+        logged = self.path.with_name(f"{self.path.name}-wal").exists()
+        target = self.path.absolute().as_uri() + ("?mode=rwc" if writable else "?mode=ro" if logged else "?immutable=1")
+        connection = sqlite3.connect(target, timeout=WAIT, isolation_level=None, check_same_thread=False, uri=True)
+        try:
+            for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):
+                connection.execute(f"PRAGMA {pragma}")
+            if writable and not self._is_ready(connection):
+                with FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=WAIT):
+                    self._create(connection)
+            self._check(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _is_ready(self, connection: sqlite3.Connection) -> bool:
+        return _value(connection, "user_version") not in range(self.version) and _value(connection, "journal_mode") == "wal"
+
+    def _create(self, connection: sqlite3.Connection) -> None:
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in self.tables.values():
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id={self.application}")
+            connection.execute(f"PRAGMA user_version={self.version}")
+            connection.execute("COMMIT")
+        if _value(connection, "application_id") == self.application:
+            if _value(connection, "user_version") in range(1, self.version):
+                self._bring_up(connection)
+            connection.execute("PRAGMA journal_mode=WAL")
+
+    def upgrade(self, connection: sqlite3.Connection, before: int) -> None:
+        """Change tables of an older format, within one transaction; new tables are added afterwards.
+
+        Args:
+            connection: to the file.
+            before: its format.
+        """
+
+    def _bring_up(self, connection: sqlite3.Connection) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        before = int(str(_value(connection, "user_version")))
+        self.upgrade(connection, before)
+        for name, since in self.since.items():
+            if before < since:
+                connection.execute(self.tables[name])
+        connection.execute(f"PRAGMA user_version={self.version}")
+        connection.execute("COMMIT")
+
+    def _check(self, connection: sqlite3.Connection) -> None:
+        if _value(connection, "application_id") != self.application:
+            raise IndexDamagedError(f"{self.path} is a database of another program; move it away, and {self.remedy}")
+        version = _value(connection, "user_version")
+        missing = {name for name, since in self.since.items() if version == since - 1}
+        if version != self.version and not missing:
+            is_older = isinstance(version, int) and version < self.version
+            cure = "open it once where it can be written, which upgrades it" if is_older else "install a newer one"
+            raise IndexDamagedError(
+                f"{self.path} has the format {version}, and this version of nlp_retrieval reads {self.version}; {cure}"
+            )
+        tables = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall())
+        expected = {name: statement for name, statement in self.tables.items() if name not in missing}
+        if tables != expected:
+            strange = sorted(map(str, tables.keys() ^ expected.keys())) or sorted(
+                k for k in tables if tables[k] != expected.get(k)
+            )
+            raise IndexDamagedError(f"{self.path} holds other tables than it should ({strange[0]!r:.60}); it was tampered with")
+        for name in self.since:  # an older file that this process may not upgrade
+            if name in missing and self.tables[name].startswith("CREATE TABLE"):
+                connection.execute(self.tables[name].replace("CREATE TABLE", "CREATE TEMP TABLE", 1))
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn SQLite's errors into this package's."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            name = getattr(error, "sqlite_errorname", "") or ""
+            if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+                raise IndexLockedError(
+                    f"another process has been writing to {self.path} for {WAIT:.0f} seconds; wait for it, then try again"
+                ) from error
+            if name.startswith(("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+                raise IndexWriteError(f"cannot write to {self.path}: {error}. What was there before is unchanged.") from error
+            raise IndexDamagedError(
+                f"{self.path} cannot be read ({error}); put back a copy of it, or move it away and {self.remedy}"
+            ) from error
+        except Timeout as error:
+            raise IndexLockedError(f"another process is creating {self.path}; wait for it, then try again") from error
+
+
+def _value(connection: sqlite3.Connection, pragma: str) -> object:
+    return connection.execute(f"PRAGMA {pragma}").fetchone()[0]
