@@ -18,11 +18,10 @@ def _former_name(name: str) -> object:
     if find_spec(f"{__name__}.{name}") is not None:  # a module, which the import system goes on to import
         raise AttributeError(f"module {__name__!r} has no attribute {name!r} yet")
     if name in _RENAMED:
-        module, now = _RENAMED[name]
-        signals = "with signals bm25.score and bm25.rank"
-        message = f"{name} is now called {now}, {signals}; the old name will be removed in the next release"
+        module, still, now = _RENAMED[name]
+        message = f"{name} is now called {now}; the old name will be removed in the next release"
         warnings.warn(message, DeprecationWarning, stacklevel=3)
-        return getattr(import_module(module), name)
+        return getattr(import_module(module), still)
     packages = {f"{__name__}.{room}": room for room in ROOMS}
     packages |= {system.value: system.name for system in entry_points(group="nlp_retrieval.systems")}
     for package, short_name in packages.items():
@@ -34,7 +33,16 @@ def _former_name(name: str) -> object:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-_RENAMED = {"Bm25sRetriever": ("nlp_retrieval.retrievers.bm25.retriever", "Bm25Retriever")}
-"""Classes that have another name now: the module that still has the former one, and the new name."""
+_RENAMED = {
+    "Bm25sRetriever": (
+        *("nlp_retrieval.retrievers.bm25.retriever", "Bm25sRetriever"),
+        "Bm25Retriever, with signals bm25.score and bm25.rank",
+    ),
+    "ClaimDecomposition": (
+        *("nlp_retrieval.processors.with_model", "ClaimPhrases"),
+        "ClaimPhrases (nlp_retrieval.hover.ClaimDecomposition is the DSPy signature)",
+    ),
+}
+"""Classes that have another name now: their module, their name there, and what to call them."""
 
 __getattr__, __dir__ = public_names(__name__, globals(), _former_name)

@@ -57,7 +57,7 @@ from nlp_retrieval.processors.entity_phrases import EntityPhrases as EntityPhras
 from nlp_retrieval.processors.rules import Chain as Chain
 from nlp_retrieval.processors.rules import ClauseSplit as ClauseSplit
 from nlp_retrieval.processors.rules import KeywordExpansion as KeywordExpansion
-from nlp_retrieval.processors.with_model import ClaimDecomposition as ClaimDecomposition
+from nlp_retrieval.processors.with_model import ClaimPhrases as ClaimPhrases
 from nlp_retrieval.processors.with_model import HyDE as HyDE
 from nlp_retrieval.reports.trackers import log_to_wandb as log_to_wandb
 from nlp_retrieval.reports.write import write_run_files as write_run_files

@@ -103,7 +103,7 @@ class Study:
         """Everything that asks a language model, on the claims of three and four hops."""
         lm, walker = self.models
         decomposition = {"name": "claim_decomposition", "lm": lm, "keep_query": self.values["keep_query"]}
-        asked = self.sweep("phrases", "decomposed", processor=decomposition, hops=[3, 4]).named("ClaimDecomposition: {}")
+        asked = self.sweep("phrases", "decomposed", processor=decomposition, hops=[3, 4]).named("ClaimPhrases: {}")
         asked = asked.beside(self.sweep("programs", lm=lm, walker=walker))
         walked = self.sweep("phrases", "walked", self._walked, processor=None, hops=[3, 4])
         return asked.beside(walked.named("queries of HoverMultiHop: {}"))

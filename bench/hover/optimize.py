@@ -15,7 +15,7 @@ from bench.common import Data
 from bench.sweeps import configured, language_model, read_sweep, run, script
 from bench.writing import page
 from nlp_retrieval import BeirLoader, Bm25Retriever, LanguageModel, read_run_folder
-from nlp_retrieval.systems.hover.optimize import hover_examples, optimize, recall, split_by_family
+from nlp_retrieval.systems.hover.compiling import hover_examples, optimize, recall, split_by_family
 from nlp_retrieval.systems.hover.programs import HoverMultiHopPipeline
 
 _HERE = Path(__file__).parent

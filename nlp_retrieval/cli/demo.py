@@ -97,7 +97,7 @@ def check_language_model(model: LanguageModel, claims: list[dict[str, Any]]) -> 
     from nlp_retrieval.lm.asking import ask, using
     from nlp_retrieval.lm.language_model import LanguageModel
     from nlp_retrieval.processors.signatures import Decomposer
-    from nlp_retrieval.processors.with_model import ClaimDecomposition
+    from nlp_retrieval.processors.with_model import ClaimPhrases
 
     say(
         f"{model.model}: about {len(claims):,} calls for {len(claims)} claims, fewer with --claims; "
@@ -105,7 +105,7 @@ def check_language_model(model: LanguageModel, claims: list[dict[str, Any]]) -> 
     )
     once = LanguageModel(model.model, model.base_url, model.api_key_env, retries=1)
     question = {"claim": claims[0]["claim"]}
-    processor = ClaimDecomposition(once)
+    processor = ClaimPhrases(once)
     with using(once):
         outcome = ask(Decomposer().decompose, question, "phrases", lambda answer: processor.read(question, answer))
     if outcome.endpoint_failed:

@@ -304,7 +304,7 @@ class LanguageModelAnswerer(BaseAnswerer):
         passages: Annotated[int, Field(ge=0, le=1000)] = 5,
         passage_characters: Annotated[int, Field(ge=1)] = 2000,
     ) -> None:
-        self.lm = lm
+        self.lm = LanguageModel.of_client(lm)
         self.passages = passages
         self.passage_characters = passage_characters
         self._program: Any = None

@@ -9,10 +9,13 @@ import os
 import re
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from uuid import uuid4
+from weakref import WeakKeyDictionary
 
 from pydantic import Field
 
+from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.components.trust_rules import given, may_set
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
@@ -31,7 +34,8 @@ from nlp_retrieval.lm.endpoint import (
 if TYPE_CHECKING:
     from nlp_retrieval.lm.engine import Engine
 
-_NEED_NO_KEY = frozenset({"ollama", "ollama_chat", "hosted_vllm"})
+_CLIENT = "client"
+_NEED_NO_KEY = frozenset({"ollama", "ollama_chat", "hosted_vllm", _CLIENT})
 _REASONING_MODEL = re.compile(r"(?:o[1-9]|gpt-5(?:\.\d+)*(?!-chat))(?:-.*)?", re.IGNORECASE)
 _LEAST_FOR_REASONING = 16_000
 """Smallest ``max_tokens`` that DSPy accepts for OpenAI's reasoning models, whose thoughts count."""
@@ -40,7 +44,7 @@ _ENDPOINT = ModelEndpoint(calls_at_once=8)
 
 
 class LanguageModel(EndpointComponent):
-    """A chat model behind an endpoint, reached through DSPy.
+    """A chat model behind an endpoint, reached through DSPy; or a client of your own, by :meth:`of_client`.
 
     Args:
         model: ``provider/model`` as DSPy names it: ``openai/gpt-4o-mini``, ``anthropic/...``, ``ollama_chat/...``,
@@ -106,6 +110,55 @@ class LanguageModel(EndpointComponent):
         self._lock = Lock()
         self._made: Any = None
         self._process = 0
+
+    @classmethod
+    def of_client(cls, client: Any, name: str | None = None, calls_at_once: int = 1) -> LanguageModel:
+        """Return a language model that asks a client, an object with a method ``complete(prompt)`` that returns text.
+
+        Components take such a client itself as their ``lm``, too.
+
+        Args:
+            client: ``complete`` returns the answer, or an object with it as ``text``. One of its errors means no answer.
+            name: of the model. Under a name, answers are kept on disk and results of a benchmark are used again by other
+                processes: give one only where it says all that decides an answer.
+            calls_at_once: the most calls under way at the same time, from several threads.
+
+        Raises:
+            ConfigurationError: it has no such method.
+
+        Examples:
+            >>> class Echo:
+            ...     def complete(self, prompt):
+            ...         return "krill"
+            >>> HyDE(Echo()).process(["what do whales eat?"])
+            [['what do whales eat?', 'krill']]
+            >>> LanguageModel.of_client(Echo(), "echo-1").model
+            'client/echo-1'
+        """
+        if isinstance(client, LanguageModel):
+            return client
+        made = cls.of_value(client)
+        if made is not None and (name is not None or calls_at_once != 1):
+            made = ClientModel(made.model if name is None else f"{_CLIENT}/{name}", client, calls_at_once)
+        if made is None:
+            raise ConfigurationError(
+                f"{client!r:.100} ({type(client).__name__}) is no language model: pass LanguageModel(...), or an object with a "
+                "method complete(prompt)"
+            )
+        return made
+
+    @classmethod
+    def of_value(cls, value: object) -> LanguageModel | None:
+        """Return a client as a language model, one for each client; None for anything else."""
+        if isinstance(value, type | Component) or not callable(getattr(value, "complete", None)):
+            return None
+        try:
+            known = _clients.get(value)
+            if known is None:
+                _clients[value] = known = ClientModel(f"{_CLIENT}/{_name_of(value)}", value)
+        except TypeError:  # it cannot be hashed, or referred to
+            return ClientModel(f"{_CLIENT}/{_name_of(value)}", value)
+        return known
 
     @property
     def provider(self) -> str:
@@ -201,6 +254,56 @@ class LanguageModel(EndpointComponent):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LanguageModel:
         return self  # DSPy's optimisers copy whole programs; limits and counts stay those of one model
+
+
+# Clients: anybody's object with ``complete(prompt)``.
+
+_PATIENCE = 600.0
+"""Seconds for an answer of a client, which has time-outs of its own."""
+
+_clients: WeakKeyDictionary[object, LanguageModel] = WeakKeyDictionary()
+
+
+def _name_of(client: object) -> str:
+    """A name for a client that no other one has, in any process: nothing says which model it asks."""
+    return f"{type(client).__name__}-{uuid4().hex[:12]}"
+
+
+class ClientModel(LanguageModel):
+    """A client as a language model; made by :meth:`LanguageModel.of_client`.
+
+    Args:
+        model: ``client/name``.
+        client: has a method ``complete(prompt)``.
+        calls_at_once: the most calls under way at the same time.
+    """
+
+    name = _CLIENT
+    _client: Any
+
+    def __new__(cls, model: str, client: Any, calls_at_once: int = 1) -> Self:
+        made = super().__new__(cls, model, calls_at_once=calls_at_once)
+        made._client = client
+        return made
+
+    def __init__(self, model: str, client: Any, calls_at_once: int = 1) -> None:
+        del client
+        super().__init__(model, calls_at_once=calls_at_once, timeout=_PATIENCE)
+
+    def provenance(self) -> dict[str, str]:
+        return {self.model: f"{type(self._client).__module__}.{type(self._client).__qualname__}"}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle with the client, as far as that can be pickled."""
+        return type(self), (self.model, self._client, self.calls_at_once)
+
+    def _engine(self) -> Engine:
+        from nlp_retrieval.lm.clients import ClientWire, NoAnswers
+        from nlp_retrieval.lm.engine import Engine
+
+        is_named = not self.model.startswith(f"{_CLIENT}/{type(self._client).__name__}-")
+        store = AnswerStore(default_folder()) if is_named else NoAnswers()
+        return Engine(ClientWire(self._client), {"model": self.model}, LimitedCalls(self.endpoint, self._counter), store)
 
 
 def _counted_lm_class() -> Any:

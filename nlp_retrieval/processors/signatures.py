@@ -5,7 +5,7 @@ from __future__ import annotations
 from nlp_retrieval.lm.dspy_package import dspy
 
 
-class DecomposeClaim(dspy.Signature):  # type: ignore[misc]  # DSPy has no types
+class ClaimDecomposition(dspy.Signature):  # type: ignore[misc]  # DSPy has no types
     """Break a claim that several documents have to support into search phrases, one for each thing to look up.
 
     Each phrase finds one document by itself. Prefer proper nouns and the names of entities, descriptive phrases that fit
@@ -28,7 +28,7 @@ class Decomposer(dspy.Module):  # type: ignore[misc]  # DSPy has no types
 
     def __init__(self) -> None:
         super().__init__()
-        self.decompose = dspy.Predict(DecomposeClaim)
+        self.decompose = dspy.Predict(ClaimDecomposition)
 
     def forward(self, claim: str) -> dspy.Prediction:
         """Ask for the phrases of a claim."""

@@ -110,7 +110,7 @@ MAX_PHRASES = 3
 MAX_WORDS = 32
 
 
-class ClaimDecomposition(CompiledProcessor[list[str]]):
+class ClaimPhrases(CompiledProcessor[list[str]]):
     """Lets a language model break each claim into search phrases: proper nouns, descriptions that fit one thing, relations.
 
     A claim without a usable answer is searched unchanged; one warning per batch gives their number and the reason.
@@ -128,8 +128,8 @@ class ClaimDecomposition(CompiledProcessor[list[str]]):
         ConfigurationError: it is not the state of a DSPy program, or of another program.
 
     Examples:
-        >>> Searcher(["bm25"], processor=ClaimDecomposition(LanguageModel("openai/gpt-4o-mini"), max_phrases=2))
-        Searcher(retrievers=[Bm25Retriever()], processor=ClaimDecomposition(lm=LanguageModel(model='openai/gpt-4o-mini'),
+        >>> Searcher(["bm25"], processor=ClaimPhrases(LanguageModel("openai/gpt-4o-mini"), max_phrases=2))
+        Searcher(retrievers=[Bm25Retriever()], processor=ClaimPhrases(lm=LanguageModel(model='openai/gpt-4o-mini'),
         max_phrases=2))
     """
 
@@ -144,7 +144,7 @@ class ClaimDecomposition(CompiledProcessor[list[str]]):
         max_words: Annotated[int, Field(ge=1)] = MAX_WORDS,
         program: str | Path | None = None,
     ) -> None:
-        self.lm: LanguageModel = resolve_components(self, ClaimDecomposition, lm=lm)["lm"]
+        self.lm: LanguageModel = resolve_components(self, ClaimPhrases, lm=lm)["lm"]
         self.keep_query = keep_query
         self.max_phrases = max_phrases
         self.max_words = max_words

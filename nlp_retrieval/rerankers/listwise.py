@@ -123,7 +123,7 @@ class ListwiseReranker(BaseListReranker):
                 f"ListwiseReranker: step={step} is not less than window={window}: no passage could rise from one window to the "
                 "next; half of window is usual"
             )
-        self.lm = lm
+        self.lm = LanguageModel.of_client(lm)
         self.window = window
         self.step = step
         self.depth = depth

@@ -23,7 +23,7 @@ from benchmarks.test_benchmarker import read
 from nlp_retrieval import (
     BenchmarkReport,
     Bm25Retriever,
-    ClaimDecomposition,
+    ClaimPhrases,
     Query,
     RetrievalWarning,
     Searcher,
@@ -42,7 +42,7 @@ KINDS = ("calls", "cache_hits", "tokens_in", "tokens_out", "failures", "degraded
 
 
 def decomposed(lm: LanguageModel) -> Searcher:
-    return Searcher([Bm25Retriever()], ClaimDecomposition(lm, keep_query=False))
+    return Searcher([Bm25Retriever()], ClaimPhrases(lm, keep_query=False))
 
 
 def both(lm: LanguageModel) -> dict[str, Searcher]:
@@ -122,7 +122,7 @@ def test_a_configuration_that_asks_the_same_as_an_earlier_one_spends_less_and_co
 ) -> None:
     searchers = {
         "one": decomposed(model()),
-        "other": Searcher([Bm25Retriever(k1=1.2)], ClaimDecomposition(model(), keep_query=False)),
+        "other": Searcher([Bm25Retriever(k1=1.2)], ClaimPhrases(model(), keep_query=False)),
     }
     report = benchmarker(tmp_path, searchers=searchers).run().report
     one, other = (asked_of(result.cost) for result in report.configurations)

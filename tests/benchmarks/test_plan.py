@@ -17,7 +17,7 @@ from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker
 from nlp_retrieval import (
     Bm25Retriever,
     Chain,
-    ClaimDecomposition,
+    ClaimPhrases,
     ClauseSplit,
     CombSUM,
     CrossEncoderReranker,
@@ -246,8 +246,8 @@ def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, 
     gold = [*GOLD, GOLD[0].model_copy(update={"query_id": "twice"}), GOLD[0].model_copy(update={"query_id": "no words"})]
     searchers = {
         "plain": Searcher([Bm25Retriever()]),
-        "decomposed": Searcher([Bm25Retriever()], ClaimDecomposition(model(), keep_query=False)),
-        "with the claim": Searcher([Bm25Retriever()], ClaimDecomposition(model(), keep_query=True, max_phrases=2)),
+        "decomposed": Searcher([Bm25Retriever()], ClaimPhrases(model(), keep_query=False)),
+        "with the claim": Searcher([Bm25Retriever()], ClaimPhrases(model(), keep_query=True, max_phrases=2)),
         "hyde": Searcher([Bm25Retriever()], HyDE(model())),
     }
     whole = benchmarker(tmp_path / "index", searchers=searchers, queries=queries, gold=gold, latency_queries=1)
@@ -286,9 +286,7 @@ def test_a_chain_asks_for_each_sub_query_and_what_is_not_known_is_said(model: Ma
     lm = model()
     processors = {
         "clauses first": Chain([ClauseSplit(max_clauses=3), HyDE(lm)]),
-        "decomposed first": Chain(
-            [ClaimDecomposition(lm, keep_query=False, max_phrases=2), EntityPhrases(max_phrases=2), HyDE(lm)]
-        ),
+        "decomposed first": Chain([ClaimPhrases(lm, keep_query=False, max_phrases=2), EntityPhrases(max_phrases=2), HyDE(lm)]),
         "unknown": Asking(lm),
         "unknown before": Chain([Asking(lm), HyDE(lm)]),
     }

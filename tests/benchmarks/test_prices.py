@@ -18,7 +18,7 @@ from reports.report_data import PRICES, configuration, cost_like, measures_like,
 from rich.console import Console
 
 from benchmarks.small_benchmark import QUERIES, benchmarker
-from nlp_retrieval import Bm25Retriever, ClaimDecomposition, HyDE, Searcher, write_run_files
+from nlp_retrieval import Bm25Retriever, ClaimPhrases, HyDE, Searcher, write_run_files
 from nlp_retrieval.benchmarks.cost import (
     Cost,
     ModelPrice,
@@ -182,7 +182,7 @@ def two_models(server: ChatServer, folder: Path) -> dict[str, Searcher]:
         LanguageModel(f"openai/{name}", base_url=server.url, cache_dir=folder / "answers", backoff=0.001)
         for name in ("small", "large")
     )
-    processor = Chain([ClaimDecomposition(small, keep_query=False), HyDE(large, keep_query=False)])
+    processor = Chain([ClaimPhrases(small, keep_query=False), HyDE(large, keep_query=False)])
     return {"bm25": Searcher([Bm25Retriever()]), "chain": Searcher([Bm25Retriever()], processor)}
 
 
@@ -227,7 +227,7 @@ def test_tokens_are_counted_by_model_and_a_second_run_has_the_same_price_and_spe
 def test_a_benchmark_takes_prices_and_its_report_is_read_back_with_them(
     server: ChatServer, model: MakeModel, tmp_path: Path
 ) -> None:
-    searchers = {"decomposed": Searcher([Bm25Retriever()], ClaimDecomposition(model()))}
+    searchers = {"decomposed": Searcher([Bm25Retriever()], ClaimPhrases(model()))}
     run = benchmarker(tmp_path / "index", searchers=searchers, prices=PRICES).run()
     report = write_run_files(run, tmp_path / "run")
     assert report.prices == PRICES
@@ -239,7 +239,7 @@ def test_a_benchmark_takes_prices_and_its_report_is_read_back_with_them(
 
 def test_a_dead_endpoint_has_no_price(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
     server.answer = lambda body: 401
-    searchers = {"decomposed": Searcher([Bm25Retriever()], ClaimDecomposition(model(retries=0)))}
+    searchers = {"decomposed": Searcher([Bm25Retriever()], ClaimPhrases(model(retries=0)))}
     with pytest.warns(UserWarning, match="20 of 20 queries"):
         report = replace(benchmarker(tmp_path, searchers=searchers).run().report, prices=PRICES)
     (result,) = report.configurations

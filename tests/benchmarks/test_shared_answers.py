@@ -13,7 +13,7 @@ from chat_server import ChatServer, MakeModel, fields
 
 from benchmarks.small_benchmark import QUERIES, benchmarker
 from benchmarks.test_language_model_costs import asked_of, failing_for
-from nlp_retrieval import Bm25Retriever, ClaimDecomposition, RetrievalWarning, Searcher, write_run_files
+from nlp_retrieval import Bm25Retriever, ClaimPhrases, RetrievalWarning, Searcher, write_run_files
 from nlp_retrieval.benchmarks.cost import LanguageModelCost
 from nlp_retrieval.benchmarks.stage_store import Entry, StageStore, identity_of, key_of
 from nlp_retrieval.lm.counting import CallCounts
@@ -24,7 +24,7 @@ from .test_shared import quality
 
 def two(lm: LanguageModel) -> dict[str, Searcher]:
     """Two configurations whose sub-queries are the same."""
-    return {name: Searcher([Bm25Retriever(k1=k1)], ClaimDecomposition(lm)) for name, k1 in (("one", 0.9), ("other", 1.6))}
+    return {name: Searcher([Bm25Retriever(k1=k1)], ClaimPhrases(lm)) for name, k1 in (("one", 0.9), ("other", 1.6))}
 
 
 def run(folder: Path, searchers: dict[str, Any], name: str = "run") -> tuple[list[LanguageModelCost], dict[str, bytes]]:

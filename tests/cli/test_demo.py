@@ -17,7 +17,7 @@ from nlp_retrieval.cli.demo import CLAIM, check_language_model, shipped_claims, 
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.loaders.datasets import BeirLoader
-from nlp_retrieval.processors.with_model import ClaimDecomposition
+from nlp_retrieval.processors.with_model import ClaimPhrases
 from nlp_retrieval.rerankers.overlap import OverlapReranker
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
@@ -146,7 +146,7 @@ def test_the_configuration_of_the_language_model_is_the_hover_pipeline(tmp_path:
     assert list(searchers) == PLAIN + ASKING
     decomposing = searchers["LM decomposition"]
     assert isinstance(decomposing, Searcher)
-    assert decomposing.processor == ClaimDecomposition(lm, keep_query=True)
+    assert decomposing.processor == ClaimPhrases(lm, keep_query=True)
     assert decomposing.reranker == OverlapReranker()
     assert (decomposing.scope, decomposing.depth, decomposing.quota) == ("per_subquery", 25, 7)
     late = searchers["colbert (untrained)"]

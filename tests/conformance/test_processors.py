@@ -7,7 +7,7 @@ from chat_server import asked, fields, model, server
 
 from nlp_retrieval.processors.entity_phrases import EntityPhrases
 from nlp_retrieval.processors.rules import Chain, ClauseSplit, KeywordExpansion
-from nlp_retrieval.processors.with_model import ClaimDecomposition, HyDE
+from nlp_retrieval.processors.with_model import ClaimPhrases, HyDE
 from nlp_retrieval.testing import ProcessorRules
 
 __all__ = ["model", "server"]
@@ -85,10 +85,10 @@ class AsksAModel(ProcessorRules):
 
 
 class TestClaimDecomposition(AsksAModel):
-    component = ClaimDecomposition
+    component = ClaimPhrases
 
     def make(self):
-        return ClaimDecomposition(self.model())
+        return ClaimPhrases(self.model())
 
 
 class TestHyDE(AsksAModel):

@@ -13,7 +13,7 @@ from soaking import mostly_soaked
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.counting import CallCounts
 from nlp_retrieval.lm.engine import LARGEST_ANSWER
-from nlp_retrieval.processors.with_model import ClaimDecomposition
+from nlp_retrieval.processors.with_model import ClaimPhrases
 
 CLAIM = "red fox of blue whale"
 PART = b"x" * 2**16
@@ -36,7 +36,7 @@ def test_an_answer_without_an_end_is_left_and_counted_and_costs_the_query_alone(
     server.answer = lambda body: flood if asked(body, "claim") == CLAIM else fields(phrases=["x y"])
     lm = model(retries=3, timeout=300, calls_at_once=1)
     with pytest.warns(RetrievalWarning, match=r"1 of 2 queries.*1 times .*longer than 4,194,304 bytes; the rest was not read"):
-        assert ClaimDecomposition(lm, keep_query=False).process([CLAIM, "another claim of a whale"]) == [[CLAIM], ["x y"]]
+        assert ClaimPhrases(lm, keep_query=False).process([CLAIM, "another claim of a whale"]) == [[CLAIM], ["x y"]]
     assert lm.counts == CallCounts(calls=2, tokens_in=100, tokens_out=10, failures=1, degraded=1)
     assert flood.sent < 2 * LARGEST_ANSWER + 2**23  # the second for what the two sockets hold
 
@@ -49,7 +49,7 @@ def test_what_is_compressed_over_and_over_is_not_unpacked(server, model):
     lm = model(retries=3)
     tracemalloc.start()
     with pytest.warns(RetrievalWarning, match=r"the answer is compressed 2 times over \(gzip, gzip\)"):
-        assert ClaimDecomposition(lm, keep_query=False).process([CLAIM]) == [[CLAIM]]
+        assert ClaimPhrases(lm, keep_query=False).process([CLAIM]) == [[CLAIM]]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2**26
@@ -59,17 +59,17 @@ def test_what_is_compressed_over_and_over_is_not_unpacked(server, model):
 def test_a_long_answer_and_a_compressed_one_are_read(server, model):
     said = fields(phrases=["x y"]) + " and so on" * 100_000
     server.answer = lambda body: said
-    assert ClaimDecomposition(model(), keep_query=False).process([CLAIM]) == [["x y"]]
+    assert ClaimPhrases(model(), keep_query=False).process([CLAIM]) == [["x y"]]
     message = {"role": "assistant", "content": fields(phrases=["y z"])}
     packed = gzip.compress(json.dumps({"id": "x", "choices": [{"index": 0, "message": message}]}).encode())
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
     server.answer = lambda body: Flood(head, packed, most=1)
-    assert ClaimDecomposition(model(), keep_query=False).process(["one more claim"]) == [["y z"]]
+    assert ClaimPhrases(model(), keep_query=False).process(["one more claim"]) == [["y z"]]
 
 
 def test_after_floods_for_every_question_the_endpoint_is_given_up(server, model):
     server.answer = lambda body: Flood(*FLOODS["of a length"])
     lm = model(give_up_after=3, calls_at_once=1, timeout=300)
     with pytest.warns(RetrievalWarning, match="not asked any more"):
-        ClaimDecomposition(lm, keep_query=False).process([f"claim {number} of a fox" for number in range(8)])
+        ClaimPhrases(lm, keep_query=False).process([f"claim {number} of a fox" for number in range(8)])
     assert lm.counts == CallCounts(calls=3, failures=3, degraded=8)

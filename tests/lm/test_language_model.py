@@ -286,9 +286,9 @@ def connect(self, address):
     return real(self, address)
 socket.socket.connect = connect
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.processors.with_model import ClaimDecomposition
+from nlp_retrieval.processors.with_model import ClaimPhrases
 lm = LanguageModel("openai/small", base_url={server.url!r}, cache_dir={str(tmp_path / "answers")!r})
-assert ClaimDecomposition(lm, keep_query=False).process(["red fox"]) == [["red", "fox"]]
+assert ClaimPhrases(lm, keep_query=False).process(["red fox"]) == [["red", "fox"]]
 import dspy
 assert not lm.dspy_lm().history
 assert "litellm" not in sys.modules
@@ -302,8 +302,8 @@ def test_settings_can_be_made_without_dspy_being_imported():
     program = """
 import sys
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.processors.with_model import ClaimDecomposition
-ClaimDecomposition(LanguageModel("openai/small", base_url="http://localhost/v1"))
+from nlp_retrieval.processors.with_model import ClaimPhrases
+ClaimPhrases(LanguageModel("openai/small", base_url="http://localhost/v1"))
 assert "dspy" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=300)

@@ -17,7 +17,7 @@ from nlp_retrieval.lm.asking import ask_all
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.reading import final_answer, read_passage, read_phrases, unwrapped
 from nlp_retrieval.processors.signatures import PassageWriter
-from nlp_retrieval.processors.with_model import ClaimDecomposition, HyDE
+from nlp_retrieval.processors.with_model import ClaimPhrases, HyDE
 from nlp_retrieval.rerankers.listwise import ListwiseReranker
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 
@@ -121,7 +121,7 @@ def test_every_user_of_a_model_reads_what_follows_the_thoughts(server, model, fo
     says("Okay, the user asks", "A fox runs.")
     assert HyDE(model()).process(["what runs now?"]) == [["what runs now?", "A fox runs."]]
     says(fields(phrases=["Okay", "the user asks"]), fields(phrases=["red fox", "den"]))
-    assert ClaimDecomposition(model(), keep_query=False).process(["the claim"]) == [["red fox", "den"]]
+    assert ClaimPhrases(model(), keep_query=False).process(["the claim"]) == [["red fox", "den"]]
 
     says(fields(reasoning="r", citations="1.2", answer="London"), fields(reasoning="r", citations="1.1", answer="Paris"))
     passage = SearchableItem(item_id="a", content="It lies in Paris. It was in London.")

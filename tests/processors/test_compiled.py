@@ -15,10 +15,10 @@ from nlp_retrieval.lm.programs import save_program
 from nlp_retrieval.processors import with_model
 from nlp_retrieval.processors.rules import Chain, ClauseSplit
 from nlp_retrieval.processors.signatures import Decomposer, PassageWriter
-from nlp_retrieval.processors.with_model import ClaimDecomposition, CompiledProcessor, HyDE
+from nlp_retrieval.processors.with_model import ClaimPhrases, CompiledProcessor, HyDE
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 
-KINDS: dict[type[CompiledProcessor], type] = {ClaimDecomposition: Decomposer, HyDE: PassageWriter}
+KINDS: dict[type[CompiledProcessor], type] = {ClaimPhrases: Decomposer, HyDE: PassageWriter}
 
 
 def written(kind: type[CompiledProcessor], path: Path, instructions: str) -> Path:
@@ -74,15 +74,15 @@ def test_a_file_that_is_replaced_changes_no_processor_that_was_made_before(serve
 
 
 def test_a_program_is_checked_without_dspy_being_imported(tmp_path):
-    written(ClaimDecomposition, tmp_path / "program.json", "One.")
+    written(ClaimPhrases, tmp_path / "program.json", "One.")
     program = f"""
 import sys
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.processors.with_model import ClaimDecomposition
+from nlp_retrieval.processors.with_model import ClaimPhrases
 from nlp_retrieval.processors.with_model import HyDE
 lm = LanguageModel("openai/small", base_url="http://localhost/v1")
-ClaimDecomposition(lm, program={str(tmp_path / "program.json")!r})
+ClaimPhrases(lm, program={str(tmp_path / "program.json")!r})
 try:
     HyDE(lm, program={str(tmp_path / "program.json")!r})
 except ConfigurationError as error:

@@ -70,7 +70,15 @@ searcher: {retrievers: [bm25]}
 """
 """An encoder, an open study of the plans of three countries, and the configuration of one."""
 
-SETUPS = {"evidence": EVIDENCE, "hipporag": HIPPORAG, "hover": "", "policy": POLICY}
+HOVER = """
+titles = ["Blue whale", "Krill", "Arctic fox"]
+claim = "What eats the small animals of the Southern Ocean hunts no lemmings."
+record = {"uid": "1", "claim": claim, "supporting_facts": [[title, 0] for title in titles], "label": "SUPPORTED"}
+Path("hover.json").write_text(json.dumps([record | {"num_hops": 3, "hpqa_id": "1"}]))
+"""
+"""A release file of one claim."""
+
+SETUPS = {"evidence": EVIDENCE, "hipporag": HIPPORAG, "hover": HOVER, "policy": POLICY}
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

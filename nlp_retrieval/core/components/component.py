@@ -16,7 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from os import fspath
 from pathlib import Path
-from typing import Any, ClassVar, Self, cast, get_type_hints
+from types import UnionType
+from typing import Any, ClassVar, Self, Union, cast, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -174,6 +175,12 @@ class Component:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         remember_source(cls)
+
+    @classmethod
+    def of_value(cls, value: object) -> Component | None:
+        """Return the component that another object stands for, where a component of this class is wanted; None if for none."""
+        del value
+        return None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Check the arguments against the signature of ``__init__`` and store them.
@@ -408,6 +415,24 @@ def _adapters(cls: type[Component]) -> dict[str, TypeAdapter[Any]]:
     return _known_adapters[cls]
 
 
+_known_wanted: dict[type[Component], dict[str, list[type[Component]]]] = {}
+
+
+def component_for(cls: type[Component], parameter: str, value: Any) -> Any:
+    """Return the component that a value stands for where a parameter takes components of its kind; else the value."""
+    if value is None or isinstance(value, Component | str | int | float | Mapping | Sequence | Path):
+        return value
+    if cls not in _known_wanted:
+        _known_wanted[cls] = {key: _components_in(hint) for key, hint in get_type_hints(cls.__init__).items()}
+    made = (wanted.of_value(value) for wanted in _known_wanted[cls].get(parameter, ()))
+    return next((component for component in made if component is not None), value)
+
+
+def _components_in(hint: Any) -> list[type[Component]]:
+    options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    return [option for option in options if isinstance(option, type) and issubclass(option, Component)]
+
+
 def check_parameter(cls: type[Component], parameter: str, value: Any) -> Any:
     """Return the value of a parameter, with whole numbers as floats where its type is float: ``k1: 1`` and ``1.0`` are equal.
 
@@ -417,6 +442,7 @@ def check_parameter(cls: type[Component], parameter: str, value: Any) -> Any:
     adapter = _adapters(cls).get(parameter)
     if adapter is None:
         return value
+    value = component_for(cls, parameter, value)
     try:
         checked = adapter.validate_python(value)
     except ValidationError as error:

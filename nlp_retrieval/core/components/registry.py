@@ -18,7 +18,14 @@ from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from nlp_retrieval.core.components.code import is_own, is_own_module
-from nlp_retrieval.core.components.component import Component, check_parameter, parameters_of, to_plain, with_held
+from nlp_retrieval.core.components.component import (
+    Component,
+    check_parameter,
+    component_for,
+    parameters_of,
+    to_plain,
+    with_held,
+)
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, UntrustedError, nearest
 
@@ -334,7 +341,7 @@ def resolve_components(component: Component, owner: type[Component], **given: An
     hints = get_type_hints(owner.__init__, include_extras=True)
     resolved = {
         key: _created(_planned(hints[key], list(value) if isinstance(value, tuple) else value, f"{owner.__name__}: {key}"))
-        for key, value in given.items()
+        for key, value in ((key, component_for(owner, key, value)) for key, value in given.items())
     }
     component._arguments |= {key: value for key, value in resolved.items() if key in component._arguments}
     return resolved

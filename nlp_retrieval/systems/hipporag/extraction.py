@@ -106,11 +106,11 @@ class KnowledgeExtractor:
         from nlp_retrieval.lm import AskingLine, dspy
         from nlp_retrieval.systems.hipporag.programs import ExtractKnowledge
 
-        self.lm = lm
+        self.lm = LanguageModel.of_client(lm)
         self.passages_per_call = passages_per_call
         self.passage_characters = passage_characters
         self._program: Any = dspy.Predict(ExtractKnowledge)
-        self._line = AskingLine(lm.give_up_after)
+        self._line = AskingLine(self.lm.give_up_after)
 
     @property
     def extraction(self) -> Extraction:

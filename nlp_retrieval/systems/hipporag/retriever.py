@@ -497,7 +497,7 @@ class HippoRagRetriever(BaseRetriever):
         self.linking = linking
         self.triple_k = triple_k
         self.entity_k = entity_k
-        self.lm = lm
+        self.lm = None if lm is None else LanguageModel.of_client(lm)
         self.passage_weight = passage_weight
         self.damping = damping
         self.pagerank = pagerank

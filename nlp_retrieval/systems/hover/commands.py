@@ -26,6 +26,7 @@ def _group() -> None:
 class OptimizerName(StrEnum):
     """Supported optimisers of DSPy."""
 
+    bootstrap_few_shot = "bootstrap_few_shot"
     miprov2 = "miprov2"
     gepa = "gepa"
 
@@ -60,10 +61,12 @@ def command(
     optimizer: Annotated[OptimizerName, typer.Option(help="Optimiser of DSPy.")] = OptimizerName.miprov2,
     effort: Annotated[EffortName, typer.Option(help="Effort of the optimiser.")] = EffortName.light,
     budget: Annotated[
-        int | None, typer.Option(min=1, help="Approximate number of runs, one per claim and trial, instead of --effort.")
+        int | None, typer.Option(min=1, help="Approximate number of runs, one per claim and trial, instead of an effort.")
     ] = None,
-    metric: Annotated[MetricName, typer.Option(help="Metric of a run.")] = MetricName.perfect_recall,
-    k: Annotated[int, typer.Option("-k", min=1, help="Documents per run, for a claim_decomposition searcher.")] = 21,
+    metric: Annotated[MetricName, typer.Option(help="Metric of a run, over its first 21 titles.")] = MetricName.perfect_recall,
+    k: Annotated[
+        int, typer.Option("-k", min=1, max=21, help="Documents per run, for a claim_decomposition searcher; 21 titles count.")
+    ] = 21,
     limit: Annotated[int | None, typer.Option(min=2, help="Maximum number of claims.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the split by family and of the search.")] = 0,
 ) -> None:
@@ -73,7 +76,7 @@ def command(
     ``program``.
     """
     from nlp_retrieval.benchmarks import read_benchmark_config
-    from nlp_retrieval.systems.hover.optimize import discrete_retrieval_eval, examples_of, hover_examples, optimize, recall
+    from nlp_retrieval.systems.hover.compiling import discrete_retrieval_eval, examples_of, hover_examples, optimize, recall
 
     settings = read_benchmark_config(config)
     name, program = _chosen(settings, searcher, str(config), k)
@@ -104,7 +107,7 @@ def command(
 
 def _chosen(settings: BenchmarkConfig, name: str | None, where: str, k: int) -> tuple[str, Any]:
     """Return the searcher to optimise, as a program."""
-    from nlp_retrieval import ClaimDecomposition
+    from nlp_retrieval import ClaimPhrases
     from nlp_retrieval.errors import ConfigurationError, nearest
     from nlp_retrieval.systems.hover.programs import HoverMultiHopPipeline
     from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
@@ -117,7 +120,7 @@ def _chosen(settings: BenchmarkConfig, name: str | None, where: str, k: int) -> 
         part: Any = searcher
         if isinstance(part, MultiHopSearcher):
             return searcher_name, part.as_program()
-        if isinstance(part.processor, ClaimDecomposition):
+        if isinstance(part.processor, ClaimPhrases):
             return searcher_name, HoverMultiHopPipeline.of_searcher(part, k)
     problem = "no searcher uses" if name is None else f"searcher {name!r} does not use"
     raise ConfigurationError(f"{where}: {problem} a language model (claim_decomposition or multi_hop) to optimise")

@@ -13,7 +13,7 @@ from chat_server import DRIPPING_BODY
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.processors.with_model import ClaimDecomposition, HyDE
+from nlp_retrieval.processors.with_model import ClaimPhrases, HyDE
 from nlp_retrieval.rerankers.overlap import OverlapReranker
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
@@ -25,7 +25,7 @@ HOVER: dict[str, Any] = {"reranker": OverlapReranker(), "scope": "per_subquery",
 
 
 def phrases(lm: LanguageModel) -> Searcher:
-    return Searcher([Bm25Retriever()], processor=ClaimDecomposition(lm), **HOVER)
+    return Searcher([Bm25Retriever()], processor=ClaimPhrases(lm), **HOVER)
 
 
 def passages(lm: LanguageModel) -> Searcher:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nlp_retrieval.core.models import Gold, Query, RetrievalResult, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, GoldError, SourceError
 from nlp_retrieval.loaders.datasets import HoverLoader
-from nlp_retrieval.systems.hover.optimize import (
+from nlp_retrieval.systems.hover.compiling import (
     discrete_retrieval_eval,
     examples_of,
     hover_examples,
@@ -43,6 +43,16 @@ def test_gold_that_is_missing_or_by_id_makes_no_example():
     for gold in ([], [Gold(query_id="q", relevance={"d1": 1})], [Gold(query_id="q", relevance={"A": 0}, by="title")]):
         with pytest.raises(GoldError, match="'q' has no gold by title"):
             examples_of([query], gold)
+
+
+def test_twenty_one_titles_count():
+    example = dspy.Example(claim="c", gold_titles=["Last", "First"])
+    pages = [f"Page {number} | text" for number in range(19)]
+    for between, complete in ((pages, True), ([*pages, "Page 1 | again"], True), ([*pages, "Another | text"], False)):
+        prediction = dspy.Prediction(retrieved_docs=["First | text", *between, "Last | text"])
+        assert discrete_retrieval_eval(example, prediction) is complete
+        assert recall(example, prediction) == (1.0 if complete else 0.5)
+        assert missing_titles(example, prediction) == ([] if complete else ["Last"])
 
 
 @given(

@@ -13,8 +13,8 @@ from chat_server import asked, fields
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning
 from nlp_retrieval.lm.programs import fingerprint_of_program
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
-from nlp_retrieval.systems.hover import optimize as module
-from nlp_retrieval.systems.hover.optimize import hover_examples, optimize, recall
+from nlp_retrieval.systems.hover import compiling as module
+from nlp_retrieval.systems.hover.compiling import hover_examples, optimize, recall
 from nlp_retrieval.systems.hover.programs import HoverMultiHop, HoverMultiHopPipeline
 
 from .conftest import DEMO, plays
@@ -40,6 +40,26 @@ def program(server, model, index):
     """A pipeline that finds nothing of use until it is told how."""
     server.answer = improves
     return HoverMultiHopPipeline([Bm25Retriever()], model(), keep_query=False).open(index)
+
+
+def learns(body: dict[str, Any]) -> str:
+    """Knows every other claim's titles, and all of them once it was shown how."""
+    claim = asked(body, "claim")
+    knows = len(body["messages"]) > 2 or list(TITLES).index(claim) % 2 == 0
+    return fields(phrases=TITLES[claim] if knows else ["an island"])
+
+
+@pytest.mark.parametrize("metric", [module.discrete_retrieval_eval, recall])
+def test_demonstrations_are_what_led_to_full_marks(server, model, index, tmp_path, metric):
+    server.answer = learns
+    program = HoverMultiHopPipeline([Bm25Retriever()], model()).open(index)
+    report = optimize(program, EXAMPLES, optimizer="bootstrap_few_shot", metric=metric, output=tmp_path / "best.json", budget=5)
+    assert 0.0 < report.before < report.after
+    demonstrations = json.loads((tmp_path / "best.json").read_text())["decompose"]["demos"]
+    assert 0 < len(demonstrations) <= 4
+    assert all(one["phrases"] == TITLES[one["claim"]] for one in demonstrations)
+    assert all(one["augmented"] for one in demonstrations)
+    assert report.runs <= 5 + 2 * report.n_validation
 
 
 @pytest.mark.parametrize("optimizer", ["miprov2", "gepa"])

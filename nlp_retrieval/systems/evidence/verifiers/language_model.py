@@ -94,7 +94,7 @@ class LanguageModelVerifier(CalibratedVerifier):
         window: Annotated[int, Field(ge=50)] = 800,
         most_characters: Annotated[int, Field(ge=50)] = 6000,
     ) -> None:
-        self.lm = lm
+        self.lm = LanguageModel.of_client(lm)
         self.calibration = calibration
         self.window = window
         self.most_characters = most_characters

@@ -131,7 +131,7 @@ class FullTextModule(ABC, Generic[AnswerT]):
             raise ConfigurationError(
                 f"{type(self).__name__}: characters={characters}, most_parts={most_parts}; write at least {_LEAST:,} and 1"
             )
-        self.lm, self.characters, self.most_parts = lm, characters, most_parts
+        self.lm, self.characters, self.most_parts = LanguageModel.of_client(lm), characters, most_parts
         self.compiled: CompiledProgram | None = read_program(program, self.fields) if program is not None else None
         self._program: Any = None
 

@@ -1,8 +1,9 @@
 """Compiling a program: better instructions and demonstrations for the language model, found on judged claims.
 
-MIPROv2 (Opsahl-Ong et al., EMNLP 2024) searches over proposed instructions and demonstrations that led to full marks; GEPA
-(Agrawal et al., 2025, https://arxiv.org/abs/2507.19457) rewrites instructions after reading what went wrong. Retrieval is run
-for every trial: a program is judged by whether it found every document that a claim needs, not by its model's texts.
+BootstrapFewShot (Khattab et al., ICLR 2024, https://arxiv.org/abs/2310.03714) takes demonstrations that led to full marks;
+MIPROv2 (Opsahl-Ong et al., EMNLP 2024) searches over such demonstrations and proposed instructions; GEPA (Agrawal et al.,
+2025, https://arxiv.org/abs/2507.19457) rewrites instructions after reading what went wrong. Retrieval is run for every trial:
+a program is judged by whether it found every document that a claim needs, not by its model's texts.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,9 +25,12 @@ from nlp_retrieval.lm import CallCounts, dspy, save_program
 from nlp_retrieval.systems.hover.programs import SEPARATOR
 from nlp_retrieval.text import normalize_title
 
+MAX_TITLES = 21
+"""Number of different titles that count, from the first on: three lists of 7."""
+
 
 def discrete_retrieval_eval(example: Any, prediction: Any, trace: object = None) -> bool:
-    """Return whether all gold titles of an example are among the retrieved titles, in normalised form.
+    """Return whether all gold titles of an example are among the first 21 retrieved titles, in normalised form.
 
     Args:
         example: with ``gold_titles``, or with ``supporting_facts`` as in HoVer's release and DSPy's data set.
@@ -34,20 +39,30 @@ def discrete_retrieval_eval(example: Any, prediction: Any, trace: object = None)
 
     Raises:
         GoldError: the example has no gold.
+
+    Examples:
+        >>> import dspy
+        >>> example = dspy.Example(claim="It eats krill.", supporting_facts=[["Blue whale", 0], ["Krill", 1]])
+        >>> found = ["Krill | Small animals.", "blue whale | It eats krill."]
+        >>> discrete_retrieval_eval(example, dspy.Prediction(retrieved_docs=found))
+        True
+        >>> others = [f"Page {number} | text" for number in range(20)]
+        >>> discrete_retrieval_eval(example, dspy.Prediction(retrieved_docs=[*found[:1], *others, *found[1:]]))
+        False
     """
     del trace
     return not missing_titles(example, prediction)
 
 
 def recall(example: Any, prediction: Any, trace: object = None) -> float:
-    """Return the share of an example's gold titles that were retrieved; the arguments are as above."""
+    """Return the share of an example's gold titles that are among the first 21; the arguments are as above."""
     del trace
     return 1.0 - len(missing_titles(example, prediction)) / len(_gold_titles(example))
 
 
 def missing_titles(example: Any, prediction: Any) -> list[str]:
-    """Return the gold titles that are not among the retrieved documents."""
-    retrieved = {normalize_title(title) for title in _retrieved_titles(prediction)}
+    """Return the gold titles that are not among the first 21 retrieved."""
+    retrieved = list(dict.fromkeys(normalize_title(title) for title in _retrieved_titles(prediction)))[:MAX_TITLES]
     return [title for title in _gold_titles(example) if normalize_title(title) not in retrieved]
 
 
@@ -81,6 +96,11 @@ def hover_examples(path: str | Path, hops: Sequence[int] | None = (3,)) -> list[
 
     Raises:
         SourceError: the file is missing or malformed, or no claim is kept.
+
+    Examples:
+        >>> (example,) = hover_examples("hover.json")
+        >>> example.claim, example.gold_titles
+        ('What eats the small animals of the Southern Ocean hunts no lemmings.', ['Blue whale', 'Krill', 'Arctic fox'])
     """
     loader = HoverLoader(path, hops=list(hops) if hops is not None else None)
     return examples_of(loader.queries(), loader.gold())
@@ -133,9 +153,10 @@ def split_by_family(examples: Sequence[Any], share: float = 0.5, seed: int = 0) 
 
 
 Metric = Callable[..., float]
-Optimizer = Literal["miprov2", "gepa"]
+Optimizer = Literal["bootstrap_few_shot", "miprov2", "gepa"]
 Effort = Literal["light", "medium", "heavy"]
 
+_DEMONSTRATIONS = {"light": 4, "medium": 8, "heavy": 16}
 _PROPOSAL_TOKENS = 4096
 _MOST_CANDIDATES = 10
 _TELL_EVERY = 25
@@ -187,8 +208,9 @@ def optimize(
         lm: the language model of the program, if it has none of its own.
         validation: examples that candidates are compared on; by default half of the families of ``train``.
         metric: of an example and a prediction, between 0 and 1.
-        optimizer: ``miprov2`` or ``gepa``.
-        effort: of the optimiser, in its own terms; ignored if ``budget`` is given.
+        optimizer: ``bootstrap_few_shot``, ``miprov2`` or ``gepa``.
+        effort: of the optimiser, in its own terms, if no ``budget`` is given. Of ``bootstrap_few_shot``, the most
+            demonstrations: 4, 8 or 16.
         budget: approximate number of runs of the program for the search.
         prompt_lm: proposes instructions; by default ``lm``, at temperature 1.
         seed: of the split and of the search.
@@ -200,6 +222,17 @@ def optimize(
         DependencyError: the optimiser is not installed.
         ModelError: the endpoint does not answer.
         OutputError: the file cannot be written.
+
+    Examples:
+        >>> class Stub:
+        ...     def complete(self, prompt):
+        ...         return '["Blue whale", "krill", "Arctic fox"]'
+        >>> program = HoverMultiHopPipeline(["bm25"], Stub())
+        >>> report = program.index(items, "index")
+        >>> examples = hover_examples("hover.json")
+        >>> report = optimize(program, examples, validation=examples, optimizer="bootstrap_few_shot", output="best.json")
+        >>> report.before, report.after, report.runs
+        (1.0, 1.0, 3)
     """
     _require(optimizer)
     lm = _model_of(program, lm)
@@ -209,6 +242,7 @@ def optimize(
         raise ConfigurationError(f"{len(train)} training and {len(validation)} validation claims; both are needed")
     if budget is not None and budget < 1:
         raise ConfigurationError(f"budget={budget}; it must be at least 1")
+    prompt_lm = None if prompt_lm is None else LanguageModel.of_client(prompt_lm)
     models = [lm] if prompt_lm is None or prompt_lm is lm else [lm, prompt_lm]
     run = _Run(models, metric, on_progress or (lambda _: None))
     with _in_dspy(lm):
@@ -307,6 +341,14 @@ def _compiled(
     seed: int,
 ) -> Any:
     threads = lm.calls_at_once
+    if optimizer == "bootstrap_few_shot":
+        # no labelled demonstrations, as below; only full marks make one, also with a metric of shares
+        most = _DEMONSTRATIONS[effort]
+        bootstrap = dspy.BootstrapFewShot(
+            run.score, metric_threshold=1.0, max_bootstrapped_demos=most, max_labeled_demos=0, max_errors=1
+        )
+        with redirect_stdout(StringIO()):  # it prints what on_progress reports
+            return bootstrap.compile(program, trainset=train[:budget])
     if optimizer == "gepa":
         limit = {"auto": effort} if budget is None else {"max_metric_calls": budget}
         gepa = dspy.GEPA(run.judged, reflection_lm=proposer, num_threads=threads, seed=seed, **limit)
@@ -329,6 +371,7 @@ def _compiled(
 
 def _model_of(program: Any, lm: LanguageModel | None) -> LanguageModel:
     own = getattr(program, "language_model", None)
+    lm = None if lm is None else LanguageModel.of_client(lm)
     model = own if isinstance(own, LanguageModel) else lm
     if model is None:
         raise ConfigurationError("the program has no language model of its own; pass lm=LanguageModel(...)")
@@ -338,6 +381,6 @@ def _model_of(program: Any, lm: LanguageModel | None) -> LanguageModel:
 
 
 def _require(optimizer: Optimizer) -> None:
-    package = {"miprov2": "optuna", "gepa": "gepa"}[optimizer]
-    if find_spec(package) is None:
+    package = {"miprov2": "optuna", "gepa": "gepa"}.get(optimizer)
+    if package is not None and find_spec(package) is None:
         raise DependencyError(f"optimizer={optimizer!r} needs {package}: {install('llm')}")

@@ -1,0 +1,87 @@
+"""Any client with ``complete(prompt)`` is a language model, wherever one is taken."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+
+from nlp_retrieval import Bm25Retriever, HyDE, LanguageModel, ListwiseReranker, RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.lm import LanguageModelAnswerer
+from nlp_retrieval.lm.answers import default_folder
+
+
+class Stub:
+    """Answers what it is told to, and remembers what it was asked."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.prompts = []
+
+    def complete(self, prompt):
+        self.prompts.append(prompt)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+class Completion:
+    """An answer as an object."""
+
+    def __init__(self, text):
+        self.text = text
+
+
+@pytest.mark.parametrize("answer", ["Whales eat krill.", Completion("[[ ## passage ## ]]\nWhales eat krill.")])
+def test_a_client_answers_as_a_language_model(answer):
+    client = Stub(answer)
+    (expanded,) = HyDE(client).expand("what do whales eat?")
+    assert expanded.expanded == "what do whales eat? Whales eat krill."
+    assert "Write the passage of an encyclopedia" in client.prompts[0]
+    assert client.prompts[0].index("{query}") < client.prompts[0].index("what do whales eat?")
+
+
+def test_it_is_asked_once_for_each_question_and_nothing_is_kept_of_a_client_without_a_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    client, named = Stub("krill"), Stub("krill")
+    for asked in (client, LanguageModel.of_client(named, "stub-1")):
+        for _ in range(2):
+            HyDE(asked).process(["what do whales eat?", "what do whales eat?"])
+    assert (len(client.prompts), len(named.prompts)) == (2, 1)
+    assert all("stub-1" in path.read_text() for path in default_folder().rglob("*.json"))
+
+
+def test_one_client_is_one_model_and_two_are_two():
+    client = Stub("krill")
+    processor = HyDE(client)
+    assert processor == HyDE(client) != HyDE(Stub("krill"))
+    assert json.dumps(processor.config)
+    assert copy.deepcopy(processor).lm is processor.lm
+    assert Searcher(["bm25"], processor=processor).fingerprint != Searcher(["bm25"], processor=HyDE(Stub("krill"))).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [(3, r"complete\(\) returned int; it must return the answer as text"), (OSError("no quota"), "raised OSError: no quota")],
+)
+def test_a_client_that_fails_costs_its_answer_and_says_why(answer, said):
+    with pytest.warns(RetrievalWarning, match=said):
+        assert HyDE(Stub(answer)).process(["krill"]) == [["krill"]]
+
+
+def test_what_is_no_client_is_refused():
+    with pytest.raises(ConfigurationError, match="Input should be an instance of LanguageModel"):
+        HyDE(object())
+    with pytest.raises(ConfigurationError, match=r"an object with a method complete\(prompt\)"):
+        LanguageModel.of_client(Stub)
+
+
+def test_every_component_with_a_language_model_takes_one(tmp_path):
+    hit = RetrievalResult(item=SearchableItem(item_id="a", content="Whales eat krill."), score=1.0)
+    answerer = LanguageModelAnswerer(Stub("[[ ## reasoning ## ]]\nr\n[[ ## citations ## ]]\n1.1\n[[ ## answer ## ]]\nkrill"))
+    assert answerer.answer(["What do whales eat?"], [[hit]])[0].text == "krill"
+    searcher = Searcher([Bm25Retriever()], reranker=ListwiseReranker(Stub("[[ ## ranking ## ]]\n2, 1")))
+    searcher.index({"a": "krill krill", "b": "krill"}, tmp_path / "index")
+    assert [found.item.item_id for found in searcher.search("krill")[0]] == ["b", "a"]
