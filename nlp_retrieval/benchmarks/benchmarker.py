@@ -18,8 +18,10 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import finalize
 
 import numpy as np
 
@@ -477,20 +479,39 @@ def group_order(queries: Sequence[Query], key: str) -> list[str]:
     return sorted({label for label in group_labels(queries, key) if label is not None}, key=place)
 
 
+Entrants = Entry | BaseRetriever | Mapping[str, Any] | str
+"""What may take part: a searcher, a run, a retriever or its name, or the settings of a searcher."""
+
+
 class Benchmarker(BenchmarkSettings):  # noqa: D101 -- help() shows the arguments of the settings
     if TYPE_CHECKING:  # other forms than those that the settings keep
 
         def __init__(
             self,
-            searchers: Mapping[str, Entry | BaseRetriever] | Sequence[Entry | BaseRetriever],
+            searchers: Mapping[str, Entrants] | Sequence[Entrants],
             loader: Items,
             queries: Queries = (),
             gold: Judged = (),
             k_values: Sequence[int] = (5, 10, 20),
             *,
-            index_path: str | Path,
+            index_path: str | Path | None = None,
             **settings: Any,
         ) -> None: ...
+
+    else:
+
+        def __init__(self, *given: Any, index_path: str | Path | None = None, **settings: Any) -> None:
+            folder = mkdtemp(prefix="nlp_retrieval-index-") if index_path is None else index_path
+            if index_path is None:
+                finalize(self, rmtree, folder, ignore_errors=True)
+            super().__init__(*given, index_path=folder, **settings)
+
+        __signature__ = BenchmarkSettings.__signature__.replace(
+            parameters=[
+                parameter.replace(default=None) if parameter.name == "index_path" else parameter
+                for parameter in BenchmarkSettings.__signature__.parameters.values()
+            ]
+        )
 
     @staticmethod
     def grid(

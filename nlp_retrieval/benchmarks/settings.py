@@ -51,16 +51,22 @@ def _searchers(value: object) -> dict[str, Entry]:
     if not value:
         raise ConfigurationError("a benchmark needs at least one searcher")
     if isinstance(value, Mapping):
-        return {name: _composed(searcher) for name, searcher in value.items()}
-    for number, searcher in enumerate(value):
+        return {name: _composed(searcher, f"searchers.{name}") for name, searcher in value.items()}
+    searchers = [_composed(searcher, f"searchers[{number}]") for number, searcher in enumerate(value)]
+    for number, searcher in enumerate(searchers):
         if not hasattr(searcher, "config"):
-            raise ConfigurationError(f"searchers[{number}] is {type(searcher).__name__}, not a searcher")
-    return named_searchers([_composed(searcher) for searcher in value])
+            raise ConfigurationError(
+                f"searchers[{number}] is {type(searcher).__name__}, not a searcher, a retriever, a retriever's name, or "
+                'settings such as {"retrievers": ["bm25"]}'
+            )
+    return named_searchers(searchers)
 
 
-def _composed(value: Any) -> Any:
-    """Return a retriever as a searcher of it; anything else as it is."""
-    return Searcher([value]) if isinstance(value, BaseRetriever) else value
+def _composed(value: Any, where: str) -> Any:
+    """Return a searcher of a retriever, its name, or the settings of a searcher; anything else as it is."""
+    if isinstance(value, Mapping):
+        return build("searchers", {"name": Searcher.name} | dict(value), where)
+    return Searcher([value]) if isinstance(value, BaseRetriever | str) else value
 
 
 def _loader(value: Any) -> Any:
@@ -162,7 +168,7 @@ class BenchmarkSettings:
         relevant_from: the lowest grade of a relevant document; lower grades above 0 are only gains of nDCG.
         resamples: sign arrangements drawn for each test, and samples for each interval; by default 10,000, and for tests as
             many more as the number of comparisons needs.
-        index_path: the index directory; created or completed as needed.
+        index_path: the index directory; created or completed as needed. For a :class:`Benchmarker`, a temporary one by default.
         baseline: the name of the searcher that others are compared with; the first by default.
         group_by: a key of the queries' metadata; measures are also reported for each of its values.
         latency_queries: how many queries are searched one at a time to measure latency.

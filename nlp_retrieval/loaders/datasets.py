@@ -248,6 +248,8 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
     With ``sentence_facts``, items also have ``sentence_starts`` and queries ``supporting_facts`` in their metadata, so that an
     answer's supporting facts can be judged. To an index, items with and without them are different.
 
+    A question's id is its ``_id``, else its ``id``, else its number in the file, from 0.
+
     Args:
         path: the release file, one JSON list, plain or gzip.
         sentence_facts: whether items hold the starts of the release's sentences, and queries the sentences that support the
@@ -274,7 +276,7 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
         seen: dict[bytes, bytes] = {}
         differing = 0
         first = ""
-        for location, row in read_json_objects(self.path):
+        for location, row in _hotpot_rows(self.path):
             for title, sentences in _contexts(location, row):
                 content, starts = _join(sentences)
                 key, text = _digest(title), _digest(content)
@@ -336,14 +338,28 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
 
     def _questions(self) -> Iterator[tuple[str, str, JsonObject]]:
         locations: dict[str, str] = {}
-        for location, row in read_json_objects(self.path):
-            query_id = as_id(location, "_id", _hotpot_field(location, row, "_id"))
+        for location, row in _hotpot_rows(self.path):
+            field = next((name for name in ("_id", "id") if name in row), None)
+            query_id = str(len(locations)) if field is None else as_id(location, field, row[field])
             if query_id in locations:
                 raise SourceError(f'{location}: the id "{query_id}" is taken by {locations[query_id]}; ids must be unique')
             locations[query_id] = location
             yield location, query_id, row
         if not locations:
             raise SourceError(f"{self.path}: it holds no questions; is this a release file of HotpotQA?")
+
+
+def _hotpot_rows(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the records; contexts and facts in columns, as the copy on the Hugging Face hub has them, become pairs."""
+    for location, row in read_json_objects(path):
+        pairs: JsonObject = {}
+        for field, columns in (("context", ("title", "sentences")), ("supporting_facts", ("title", "sent_id"))):
+            held = row.get(field)
+            lists = [held.get(column) for column in columns] if isinstance(held, dict) else []
+            match lists:
+                case [list(first), list(second)] if len(first) == len(second):
+                    pairs[field] = [[*pair] for pair in zip(first, second, strict=True)]
+        yield location, row | pairs
 
 
 def _contexts(location: str, row: JsonObject) -> Iterator[tuple[str, list[JsonValue]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -148,3 +149,31 @@ def test_a_benchmark_of_a_bad_shape_is_an_error(
 ) -> None:
     with pytest.raises(error, match=said):
         benchmarker(tmp_path / "index", **changed).run()
+
+
+NAMES = ["bm25 k1=0.9 >> overlap", "bm25 k1=1.5", "bm25 k1=0.9 depth=none", "bm25 k1=0.9 depth=5"]
+
+
+def test_a_benchmark_takes_a_list_of_searchers_retrievers_names_and_settings_and_needs_no_folder() -> None:
+    entrants = [Searcher(["bm25"], reranker="overlap"), Bm25Retriever(k1=1.5), "bm25", {"retrievers": ["bm25"], "depth": 5}]
+    benchmark = Benchmarker(entrants, CORPUS, TOPICS, QRELS)
+    run = benchmark.run()
+    assert [result.name for result in run.report.configurations] == NAMES
+    folder = Path(str(benchmark.index_path))
+    assert folder.is_dir()
+    del benchmark, run
+    gc.collect()
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("entrant", "said"),
+    [
+        (3, r"searchers\[0\] is int, not a searcher, a retriever, a retriever's name, or settings such as"),
+        ("bm52", r"there is no retriever called 'bm52'; did you mean 'bm25'"),
+        ({"retriever": ["bm25"]}, r"searchers\[0\]: searcher has no parameter 'retriever'; did you mean 'retrievers'"),
+    ],
+)
+def test_what_cannot_take_part_is_refused_with_its_place(entrant: Any, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        Benchmarker([entrant], CORPUS, TOPICS, QRELS)

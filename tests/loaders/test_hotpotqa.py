@@ -62,6 +62,20 @@ def test_questions_carry_their_metadata_and_gold_is_each_title_once(write: Write
     assert set(loader.gold()[0].relevance) <= {item.item_id for item in loader.stream()}
 
 
+def test_a_question_without_an_id_has_its_number_and_columns_are_read_as_pairs(write: Write) -> None:
+    plain = question("x")
+    del plain["_id"]
+    columns = {
+        "context": {"title": ["Kubrick", "Ballard"], "sentences": [["He filmed.", " Much."], ["He wrote.", " Novels."]]},
+        "supporting_facts": {"title": ["Ballard", "Ballard"], "sent_id": [0, 1]},
+    }
+    loader = loader_of(write, plain, plain | columns | {"id": "hub"}, plain)
+    assert [query.query_id for query in loader.queries()] == ["0", "hub", "2"]
+    assert [list(gold.relevance) for gold in loader.gold()] == [["Kubrick", "Ballard"], ["Ballard"], ["Kubrick", "Ballard"]]
+    wrong = loader_of(write, plain | {"context": {"title": ["Kubrick"], "sentences": []}})
+    assert '"context" is not a list of [title, [sentences]] pairs' in error_of(wrong)
+
+
 def test_a_supporting_fact_may_stand_in_the_context_of_another_question(write: Write) -> None:
     loader = loader_of(write, question("a", context=[]), question("b"))
     assert [gold.query_id for gold in loader.gold()] == ["a", "b"]
@@ -86,7 +100,7 @@ def test_the_test_release_has_questions_but_no_gold_and_says_so(write: Write) ->
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        ({"question": "q"}, 'no "_id" field (found: "question"); is this a release file of HotpotQA?'),
+        ({"answer": "q"}, 'no "question" field (found: "answer"); is this a release file of HotpotQA?'),
         (question("first"), 'the id "first" is taken by'),
         (question("a", question=7), '"question" is a number (7); expected text'),
     ],

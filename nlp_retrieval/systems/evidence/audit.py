@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 from nlp_retrieval.errors import ConfigurationError, InputError, QueryError
 from nlp_retrieval.reports import listed
-from nlp_retrieval.systems.evidence.citations.report import Citation, CitedReport, read_report
+from nlp_retrieval.systems.evidence.citations.report import Citation, CitedReport, cited_claims, read_report
 from nlp_retrieval.systems.evidence.claims import judge_passages
 from nlp_retrieval.systems.evidence.deciding import DecidedBy, Decider, Decision, Question
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex, SourceVersion
-from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
+from nlp_retrieval.systems.evidence.index.passages import ByKey, EvidencePassage
 from nlp_retrieval.systems.evidence.reviews import CitationReview, Reviews
 from nlp_retrieval.systems.evidence.together import MOST_TOGETHER, CitedText, Together, judged_together
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
@@ -47,8 +47,8 @@ AuditReason = Literal[
 
 
 @dataclass(frozen=True)
-class AuditRow:
-    """Result of an audit for one citation.
+class AuditRow(ByKey):
+    """Result of an audit for one citation; it is read by key, too: ``row["status"]``, ``row["actual_passage"]``.
 
     Args:
         citation: that was audited.
@@ -78,6 +78,23 @@ class AuditRow:
     decided_by: DecidedBy = ""
     review: CitationReview | None = None
     part: str = ""
+
+    also: ClassVar = ("claim", "cited_url", "actual_passage")
+
+    @property
+    def claim(self) -> str:
+        """Return the sentence that was audited."""
+        return self.citation.sentence
+
+    @property
+    def cited_url(self) -> str:
+        """Return the URL that it cites; empty if there is none."""
+        return self.citation.url
+
+    @property
+    def actual_passage(self) -> str | None:
+        """Return the text of the nearest passage of the cited source; None if the source is not in the index."""
+        return None if self.passage is None else self.passage.content
 
     @property
     def page(self) -> str:
@@ -249,6 +266,12 @@ class CitationAudit:
     report: CitedReport
     rows: list[AuditRow]
 
+    def __iter__(self) -> Iterator[AuditRow]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
     def count(self, status: str) -> int:
         """Return how many rows have a status: "PASS", "REVIEW" or "SOURCE_NOT_INDEXED"."""
         return sum(row.status == status for row in self.rows)
@@ -300,13 +323,22 @@ class CitationAuditor:
             f"source. {self.verifier.cannot_see}"
         ).strip()
 
-    def audit(self, report: str | CitedReport, progress: Callable[[int, int], None] | None = None) -> CitationAudit:
+    def audit(
+        self,
+        report: str | CitedReport | Sequence[Mapping[str, object]],
+        progress: Callable[[int, int], None] | None = None,
+    ) -> CitationAudit:
         """Audit a report.
 
         Args:
-            report: Markdown, or a report that was read.
+            report: Markdown, or a report that was read; or claims as dicts with ``text`` and ``cited_url``, one URL or several.
             progress: called with the number of citations done, and the number of all.
+
+        Raises:
+            InputError: a claim lacks its text or its URL.
         """
+        if not isinstance(report, str | CitedReport):
+            report = cited_claims(report)
         read = self.located(read_report(report) if isinstance(report, str) else report)
         rows: list[AuditRow] = []
         judged: dict[tuple[str, str, str], AuditRow] = {}

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, RootModel, StringConstraints, create_model, model_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    RootModel,
+    StringConstraints,
+    create_model,
+    model_validator,
+)
 
 from nlp_retrieval.service import (
     RequestBody,
@@ -27,6 +37,7 @@ from nlp_retrieval.systems.evidence.reviews import Decision, Review
 
 Grade = Literal["A", "B", "C", "D", "E"]
 MetadataFilter = Annotated[dict[str, JsonValue], Field(min_length=1)]
+_QUALITY = AliasChoices("quality", "source_quality")
 Statement = Annotated[str, StringConstraints(max_length=10_000)]
 
 
@@ -37,16 +48,19 @@ class SourceToAdd(RequestBody):
     url: str = Field(min_length=1, max_length=8_192, description="Where it was read, as https://example.org/page.")
     title: str = Field(default="", max_length=10_000, description="Of the page.")
     quality: Grade | None = Field(
-        default=None, description="Its grade, A (best) to E; by default the one given before, else by the rules."
+        default=None,
+        validation_alias=_QUALITY,
+        description="Its grade, A (best) to E; by default the one given before, else by the rules.",
     )
     fetch_date: str = Field(default="", max_length=100, description="Date of fetching, ISO 8601; by default now.")
 
 
 class IndexBody(RequestBody):
-    """Sources to be added: all of them, or none if one cannot be used."""
+    """Sources to be added: all of them, or none if one cannot be used; or a single one, by its own fields."""
 
     model_config = ConfigDict(
         json_schema_extra={
+            "oneOf": [{"required": ["documents"]}, {"required": ["content", "url"]}],
             "examples": [
                 {
                     "documents": [
@@ -59,13 +73,29 @@ class IndexBody(RequestBody):
                         }
                     ],
                     "build": True,
-                }
-            ]
+                },
+                {"content": "The Danube flows through Vienna.", "url": "https://example.org/danube", "quality": "B"},
+            ],
         }
     )
 
-    documents: list[SourceToAdd] = Field(max_length=1000, description="In the order in which they are added.")
+    documents: list[SourceToAdd] = Field(default=[], max_length=1000, description="In the order in which they are added.")
     build: bool = Field(default=True, description="Whether to build the index now, with all sources added before.")
+    content: str | None = Field(default=None, description="Of a single source, instead of documents.")
+    url: str | None = Field(default=None, description="Of a single source.")
+    title: str = Field(default="", description="Of a single source.")
+    quality: Grade | None = Field(default=None, validation_alias=_QUALITY, description="Of a single source.")
+    fetch_date: str = Field(default="", description="Of a single source.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_single_source(cls, body: Any) -> Any:
+        if not isinstance(body, dict):
+            return body
+        alone = {key: value for key, value in body.items() if key not in ("documents", "build")}
+        if bool(alone) == ("documents" in body):
+            raise ValueError('pass either "documents", or a single source by its "content" and "url"')
+        return {key: value for key, value in body.items() if key not in alone} | ({"documents": [alone]} if alone else {})
 
 
 class IndexAnswer(BaseModel):

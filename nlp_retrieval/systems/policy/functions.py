@@ -73,8 +73,9 @@ def open_study(study: PolicyStudy | str | Path, output: str | Path = "answers") 
 def run_script(
     question_number: int | None = None,
     country: str | None = None,
-    method: Method = "vector",
+    method: Method | bool = "vector",
     *,
+    use_hop_retrieval: bool = False,
     study: PolicyStudy | None = None,
     output: str | Path | None = None,
 ) -> StudyReport:
@@ -83,15 +84,22 @@ def run_script(
     Args:
         question_number: in the profile; None for all.
         country: or other subject of the profile; None for all.
-        method: ``vector``, ``hop`` or ``both``.
+        method: ``vector``, ``hop`` or ``both``; True is ``both``.
+        use_hop_retrieval: whether relations are followed as well: ``both``.
         study: by default the opened one.
         output: the folder; by default that of the opened study, or ``answers`` with ``study``.
+
+    Raises:
+        ConfigurationError: the study has no retriever that follows relations, and they are asked for.
 
     Examples:
         >>> report = run_script(question_number=1, country="Ostland", study=study, output="first")
         >>> report.files["Ostland"].as_posix()
         'first/answers/Ostland.json'
     """
+    if use_hop_retrieval and method not in ("vector", "both", True):
+        raise ConfigurationError(f"method={method!r} and use_hop_retrieval=True say two things; leave one out")
+    method = "both" if use_hop_retrieval or method is True else "vector" if method is False else method
     folder = Path("answers") if study is not None else _opened.output
     return _study(study).run(folder if output is None else output, country, question_number, method)
 

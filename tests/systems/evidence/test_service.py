@@ -205,6 +205,18 @@ def test_what_is_added_without_building_is_found_after_the_next_building(served)
     assert len(client.post("/search", json={"query": "heron"}).json()["passages"]) == 1
 
 
+def test_a_single_source_needs_no_list_and_its_grade_has_two_names(served):
+    _, client, index = served
+    alone = {"content": "A stork weighs 4 kilograms.", "url": "https://example.org/stork", "source_quality": "A"}
+    assert client.post("/index", json=alone | {"title": "Stork"}).json()["added"] == [True]
+    (found,) = client.post("/search", json={"query": "stork", "k": 1}).json()["passages"]
+    assert (found["content"], found["title"], found["quality"]) == (alone["content"], "Stork", "A")
+    assert client.post("/index", json={"documents": [alone | {"source_quality": "B"}]}).json()["added"] == [False]
+    assert index.source(alone["url"]).quality == "B"
+    index.delete(alone["url"])
+    index.build_index()
+
+
 def test_what_nobody_sees_in_a_text_is_left_out_as_it_is_of_files(served):
     _, client, index = served
     told = "Storks ne\u200bst\U000e0041 on the \u202etower\u202c.\r\nThey re\u00adturn in March.  "
@@ -221,7 +233,11 @@ def test_what_nobody_sees_in_a_text_is_left_out_as_it_is_of_files(served):
 @pytest.mark.parametrize(
     ("path", "body", "said"),
     [
-        ("/index", {}, "documents: Field required"),
+        ("/index", {}, 'pass either "documents", or a single source by its "content" and "url"'),
+        ("/index", document(1) | {"documents": [document(1)]}, 'pass either "documents", or a single source'),
+        ("/index", {"content": "Storks."}, "documents.0.url: Field required"),
+        ("/index", document(1) | {"grade": "A"}, "documents.0.grade: Extra inputs"),
+        ("/index", {"documents": [document(1) | {"quality": "A", "source_quality": "B"}]}, "source_quality: Extra inputs"),
         ("/index", {"documents": [{"url": "https://example.org"}]}, "documents.0.content: Field required"),
         ("/index", {"documents": [document(1, quality="F")]}, "documents.0.quality: "),
         ("/index", {"documents": [document(1, fetch_date="yesterday")]}, "document 1: "),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count, groupby, repeat
 from urllib.parse import urlsplit
@@ -650,7 +650,7 @@ class CitedReport:
         duplicates: entries whose mark an earlier entry has; the earlier one counts.
         sentences: its text, in order, without code and the list of references.
         references: all entries, in order.
-        unit: what each ``line`` counts: "line", "paragraph" (of a DOCX) or "page" (of a PDF).
+        unit: what each ``line`` counts: "line", "paragraph" (of a DOCX), "page" (of a PDF) or "claim".
         notes: what was left out of the report, or read in a certain way, for people.
     """
 
@@ -664,3 +664,35 @@ class CitedReport:
     references: list[Reference] = field(default_factory=list)
     unit: str = "line"
     notes: list[str] = field(default_factory=list)
+
+
+def cited_claims(claims: Sequence[Mapping[str, object]]) -> CitedReport:
+    """Return claims and what they cite as a report of which each claim is a sentence.
+
+    Args:
+        claims: with ``text``, and with ``cited_url``: a URL, several, or None for none. Other keys are not read.
+
+    Raises:
+        InputError: one of them is no such dict.
+    """
+    if not isinstance(claims, Sequence):
+        raise InputError(f"claims come as a list of dicts with text and cited_url, not as {type(claims).__name__}")
+    citations: list[Citation] = []
+    sentences: list[ReportSentence] = []
+    for number, claim in enumerate(claims, start=1):
+        where = f"claim {number} of {len(claims)}"
+        if not isinstance(claim, Mapping) or not {"text", "cited_url"} <= claim.keys():
+            found = ", ".join(map(repr, claim)) if isinstance(claim, Mapping) else type(claim).__name__
+            raise InputError(f'{where} needs "text" and "cited_url" (found: {found or "an empty dict"})')
+        text, cited = claim["text"], claim["cited_url"]
+        urls = list(cited) if isinstance(cited, list | tuple) else [cited]
+        if not isinstance(text, str) or not text.strip():
+            raise InputError(f'{where}: "text" is {text!r:.60}; write the sentence to be checked')
+        if wrong := [url for url in urls if url is not None and not isinstance(url, str)]:
+            raise InputError(f'{where}: "cited_url" is {wrong[0]!r:.60}; write a URL, a list of them, or None')
+        first = len(citations) + 1
+        for url in [str(url or "") for url in urls] or [""]:
+            problem = "" if url else "the claim cites no URL"
+            citations.append(Citation(len(citations) + 1, str(number), text, url, "", number, problem=problem))
+        sentences.append(ReportSentence(text, number, "paragraph", number, tuple(range(first, len(citations) + 1))))
+    return CitedReport("", citations, [], [], [], sentences=sentences, unit="claim")

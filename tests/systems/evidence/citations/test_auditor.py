@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nlp_retrieval import Bm25Retriever, Searcher
-from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.errors import ConfigurationError, InputError
 from nlp_retrieval.systems.evidence.audit import CitationAudit, CitationAuditor
 from nlp_retrieval.systems.evidence.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
@@ -35,6 +35,40 @@ def test_a_citation_of_what_its_source_says_passes(index: EvidenceIndex) -> None
     assert (row.status, row.reason) == ("PASS", "")
     assert row.passage is not None
     assert row.passage.content[slice(*row.sentence)] == "The Long Bridge was opened in 1932."
+
+
+def test_claims_with_the_url_that_they_cite_are_audited_like_a_report(index: EvidenceIndex) -> None:
+    auditor = CitationAuditor(index, LexicalVerifier(), threshold=0.35)
+    opened, url = "The Long Bridge was opened in 1932.", SOURCES[0][1]
+    claims = [
+        {"text": opened, "cited_url": url, "id": 7},
+        {"text": "The Long Bridge was opened in 1952.", "cited_url": [url]},
+        {"text": opened, "cited_url": "https://nowhere.example/"},
+        {"text": opened, "cited_url": None},
+    ]
+    rows = list(auditor.audit(claims))
+    assert [(row["claim"], row["cited_url"]) for row in rows] == [
+        (claim["text"], url if number < 2 else claim["cited_url"] or "") for number, claim in enumerate(claims)
+    ]
+    assert [row["status"] for row in rows] == ["PASS", "REVIEW", "SOURCE_NOT_INDEXED", "REVIEW"]
+    assert [row["reason"] for row in rows] == ["", "other number", "", "no reference"]
+    assert opened in str(rows[0]["actual_passage"])
+    assert rows[0]["support_score"] == audited(index, "The Long Bridge was opened in 1932 [1].").rows[0].support_score
+
+
+@pytest.mark.parametrize(
+    ("claims", "said"),
+    [
+        ([{"text": "x", "cited_url": "y"}, {"text": "x", "url": "y"}], r"claim 2 of 2 needs .*found: 'text', 'url'"),
+        (["The bridge."], r"claim 1 of 1 needs \"text\" and \"cited_url\" \(found: str\)"),
+        ([{"text": " ", "cited_url": "y"}], r"\"text\" is ' '; write the sentence"),
+        ([{"text": "x", "cited_url": 3}], r"\"cited_url\" is 3; write a URL, a list of them, or None"),
+        ({"text": "x", "cited_url": "y"}, "come as a list of dicts with text and cited_url, not as dict"),
+    ],
+)
+def test_claims_that_are_no_dicts_are_refused(index: EvidenceIndex, claims: list[dict[str, object]], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        CitationAuditor(index, LexicalVerifier()).audit(claims)
 
 
 @pytest.mark.parametrize(

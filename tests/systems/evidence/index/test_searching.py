@@ -35,6 +35,13 @@ def test_a_source_is_found_after_building_and_not_before(tmp_path):
     assert index.text(found.key)[found.start : found.end] == found.content == LAKE_TEXT
     assert found.score > 0
     assert found.signals["bm25.rank"] == 1
+    assert [found[key] for key in ("content", "url", "title", "quality", "score")] == [
+        *(LAKE_TEXT, LAKE, "Lakes", "B"),
+        found.score,
+    ]
+    assert dict(found)["fetch_date"] == "2026-01-19"
+    with pytest.raises(KeyError, match="no 'text'; there are content, url, title"):
+        found["text"]
     assert index.source(LAKE).searchable
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -89,6 +90,12 @@ def test_a_script_asks_one_question_of_one_country_or_all(asked: PolicyStudy, tm
     assert (list(report.files), report.questions) == (["Ile"], (2,))
     assert len(run_script(output=tmp_path / "all").files) == 3
     assert (tmp_path / "answers" / "Ile.json").is_file()
+    for number, asked_so in enumerate(({"use_hop_retrieval": True}, {"method": True}, {"method": "both"}, {"method": False})):
+        file = run_script(2, "Ile", **asked_so, output=tmp_path / str(number)).files["Ile"]
+        method = json.loads(file.read_text())["metadata"]["retrieval_method"]
+        assert method == ("vector_similarity" if number == 3 else "vector_similarity+graph_hop")
+    with pytest.raises(ConfigurationError, match=r"method='hop' and use_hop_retrieval=True say two things"):
+        run_script(2, "Ile", "hop", use_hop_retrieval=True)
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(embed_prompt, PROMPT).result().transformer is not None
 
