@@ -9,8 +9,8 @@ from importlib import import_module
 from pathlib import Path
 
 ROOMS = (
-    *("benchmarks", "cli", "core", "encoders", "evaluation", "lm", "loaders", "processors", "reports", "rerankers"),
-    *("retrievers", "service", "text"),
+    *("benchmarks", "cli", "core", "encoders", "evaluation", "judging", "lm", "loaders", "processors", "reports"),
+    *("rerankers", "retrievers", "service", "text"),
 )
 """The packages of the library that export names to plug-ins."""
 

@@ -151,7 +151,8 @@ def create_app(service: BaseService, settings: ServiceSettings, tracing: Tracing
 
         app.router.routes.append(mcp_route(manager))
     _add_error_handlers(app)
-    app.add_middleware(RequestGuard, settings=settings)
+    without_token = frozenset(endpoint.path for endpoint in service.endpoints if endpoint.without_token)
+    app.add_middleware(RequestGuard, settings=settings, without_token=without_token)
     routes = frozenset(path for route in app.routes if "{" not in (path := getattr(route, "path", "{")))
     return Observer(app, routes, PROBES | {METRICS}, metrics, tracing)
 

@@ -214,6 +214,7 @@ class Endpoint:
         writes: whether it changes the served data: one at a time, and with more time.
         method: of HTTP; by default POST with a body, else GET.
         media: type of what ``run`` returns, if it is not JSON.
+        without_token: whether it is answered without a token: a page that holds nothing of what is served.
 
     Examples:
         >>> def count(_: None) -> bytes:
@@ -231,6 +232,7 @@ class Endpoint:
     writes: bool = False
     method: str = ""
     media: str = "application/json"
+    without_token: bool = False
 
     @property
     def http_method(self) -> str:

@@ -38,10 +38,12 @@ class RequestGuard:
     Args:
         app: the ASGI application that answers accepted requests.
         settings: access and limits.
+        without_token: further paths that are answered without a token.
     """
 
-    def __init__(self, app: _App, settings: ServiceSettings) -> None:
+    def __init__(self, app: _App, settings: ServiceSettings, without_token: frozenset[str] = frozenset()) -> None:
         self._app = app
+        self._without_token = PROBES | without_token
         self._limits = settings.limits
         self._digest = None if settings.token is None else _digest(settings.token.encode())
         self._hosts = known_hosts(settings)
@@ -54,7 +56,7 @@ class RequestGuard:
         try:
             headers = _headers(scope)
             self._check_host(headers)
-            if scope["path"] not in PROBES:
+            if scope["path"] not in self._without_token:
                 self._check_token(headers)
             if scope["method"] not in ("POST", "PATCH"):  # its body is not read
                 await self._app(scope, receive, send)

@@ -34,6 +34,7 @@ FLOORS = (
     "benchmarks",
     "reports",
     "service",
+    "judging",
     "demo",
     "testing cli integrations",
     "__main__",

@@ -1,0 +1,388 @@
+"""The commands ``nlp-retrieval judge``: from rankings without gold to a comparison that can be trusted."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nlp_retrieval.cli.console import parse_component, say
+from nlp_retrieval.cli.indexes import Loader, LoaderOptions, corpus_loader
+from nlp_retrieval.errors import ConfigurationError, SourceError
+
+if TYPE_CHECKING:
+    from nlp_retrieval.core.models import Query, SearchableItem
+    from nlp_retrieval.evaluation.rankings import Ranking
+    from nlp_retrieval.judging.agreement import JudgeAgreement
+
+Project = Annotated[Path, typer.Argument(help="Folder of the judging project.")]
+JudgeName = Annotated[str, typer.Option("--judge", help="Your name; it is kept with every judgement.")]
+CorpusOption = Annotated[str | None, typer.Option("--corpus", help="File, folder or database URL of the corpus.")]
+
+app = typer.Typer(
+    help="Judge passages, and compare systems without gold.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
+)
+
+_DESIGN, _SCALE = "What is judged", "How it is judged"
+
+
+def new(
+    project: Project,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Option("--runs", help="Output folder of a benchmark, or a TREC run, whose name is the system's. Repeatable."),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="A benchmark's YAML instead: its searchers answer --queries.")
+    ] = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option("--queries", help="Questions: one per line (.txt), CSV, TSV, JSON or TREC topics. Default: of the runs."),
+    ] = None,
+    corpus: CorpusOption = None,
+    loader: Loader = None,
+    option: LoaderOptions = None,
+    design: Annotated[str, typer.Option(help="How pairs are chosen: docs/JUDGING.md.", rich_help_panel=_DESIGN)] = "depth-k",
+    budget: Annotated[int | None, typer.Option(help="Number of pairs to judge; default: all.", rich_help_panel=_DESIGN)] = None,
+    depth: Annotated[int, typer.Option(help="Passages of each list that take part.", rich_help_panel=_DESIGN)] = 10,
+    seed: Annotated[int, typer.Option(help="Seed of all random choices.", rich_help_panel=_DESIGN)] = 0,
+    unit: Annotated[
+        str, typer.Option(help="item, or title: any passage of a title counts for it.", rich_help_panel=_DESIGN)
+    ] = "item",
+    scale: Annotated[
+        str,
+        typer.Option(help="binary, graded (0 to 3), or names of grades from 0, separated by commas.", rich_help_panel=_SCALE),
+    ] = "binary",
+    relevant_from: Annotated[
+        int, typer.Option("--relevant-from", help="The least grade that is relevant.", rich_help_panel=_SCALE)
+    ] = 1,
+    instructions: Annotated[
+        Path | None, typer.Option(help="Text file with instructions for judges.", rich_help_panel=_SCALE)
+    ] = None,
+) -> None:
+    """Make a project of what several systems found.
+
+    The first passages of every system for every question are the pairs to judge. Nobody sees which system found a passage.
+    """
+    from nlp_retrieval.judging.project import INSTRUCTIONS, JudgingProject
+
+    if (runs is None) == (config is None):
+        raise ConfigurationError("give either --runs (folders or TREC runs) or --config (searchers that answer --queries)")
+    asked = None if queries is None else list(_questions(queries))
+    if config is not None:
+        by_system, items, known, groups = _searched(config, asked, depth)
+    else:
+        by_system, items, known, groups = _read_runs(runs or [])
+    if corpus is not None:
+        items = corpus_loader(corpus, loader, option).stream()
+    questions = known if asked is None else asked
+    if questions is None:
+        raise ConfigurationError("TREC runs hold no questions: give them with --queries FILE")
+    if items is None:
+        raise ConfigurationError("TREC runs hold no passages: give the corpus with --corpus FILE")
+    made = JudgingProject.create(
+        project,
+        questions,
+        by_system,
+        items,
+        design=design,  # type: ignore[arg-type]  # checked there
+        depth=depth,
+        budget=budget,
+        seed=seed,
+        scale=[name.strip() for name in scale.split(",")] if "," in scale else scale,
+        relevant_from=relevant_from,
+        instructions=INSTRUCTIONS if instructions is None else _text(instructions),
+        unit=unit,  # type: ignore[arg-type]  # checked there
+        groups=groups,
+    )
+    pool, progress = made.pool(), made.progress("")
+    say(
+        f"{project}: {progress.chosen:,} of {len(pool.item_ids):,} pairs to judge, of {len(pool.query_ids):,} questions and "
+        f"{len(pool.systems):,} systems. Next: nlp-retrieval judge serve {project} --judge NAME"
+    )
+
+
+def serve(
+    project: Project,
+    judge: JudgeName,
+    overlap: Annotated[float, typer.Option(help="Share of the pairs that two people judge, to measure agreement.")] = 0.0,
+    settle: Annotated[bool, typer.Option("--settle", help="Settle the pairs to which people gave different grades.")] = False,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for a phone in the same network.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")] = 0,
+) -> None:
+    """Serve the page on which one person judges, until Ctrl-C.
+
+    Open the address that is printed: its last part is a token, without which nothing is shown. Every decision is kept at once.
+    Several people may judge at the same time, each with a command of their own.
+    """
+    from nlp_retrieval.judging.project import JudgingProject
+    from nlp_retrieval.judging.server import JudgingService
+    from nlp_retrieval.service.serving import serve as serve_it
+    from nlp_retrieval.service.settings import ServiceSettings
+
+    token = secrets.token_urlsafe(24)
+    settings = ServiceSettings(host=host, port=port, token=token, log_level="warning")
+    serve_it(
+        lambda: JudgingService(JudgingProject(project), judge, overlap, settles=settle),
+        settings,
+        lambda address: say(f"judging {project} on {address}/#{token} (Ctrl-C ends it; nothing is lost)"),
+    )
+
+
+def import_(
+    project: Project,
+    file: Annotated[Path, typer.Argument(help="TREC qrels, CSV, TSV or JSON lines.")],
+    judge: Annotated[str, typer.Option("--judge", help="Under whose name.")] = "imported",
+) -> None:
+    """Add judgements that exist already."""
+    from nlp_retrieval.judging.project import JudgingProject
+
+    added, unknown = JudgingProject(project).import_qrels(file, judge)
+    left = f"; {unknown:,} are of pairs that no system of this project found, and are left out" if unknown else ""
+    say(f"{file}: {added:,} judgements added as {judge}{left}")
+
+
+def export(
+    project: Project,
+    file: Annotated[Path, typer.Argument(help="TREC qrels; .jsonl or .csv: with who, when, note and seconds.")],
+    corpus: Annotated[
+        str | None,
+        typer.Option("--corpus", help="Passages cut in another way: qrels for those that cover what was judged relevant."),
+    ] = None,
+    loader: Loader = None,
+    option: LoaderOptions = None,
+    at_least: Annotated[float, typer.Option("--at-least", help="Least share of it that a passage has to cover.")] = 0.5,
+) -> None:
+    """Write the judgements to a file."""
+    from nlp_retrieval.evaluation.trec import write_qrels
+    from nlp_retrieval.judging.project import JudgingProject
+
+    opened = JudgingProject(project)
+    if corpus is None:
+        say(f"{file}: {opened.export(file):,} judgements")
+        return
+    gold = opened.gold_of_chunks(corpus_loader(corpus, loader, option).stream(), at_least)
+    write_qrels(file, {each.query_id: each.relevance for each in gold})
+    say(f"{file}: {sum(len(each.relevance) for each in gold):,} passages of {corpus} for {len(gold):,} questions")
+
+
+def refresh(
+    project: Project,
+    corpus: Annotated[str, typer.Option("--corpus", help="File, folder or database URL of the corpus.")],
+    loader: Loader = None,
+    option: LoaderOptions = None,
+    update: Annotated[bool, typer.Option("--update", help="Take changed texts over; they have to be judged again.")] = False,
+) -> None:
+    """Compare the texts of a project with its corpus."""
+    from nlp_retrieval.judging.project import JudgingProject
+
+    differences = JudgingProject(project).refresh(corpus_loader(corpus, loader, option).stream(), update=update)
+    for item_id, what in differences.items():
+        typer.echo(f"{what}\t{item_id}")
+    changed = sum(what == "changed" for what in differences.values())
+    done = ", and were taken over" if update and changed else ""
+    say(f"{changed:,} texts changed{done}; {len(differences) - changed:,} are missing")
+
+
+def agreement(project: Project) -> None:
+    """Print how far people agree beyond chance, and what is left to settle."""
+    from nlp_retrieval.judging.agreement import measure_agreement
+    from nlp_retrieval.judging.project import JudgingProject
+
+    opened = JudgingProject(project)
+    found = measure_agreement(opened.grades())
+    typer.echo(agreement_text(found))
+    if disputed := len(opened.disputed()):
+        typer.echo(f"{disputed:,} pairs have different grades; to settle them: judge serve {project} --settle --judge NAME")
+
+
+def agreement_text(found: JudgeAgreement) -> str:
+    """Return agreement as lines for a terminal."""
+    if not found.n:
+        return "No pair was graded by two people. Ask for it: nlp-retrieval judge serve PROJECT --judge NAME --overlap 0.1"
+    lines = [
+        f"Krippendorff's alpha (ordinal) {_figure(found.alpha, found.alpha_interval)} on {found.n:,} pairs with several grades."
+    ]
+    for pair in found.pairs:
+        one, other = pair.judges
+        lines.append(
+            f"{one} and {other}: {pair.same:.0%} of {pair.n:,} alike, kappa {_figure(pair.kappa, pair.kappa_interval)}, "
+            f"weighted {_figure(pair.weighted, pair.weighted_interval)}; mean {pair.means[0]:.2f} and {pair.means[1]:.2f}."
+        )
+    return "\n".join(lines)
+
+
+def _figure(value: float, interval: tuple[float, float]) -> str:
+    if value != value:  # noqa: PLR0124 -- NaN
+        return "unknown (only one grade was given)"
+    return f"{value:.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval[0] == interval[0] else "")
+
+
+def model(
+    project: Project,
+    lm: Annotated[
+        str | None, typer.Option("--lm", help="A language model: openai/gpt-4o-mini, or openai/NAME:base_url=http://...")
+    ] = None,
+    scorer: Annotated[
+        str | None, typer.Option("--scorer", help="A reranker instead: overlap, cross_encoder:model=..., ...")
+    ] = None,
+    samples: Annotated[int, typer.Option(help="Answers for each pair; the grade of most counts.")] = 1,
+    both_orders: Annotated[
+        bool, typer.Option("--both-orders", help="Every other sample shows the passage before the question.")
+    ] = False,
+    price: Annotated[
+        str | None, typer.Option(help="Price of a million tokens, in and out: 0.15,0.60.", rich_help_panel="Budget")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="The most it may cost, in the currency of --price.", rich_help_panel="Budget")
+    ] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Say what would be asked, and ask nothing.", rich_help_panel="Budget")
+    ] = False,
+) -> None:
+    """Let a model judge every pair, to make the intervals narrower.
+
+    Its grades are never a result by themselves: they count as far as they agree with people's, which the report measures.
+    """
+    from nlp_retrieval.core.components.registry import build_as
+    from nlp_retrieval.core.search.reranker import BaseReranker
+    from nlp_retrieval.judging.model_judge import ModelJudge, ScoreJudge
+    from nlp_retrieval.judging.project import JudgingProject
+    from nlp_retrieval.lm.language_model import LanguageModel
+
+    if (lm is None) == (scorer is None):
+        raise ConfigurationError("give either --lm (a language model) or --scorer (a reranker)")
+    opened = JudgingProject(project)
+    if scorer is not None:
+        done = ScoreJudge(build_as(BaseReranker, "rerankers", parse_component(scorer), "--scorer")).judge(opened)
+        say(f"{done.graded:,} pairs scored")
+        return
+    settings = parse_component(lm or "")
+    named = settings | {"name": "dspy", "model": settings["name"]}
+    judge = ModelJudge(build_as(LanguageModel, "language_models", named, "--lm"), samples=samples, both_orders=both_orders)
+    planned = judge.plan(opened)
+    prices = _prices(price)
+    costs = "" if prices is None else f", at most about {planned.price(*prices):.2f}"
+    say(f"{planned.calls:,} questions, about {planned.tokens_in:,} tokens in and {planned.tokens_out:,} out{costs}")
+    if budget is not None and prices is None:
+        raise ConfigurationError("--budget needs the prices of the model: --price IN,OUT for a million tokens")
+    if budget is not None and prices is not None and planned.price(*prices) > budget:
+        raise ConfigurationError(
+            f"that would cost about {planned.price(*prices):.2f}, and --budget is {budget:g}: nothing was asked; take a "
+            "cheaper model, fewer samples, or a larger budget"
+        )
+    if plan:
+        return
+    done = judge.judge(opened)
+    counts = judge.lm.counts
+    paid = "" if prices is None else f", {(counts.tokens_in * prices[0] + counts.tokens_out * prices[1]) / 1e6:.2f}"
+    say(
+        f"{done.graded:,} pairs graded by {judge.name}, {done.not_judged:,} not judged; {counts.calls:,} calls, "
+        f"{counts.cache_hits:,} answers from disk, {counts.tokens_in:,} tokens in and {counts.tokens_out:,} out{paid}"
+    )
+
+
+def _prices(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    parts = text.split(",")
+    try:
+        first, second = (float(part) for part in parts)
+    except ValueError:
+        first = second = -1.0
+    if not (0 <= first < float("inf") and 0 <= second < float("inf")):
+        raise ConfigurationError(f"--price {text}: give two prices of a million tokens, in and out, such as 0.15,0.60")
+    return first, second
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path}: cannot be read ({error}); write the instructions as UTF-8 text") from None
+
+
+def _questions(path: Path) -> Iterator[Query]:
+    """Yield questions from a file: one per line in .txt without tags and tabs, otherwise as TopicsLoader reads them."""
+    from nlp_retrieval.core.models import Query
+    from nlp_retrieval.loaders.files import read_lines
+    from nlp_retrieval.loaders.topics import TopicsLoader
+
+    if path.suffix == ".txt":
+        lines = [(number, line.strip()) for number, line in read_lines(path) if line.strip()]
+        if lines and not any(line.startswith("<") or "\t" in line for _, line in lines):
+            yield from (Query(query_id=f"q{number}", text=line) for number, (_, line) in enumerate(lines, start=1))
+            return
+    seen: dict[str, str] = {}
+    for location, query in TopicsLoader(path, "").read():
+        if query.query_id in seen:
+            raise SourceError(f"{location}: the id {query.query_id!r} is taken by {seen[query.query_id]}; ids must be unique")
+        seen[query.query_id] = location
+        yield query
+
+
+_Found = tuple[dict[str, dict[str, "Ranking"]], "Iterator[SearchableItem] | None", "list[Query] | None", "dict[str, list[str]]"]
+
+
+def _read_runs(paths: list[Path]) -> _Found:
+    """Return the rankings by system, and what folders of benchmarks have besides: passages, queries and groups."""
+    from nlp_retrieval.core.models import Query, SearchableItem
+    from nlp_retrieval.evaluation.ranking_files import read_lists
+    from nlp_retrieval.evaluation.trec import read_run
+
+    by_system: dict[str, dict[str, Ranking]] = {}
+    passages: dict[str, SearchableItem] = {}
+    questions: dict[str, Query] = {}
+    groups: dict[str, list[str]] = {}
+    for path in paths:
+        if not path.is_dir():
+            _add(by_system, re.sub(r"(\.(trec|run|txt|gz))+$", "", path.name), dict(read_run(path)))
+            continue
+        lists = read_lists(path)
+        for number, query_id in enumerate(lists.query_ids):
+            questions.setdefault(query_id, Query(query_id=query_id, text=lists.texts[number], family=lists.families[number]))
+            if (group := lists.groups[number]) is not None and query_id not in groups.setdefault(group, []):
+                groups[group].append(query_id)
+        titles = dict(zip(lists.item_ids, lists.titles, strict=True))
+        for item_id, text in lists.passages.items():
+            passages[item_id] = SearchableItem(item_id=item_id, content=text, metadata={"title": titles.get(item_id, "")})
+        for name in lists.listings:
+            _add(by_system, name, dict(zip(lists.query_ids, lists.rankings(name), strict=True)))
+    return by_system, iter(passages.values()) if passages else None, list(questions.values()) or None, groups
+
+
+def _add(by_system: dict[str, dict[str, Ranking]], name: str, ranking: dict[str, Ranking]) -> None:
+    if name in by_system:
+        raise ConfigurationError(f"two of the runs are named {name!r}; rename one, so that they can be told apart")
+    by_system[name] = ranking
+
+
+def _searched(config: Path, questions: list[Query] | None, depth: int) -> _Found:
+    """Let the searchers of a benchmark's configuration answer the questions."""
+    from nlp_retrieval.benchmarks.entrants import TrecRun
+    from nlp_retrieval.benchmarks.settings import read_benchmark_config
+
+    if questions is None:
+        raise ConfigurationError("--config needs questions for its searchers: --queries FILE")
+    settings: Any = read_benchmark_config(config)
+    searchers = {name: searcher for name, searcher in settings.searchers.items() if not isinstance(searcher, TrecRun)}
+    if len(searchers) < 1:
+        raise ConfigurationError(f"{config} has no searchers; name at least two, so that there is something to compare")
+    by_system: dict[str, dict[str, Ranking]] = {}
+    for name, searcher in searchers.items():
+        searcher.index(settings.loader, settings.index_path)
+        found = searcher.search([question.text for question in questions], depth)
+        by_system[name] = {
+            question.query_id: [(hit.item.item_id, hit.score) for hit in hits]
+            for question, hits in zip(questions, found, strict=True)
+        }
+    return by_system, settings.loader.stream(), questions, {}
+
+
+for _command in (new, serve, export, agreement, model, refresh):
+    app.command(_command.__name__)(_command)
+app.command("import")(import_)

@@ -1,0 +1,855 @@
+"""A judging project: pairs of question and passage in one SQLite file, how they were chosen, and every judgement.
+
+Judgements are only ever added: one that is changed or taken back stays in the history. Each belongs to the text that was judged
+(its SHA-256); if the corpus changes, those on another text do not count. How pairs were chosen, and with what probability, is
+protected by a digest, because the estimates rest on it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import sqlite3
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from nlp_retrieval.core.components.component import canonical_json
+from nlp_retrieval.core.files.atomic import write_output
+from nlp_retrieval.core.files.database_file import DatabaseRow
+from nlp_retrieval.core.files.trec_ids import encode_id
+from nlp_retrieval.core.models import Gold, Query, SearchableItem
+from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMissingError, InputError, SourceError
+from nlp_retrieval.evaluation.rankings import Ranking
+from nlp_retrieval.judging.pool import JudgingPool
+from nlp_retrieval.judging.project_file import (
+    PROJECT_FILE,
+    JudgingDatabase,
+    checked_settings,
+    digest_of_design,
+    judging_order,
+    pooled,
+    read_pool,
+    texts_of_corpus,
+    write_pool,
+)
+from nlp_retrieval.judging.sampling import Design
+from nlp_retrieval.loaders.judgements import read_judgements
+from nlp_retrieval.text.printing import visible
+from nlp_retrieval.text.quotations import fold
+from nlp_retrieval.text.titles import normalize_title
+
+Unit = Literal["item", "title"]
+Decision = Literal["graded", "skipped", "withdrawn", "settled", "not judged"]
+
+INSTRUCTIONS = "Judge whether the passage helps to answer the question. Judge by the passage alone, not by what else you know."
+
+_MOST_GRADES, _MOST_NOTE, _MOST_NAME, _MOST_TEXT = 10, 10_000, 100, 2_000
+_LEASE = timedelta(minutes=30)
+_PACE = 30
+_FEWEST_PACE = 3
+_LONGEST_PAUSE = 300.0
+_SHOWN = 5
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True)
+class PairToJudge:
+    """A pair of question and passage as a judge sees it: without system, rank and score.
+
+    Args:
+        number: of the pair, from 0.
+        query_id: of the question.
+        question: its text.
+        title: of the passage; empty if it has none.
+        content: its text.
+        before: the passage before it in the same document; empty if there is none.
+        after: the passage after it.
+        sha256: of title and content.
+        grades: what others said, by their names, where a disagreement is to be settled.
+    """
+
+    number: int
+    query_id: str
+    question: str
+    title: str
+    content: str
+    before: str = ""
+    after: str = ""
+    sha256: str = ""
+    grades: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class ModelGrade:
+    """What a model says about a pair.
+
+    Args:
+        pair: number of the pair.
+        grade: on the scale of the project, also between two grades; None if it is not judged.
+        quote: of the passage.
+        note: its reason, or why it is not judged.
+
+    Examples:
+        >>> project = JudgingProject.create("judging", queries, {"a": {"q1": [("whale", 1.0)]}}, items)
+        >>> project.judge_by_model("words in common", [ModelGrade(pair=0, grade=0.4)])
+        >>> project.pool("words in common").model.tolist()
+        [0.4]
+    """
+
+    pair: int
+    grade: float | None
+    quote: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class RelevanceJudgement:
+    """One decision of a person or a model about one pair.
+
+    Args:
+        query_id: of the question.
+        item_id: of the passage, or its title in a project by titles.
+        sha256: of the text that was judged.
+        decision: "graded", "settled" (a disagreement), "skipped", "withdrawn", or "not judged" (a model without a usable
+            answer).
+        grade: None unless "graded" or "settled"; a model may give one between two grades.
+        judge: who.
+        is_model: whether it is a model or another component.
+        note: in the judge's words.
+        quote: of the passage, by a model.
+        seconds: that it took; NaN if unknown.
+        span: part of the passage that answers, in characters of its content; None for all of it.
+        date: ISO 8601, in UTC.
+    """
+
+    query_id: str
+    item_id: str
+    sha256: str
+    decision: Decision
+    grade: float | None
+    judge: str
+    is_model: bool = False
+    note: str = ""
+    quote: str = ""
+    seconds: float = float("nan")
+    span: tuple[int, int] | None = None
+    date: str = ""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far judging has come.
+
+    Args:
+        chosen: pairs that the design chose.
+        judged: of these, judged by at least one person.
+        mine: judged by this judge.
+        skipped: skipped by this judge.
+        pending: of the chosen, still to be judged by this judge.
+        seconds_left: for these at this judge's pace (median of the last 30); None before three judgements.
+        disputed: pairs with different grades that nobody settled.
+    """
+
+    chosen: int
+    judged: int
+    mine: int
+    skipped: int
+    pending: int
+    seconds_left: float | None
+    disputed: int
+
+
+_JUDGEMENT = (
+    "SELECT q.query_id, p.item_id, j.sha256, j.decision, j.grade, j.judge, j.is_model, j.note, j.quote, j.seconds, j.begins, "
+    "j.ends, j.moment FROM judgements j JOIN pairs p ON p.number = j.pair JOIN queries q ON q.number = p.query"
+)
+_PAIR = (
+    "SELECT p.number, q.query_id, q.text, t.title, t.content, p.before, p.after, p.sha256 "
+    "FROM pairs p "
+    "JOIN queries q ON q.number = p.query JOIN texts t ON t.sha256 = p.sha256 "
+)
+_DISPUTED = (
+    "SELECT pair FROM standing WHERE is_model = 0 AND decision IN ('graded', 'settled') GROUP BY pair "
+    "HAVING count(DISTINCT grade) > 1 AND sum(decision = 'settled') = 0"
+)
+_OPEN = """
+SELECT p.number FROM pairs p LEFT JOIN standing own ON own.pair = p.number AND own.judge = :judge
+WHERE p.chosen = 1 AND coalesce(own.decision, 'skipped') = 'skipped'
+AND (SELECT count(*) FROM standing s WHERE s.pair = p.number AND s.is_model = 0 AND s.decision <> 'skipped')
+  + (SELECT count(*) FROM handed h WHERE h.pair = p.number AND h.judge <> :judge AND h.until > :now AND NOT EXISTS
+      (SELECT 1 FROM standing s WHERE s.pair = h.pair AND s.judge = h.judge))
+  < 1 + ((p.number * 7919 + 4229) % 10007 < :overlap * 10007)
+ORDER BY own.judgement IS NOT NULL, own.judgement, p.position LIMIT :count
+"""
+
+
+class JudgingProject:
+    """A folder with pairs to judge, and their judgements. Several people and processes may judge at once.
+
+    Args:
+        path: the folder, made by :meth:`create`.
+
+    Raises:
+        IndexMissingError: there is no project.
+        IndexDamagedError: the file is damaged, or how pairs were chosen was changed by hand.
+
+    Examples:
+        >>> runs = {"a": {"q1": [("whale", 2.0), ("krill", 1.0)]}, "b": {"q1": [("krill", 2.0), ("fox", 1.0)]}}
+        >>> project = JudgingProject.create("judging", queries[:1], runs, items, design="depth-k")
+        >>> (pair,) = project.next_pairs("Ann")
+        >>> project.judge(pair.number, 1, by="Ann", seconds=4.0).judge
+        'Ann'
+        >>> project.progress("Ann").judged, project.progress("Ann").chosen
+        (1, 3)
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).expanduser()
+        self._database = JudgingDatabase(self.path / PROJECT_FILE)
+        about: dict[str, str] = dict(self._database.rows("SELECT name, value FROM about"))
+        if not about:
+            raise IndexMissingError(f"{self.path} is no judging project; make one with nlp-retrieval judge new")
+        self._about = about
+        self._check_digest()
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        queries: Iterable[Query],
+        runs: Mapping[str, Mapping[str, Ranking]],
+        items: Iterable[SearchableItem],
+        *,
+        design: Design = "depth-k",
+        depth: int = 10,
+        budget: int | None = None,
+        seed: int = 0,
+        scale: str | Sequence[str] = "binary",
+        relevant_from: int = 1,
+        instructions: str = INSTRUCTIONS,
+        unit: Unit = "item",
+        groups: Mapping[str, Sequence[str]] | None = None,
+    ) -> JudgingProject:
+        """Make a project of the first passages of several systems.
+
+        Args:
+            path: a folder that does not exist yet, or is no project.
+            queries: questions; those that no system answered are left out.
+            runs: by system and query id, ``(item id, score)``, best first.
+            items: the corpus; only texts of what was found are kept.
+            design: how pairs are chosen: "depth-k", "stratified", "decisive" or "move-to-front".
+            depth: number of passages of each list.
+            budget: number of pairs to judge; None for all. Needed for "stratified" and "decisive".
+            seed: of all random choices.
+            scale: "binary", "graded" (0 to 3), or the names of 2 to 10 grades, from 0.
+            relevant_from: the least grade that counts as relevant.
+            instructions: for judges, shown on the page and to models.
+            unit: "item", or "title" where any passage of a title counts for the title.
+            groups: ids of queries by the name of a group.
+
+        Raises:
+            ConfigurationError: a setting cannot be used, there are no rankings, or there is a project already.
+            SourceError: passages of the runs are not in the corpus.
+        """
+        target = Path(path).expanduser()
+        if (target / PROJECT_FILE).exists():
+            raise ConfigurationError(f"{target} is a judging project already; choose another folder, or judge in it")
+        about = checked_settings(design, depth, budget, seed, scale, relevant_from, instructions, unit)
+        pool, order, texts = pooled(list(queries), runs, items, about, groups or {})
+        positions = judging_order(pool, seed)
+        database = JudgingDatabase(target / PROJECT_FILE)
+        with database.changing() as connection:
+            if connection.execute("SELECT count(*) FROM about").fetchone()[0]:
+                raise ConfigurationError(f"{target} is a judging project already; choose another folder, or judge in it")
+            write_pool(connection, pool, order, texts, positions)
+            about["digest"] = digest_of_design(connection.execute, about)
+            connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
+        database.close()
+        return cls(target)
+
+    # Settings
+
+    @property
+    def scale(self) -> tuple[str, ...]:
+        """Return the names of the grades, from 0."""
+        return tuple(json.loads(self._about["scale"]))
+
+    @property
+    def instructions(self) -> str:
+        """Return the instructions for judges."""
+        return self._about["instructions"]
+
+    @property
+    def relevant_from(self) -> int:
+        """Return the least grade that counts as relevant."""
+        return int(self._about["relevant_from"])
+
+    @property
+    def design(self) -> str:
+        """Return how pairs were chosen."""
+        return self._about["design"]
+
+    @property
+    def depth(self) -> int:
+        """Return how many passages of each list take part."""
+        return int(self._about["depth"])
+
+    @property
+    def unit(self) -> str:
+        """Return what is judged: "item" or "title"."""
+        return self._about["unit"]
+
+    @cached_property
+    def systems(self) -> list[str]:
+        """Return the names of the systems; judges do not see them."""
+        return [name for (name,) in self._database.rows("SELECT DISTINCT system FROM rankings ORDER BY system")]
+
+    # Judging
+
+    def next_pairs(self, judge: str, count: int = 1, overlap: float = 0.0) -> list[PairToJudge]:
+        """Hand out the next pairs to a judge; nobody else gets them for half an hour, unless two are to judge them.
+
+        Args:
+            judge: name.
+            count: number of pairs.
+            overlap: share of the pairs that two people are to judge, 0 to 1.
+        """
+        name, now = checked_name(judge), datetime.now(UTC)
+        values = {"judge": name, "now": _moment(now), "overlap": overlap, "count": count}
+        with self._database.changing(durable=False) as connection:
+            numbers = [number for (number,) in connection.execute(_OPEN, values)]
+            until = _moment(now + _LEASE)
+            connection.executemany("INSERT OR REPLACE INTO handed VALUES (?, ?, ?)", [(n, name, until) for n in numbers])
+        return [self.pair(number) for number in numbers]
+
+    def disputed(self) -> list[PairToJudge]:
+        """Return the pairs to which people gave different grades and that nobody settled, with their grades."""
+        numbers = [number for (number,) in self._database.rows(f"{_DISPUTED} ORDER BY pair")]
+        select = "SELECT judge, grade FROM standing WHERE pair = ? AND is_model = 0 AND grade IS NOT NULL ORDER BY judge"
+        return [replace(self.pair(number), grades=dict(self._database.rows(select, (number,)))) for number in numbers]
+
+    def pair(self, number: int) -> PairToJudge:
+        """Return a pair.
+
+        Args:
+            number: of the pair.
+
+        Raises:
+            InputError: it does not exist.
+        """
+        rows = self._database.rows(f"{_PAIR} WHERE p.number = ?", (number,))
+        if not rows:
+            raise InputError(f"there is no pair {number}; the project has {self.progress('').chosen} to judge")
+        return PairToJudge(*rows[0])
+
+    def judge(
+        self,
+        number: int,
+        grade: int | None,
+        by: str,
+        *,
+        decision: Decision = "graded",
+        note: str = "",
+        seconds: float = float("nan"),
+        span: tuple[int, int] | None = None,
+        sha256: str = "",
+    ) -> RelevanceJudgement:
+        """Add a person's judgement; it is on the disk when this returns. Judging a pair again replaces one's earlier grade.
+
+        Args:
+            number: of the pair.
+            grade: on the project's scale; None if it is skipped.
+            by: name of the judge.
+            decision: "graded", "skipped", or "settled" (a disagreement of others).
+            note: in the judge's words.
+            seconds: that it took.
+            span: part of the passage that answers, in characters of its content.
+            sha256: of the text that was shown; by default that of the project.
+
+        Raises:
+            InputError: the grade is not on the scale, a value cannot be used, the pair does not exist, or its text was changed
+                since it was shown.
+        """
+        pair, name, best = self.pair(number), checked_name(by), len(self.scale) - 1
+        if decision not in ("graded", "skipped", "settled"):
+            raise InputError(f"{decision!r} is no decision; take graded, skipped or settled")
+        if (decision == "skipped") != (grade is None) or (grade is not None and not 0 <= grade <= best):
+            raise InputError(f"the grade is {grade}; grades here are 0 ({self.scale[0]}) to {best} ({self.scale[-1]})")
+        if span is not None and not 0 <= span[0] < span[1] <= len(pair.content):
+            raise InputError(f"the span {list(span)} is not in the passage, which has {len(pair.content)} characters")
+        if len(note) > _MOST_NOTE:
+            raise InputError(f"the note has {len(note):,} characters; write at most {_MOST_NOTE:,}")
+        if sha256 and sha256 != pair.sha256:
+            raise InputError("the text of this passage was changed since it was shown; read it again, and then judge it")
+        with self._database.changing() as connection:
+            _refuse_taken(connection, name, is_model=False)
+            identifier = _insert(connection, number, decision, grade, name, note=note, seconds=seconds, span=span)
+            return _as_judgement(connection.execute(f"{_JUDGEMENT} WHERE j.id = ?", (identifier,)).fetchone())
+
+    def judge_by_model(self, name: str, grades: Iterable[ModelGrade]) -> None:
+        """Add a model's judgements, all in one step.
+
+        Args:
+            name: of the model.
+            grades: of pairs.
+
+        Raises:
+            InputError: a grade is not on the scale, or a person has this name.
+        """
+        judge, best = checked_name(name), len(self.scale) - 1
+        with self._database.changing() as connection:
+            _refuse_taken(connection, judge, is_model=True)
+            for each in grades:
+                if each.grade is not None and not 0 <= each.grade <= best:
+                    raise InputError(f"{name} gave grade {each.grade:g}, and the grades of this project end at {best}")
+                decision: Decision = "not judged" if each.grade is None else "graded"
+                _insert(connection, each.pair, decision, each.grade, judge, True, note=each.note[:_MOST_NOTE], quote=each.quote)
+
+    def undo(self, by: str) -> PairToJudge | None:
+        """Take back a judge's last decision that stands, which stays in the history, and hand the pair out again.
+
+        Args:
+            by: name of the judge.
+
+        Returns:
+            The pair; None if there is nothing to take back.
+        """
+        name = checked_name(by)
+        with self._database.changing() as connection:
+            last = connection.execute(
+                "SELECT pair, is_model FROM standing WHERE judge IN (?, ?) ORDER BY judgement DESC LIMIT 1", (name, f"{name}\n")
+            ).fetchone()
+            if last is None:
+                return None
+            _insert(connection, last[0], "withdrawn", None, name, bool(last[1]))
+            until = _moment(datetime.now(UTC) + _LEASE)
+            connection.execute("INSERT OR REPLACE INTO handed VALUES (?, ?, ?)", (last[0], name, until))
+        return self.pair(last[0])
+
+    def progress(self, judge: str) -> Progress:
+        """Return how far judging has come, for one judge.
+
+        Args:
+            judge: name.
+        """
+        ((chosen, judged, mine, skipped),) = self._database.rows(
+            "SELECT count(*), coalesce(sum(EXISTS (SELECT 1 FROM standing s WHERE s.pair = p.number AND s.is_model = 0 AND "
+            "s.grade IS NOT NULL)), 0), count(own.grade), coalesce(sum(own.decision = 'skipped'), 0) "
+            "FROM pairs p LEFT JOIN standing own ON own.pair = p.number AND own.judge = ? WHERE p.chosen = 1",
+            (judge,),
+        )
+        rows = self._database.rows(
+            "SELECT seconds FROM judgements WHERE judge = ? AND seconds > 0 AND grade IS NOT NULL ORDER BY id DESC LIMIT ?",
+            (judge, _PACE),
+        )
+        pace = statistics.median(min(seconds, _LONGEST_PAUSE) for (seconds,) in rows) if len(rows) >= _FEWEST_PACE else None
+        pending = chosen - judged
+        disputed = len(self._database.rows(_DISPUTED))
+        return Progress(chosen, judged, mine, skipped, pending, None if pace is None else pace * pending, disputed)
+
+    # Reading
+
+    def history(self) -> list[RelevanceJudgement]:
+        """Return every decision, oldest first, also those that were changed or taken back."""
+        return [_as_judgement(row) for row in self._database.rows(f"{_JUDGEMENT} ORDER BY j.id")]
+
+    def judgements(self) -> list[RelevanceJudgement]:
+        """Return the decisions that stand, at most one by judge and pair, on the texts that the project has now."""
+        select = f"{_JUDGEMENT} JOIN standing s ON s.judgement = j.id ORDER BY p.position, p.number, j.id"
+        return [_as_judgement(row) for row in self._database.rows(select)]
+
+    def models(self) -> list[str]:
+        """Return the names of the judges that are no people, the one with the most grades first."""
+        select = "SELECT judge FROM standing WHERE is_model = 1 GROUP BY judge ORDER BY count(grade) DESC, judge"
+        return [name for (name,) in self._database.rows(select)]
+
+    def grades(self) -> dict[str, dict[tuple[str, str], int]]:
+        """Return people's grades that stand, by judge, by ids of query and item; those of settling are left out."""
+        grades: dict[str, dict[tuple[str, str], int]] = {}
+        for judgement in self.judgements():
+            if judgement.decision == "graded" and not judgement.is_model and judgement.grade is not None:
+                grades.setdefault(judgement.judge, {})[judgement.query_id, judgement.item_id] = int(judgement.grade)
+        return grades
+
+    def pool(self, model: str | None = None) -> JudgingPool:
+        """Return the pairs with their design, people's grades, and the grades of a model.
+
+        Where people differ, the settled grade counts, and otherwise the lower median of theirs.
+
+        Args:
+            model: name of a judge that is no person; by default the one with the most grades.
+
+        Raises:
+            InputError: there is no such judge.
+        """
+        models = self.models()
+        if model is not None and model not in models:
+            raise InputError(f"no model {visible(model)!r} has judged here (models that have: {', '.join(models) or 'none'})")
+        chosen_model = model or next(iter(models), "")
+        pool = read_pool(self._database, float(self.relevant_from))
+        grades, estimates = pool.grades.copy(), pool.model.copy()
+        by_pair: dict[int, list[int]] = {}
+        settled: dict[int, int] = {}
+        for pair, judge, decision, grade, is_model in self._database.rows(
+            "SELECT pair, judge, decision, grade, is_model FROM standing WHERE grade IS NOT NULL ORDER BY judgement"
+        ):
+            if is_model:
+                if judge == chosen_model:
+                    estimates[pair] = grade
+            elif decision == "settled":
+                settled[pair] = grade
+            else:
+                by_pair.setdefault(pair, []).append(grade)
+        for pair, given in by_pair.items():
+            grades[pair] = settled.get(pair, statistics.median_low(given))
+        return replace(pool, grades=grades, model=estimates)
+
+    def texts(self) -> list[tuple[int, str, SearchableItem]]:
+        """Return the number, the question and the passage of every pair."""
+        rows = self._database.rows(
+            "SELECT p.number, q.text, p.item_id, t.title, t.content FROM pairs p JOIN queries q ON q.number = p.query "
+            "JOIN texts t ON t.sha256 = p.sha256 ORDER BY p.number"
+        )
+        return [
+            (number, question, SearchableItem.trusted(item_id, content, {"title": title} if title else {}))
+            for number, question, item_id, title, content in rows
+        ]
+
+    def qrels(self) -> dict[str, dict[str, int]]:
+        """Return people's grades by item id (or title), by query id; of pairs that are judged, also those with grade 0."""
+        pool = self.pool()
+        qrels: dict[str, dict[str, int]] = {}
+        for pair in np.flatnonzero(~np.isnan(pool.grades)).tolist():
+            query_id = pool.query_ids[pool.pair_query[pair]]
+            qrels.setdefault(query_id, {})[pool.item_ids[pair]] = int(pool.grades[pair])
+        return qrels
+
+    # Files
+
+    def export(self, path: str | Path) -> int:
+        """Write the judgements that stand: TREC qrels, or with who, when, note and seconds as ``.jsonl`` or ``.csv``.
+
+        Args:
+            path: a file; its suffix decides the form. Qrels hold people's grades alone, one for each pair.
+
+        Returns:
+            The number of lines written.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        target = Path(path).expanduser()
+        if target.suffix == ".jsonl":
+            lines = [canonical_json(_plain(each)) + "\n" for each in self.judgements()]
+            content, count = "".join(lines), len(lines)
+        elif target.suffix == ".csv":
+            rows = [_plain(each) for each in self.judgements()]
+            written = io.StringIO()
+            table = csv.DictWriter(written, _COLUMNS, lineterminator="\n")
+            table.writeheader()
+            table.writerows({name: _cell(row[name]) for name in _COLUMNS} for row in rows)
+            content, count = written.getvalue(), len(rows)
+        else:
+            qrels = [(query, item, grade) for query, grades in self.qrels().items() for item, grade in grades.items()]
+            content = "".join(f"{encode_id(query)} 0 {encode_id(item)} {grade}\n" for query, item, grade in qrels)
+            count = len(qrels)
+        write_output(target, content.encode("utf-8", "replace"))
+        return count
+
+    def import_qrels(self, path: str | Path, judge: str) -> tuple[int, int]:
+        """Add judgements from a file: TREC qrels, CSV, TSV or JSON lines. All are added, or none.
+
+        Args:
+            path: the file.
+            judge: under whose name; a grade that contradicts one of theirs is an error.
+
+        Returns:
+            How many were added, and how many are of pairs that the project does not have.
+
+        Raises:
+            SourceError: the file cannot be read, contradicts itself or what the judge said, or has a grade that is not on the
+                scale.
+        """
+        name, qrels = checked_name(judge), read_judgements(path)
+        pairs = {
+            (query, item): number
+            for query, item, number in self._database.rows(
+                "SELECT q.query_id, p.item_id, p.number FROM pairs p JOIN queries q ON q.number = p.query"
+            )
+        }
+        entries = [((query, item), grade) for query, grades in qrels.items() for item, grade in grades.items()]
+        known = [(pairs[key], key, max(grade, 0)) for key, grade in entries if key in pairs]
+        if wrong := next(((key, grade) for _, key, grade in known if grade >= len(self.scale)), None):
+            raise SourceError(
+                f"{path}: query {wrong[0][0]!r}, item {wrong[0][1]!r} has grade {wrong[1]}, and this project's grades end at "
+                f"{len(self.scale) - 1}; scale the grades of the file, or make a project with the scale of the file"
+            )
+        with self._database.changing() as connection:
+            select = "SELECT pair, grade FROM standing WHERE judge = ? AND grade IS NOT NULL"
+            before = dict(connection.execute(select, (name,)).fetchall())
+            contradict = [(key, grade, before[pair]) for pair, key, grade in known if before.get(pair, grade) != grade]
+            if contradict:
+                shown = "; ".join(
+                    f"query {q!r}, item {i!r}: {new} there, {old} here" for (q, i), new, old in contradict[:_SHOWN]
+                )
+                raise SourceError(
+                    f"{path}: {len(contradict)} of its judgements contradict what {visible(name)} said ({shown}); nothing was "
+                    "imported. Correct the file, or import it under another name as a second opinion (--judge NAME)"
+                )
+            new = [(pair, grade) for pair, _, grade in known if pair not in before]
+            for pair, grade in new:
+                _insert(connection, pair, "graded", grade, name, note=f"from {Path(path).name}")
+        return len(new), len(entries) - len(known)
+
+    def refresh(self, items: Iterable[SearchableItem], *, update: bool = False) -> dict[str, str]:
+        """Compare the texts with a corpus. With ``update``, changed texts are taken over and have to be judged again.
+
+        Judgements of the earlier text stay in the history, and count again if the text comes back.
+
+        Args:
+            items: the corpus.
+            update: whether to take changed texts over; missing ones stay.
+
+        Returns:
+            "changed" or "missing" by item id; empty if all texts are the same.
+
+        Raises:
+            SourceError: it is another corpus: most of the passages are missing.
+        """
+        known: dict[str, str] = dict(self._database.rows("SELECT item_id, sha256 FROM pairs"))
+        seen = texts_of_corpus(items, known, self.unit)
+        differences = {item_id: "missing" for item_id in known if item_id not in seen}
+        if 2 * len(differences) > len(known):
+            raise SourceError(
+                f"another corpus: {len(differences):,} of the {len(known):,} passages of this project are not in it (first: "
+                f"{next(iter(differences))!r}); give the corpus that the runs were made with, or make a new project"
+            )
+        differences |= {item_id: "changed" for item_id, text in seen.items() if text.sha256 != known[item_id]}
+        if update:
+            with self._database.changing() as connection:
+                for item_id in (item_id for item_id, what in differences.items() if what == "changed"):
+                    text = seen[item_id]
+                    connection.execute("INSERT OR IGNORE INTO texts VALUES (?, ?, ?)", (text.sha256, text.title, text.content))
+                    connection.execute(
+                        "UPDATE pairs SET sha256 = ?, before = ?, after = ? WHERE item_id = ?",
+                        (text.sha256, text.before, text.after, item_id),
+                    )
+                    for (pair,) in connection.execute("SELECT number FROM pairs WHERE item_id = ?", (item_id,)).fetchall():
+                        _settle_standing(connection, pair)
+        return differences
+
+    def gold_of_chunks(self, items: Iterable[SearchableItem], at_least: float = 0.5) -> list[Gold]:
+        """Return gold for other passages of the same documents: one counts as far as it covers what was judged relevant.
+
+        A judgement's span, or the whole passage where none was marked, is looked for in the passages with the same title (or
+        ``parent_id``). The grade counts for a passage that holds at least a share of it.
+
+        Args:
+            items: passages, cut in another way.
+            at_least: least share of the characters of the span, above 0, at most 1.
+
+        Raises:
+            ConfigurationError: ``at_least`` is out of range.
+        """
+        if not 0 < at_least <= 1:
+            raise ConfigurationError(f"at_least={at_least}; take a share above 0, at most 1")
+        spans = self._relevant_spans()
+        relevance: dict[str, dict[str, int]] = {}
+        for item in items:
+            for query_id, quoted, grade in spans.get(normalize_title(item.title), ()):
+                if coverage(quoted, item.content) >= at_least:
+                    grades = relevance.setdefault(query_id, {})
+                    grades[item.item_id] = max(grade, grades.get(item.item_id, 0))
+        return [Gold(query_id=query_id, relevance=grades) for query_id, grades in relevance.items()]
+
+    def close(self) -> None:
+        """Close the file; it is reopened when needed."""
+        self._database.close()
+
+    def _relevant_spans(self) -> dict[str, list[tuple[str, str, int]]]:
+        texts = {
+            (query, item): (title, content)
+            for query, item, title, content in self._database.rows(
+                "SELECT q.query_id, p.item_id, t.title, t.content FROM pairs p JOIN queries q ON q.number = p.query "
+                "JOIN texts t ON t.sha256 = p.sha256"
+            )
+        }
+        spans: dict[str, list[tuple[str, str, int]]] = {}
+        for judgement in self.judgements():
+            if judgement.is_model or judgement.grade is None or judgement.grade < self.relevant_from:
+                continue
+            title, content = texts[judgement.query_id, judgement.item_id]
+            text = content if judgement.span is None else content[slice(*judgement.span)]
+            spans.setdefault(normalize_title(title), []).append((judgement.query_id, text, int(judgement.grade)))
+        return spans
+
+    def _check_digest(self) -> None:
+        expected = digest_of_design(self._database.rows, self._about)
+        if self._about.get("digest") != expected:
+            raise IndexDamagedError(
+                f"{self.path / PROJECT_FILE}: how its pairs were chosen, or with what probability, was changed by hand, so no "
+                "estimate from it can be trusted. Put back a copy; or export the judgements with an SQLite client, make a new "
+                "project from the same runs with the same seed, and import them (nlp-retrieval judge import)"
+            )
+
+
+_COLUMNS = (
+    "query_id", "item_id", "grade", "decision", "judge", "is_model", "date", "seconds", "note", "quote", "span", "sha256",
+)  # fmt: skip
+
+
+def coverage(span: str, passage: str) -> float:
+    """Return the share of a span's characters that a passage of the same document holds in one piece.
+
+    Args:
+        span: part of the document.
+        passage: another part, which may overlap with it at either end.
+
+    Examples:
+        >>> coverage("red fox saw it", "In the snow, the red fox"), coverage("red fox", "the red fox saw")
+        (0.5, 1.0)
+    """
+    wanted, held = fold(span).folded.strip(), fold(passage).folded.strip()
+    if not wanted or not held:
+        return 0.0
+    if wanted in held:
+        return 1.0
+    if held in wanted:
+        return len(held) / len(wanted)
+    return max(_overlap(held, wanted), _overlap(wanted, held)) / len(wanted)
+
+
+def _overlap(first: str, second: str) -> int:
+    """Return the length of the longest end of one text that begins the other, cut at words; linear (Knuth-Morris-Pratt)."""
+    first = first[-len(second) :]
+    text = second + "\0" + first
+    borders = [0] * len(text)
+    for position in range(1, len(text)):
+        border = borders[position - 1]
+        while border and text[position] != text[border]:
+            border = borders[border - 1]
+        borders[position] = border + (text[position] == text[border])
+    length = borders[-1]
+    whole = (length == len(second) or not second[length - 1 : length + 1].isalnum()) and (
+        length == len(first) or not first[-length - 1 : -length + 1 or None].isalnum()
+    )
+    return length if length and whole else 0
+
+
+def checked_name(name: str) -> str:
+    """Return a judge's name without spaces around it.
+
+    Raises:
+        InputError: it is empty, too long, or has invisible characters.
+    """
+    stripped = " ".join(name.split())
+    if not stripped or len(stripped) > _MOST_NAME or visible(stripped) != stripped:
+        raise InputError(f"the judge's name is {visible(stripped[:40])!r}; write 1 to {_MOST_NAME} visible characters")
+    return stripped
+
+
+def _refuse_taken(connection: sqlite3.Connection, name: str, *, is_model: bool) -> None:
+    select = "SELECT 1 FROM judgements WHERE judge = ? AND is_model <> ? LIMIT 1"
+    if connection.execute(select, (name, is_model)).fetchone() is not None:
+        raise InputError(f"{name} is the name of a {'person' if is_model else 'model'} here; choose another one")
+
+
+def _insert(
+    connection: sqlite3.Connection,
+    pair: int,
+    decision: Decision,
+    grade: float | None,
+    judge: str,
+    is_model: bool = False,
+    note: str = "",
+    quote: str = "",
+    seconds: float = float("nan"),
+    span: tuple[int, int] | None = None,
+) -> int:
+    begins, ends = span or (None, None)
+    cursor = connection.execute(
+        "INSERT INTO judgements (pair, sha256, decision, grade, judge, is_model, note, quote, seconds, begins, ends, moment) "
+        "SELECT number, sha256, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM pairs WHERE number = ?",
+        (
+            *(decision, grade, judge, is_model, note, quote),
+            *(seconds if seconds >= 0 else None, begins, ends, _moment(datetime.now(UTC)), pair),
+        ),
+    )
+    connection.execute("DELETE FROM handed WHERE pair = ? AND judge = ?", (pair, judge))
+    _settle_standing(connection, pair)
+    return int(cursor.lastrowid or 0)
+
+
+def _settle_standing(connection: sqlite3.Connection, pair: int) -> None:
+    """Write which judgements of a pair stand, of those on its present text; one taken back gives way to the one before.
+
+    A judge has at most two: an own grade, and the one by which a disagreement was settled, whose name ends in a line end.
+    """
+    stacks: dict[str, list[tuple[Any, ...]]] = {}
+    for row in connection.execute(
+        "SELECT j.judge, j.id, j.decision, j.grade, j.is_model FROM judgements j JOIN pairs p ON p.number = j.pair "
+        "AND p.sha256 = j.sha256 WHERE j.pair = ? ORDER BY j.id",
+        (pair,),
+    ):
+        stack = stacks.setdefault(row[0], [])
+        if row[2] != "withdrawn":
+            stack.append(row[1:])
+        elif stack:
+            stack.pop()
+    standing = {
+        (judge + ("\n" if decision == "settled" else "")): (identifier, decision, grade, is_model)
+        for judge, stack in stacks.items()
+        for identifier, decision, grade, is_model in stack
+    }
+    connection.execute("DELETE FROM standing WHERE pair = ?", (pair,))
+    connection.executemany(
+        "INSERT INTO standing VALUES (?, ?, ?, ?, ?, ?)", [(pair, name, *values) for name, values in standing.items()]
+    )
+
+
+def _as_judgement(row: DatabaseRow) -> RelevanceJudgement:
+    query_id, item_id, sha256, decision, grade, judge, is_model, note, quote, seconds, begins, ends, moment = row
+    return RelevanceJudgement(
+        query_id,
+        item_id,
+        sha256,
+        decision,
+        grade,
+        judge,
+        bool(is_model),
+        note,
+        quote,
+        float("nan") if seconds is None else seconds,
+        None if begins is None else (begins, ends),
+        moment,
+    )
+
+
+def _plain(judgement: RelevanceJudgement) -> dict[str, Any]:
+    values = asdict(judgement)
+    seconds = values["seconds"]
+    span = judgement.span
+    return values | {
+        "seconds": None if math.isnan(seconds) else round(seconds, 2),
+        "span": None if span is None else list(span),
+    }
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    shown = " ".join(visible(str(value)).split())
+    return f"'{shown}" if isinstance(value, str) and shown.startswith(_FORMULA) else shown
+
+
+def _moment(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds")

@@ -1,0 +1,265 @@
+"""The page on which people judge, and the service behind it: one judge, on this machine, by a token in the address.
+
+The token is in the fragment of the address, which browsers send nowhere; the page sends it in a header. The page itself holds
+nothing of the project. A judge sees neither systems nor ranks, nor what others said unless a disagreement is to be settled.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import BaseModel, Field, StringConstraints
+
+from nlp_retrieval.core.queries import STOP_WORDS
+from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.errors import ConfigurationError, RetrievalError
+from nlp_retrieval.judging.project import JudgingProject, PairToJudge, checked_name
+from nlp_retrieval.judging.project_file import PROJECT_FILE
+from nlp_retrieval.judging.report import decided
+from nlp_retrieval.reports.page.templating import asset, rendered
+from nlp_retrieval.reports.snippets import shared_spans
+from nlp_retrieval.service.endpoints import BaseService, Endpoint, RequestBody
+from nlp_retrieval.text.printing import printable
+
+_FILES = Path(__file__).parent / "page"
+_EVERY = 20.0
+_SLOWER = 20
+
+Run = tuple[str, bool]
+"""Text, and whether it is a word of the question."""
+
+
+class ShownPair(BaseModel):
+    """A pair as the page shows it."""
+
+    number: int
+    query_id: str
+    question: str
+    title: list[Run]
+    content: list[Run]
+    before: str
+    after: str
+    sha256: str
+    grades: dict[str, int] | None
+
+
+class JudgingState(BaseModel):
+    """The next pair, and how far judging has come; no pair if there is none for this judge."""
+
+    pair: ShownPair | None
+    judge: str
+    scale: list[str]
+    instructions: str
+    settles: bool
+    chosen: int
+    judged: int
+    mine: int
+    skipped: int
+    disputed: int
+    seconds_left: float | None
+
+
+class DecidedAnswer(BaseModel):
+    """What is decided so far, in a sentence; empty if nothing can be said."""
+
+    sentence: str
+
+
+class DecisionBody(RequestBody):
+    """A decision about a pair."""
+
+    number: Annotated[int, Field(ge=0)]
+    decision: Literal["graded", "skipped"]
+    grade: Annotated[int, Field(ge=0, le=9)] | None = None
+    note: Annotated[str, StringConstraints(max_length=10_000)] = ""
+    seconds: Annotated[float, Field(ge=0, le=86_400)] | None = None
+    span: Annotated[list[int], Field(min_length=2, max_length=2)] | None = None
+    sha256: Annotated[str, StringConstraints(max_length=64)] = ""
+
+
+class NothingBody(RequestBody):
+    """A request that says nothing more."""
+
+
+class JudgingService(BaseService):
+    """The page of one judge, and what it asks for.
+
+    Args:
+        project: to judge.
+        judge: name of the person.
+        overlap: share of the pairs that two people judge, 0 to 1.
+        settles: whether disagreements are settled, instead of judging further pairs.
+
+    Raises:
+        ConfigurationError: ``overlap`` is out of range.
+        InputError: the name cannot be used.
+    """
+
+    kind: ClassVar[str] = "judging"
+    opens: ClassVar[str] = PROJECT_FILE
+    describes: ClassVar[str] = "Pairs of question and passage, to be judged by a person."
+
+    def __init__(self, project: JudgingProject, judge: str, overlap: float = 0.0, *, settles: bool = False) -> None:
+        if not 0 <= overlap <= 1:
+            raise ConfigurationError(f"overlap={overlap}; take a share from 0 to 1")
+        self._project, self._judge, self._overlap, self._settles = project, checked_name(judge), overlap, settles
+        self._sentence, self._computed, self._took = "", 0.0, 0.0
+
+    @classmethod
+    def recognizes(cls, path: Path) -> bool:
+        """Return whether a folder is a judging project."""
+        return (path / PROJECT_FILE).is_file()
+
+    @classmethod
+    def from_path(
+        cls,
+        path: Path,
+        *,
+        retrievers: list[BaseRetriever],  # noqa: ARG003
+        trust: bool,  # noqa: ARG003
+        judge: str = "",
+        overlap: float = 0.0,
+        settles: bool = False,
+    ) -> Self:
+        """Open a project.
+
+        Args:
+            path: its folder.
+            retrievers: have no effect.
+            trust: has no effect: the file of a project decides nothing.
+            judge: name of the person.
+            overlap: share of the pairs that two people judge.
+            settles: whether disagreements are settled.
+        """
+        return cls(JudgingProject(path), judge, overlap, settles=settles)
+
+    @property
+    def endpoints(self) -> list[Endpoint]:
+        """Return the page, the next pair, and what a judge can do."""
+        html = "text/html; charset=utf-8"
+        return [
+            Endpoint("/", "The page for judging.", self._page, str, media=html, without_token=True),
+            Endpoint("/next", "The next pair.", self._next, JudgingState, NothingBody, writes=True),
+            Endpoint(
+                "/judge",
+                "Grade or skip a pair, and return the next one.",
+                self._decide,
+                JudgingState,
+                DecisionBody,
+                writes=True,
+            ),
+            Endpoint(
+                "/undo", "Take back the last decision, and return its pair.", self._undo, JudgingState, NothingBody, writes=True
+            ),
+            Endpoint("/decided", "What is decided so far.", self._decided, DecidedAnswer),
+        ]
+
+    def is_ready(self) -> bool:
+        return self.recognizes(self._project.path)
+
+    def figures(self) -> Mapping[str, float]:
+        """Return how many pairs there are to judge, and how many are judged."""
+        progress = self._project.progress(self._judge)
+        return {"pairs": progress.chosen, "judged": progress.judged}
+
+    def close(self) -> None:
+        self._project.close()
+
+    def _page(self, _: None) -> bytes:
+        page = rendered(
+            "judge.html",
+            _FILES,
+            connects=True,
+            style=asset("report.css") + asset("passages.css") + asset("judge.css", _FILES),
+            script=asset("judge.js", _FILES),
+        )
+        return page.encode()
+
+    def _next(self, _: NothingBody) -> bytes:
+        if self._settles:
+            return self._state(next(iter(self._project.disputed()), None))
+        return self._state(next(iter(self._project.next_pairs(self._judge, 1, self._overlap)), None))
+
+    def _decide(self, body: DecisionBody) -> bytes:
+        is_settling = self._settles and body.decision == "graded"
+        span = None if body.span is None else (body.span[0], body.span[1])
+        self._project.judge(
+            body.number,
+            body.grade,
+            self._judge,
+            decision="settled" if is_settling else body.decision,
+            note=body.note,
+            seconds=float("nan") if body.seconds is None else body.seconds,
+            span=span,
+            sha256=body.sha256,
+        )
+        return self._next(NothingBody())
+
+    def _undo(self, _: NothingBody) -> bytes:
+        pair = self._project.undo(self._judge)
+        if pair is None:
+            return self._next(NothingBody())
+        grades = {each.number: each.grades for each in self._project.disputed()} if self._settles else {}
+        return self._state(pair, grades.get(pair.number))
+
+    def _decided(self, _: None) -> bytes:
+        """Compute the sentence again only after a while, and rarely where it takes long."""
+        now = time.monotonic()
+        if not self._computed or now - self._computed > max(_EVERY, _SLOWER * self._took):
+            try:
+                self._sentence = decided(self._project)
+            except RetrievalError as error:
+                self._sentence = str(error)
+            self._computed = time.monotonic()
+            self._took = self._computed - now
+        return DecidedAnswer(sentence=printable(self._sentence)).model_dump_json().encode()
+
+    def _state(self, pair: PairToJudge | None, grades: Mapping[str, int] | None = None) -> bytes:
+        progress = self._project.progress(self._judge)
+        state = JudgingState(
+            pair=None if pair is None else shown_pair(pair, grades),
+            judge=self._judge,
+            scale=list(self._project.scale),
+            instructions=printable(self._project.instructions),
+            settles=self._settles,
+            chosen=progress.chosen,
+            judged=progress.judged,
+            mine=progress.mine,
+            skipped=progress.skipped,
+            disputed=progress.disputed,
+            seconds_left=progress.seconds_left,
+        )
+        return state.model_dump_json().encode()
+
+
+def shown_pair(pair: PairToJudge, grades: Mapping[str, int] | None = None) -> ShownPair:
+    """Return a pair with the words of the question marked; each character stays in its place, so that spans can be counted."""
+    title, content = (_lines(text) for text in (pair.title, pair.content))
+    known = pair.grades if grades is None else grades
+    return ShownPair(
+        number=pair.number,
+        query_id=pair.query_id,
+        question=_lines(pair.question),
+        title=_runs(title, pair.question),
+        content=_runs(content, pair.question),
+        before=_lines(pair.before),
+        after=_lines(pair.after),
+        sha256=pair.sha256,
+        grades=None if known is None else dict(known),
+    )
+
+
+def _runs(text: str, question: str) -> list[Run]:
+    runs: list[Run] = []
+    done = 0
+    for begin, end in shared_spans(text, question, STOP_WORDS):
+        runs += [(text[done:begin], False), (text[begin:end], True)]
+        done = end
+    return [run for run in [*runs, (text[done:], False)] if run[0]]
+
+
+def _lines(text: str) -> str:
+    return "\n".join(map(printable, text.split("\n"))).encode("utf-8", "replace").decode()

@@ -1,0 +1,61 @@
+"""Agreement against scikit-learn, and against the published example of Krippendorff (2011)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.metrics import cohen_kappa_score
+
+from nlp_retrieval.judging import cohen_kappa, krippendorff_alpha, measure_agreement
+
+FOUR_OBSERVERS = (
+    "1 2 3 3 2 1 4 1 2 . . .",
+    "1 2 3 3 2 2 4 1 2 5 . 3",
+    ". 3 3 3 2 3 4 2 2 5 1 .",
+    "1 2 3 3 2 4 4 1 2 5 1 .",
+)
+"""Example C of Computing Krippendorff's Alpha-Reliability, which gives the figures below."""
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_kappa_is_that_of_scikit_learn(seed):
+    rng = np.random.default_rng(seed)
+    ann = rng.integers(0, 4, 80)
+    ben = np.where(rng.random(80) < 0.6, ann, rng.integers(0, 4, 80))
+    assert cohen_kappa(ann.tolist(), ben.tolist()) == pytest.approx(cohen_kappa_score(ann, ben))
+    assert cohen_kappa(ann.tolist(), ben.tolist(), weighted=True) == pytest.approx(
+        cohen_kappa_score(ann, ben, weights="quadratic")
+    )
+
+
+@pytest.mark.parametrize(("level", "alpha"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
+def test_alpha_is_the_published_one_with_missing_grades(level, alpha):
+    judges = [{n: int(grade) for n, grade in enumerate(row.split()) if grade != "."} for row in FOUR_OBSERVERS]
+    assert krippendorff_alpha(judges, level) == pytest.approx(alpha, abs=5e-4)
+
+
+def test_one_grade_alone_says_nothing_about_agreement():
+    assert math.isnan(cohen_kappa([1, 1], [1, 1]))
+    assert math.isnan(krippendorff_alpha([{"a": 1}, {"b": 0}]))
+    assert measure_agreement({"Ann": {("q", "a"): 1}}).n == 0
+
+
+def test_intervals_cover_the_agreement_of_many_questions():
+    """Judges who agree on 80% of pairs: the interval of 60 questions holds the kappa of 2,000 in about 95 of 100."""
+    rng = np.random.default_rng(1)
+
+    def judged(questions: int) -> dict[str, dict[tuple[str, str], int]]:
+        true = rng.integers(0, 2, (questions, 4))
+        other = np.where(rng.random(true.shape) < 0.8, true, 1 - true)
+        both = {"Ann": true, "Ben": other}
+        return {
+            name: {(f"q{q}", f"p{p}"): int(grades[q, p]) for q in range(questions) for p in range(4)}
+            for name, grades in both.items()
+        }
+
+    large = judged(2000)
+    kappa = cohen_kappa(list(large["Ann"].values()), list(large["Ben"].values()))
+    intervals = [measure_agreement(judged(60), seed).pairs[0].kappa_interval for seed in range(30)]
+    assert sum(low <= kappa <= high for low, high in intervals) >= 26

@@ -1,0 +1,343 @@
+"""A judging project keeps every judgement, hands pairs out, and refuses what would make its estimates wrong."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import ir_measures
+import numpy as np
+import pytest
+
+from nlp_retrieval import ChunkingLoader, JsonlLoader, Query, SearchableItem
+from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMissingError, InputError, SourceError
+from nlp_retrieval.judging import JudgingProject
+from nlp_retrieval.judging.project import coverage
+
+from .world import ITEMS, QUERIES, RUNS, make
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> JudgingProject:
+    return make(tmp_path / "judging", scale="graded")
+
+
+def numbers(pairs) -> list[int]:
+    return [pair.number for pair in pairs]
+
+
+def test_the_pool_is_what_the_systems_found_each_pair_once(project):
+    pool = project.pool()
+    expected = {(query, item) for run in RUNS.values() for query, ranking in run.items() for item, _ in ranking}
+    pairs = [(pool.query_ids[query], item) for query, item in zip(pool.pair_query, pool.item_ids, strict=True)]
+    assert len(pairs) == len(expected)
+    assert set(pairs) == expected
+    assert {name: [[pairs[pair] for pair in ranking] for ranking in lists] for name, lists in pool.systems.items()} == {
+        name: [[(query, item) for item, _ in ranking] for query, ranking in run.items()] for name, run in RUNS.items()
+    }
+    assert np.isnan(pool.grades).all()
+
+
+def test_two_judges_get_different_pairs_and_one_who_returns_gets_the_same_again(project):
+    ann, ben = project.next_pairs("Ann", 5), project.next_pairs("Ben", 5)
+    assert not set(numbers(ann)) & set(numbers(ben))
+    assert numbers(JudgingProject(project.path).next_pairs("Ann", 5)) == numbers(ann)
+    everything = len(project.pool().item_ids)
+    assert len(project.next_pairs("Cem", 100)) == everything - 10
+    assert project.next_pairs("Dag") == []
+
+
+def test_pairs_come_by_question_and_families_in_an_order_of_the_seed(tmp_path):
+    orders = []
+    for seed in range(6):
+        pairs = make(tmp_path / str(seed), seed=seed).next_pairs("Ann", 100)
+        questions = list(dict.fromkeys(pair.query_id for pair in pairs))
+        assert [pair.query_id for pair in pairs] == sorted((pair.query_id for pair in pairs), key=questions.index)
+        orders.append(tuple(questions))
+        assert {questions[0], questions[1]} in ({"q0", "q1"}, {"q2", "q3"}), "a family is judged as a whole"
+    assert len(set(orders)) > 1
+
+
+def test_with_overlap_some_pairs_go_to_two_people_and_none_to_three(project):
+    for pair in project.next_pairs("Ann", 100, overlap=0.5):
+        project.judge(pair.number, 1, "Ann")
+    second = project.next_pairs("Ben", 100, overlap=0.5)
+    assert 0 < len(second) < len(project.pool().item_ids)
+    for pair in second:
+        project.judge(pair.number, 0, "Ben")
+    assert project.next_pairs("Cem", 100, overlap=0.5) == []
+    assert numbers(project.disputed()) == sorted(numbers(second))
+
+
+def test_skipped_pairs_come_again_at_the_end_and_others_may_judge_them(project):
+    first = project.next_pairs("Ann")[0]
+    project.judge(first.number, None, "Ann", decision="skipped")
+    assert numbers(project.next_pairs("Ann", 100))[-1] == first.number
+    for pair in project.next_pairs("Ann", 100)[:-1]:
+        project.judge(pair.number, 0, "Ann")
+    assert project.progress("Ann").skipped == 1
+    assert numbers(project.next_pairs("Ben")) == [first.number]
+
+
+def test_a_decision_that_is_taken_back_gives_way_to_the_one_before_and_stays_in_the_history(project):
+    (pair,) = project.next_pairs("Ann")
+    for grade in (3, 1):
+        project.judge(pair.number, grade, "Ann")
+    assert project.pool().grades[pair.number] == 1
+    assert project.undo("Ann").number == pair.number
+    assert project.pool().grades[pair.number] == 3
+    project.undo("Ann")
+    assert project.undo("Ann") is None
+    assert np.isnan(project.pool().grades[pair.number])
+    assert [each.decision for each in project.history()] == ["graded", "graded", "withdrawn", "withdrawn"]
+    assert [each.grade for each in project.history()] == [3, 1, None, None]
+
+
+def test_where_people_differ_the_settled_grade_counts_and_before_it_the_lower_median(project):
+    (pair,) = project.next_pairs("Ann")
+    for judge, grade in (("Ann", 3), ("Ben", 0), ("Cem", 2)):
+        project.judge(pair.number, grade, judge)
+    assert project.pool().grades[pair.number] == 2
+    assert project.disputed()[0].grades == {"Ann": 3, "Ben": 0, "Cem": 2}
+    project.judge(pair.number, 3, "Ben", decision="settled")
+    assert project.pool().grades[pair.number] == 3
+    assert project.disputed() == []
+    key = (pair.query_id, project.pool().item_ids[pair.number])
+    assert project.grades()["Ben"] == {key: 0}, "agreement is of what each said alone"
+    project.undo("Ben")
+    assert project.disputed()[0].grades == {"Ann": 3, "Ben": 0, "Cem": 2}
+
+
+def test_judges_at_the_same_time_lose_nothing(project):
+    def judge(name: str) -> None:
+        own = JudgingProject(project.path)
+        while pairs := own.next_pairs(name, 2):
+            for pair in pairs:
+                own.judge(pair.number, len(name) % 4, name)
+
+    threads = [threading.Thread(target=judge, args=(name,)) for name in ("Ann", "Benn", "Cemal")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    judged = [(each.query_id, each.item_id) for each in project.history()]
+    assert len(judged) == len(set(judged)) == len(project.pool().item_ids)
+
+
+KILLED = """
+import sys
+from nlp_retrieval.judging import JudgingProject
+project = JudgingProject(sys.argv[1])
+for pair in project.next_pairs("Ann", 100):
+    project.judge(pair.number, 2, "Ann", note="kept")
+    print(pair.number, flush=True)
+"""
+
+
+def test_what_was_answered_is_there_after_a_kill(project):
+    child = subprocess.Popen([sys.executable, "-c", KILLED, str(project.path)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    said = [int(child.stdout.readline()) for _ in range(5)]
+    child.send_signal(signal.SIGKILL)
+    said += [int(line) for line in child.stdout.read().split()]
+    child.wait()
+    child.stdout.close()
+    grades = JudgingProject(project.path).pool().grades
+    assert [grades[number] for number in said] == [2.0] * len(said)
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM judgements", "UPDATE judgements SET grade = 0"])
+def test_no_client_of_the_database_changes_a_judgement_by_mistake(project, statement):
+    project.judge(0, 2, "Ann")
+    project.close()
+    with closing(sqlite3.connect(project.path / "judgements.sqlite3")) as connection, pytest.raises(sqlite3.IntegrityError):
+        connection.execute(statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE pairs SET inclusion = 0.5 WHERE number = 3",
+        "UPDATE pairs SET chosen = 0 WHERE number = 3",
+        "UPDATE queries SET family = 'other' WHERE number = 0",
+        "DELETE FROM rankings WHERE system = 'omega' AND rank = 4",
+        "UPDATE about SET value = '3' WHERE name = 'relevant_from'",
+    ],
+)
+def test_a_design_that_was_changed_by_hand_is_refused(project, statement):
+    project.close()
+    with closing(sqlite3.connect(project.path / "judgements.sqlite3")) as connection, connection:
+        connection.execute(statement)
+    with pytest.raises(IndexDamagedError, match=r"changed by hand.*import them"):
+        JudgingProject(project.path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"grade": 4}, r"grades here are 0 \(not relevant\) to 3 \(answers fully\)"),
+        ({"grade": -1}, "grades here"),
+        ({"grade": None}, "grades here"),
+        ({"grade": 1, "span": (3, 900)}, "not in the passage"),
+        ({"grade": 1, "note": "x" * 10_001}, "at most 10,000"),
+        ({"grade": 1, "by": " \u202e "}, "name"),
+        ({"grade": 1, "number": 99}, "no pair 99"),
+        ({"grade": 1, "sha256": "0" * 64}, "was changed since"),
+    ],
+)
+def test_a_judgement_that_cannot_be_used_is_refused_and_nothing_is_kept(project, arguments, message):
+    with pytest.raises(InputError, match=message):
+        project.judge(**{"number": 0, "by": "Ann"} | arguments)
+    assert project.history() == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"scale": ["only"]}, "2 to 10 different grades"),
+        ({"scale": "stars"}, "binary or graded"),
+        ({"relevant_from": 2}, "end at 1"),
+        ({"design": "best"}, "depth-k"),
+        ({"depth": 0}, "depth=0"),
+        ({"budget": 0}, "budget=0"),
+        ({"unit": "word"}, "item or title"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_refused_before_anything_is_written(tmp_path, settings, message):
+    with pytest.raises(ConfigurationError, match=message):
+        make(tmp_path / "judging", **settings)
+    assert not (tmp_path / "judging").exists()
+
+
+def test_runs_of_another_collection_are_refused(tmp_path):
+    with pytest.raises(SourceError, match=r"lacks 1 of the .* \(first: 'p21'\)"):
+        JudgingProject.create(tmp_path / "a", QUERIES, RUNS, [item for item in ITEMS if item.item_id != "p21"])
+    with pytest.raises(ConfigurationError, match="same collection"):
+        JudgingProject.create(tmp_path / "b", [Query(query_id="x", text="x")], RUNS, ITEMS)
+    with pytest.raises(IndexMissingError, match="judge new"):
+        JudgingProject(tmp_path)
+
+
+def test_a_project_is_not_made_over_another(project):
+    with pytest.raises(ConfigurationError, match="already"):
+        make(project.path)
+
+
+def test_by_title_any_passage_of_a_title_stands_for_it(tmp_path):
+    pool = make(tmp_path / "judging", unit="title").pool()
+    assert set(pool.item_ids) == {f"whale {n}" for n in range(6)}
+    assert all(len(set(ranking.tolist())) == len(ranking) for lists in pool.systems.values() for ranking in lists)
+
+
+def test_a_budget_draws_whole_families_with_the_probability_that_it_says(tmp_path):
+    drawn = []
+    for seed in range(40):
+        pool = make(tmp_path / str(seed), budget=14, seed=seed).pool()
+        families = {pool.families[query] for query in pool.pair_query[pool.chosen]}
+        assert len(families) == 1
+        assert set(pool.query_inclusion) == {0.5}
+        drawn += families
+    assert 8 < drawn.count("f0") < 32
+
+
+# files
+
+
+def test_exports_are_read_by_others(project, tmp_path):
+    first, second = project.next_pairs("Ann", 2)
+    project.judge(first.number, 3, "Ann", note='=HYPERLINK("x")', seconds=4.26, span=(0, 9))
+    project.judge(second.number, 0, "@Ben", note="a\nb")
+    assert project.export(tmp_path / "out.qrels") == 2
+    pool = project.pool()
+    read = {(each.query_id, each.doc_id): each.relevance for each in ir_measures.read_trec_qrels(str(tmp_path / "out.qrels"))}
+    assert read == {
+        (first.query_id, pool.item_ids[first.number]): 3,
+        (second.query_id, pool.item_ids[second.number]): 0,
+    }
+    project.export(tmp_path / "out.csv")
+    with (tmp_path / "out.csv").open(newline="") as stream:
+        rows = {row["grade"]: row for row in csv.DictReader(stream)}
+    assert rows["3"]["note"] == '\'=HYPERLINK("x")'
+    assert (rows["3"]["seconds"], rows["0"]["judge"], rows["0"]["note"]) == ("4.26", "'@Ben", "a b")
+    project.export(tmp_path / "out.jsonl")
+    lines = {row["grade"]: row for row in map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())}
+    assert lines[3]["note"] == '=HYPERLINK("x")'
+    assert lines[3]["span"] == [0, 9]
+    assert lines[3]["date"].endswith("+00:00")
+    other = make(tmp_path / "again", scale="graded")
+    assert other.import_qrels(tmp_path / "out.jsonl", "Ann") == (2, 0)
+    assert other.qrels() == project.qrels()
+
+
+def test_qrels_that_contradict_are_named_and_nothing_is_imported(project, tmp_path):
+    qrels = tmp_path / "old.qrels"
+    qrels.write_text("q0 0 p0 1\nq0 0 p1 2\nq9 0 p1 1\n")
+    assert project.import_qrels(qrels, "old") == (2, 1)
+    qrels.write_text("q0 0 p0 1\nq0 0 p1 0\nq0 0 p2 1\n")
+    with pytest.raises(SourceError, match=r"query 'q0', item 'p1': 0 there, 2 here.*nothing was imported"):
+        project.import_qrels(qrels, "old")
+    assert len(project.history()) == 2
+    assert project.import_qrels(qrels, "second opinion") == (3, 0)
+    qrels.write_text("q0 0 p0 7\n")
+    with pytest.raises(SourceError, match=r"grade 7.*end at 3"):
+        project.import_qrels(qrels, "other")
+
+
+def test_judgements_stay_with_the_text_that_was_judged(project):
+    pool = project.pool()
+    number = pool.item_ids.index("p6")
+    project.judge(number, 3, "Ann")
+    changed = [
+        SearchableItem(item_id=i.item_id, content="It is silent.", metadata=i.metadata) if i.item_id == "p6" else i
+        for i in ITEMS
+    ]
+    found = project.refresh([item for item in changed if item.item_id != "p0"])
+    assert found == {"p0": "missing", "p6": "changed"}
+    assert project.pool().grades[number] == 3, "nothing is taken over unless asked"
+    project.refresh(changed, update=True)
+    assert np.isnan(project.pool().grades[number])
+    assert project.pair(number).content == "It is silent."
+    assert number in numbers(JudgingProject(project.path).next_pairs("Ann", 100))
+    project.refresh(ITEMS, update=True)
+    assert project.pool().grades[number] == 3
+    with pytest.raises(SourceError, match="another corpus"):
+        project.refresh([SearchableItem(item_id=f"x{item.item_id}", content=item.content) for item in ITEMS])
+
+
+WORDS = " ".join(f"word{n}" for n in range(120))
+
+
+@pytest.mark.parametrize("size", [7, 12, 40])
+@pytest.mark.parametrize("at_least", [0.3, 0.5, 1.0])
+def test_gold_by_span_holds_for_passages_that_are_cut_in_another_way(tmp_path, size, at_least):
+    """Against the spans of characters that the chunker records."""
+    (tmp_path / "book.jsonl").write_text(json.dumps({"id": "book", "title": "Book", "content": WORDS}))
+    chunks = {
+        n: list(ChunkingLoader(JsonlLoader(tmp_path / "book.jsonl"), size=n, overlap=n // 4).stream()) for n in (20, size)
+    }
+    judged = chunks[20][1]
+    runs = {"one": {"q": [(judged.item_id, 1.0)]}}
+    project = JudgingProject.create(tmp_path / "p", [Query(query_id="q", text="word25?")], runs, chunks[20])
+    begin = judged.content.index("word21")
+    end = judged.content.index("word28")
+    project.judge(0, 1, "Ann", span=(begin, end - 1))
+    span = (judged.metadata["start"] + begin, judged.metadata["start"] + end - 1)
+
+    def share(chunk: SearchableItem) -> float:
+        common = min(span[1], chunk.metadata["end"]) - max(span[0], chunk.metadata["start"])
+        return max(0, common) / (span[1] - span[0])
+
+    expected = {chunk.item_id: 1 for chunk in chunks[size] if share(chunk) >= at_least}
+    found = {key: grade for gold in project.gold_of_chunks(chunks[size], at_least) for key, grade in gold.relevance.items()}
+    assert found == expected
+
+
+def test_coverage_is_linear_in_a_hostile_text():
+    assert coverage("ab " * 50_000 + "c", "ab " * 50_000) < 1.0
