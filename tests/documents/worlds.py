@@ -75,6 +75,16 @@ def updates() -> None:
     Path("gone.txt").write_text("item-10\nitem-11\n", "utf-8")
 
 
+def judging() -> None:
+    lines("corpus.jsonl", *(item(f"{n}", f"Olbers saw comet {n} in 18{n:02}, near asteroid {n % 3}.") for n in range(30)))
+    Path("questions.txt").write_text("".join(f"When did Olbers see comet {n}?\n" for n in range(12)))
+    searchers = "{bm25: {retrievers: [bm25]}, low: {retrievers: [{name: bm25, k1: 0.2}]}}"
+    Path("sweep.yaml").write_text(
+        f"corpus: {{loader: jsonl, path: corpus.jsonl}}\nqueries: {{loader: topics, path: questions.txt, qrels: none}}\n"
+        f"index: indexes/comets\nsearchers: {searchers}\n"
+    )
+
+
 def encoders() -> None:
     Path("indexes").mkdir()
     lines("corpus.jsonl", item("1", "Ada Winter built the Long Bridge."), item("2", "The Long Bridge crosses the Rill."))
@@ -100,6 +110,7 @@ def world(page: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Change]:
         "MULTIHOP.md": multihop,
         "EVIDENCE.md": evidence,
         "UPDATES.md": updates,
+        "JUDGING.md": judging,
         "ENCODERS.md": encoders,
     }
     if page in files:
