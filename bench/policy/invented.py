@@ -1,6 +1,7 @@
 """What each signal is worth on the invented plans of ``ask --demo``: ``python -m bench.policy.invented MODEL``.
 
-MODEL is a sentence-transformers model. Word vectors are trained on the plans, as the demo does. The eight questions to each of
+MODEL is a sentence-transformers model. Word vectors are trained on the plans,
+which are too short for them. The eight questions to each of
 the twelve countries: recall@10 and nDCG@10 over all, what nDCG@10 has over sentence vectors alone with a 95% interval over
 countries, and nDCG@10 by question. "Without" leaves one signal out of the sum with the described weights.
 """
@@ -36,7 +37,7 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         loader = BeirLoader(str(write_collection(folder / "plans")))
-        train_word_vectors(loader.stream(), folder / "words", dimension=100, epochs=20)
+        train_word_vectors(loader.stream(), folder / "words", language="english")
         dense, words = FaissRetriever(SentenceTransformerEncoder(arguments[0])), WordVectorEncoder(folder / "words")
 
         def scored(**weights: float) -> Searcher:

@@ -54,7 +54,7 @@ class Parts:
     def of(cls, loader: BeirLoader, words: Path, model: str) -> Parts:
         """With word vectors trained on the collection, which are kept in a folder."""
         if not words.exists():
-            train_word_vectors(loader.stream(), words)
+            train_word_vectors(loader.stream(), words, language="english")
         return cls(Bm25Retriever(), FaissRetriever(RememberingEncoder(model)), WordVectorEncoder(words))
 
     def single(self) -> dict[str, Searcher]:

@@ -9,11 +9,11 @@ import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,8 @@ from nlp_retrieval.errors import (
     RetrievalWarning,
     install,
 )
+from nlp_retrieval.text.abbreviations import abbreviations_of
+from nlp_retrieval.text.mentions import FUNCTION_WORDS
 from nlp_retrieval.text.words import Stems, stems_of_language
 
 # Files of word vectors: word2vec's text and binary forms, GloVe's text, and a folder of our own; none of them is code.
@@ -44,6 +46,7 @@ from nlp_retrieval.text.words import Stems, stems_of_language
 
 VECTORS_FILE, WORDS_FILE = "vectors.npy", "words.json"
 _FORMAT = 1
+_NO_STEMMER = "none"
 _MOST_JSON = 1 << 28
 _PICKLED = (".model", ".kv", ".pkl", ".pickle", ".bin.gz.model", ".wordvectors")
 _PACKED = (".gz", ".bz2", ".xz", ".zip", ".zst")
@@ -51,6 +54,40 @@ _HEADER = re.compile(rb"(\d{1,9}) (\d{1,5})\r?\n")
 _PICKLE = b"\x80"
 _LINES, _LONGEST_LINE = 4096, 1 << 20
 _EXPORT = "export it with gensim: vectors.save_word2vec_format('vectors.txt'), and name that file"
+
+
+class Phrases:
+    """Words that count as one, such as the long form of an abbreviation.
+
+    Args:
+        tokens: by the words of each phrase.
+    """
+
+    def __init__(self, tokens: Mapping[tuple[str, ...], str]) -> None:
+        self.tokens = dict(tokens)
+        self._lengths: dict[str, list[int]] = {}
+        for words in sorted(self.tokens, key=lambda words: -len(words)):
+            lengths = self._lengths.setdefault(words[0], [])
+            if len(words) not in lengths:
+                lengths.append(len(words))
+
+    def join(self, words: list[str]) -> list[str]:
+        """Return words with the longest phrases among them as one word each."""
+        if not self._lengths:
+            return words
+        joined: list[str] = []
+        place = 0
+        while place < len(words):
+            for length in self._lengths.get(words[place], ()):
+                token = self.tokens.get(tuple(words[place : place + length]))
+                if token is not None:
+                    joined.append(token)
+                    place += length
+                    break
+            else:
+                joined.append(words[place])
+                place += 1
+        return joined
 
 
 @dataclass(frozen=True)
@@ -61,11 +98,28 @@ class WordVectors:
         numbers: of the words, by word.
         vectors: ``[words, dimension]``.
         idf: ``[words]``, rarity of each word, above 0.
+        stems: splits texts into these words; None: they are looked up as written, in lower case, and without accents.
+        phrases: words that count as one; with ``stems``.
     """
 
     numbers: dict[str, int]
     vectors: NDArray[np.float32]
     idf: NDArray[np.float64]
+    stems: Stems | None = None
+    phrases: Phrases = field(default_factory=lambda: Phrases({}))
+
+    def words(self, text: str) -> tuple[int, list[int]]:
+        """Return the number of words of a text, and the numbers of those with a vector."""
+        numbers = self.numbers
+        if self.stems is not None:
+            words = self.phrases.join(self.stems.words(text))
+            return len(words), [numbers[word] for word in words if word in numbers]
+        stems = stems_of_language(None)
+        words = stems.as_written(text)
+        found = (
+            next((numbers[form] for form in (word, word.lower(), stems.stem(word)) if form in numbers), None) for word in words
+        )
+        return len(words), [number for number in found if number is not None]
 
 
 def fingerprint_of(path: Path) -> str:
@@ -111,7 +165,14 @@ def read_word_vectors(path: Path) -> WordVectors:
     return WordVectors(numbers, _finite(path, vectors), _idf_by_rank(len(vectors)))
 
 
-def write_word_vectors(folder: Path, words: Sequence[str], vectors: NDArray[np.float32], idf: Sequence[float]) -> None:
+def write_word_vectors(
+    folder: Path,
+    words: Sequence[str],
+    vectors: NDArray[np.float32],
+    idf: Sequence[float],
+    stems: Stems | None = None,
+    phrases: Mapping[tuple[str, ...], str] | None = None,
+) -> None:
     """Write word vectors into a folder: the vectors as an array, the words as JSON with the checksum of the vectors.
 
     Args:
@@ -119,6 +180,8 @@ def write_word_vectors(folder: Path, words: Sequence[str], vectors: NDArray[np.f
         words: distinct.
         vectors: ``[words, dimension]``.
         idf: ``[words]``, above 0.
+        stems: that texts are split with into these words; None: words are looked up as written.
+        phrases: words that count as one; with ``stems``.
 
     Raises:
         OutputError: it cannot be written.
@@ -132,6 +195,9 @@ def write_word_vectors(folder: Path, words: Sequence[str], vectors: NDArray[np.f
         "words": list(words),
         "idf": [float(value) for value in idf],
     }
+    if stems is not None:
+        content |= {"stemmer": stems.language or _NO_STEMMER}
+        content |= {"phrases": {" ".join(key): token for key, token in sorted((phrases or {}).items())}}
     write_output(folder / VECTORS_FILE, array.getvalue())
     write_output(folder / WORDS_FILE, json.dumps(content, ensure_ascii=False).encode())
 
@@ -164,7 +230,22 @@ def _read_folder(folder: Path) -> WordVectors:
     except IndexDamagedError as error:
         raise ModelError(str(error)) from None
     numbers = {word: number for number, word in enumerate(words)}
-    return WordVectors(numbers, _finite(folder, vectors), np.array(idf, np.float64))
+    return WordVectors(numbers, _finite(folder, vectors), np.array(idf, np.float64), *_splitting(folder, content))
+
+
+def _splitting(folder: Path, content: Mapping[str, Any]) -> tuple[Stems | None, Phrases]:
+    """Return how texts are split into the words of a folder."""
+    if "stemmer" not in content:
+        return None, Phrases({})
+    stemmer, phrases = content["stemmer"], content.get("phrases", {})
+    wrong = not isinstance(phrases, dict) or not all(isinstance(token, str) and key.split() for key, token in phrases.items())
+    if wrong or not isinstance(stemmer, str):
+        raise ModelError(f"{folder / WORDS_FILE} does not hold a stemmer and phrases; train it again")
+    try:
+        stems = stems_of_language(None if stemmer == _NO_STEMMER else stemmer)
+    except ConfigurationError as error:
+        raise ModelError(f"{folder / WORDS_FILE}: {error}; train it again") from None
+    return stems, Phrases({tuple(key.split()): token for key, token in phrases.items()})
 
 
 def _header(path: Path) -> tuple[int, int]:
@@ -251,6 +332,9 @@ def _idf_by_rank(n_words: int) -> NDArray[np.float64]:
 
 # Word vectors trained on a corpus: word2vec's skip-gram with negative sampling, the same bytes for the same corpus.
 
+_TRAINED_ON, _FEWEST_EPOCHS, _MOST_EPOCHS = 2_000_000, 5, 40
+"""Words in all passes together, and bounds of their number."""
+
 
 def train_word_vectors(
     items: Iterable[SearchableItem],
@@ -258,28 +342,33 @@ def train_word_vectors(
     *,
     dimension: int = 300,
     window: int = 5,
-    epochs: int = 10,
+    epochs: int | None = None,
     min_count: int = 2,
     seed: int = 0,
+    language: str | None = None,
 ) -> int:
     """Train word vectors on the texts of items (Mikolov et al., NeurIPS 2013) and write them into a folder.
 
-    One thread, a fixed order and a fixed seed: the same corpus gives the same vectors on the same machine.
+    One thread, a fixed order and a fixed seed: the same corpus gives the same vectors on the same machine. Where a text defines
+    an abbreviation, as "nationally determined contribution (NDC)", both forms are one word. The mean of all words is subtracted
+    from each (Mu and Viswanath, ICLR 2018): it is most of what two texts of one corpus have in common.
 
     Args:
         items: the corpus; their words are held in memory.
         folder: to write to, for use by :class:`WordVectorEncoder`.
         dimension: of the vectors.
         window: words on each side that are predicted.
-        epochs: passes over the corpus.
+        epochs: passes over the corpus; None: 5 to 40, fewer over a longer one.
         min_count: rarer words get no vector.
         seed: of the initial vectors and the sampling.
+        language: a Snowball language, such as ``english``, to train on stems, so that all forms of a word have its vector;
+            None: on words.
 
     Returns:
         The number of words with a vector.
 
     Raises:
-        ConfigurationError: a number is not positive.
+        ConfigurationError: a number is not positive, or there is no such language.
         ItemError: no word is frequent enough.
         OutputError: the folder cannot be written.
         DependencyError: gensim is not installed.
@@ -289,7 +378,7 @@ def train_word_vectors(
         20
         >>> encoder = WordVectorEncoder("vectors")
     """
-    settings = {"dimension": dimension, "window": window, "epochs": epochs, "min_count": min_count}
+    settings = {"dimension": dimension, "window": window, "epochs": 1 if epochs is None else epochs, "min_count": min_count}
     for name, value in settings.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ConfigurationError(f"train_word_vectors: {name}={value!r}; a whole number from 1 is needed")
@@ -297,17 +386,25 @@ def train_word_vectors(
         from gensim.models import Word2Vec
     except ImportError:
         raise DependencyError(f"training word vectors needs gensim: {install('word-vectors')}") from None
-    stems = stems_of_language(None)
-    texts = [stems.words(item.text) for item in items]
+    stems = stems_of_language(language)
+    texts, defined = [], Counter[tuple[str, str]]()
+    for item in items:
+        text = item.text
+        texts.append(stems.words(text))
+        defined.update(abbreviations_of(text))
+    phrases = _phrases_of(defined, stems)
+    joining = Phrases(phrases)
+    texts = [joining.join(words) for words in texts]
     frequencies = Counter(word for words in texts for word in set(words))
     counts = Counter(word for words in texts for word in words)
     if not any(count >= min_count for count in counts.values()):
         raise ItemError(f"no word occurs {min_count} times or more in {len(texts):,} texts; nothing can be trained")
+    n_words = sum(counts.values())
     trained = Word2Vec(
         sentences=list(_sentences(texts)),
         vector_size=dimension,
         window=window,
-        epochs=epochs,
+        epochs=min(max(_TRAINED_ON // n_words, _FEWEST_EPOCHS), _MOST_EPOCHS) if epochs is None else epochs,
         min_count=min_count,
         seed=seed,
         sg=1,
@@ -315,9 +412,32 @@ def train_word_vectors(
         sorted_vocab=1,
     ).wv
     words = list(trained.index_to_key)
+    vectors = np.asarray(trained.vectors, np.float64)
+    shares = np.array([frequencies[word] for word in words], np.float64)
+    centred = (vectors - shares / shares.sum() @ vectors).astype(np.float32)
     idf = [math.log((len(texts) + 1) / frequencies[word]) for word in words]
-    write_word_vectors(Path(folder), words, np.asarray(trained.vectors, np.float32), idf)
+    write_word_vectors(Path(folder), words, centred, idf, stems, phrases)
     return len(words)
+
+
+def _phrases_of(defined: Counter[tuple[str, str]], stems: Stems) -> dict[tuple[str, ...], str]:
+    """Return the words of each defined long form, and the abbreviation that counts as the same word.
+
+    Of several long forms of an abbreviation the most frequent counts. One that is written as a function word is left out.
+    """
+    counts = Counter[tuple[str, tuple[str, ...]]]()
+    for (short, long), count in defined.items():
+        counts[" ".join(stems.words(short)), tuple(stems.words(long))] += count
+    phrases: dict[tuple[str, ...], str] = {}
+    taken: set[str] = set()
+    for (token, words), _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
+        if token and " " not in token and token not in taken | FUNCTION_WORDS and len(words) > 1 and words not in phrases:
+            taken.add(token)
+            phrases[words] = token
+            plural = stems.words(f"{token}s")
+            if plural != [token]:  # such as "ndcs", whose s the stemmer keeps
+                phrases[tuple(plural)] = token
+    return phrases
 
 
 def _sentences(texts: list[list[str]], longest: int = 5000) -> Iterator[list[str]]:
@@ -390,11 +510,11 @@ class WordVectorEncoder(BaseEncoder):
         return self.encode_passages(queries)
 
     def encode_passages(self, passages: list[str]) -> Vectors:
-        opened, stems = self._opened(), stems_of_language(None)
+        opened = self._opened()
         vectors = np.zeros((len(passages), opened.vectors.shape[1]), np.float32)
         without = []
         for row, text in enumerate(passages):
-            words, known = self._known_words(text, opened, stems)
+            words, known = opened.words(text)
             if known:
                 chosen = np.array(known)
                 weights = opened.idf[chosen] if self.weighting == "idf" else np.ones(len(chosen))
@@ -414,26 +534,10 @@ class WordVectorEncoder(BaseEncoder):
 
     def coverage(self, texts: Sequence[str]) -> VocabularyReport:
         """Return how many words of texts have a vector."""
-        opened, stems = self._opened(), stems_of_language(None)
-        counts = [(words, len(known)) for words, known in (self._known_words(text, opened, stems) for text in texts)]
+        counts = [(words, len(known)) for words, known in map(self._opened().words, texts)]
         n_words, n_known = sum(words for words, _ in counts), sum(known for _, known in counts)
         spoken = [known for words, known in counts if words]
         return VocabularyReport(n_words, n_words - n_known, len(spoken), sum(known == 0 for known in spoken))
-
-    def _known_words(self, text: str, opened: WordVectors, stems: Stems) -> tuple[int, list[int]]:
-        """Return the word count of a text, and the numbers of the words with a vector."""
-        numbers = opened.numbers
-        words = stems.as_written(text)
-        rows = []
-        for word in words:
-            number = numbers.get(word)
-            if number is None:
-                number = numbers.get(word.lower())
-            if number is None:
-                number = numbers.get(stems.stem(word))
-            if number is not None:
-                rows.append(number)
-        return len(words), rows
 
     def _opened(self) -> WordVectors:
         with self._opening:

@@ -14,6 +14,12 @@ from .growth import LENGTH, ROOM, UNENDING, check_growth, in_prose, measure, mod
 # by module, what is run: N is the length; nothing is looked at but the time
 ATTACKED = {
     "text/sentences.py": in_prose("sentences_of(text)", "from nlp_retrieval.text.sentences import sentences_of"),
+    "text/abbreviations.py": """
+from nlp_retrieval.text.abbreviations import abbreviations_of
+for text in ("(" * N, "()" * N, "(NDC)" * N, "a b c (ABC) " * N, "ABC (a b c) " * N, "(" + "A" * N, "A" * N + " (",
+             "AB" * N + "(AB)", "a " * N + "(AAAAAAAAAAAA)", "." * N, ". " * N, "a/-" * N + "(a b)"):
+    abbreviations_of(text[:N])
+""",
     "core/secrets.py": """
 from nlp_retrieval.core.secrets import is_secret_name, without_secrets
 for text in ("://" + ":" * N, "://" + "a" * N, "://a:" * N, "https://" * N, "Bearer" + " " * N, "Bearer " * N, "sk-" * N,

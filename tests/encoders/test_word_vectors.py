@@ -207,6 +207,8 @@ def test_a_missing_file_is_an_error(tmp_path):
         ({"idf": [0, 1]}, "idf above 0"),
         ({"dimension": 4}, "holds <f4 of shape"),
         ({"vectors": "0" * 64}, "is not what words.json was written with"),
+        ({"stemmer": "klingon"}, "no stemmer for the language 'klingon'"),
+        ({"stemmer": "english", "phrases": {"one": 2}}, "does not hold a stemmer and phrases"),
     ],
 )
 def test_a_folder_that_was_changed_is_refused(change, message, tmp_path):
@@ -239,6 +241,35 @@ def test_weights_are_inverse_document_frequencies(tmp_path):
     vectors = read_word_vectors(tmp_path)
     assert vectors.idf[vectors.numbers["with"]] == pytest.approx(math.log(61 / 60))
     assert vectors.idf[vectors.numbers["wind"]] == pytest.approx(math.log(61 / 20))
+
+
+PLANS = [
+    "The nationally determined contribution (NDC) of Ostland lists emissions targets.",
+    "Ile has an NDC; its nationally determined contribution lists emissions targets too.",
+    "The river floods the town, and who repairs the dike is unknown.",
+]
+
+
+def test_stems_and_abbreviations_that_are_defined_are_one_word(tmp_path):
+    items = [SearchableItem(item_id=str(number), content=text) for number, text in enumerate(PLANS * 20)]
+    train_word_vectors(items, tmp_path, dimension=16, language="english", epochs=5)
+    encoder = WordVectorEncoder(str(tmp_path))
+    forms = encoder.encode_queries(
+        ["NDC", "NDCs", "Nationally Determined Contributions", "emission target", "emissions targets"]
+    )
+    assert np.array_equal(forms[0], forms[1])
+    assert np.array_equal(forms[0], forms[2])
+    assert np.array_equal(forms[3], forms[4])
+    assert not np.array_equal(forms[0], forms[3])
+    assert encoder.coverage(["the emission target of a nationally determined contribution"]).words == 6
+
+
+def test_the_mean_of_all_words_is_subtracted(tmp_path):
+    train_word_vectors(corpus(60), tmp_path, dimension=8, epochs=1)
+    opened = read_word_vectors(tmp_path)
+    texts = [set(item.content.split()) for item in corpus(60)]
+    shares = np.array([sum(word in text for text in texts) for word in opened.numbers], float)
+    assert shares / shares.sum() @ opened.vectors == pytest.approx(0, abs=1e-6)
 
 
 def test_the_same_corpus_gives_the_same_bytes_whatever_the_hash_seed(tmp_path):

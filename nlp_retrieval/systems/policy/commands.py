@@ -113,6 +113,7 @@ def _study(config: Path | None, profile: str | None, index: Path | None, *, trus
     from nlp_retrieval.rerankers import load_profile
     from nlp_retrieval.systems.policy.config import StudyConfig, searchers_of
     from nlp_retrieval.systems.policy.study import PolicyStudy
+    from nlp_retrieval.systems.policy.vectors import with_word_vectors
 
     if config is not None:
         if profile is not None or index is not None:
@@ -126,8 +127,28 @@ def _study(config: Path | None, profile: str | None, index: Path | None, *, trus
     name = profile or "climate"
     asked_by = load_profile(name)
     searcher, along = searchers_of(index, name, trust=trust)
-    searcher.open(index)
-    return PolicyStudy(asked_by, searcher, along), Path("answers")
+    return PolicyStudy(asked_by, with_word_vectors(searcher.open(index)), along), Path("answers")
+
+
+def vectors_command(
+    index: Annotated[Path, typer.Argument(help="An index directory.")],
+    profile: Annotated[
+        str, typer.Option("--profile", "-p", help="A profile of the package, or your own file: its language decides the stems.")
+    ] = "climate",
+) -> None:
+    """Train word vectors on the passages of an index.
+
+    `policy ask` does the same when it first needs them. They are kept in the index directory.
+    """
+    from nlp_retrieval import Searcher
+    from nlp_retrieval.core import retrievers_of
+    from nlp_retrieval.rerankers import load_profile
+    from nlp_retrieval.systems.policy.vectors import vectors_of
+
+    found = vectors_of(Searcher(retrievers_of(index)[:1]).open(index), load_profile(profile).language)
+    say(found.line)
+    if found.encoder is None:
+        raise typer.Exit(1)
 
 
 _SHOWN = ("recall@5", "recall@10", "ndcg@10")
@@ -158,16 +179,14 @@ def demonstrate(folder: Path) -> None:
         OutputError: the folder cannot be written.
         DependencyError: a package of the extras ``dense``, ``policy`` or ``word-vectors`` is not installed.
     """
-    from nlp_retrieval import BeirLoader, Searcher
-    from nlp_retrieval.encoders import train_word_vectors
+    from nlp_retrieval import Searcher
     from nlp_retrieval.systems.policy.config import StudyConfig
     from nlp_retrieval.systems.policy.demo.writing import gold_of, judged_answers, write_study
     from nlp_retrieval.systems.policy.study import PolicyStudy
 
     config = write_study(folder)
-    n_words = train_word_vectors(BeirLoader(folder / "plans").stream(), folder / "words", dimension=100, epochs=20)
     settings = StudyConfig.read(config)
-    say(f"plans, questions, vectors of {n_words:,} words and configuration: {folder}")
+    say(f"plans, questions and configuration: {folder}")
     study = settings.study(replace=True)
     report = study.run(folder, method="both" if study.hop is not None else "vector")
     tell(report, study)
@@ -214,5 +233,6 @@ app = typer.Typer(
 )
 app.command("ask")(ask_command)
 app.command("demo")(demo_command)
+app.command("vectors")(vectors_command)
 
 ask = renamed(ask_command, "ask", "policy ask")

@@ -13,6 +13,7 @@ from nlp_retrieval.core import BaseLoader, BaseRetriever, BaseSearcher, build, b
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, InputError, nearest
 from nlp_retrieval.rerankers import Profile, load_profile
 from nlp_retrieval.systems.policy.study import PolicyStudy
+from nlp_retrieval.systems.policy.vectors import with_word_vectors
 
 _A_SEARCHER = "the settings of a searcher, such as {retrievers: [faiss], reranker: multi_signal}"
 _HOP = "hop"
@@ -90,6 +91,9 @@ class StudyConfig(BaseModel):
     def study(self, *, replace: bool = False) -> PolicyStudy:
         """Open the index, or build it from the corpus, and return the study.
 
+        If the reranker of ``searcher`` was given no word vectors, they are trained on the passages, and kept in the index
+        directory.
+
         Raises:
             IndexMissingError: there is no index, and no corpus to build it from.
             IndexConflictError: the directory holds other items than the corpus, and ``replace`` is False.
@@ -101,7 +105,7 @@ class StudyConfig(BaseModel):
                 searcher.open(self.index)
             else:
                 searcher.index(self.corpus, self.index, replace=replace and searcher is self.searcher)
-        return PolicyStudy(self.profile, self.searcher, self.hop, keywords=self.keywords, where=self.where)
+        return PolicyStudy(self.profile, with_word_vectors(self.searcher), self.hop, keywords=self.keywords, where=self.where)
 
 
 def _in_words(error: ValidationError, file: str) -> InputError:
@@ -138,7 +142,7 @@ def searchers_of(index: str | Path, profile: str, *, trust: bool = False) -> tup
     plain = [retriever for retriever in retrievers if retriever.name != _HOP] or [part for hop in along for part in hop.parts()]
     if not plain:
         raise IndexMissingError(f"{index} has no retriever that starts from a query; index with --retriever faiss")
-    reranker = MultiSignalReranker(profile, word_vectors_weight=0.0, min_similarity=0.0)
+    reranker = MultiSignalReranker(profile, min_similarity=0.0)
     return Searcher(plain, reranker=reranker), Searcher(along) if along else None
 
 

@@ -291,7 +291,7 @@ def write_study(folder: Path) -> Path:
     """
     plans = write_collection(folder / "plans")
     config = folder / "study.yaml"
-    paths = {"corpus": plans, "index": folder / "index", "words": folder / "words", "output": folder}
+    paths = {"corpus": plans, "index": folder / "index", "output": folder}
     values = {name: yaml_value(path.as_posix()) for name, path in paths.items()} | {"config": shlex.quote(config.as_posix())}
     dense = {"name": "pgvector" if _has_server() else "faiss", "encoder": "sentence-transformers/all-MiniLM-L6-v2"}
     values["dense"] = yaml_value(dense)

@@ -1,0 +1,69 @@
+"""Both embeddings by default: word vectors are trained on the passages of an index where there are enough, and kept there."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from pathlib import Path
+
+import pytest
+from cli.commands import run
+
+from nlp_retrieval import Bm25Retriever, MultiSignalReranker, RetrievalWarning, Searcher
+from nlp_retrieval.systems.policy import vectors
+from systems.policy.study.studies import PROFILE, plans
+
+
+def scored(folder: Path, **settings: float) -> Searcher:
+    weights = {"transformer_weight": 0.0, "min_similarity": 0.0} | settings
+    searcher = Searcher([Bm25Retriever()], reranker=MultiSignalReranker(PROFILE, **weights))  # type: ignore[arg-type]
+    searcher.index(plans(), folder)
+    return searcher
+
+
+def test_they_are_trained_once_and_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "LEAST_WORDS", 20)
+    searcher = vectors.with_word_vectors(scored(tmp_path))
+    (hits,) = searcher.search(["wind power of Ostland"], 3)
+    assert isinstance(searcher, Searcher)
+    assert all("multi_signal.word_vectors" in hit.signals for hit in hits)
+    (folder,) = (tmp_path / "word_vectors").iterdir()
+    written = (folder / "words.json").stat().st_mtime_ns
+    again = vectors.with_word_vectors(scored(tmp_path))
+    assert (folder / "words.json").stat().st_mtime_ns == written
+    assert isinstance(again, Searcher)
+    assert again.fingerprint == searcher.fingerprint
+    (folder / "vectors.npy").write_bytes(b"")
+    (repaired,) = vectors.with_word_vectors(scored(tmp_path)).search(["wind power of Ostland"], 3)
+    assert repaired == hits
+    grown = Searcher([Bm25Retriever()]).open(tmp_path)
+    grown.delete([hits[0].item.item_id])
+    vectors.vectors_of(Searcher([Bm25Retriever()]).open(tmp_path), "english")
+    (other,) = (tmp_path / "word_vectors").iterdir()
+    assert other != folder, "those of other passages are trained anew"
+
+
+def test_too_little_text_is_said_and_the_other_signals_count(tmp_path: Path) -> None:
+    with pytest.warns(RetrievalWarning, match=r"no word vectors: the index has \d+ words, and training needs [\d,]+; word2vec"):
+        searcher = vectors.with_word_vectors(scored(tmp_path))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (hits,) = searcher.search(["wind power of Ostland"], 3)
+    assert "multi_signal.word_vectors" not in hits[0].signals
+    assert not (tmp_path / "word_vectors").exists()
+
+
+def test_a_reranker_that_needs_none_stays(tmp_path: Path) -> None:
+    searcher = scored(tmp_path, word_vectors_weight=0.0)
+    assert vectors.with_word_vectors(searcher) is searcher
+
+
+def test_the_command_trains_or_says_why_not(tmp_path: Path) -> None:
+    scored(tmp_path / "index")
+    done = run("policy", "vectors", "index", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "training needs" in done.stderr
+    shutil.rmtree(tmp_path / "index")
+    missing = run("policy", "vectors", "index", folder=tmp_path)
+    assert missing.returncode == 3
+    assert "Traceback" not in missing.stderr
