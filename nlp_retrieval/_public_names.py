@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 ROOMS = (
-    *("benchmarks", "cli", "core", "encoders", "evaluation", "judging", "lm", "loaders", "processors", "reports"),
+    *("benchmarks", "cli", "core", "encoders", "evaluation", "gate", "judging", "lm", "loaders", "processors", "reports"),
     *("rerankers", "retrievers", "service", "text"),
 )
 """The packages of the library that export names to plug-ins."""

@@ -60,7 +60,7 @@ def test_every_command_that_the_documents_name_exists() -> None:
     assert groups == {"evidence", "hipporag", "hover", "judge", "policy"}
     assert {
         "demo", "index", "add", "delete", "compact", "verify", "search", "benchmark", "compare", "diff", "report",
-        "serve", "tune", "components", "answer",
+        "serve", "tune", "components", "answer", "gate",
     } == commands  # fmt: skip
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     assert set(re.findall(r"\$ make ([\w-]+)", README + CONTRIBUTING)) <= targets

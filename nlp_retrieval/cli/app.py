@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from nlp_retrieval._version import __version__
-from nlp_retrieval.cli import components, demo, indexes, judge, runs, search, serve, tune
+from nlp_retrieval.cli import components, demo, gate, indexes, judge, runs, search, serve, tune
 from nlp_retrieval.cli.console import OPTIONS, say, with_note
 from nlp_retrieval.cli.streams import fail_safe_streams
 from nlp_retrieval.core.progress_bars import DISPLAY
@@ -186,6 +186,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "diff": runs.diff,
         "report": runs.report,
         "tune": tune.command,
+        "gate": gate.command,
     },
 }
 for _title, _commands in _COMMANDS.items():

@@ -22,6 +22,7 @@ from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.files.records import ID_NAMES, JsonObject, as_id, make_query, metadata_of, quoted
 from nlp_retrieval.core.models import Gold, Query
+from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.loaders.files import read_json_lines, read_json_objects, read_lines
 from nlp_retrieval.loaders.judgements import FileFormat, format_of, judged_queries, read_judgements
@@ -99,7 +100,8 @@ class TopicsLoader(BaseQueryLoader):
 
     Args:
         path: the file of queries.
-        qrels: the file of judgements: TREC's four columns, or query, item and grade as CSV, TSV or JSON lines.
+        qrels: the file of judgements: TREC's four columns, or query, item and grade as CSV, TSV or JSON lines. None: there are
+            none, and all queries are kept, for what needs no gold.
         format: the form of ``path``. None: by its suffix.
         qrels_format: the form of ``qrels``. None: by its suffix.
         id_field: the field that holds the id. None: the topic's number, in other forms ``id``, or another usual name that the
@@ -125,7 +127,7 @@ class TopicsLoader(BaseQueryLoader):
     def __init__(
         self,
         path: str | Path,
-        qrels: str | Path,
+        qrels: str | Path | None = None,
         format: FileFormat | None = None,  # noqa: A002 -- what users call it
         qrels_format: FileFormat | None = None,
         id_field: str | None = None,
@@ -143,7 +145,7 @@ class TopicsLoader(BaseQueryLoader):
         self.quote = quote
 
     def queries(self) -> list[Query]:
-        """Return the queries that are judged, in the order of the file.
+        """Return the queries that are judged, or all if there are no judgements, in the order of the file.
 
         Raises:
             SourceError: a file is missing or malformed, two queries have one id, or none is judged.
@@ -159,6 +161,11 @@ class TopicsLoader(BaseQueryLoader):
         return self._judged()[1]
 
     def _judged(self) -> tuple[list[Query], list[Gold]]:
+        if self.qrels is None:
+            queries = [query for _, query in self.read()]
+            if (repeated := first_repeated(query.query_id for query in queries)) is not None:
+                raise SourceError(f"{self.path}: two queries have the id {repeated!r}; make query ids unique")
+            return queries, []
         judgements = read_judgements(self.qrels, self.qrels_format)
         return judged_queries(self.path, self.read(), judgements, self.qrels)
 

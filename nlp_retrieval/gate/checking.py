@@ -1,0 +1,408 @@
+"""Checking a searcher by a gate: search, measure, compare with the baseline, and find out why."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nlp_retrieval.benchmarks.environment import describe_environment
+from nlp_retrieval.benchmarks.manifest import run_identity
+from nlp_retrieval.core.candidates import Mask, Scores
+from nlp_retrieval.core.components.component import to_plain
+from nlp_retrieval.core.models import Gold, Query, RetrievalResult, SearchableItem
+from nlp_retrieval.core.search.base_searcher import BaseSearcher
+from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.errors import ConfigurationError, IndexMissingError, QueryError
+from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
+from nlp_retrieval.gate.baseline import Baseline, BaselineItem, BaselineQuery, digest, read_baseline, write_baseline
+from nlp_retrieval.gate.reasons import GateChange, LostQuery, changes_of, lost_queries
+from nlp_retrieval.gate.settings import GateSettings
+from nlp_retrieval.gate.verdict import MeasureVerdict, Verdict, judge, overall, queries_needed
+from nlp_retrieval.lm.counting import record_calls
+from nlp_retrieval.reports import counted
+
+_TIMED = 20
+_ROUNDS = 5
+_PERSISTENCE = 0.9
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class LimitVerdict:
+    """A cost beside its limit.
+
+    Args:
+        name: "latency", "index_bytes" or "tokens".
+        before: of the baseline; latency is a ratio to the time of a fixed workload on the same machine.
+        now: the same of the searcher.
+        limit: the largest ratio of both.
+    """
+
+    name: str
+    before: float
+    now: float
+    limit: float
+
+    @property
+    def ratio(self) -> float:
+        """Return the cost as a multiple of that of the baseline."""
+        return self.now / self.before if self.before else (1.0 if not self.now else math.inf)
+
+    @property
+    def passes(self) -> bool:
+        """Return whether it is within the limit."""
+        return self.ratio <= self.limit
+
+
+@dataclass(frozen=True)
+class GateReport:
+    """Result of a gate.
+
+    Args:
+        verdict: on all measures together; None without gold.
+        passes: whether the gate passes.
+        measures: the verdict on each measure in each group.
+        limits: costs beside their limits.
+        agreement: mean rank-biased overlap with the rankings of the baseline.
+        same: number of queries whose first k items are the same, in the same order.
+        queries: number of them.
+        changes: what is not as it was for the baseline, in the order in which to look.
+        lost: the queries that lost most, first those that lost more.
+        notes: what was noticed besides.
+        level: chance of a false alarm over ``looks`` changes of the results.
+        looks: number of changes that the baseline judges.
+
+    Examples:
+        >>> report = GateReport(None, False, [], [], agreement=0.41, same=0, queries=2, changes=[], lost=[])
+        >>> bool(report), report.agreement
+        (False, 0.41)
+    """
+
+    verdict: Verdict | None
+    passes: bool
+    measures: list[MeasureVerdict]
+    limits: list[LimitVerdict]
+    agreement: float
+    same: int
+    queries: int
+    changes: list[GateChange]
+    lost: list[LostQuery]
+    notes: list[str] = field(default_factory=list)
+    level: float = 0.05
+    looks: int = 100
+
+    def __bool__(self) -> bool:
+        """Return whether the gate passes."""
+        return self.passes
+
+
+class Gate:
+    """Compares what a searcher finds with what it found when it was last accepted.
+
+    Args:
+        settings: of the gate.
+        searcher: that is checked, with its index opened; by default that of the settings, indexed as needed.
+
+    Raises:
+        ConfigurationError: there is no searcher.
+
+    Examples:
+        >>> searcher = Searcher(["bm25"])
+        >>> report = searcher.index(items, "index")
+        >>> settings = GateSettings("baseline.jsonl", TopicsLoader("queries.tsv", "qrels.txt"), {"ndcg@10": 0.3})
+        >>> notes = Gate(settings, searcher).update("the first one")
+        >>> report = Gate(settings, Searcher(["bm25"]).open("index")).check()
+        >>> report.verdict, report.passes, report.same
+        ('no worse', True, 2)
+    """
+
+    def __init__(self, settings: GateSettings, searcher: Any = None) -> None:
+        self.settings = settings
+        self.searcher = settings.searcher if searcher is None else searcher
+        if self.searcher is None:
+            raise ConfigurationError("the gate has no searcher; pass one, or write 'searcher' in its file")
+        self._opened = searcher is not None
+        self.queries = settings.query_loader.queries()
+        if not self.queries:
+            raise QueryError("the gate has no queries; check the path and the filters of their loader")
+        gold = {each.query_id: each for each in settings.query_loader.gold()}
+        self.gold: list[Gold] = [gold[query.query_id] for query in self.queries if query.query_id in gold]
+
+    def check(self) -> GateReport:
+        """Return the report on the searcher.
+
+        Raises:
+            SourceError: the baseline is missing, damaged or edited.
+            ConfigurationError: the baseline is of other queries, of another corpus, or keeps fewer hits.
+            QueryError: the searcher finds nothing for any query.
+        """
+        settings, before = self.settings, read_baseline(self.settings.baseline)
+        results, tokens = self._searched()
+        current = self._baseline("", results, tokens, timed="latency" in settings.limits)
+        self._check_comparable(before, current)
+        compared = [query for query in self.queries if query.query_id in before.queries]
+        judged = {each.query_id: each for each in self.gold}
+        measured = [query for query in compared if query.query_id in judged]
+        verdicts: list[MeasureVerdict] = []
+        values: dict[str, tuple[Scores, Scores]] = {}
+        if measured:
+            gold = [judged[query.query_id] for query in measured]
+            values = {
+                name: (old, new)
+                for (name, old), new in zip(
+                    _measured(before, gold, settings.margins).items(),
+                    _measured(current, gold, settings.margins).values(),
+                    strict=True,
+                )
+            }
+            verdicts = judge(
+                {name: old for name, (old, _) in values.items()},
+                {name: new for name, (_, new) in values.items()},
+                settings.margins,
+                [query.family for query in measured],
+                _groups(measured, settings.group_by),
+                level=settings.level,
+                looks=settings.looks,
+                seed=settings.seed,
+            )
+        verdict = overall(verdicts) if verdicts else None
+        overlaps = [_overlap(before.queries[query.query_id].hits, current.queries[query.query_id].hits) for query in compared]
+        agreement = math.fsum(overlaps) / len(overlaps)
+        limits = [
+            LimitVerdict(name, before.costs[name], current.costs[name], ratio)
+            for name, ratio in settings.limits.items()
+            if name in before.costs and name in current.costs
+        ]
+        notes = self._notes(compared, limits)
+        passes = all(limit.passes for limit in limits) and (
+            agreement >= settings.least_agreement
+            if verdict is None
+            else verdict == "no worse" or (verdict == "cannot tell" and settings.cannot_tell == "pass")
+        )
+        texts = self._texts_of(list(before.items))
+        by_query = dict(zip([query.query_id for query in self.queries], results, strict=True))
+        lost = lost_queries(measured, values, before, by_query, judged, self._deeper, texts.__contains__, _SHOWN)
+        same = sum(before.queries[query.query_id].hits == current.queries[query.query_id].hits for query in compared)
+        changes = changes_of(before, current, texts)
+        return GateReport(
+            verdict, passes, verdicts, limits, agreement, same, len(compared), changes, lost, notes, settings.level,
+            settings.looks,
+        )  # fmt: skip
+
+    def update(self, reason: str) -> list[str]:
+        """Accept what the searcher finds now as the baseline, and return notes on what this baseline cannot see.
+
+        Args:
+            reason: why it is accepted, for the file.
+
+        Raises:
+            ConfigurationError: there is no reason.
+            QueryError: the searcher finds nothing for any query.
+            OutputError: the file cannot be written.
+        """
+        if not reason.strip():
+            raise ConfigurationError("the reason is empty; say why these results are accepted")
+        results, tokens = self._searched()
+        baseline = self._baseline(reason.strip(), results, tokens, timed=True)
+        write_baseline(self.settings.baseline, baseline)
+        if not self.gold:
+            return ["the queries have no gold: the gate compares rankings, and cannot tell better from worse"]
+        notes = []
+        for name, values in _measured(baseline, self.gold, self.settings.margins).items():
+            needed, margin = queries_needed(values, self.settings.margins[name]), self.settings.margins[name]
+            if needed > len(values):
+                notes.append(
+                    f"{name}: about {needed:,} queries can show that no more than {margin:g} was lost, and there are "
+                    f"{len(values):,}; the gate will often not be able to tell"
+                )
+        return notes
+
+    def _searched(self) -> tuple[list[list[RetrievalResult]], float]:
+        """Return the first k results of each query, and the tokens of language models a query."""
+        searcher, settings = self.searcher, self.settings
+        if not self._opened:
+            if settings.index_path is None:
+                raise ConfigurationError("the gate has no index; write 'index', and 'corpus' if it is to be created")
+            if settings.loader is not None:
+                searcher.index(settings.loader, settings.index_path)
+            else:
+                try:
+                    searcher.open(settings.index_path)
+                except IndexMissingError as error:
+                    raise IndexMissingError(f"{error}; or write 'corpus' in the gate's file, so that it is created") from None
+            self._opened = True
+        with record_calls() as calls:
+            results = searcher.search([query.text for query in self.queries], self.settings.k)
+        if not any(results):
+            raise QueryError(
+                f"the searcher found nothing for any of {len(self.queries):,} queries; is its index the right one?"
+            )
+        counts = calls.counts
+        tokens = counts.tokens_in + counts.tokens_out + counts.kept_tokens_in + counts.kept_tokens_out
+        return list(results), tokens / len(self.queries)
+
+    def _baseline(self, reason: str, results: Sequence[Sequence[RetrievalResult]], tokens: float, *, timed: bool) -> Baseline:
+        gold = {each.query_id: each for each in self.gold}
+        queries = {
+            query.query_id: BaselineQuery(
+                query.query_id,
+                digest(query.text),
+                digest(repr(sorted(gold[query.query_id].relevance.items()))) if query.query_id in gold else "",
+                tuple(hit.item.item_id for hit in hits),
+            )
+            for query, hits in zip(self.queries, results, strict=True)
+        }
+        titled = any(each.by == "title" for each in self.gold)
+        items = {
+            hit.item.item_id: BaselineItem(digest(hit.item.text), hit.item.title if titled else "")
+            for hits in results
+            for hit in hits
+        }
+        costs = {"tokens": tokens} | ({"latency": self._latency()} if timed else {})
+        if isinstance(self.searcher, BaseSearcher):
+            records = self.searcher.index_records()
+            costs["index_bytes"] = float(sum(segment.bytes for record in records for segment in record.segments))
+        baseline = Baseline(reason, self.settings.k, queries, items, self._identity(), costs)
+        if not self.gold:
+            return baseline
+        ids = [each.query_id for each in self.gold]
+        by_measure = _measured(baseline, self.gold, self.settings.margins)
+        measured = {
+            query_id: {name: float(values[number]) for name, values in by_measure.items()}
+            for number, query_id in enumerate(ids)
+        }
+        kept = {
+            query_id: BaselineQuery(query_id, each.text, each.gold, each.hits, measured.get(query_id, {}))
+            for query_id, each in queries.items()
+        }
+        return Baseline(reason, self.settings.k, kept, items, baseline.identity, costs)
+
+    def _identity(self) -> dict[str, Any]:
+        """Return what the results depend on, as plain values."""
+        searcher = self.searcher
+        identity: dict[str, Any] = {"versions": describe_environment()["versions"]}
+        if isinstance(searcher, BaseSearcher):
+            corpus = searcher.opened.manifest.corpus
+            run = run_identity(searcher, searcher.fingerprint)
+            identity |= {
+                "corpus": {"fingerprint": corpus.fingerprint, "items": corpus.n_items},
+                "searcher": without_secrets(searcher.config),
+                "models": run["models"],
+                "retrievers": run["retrievers"],
+            }
+        return to_plain(identity)  # type: ignore[no-any-return]
+
+    def _latency(self) -> float:
+        """Return the time of a query as a multiple of that of a fixed workload, measured in turns: the shortest of each."""
+        rng = np.random.default_rng(self.settings.seed)
+        sample = [self.queries[number].text for number in rng.permutation(len(self.queries))[:_TIMED].tolist()]
+        values = np.random.default_rng(0).standard_normal(50_000)
+        searched, worked = [], []
+        for _ in range(_ROUNDS):
+            begin = time.perf_counter()
+            for text in sample:
+                self.searcher.search([text], self.settings.k)
+            searched.append(time.perf_counter() - begin)
+            begin = time.perf_counter()
+            for _ in sample:
+                np.sort(values)
+            worked.append(time.perf_counter() - begin)
+        return min(searched) / min(worked)
+
+    def _check_comparable(self, before: Baseline, current: Baseline) -> None:
+        path, settings = self.settings.baseline, self.settings
+        if before.k < settings.k:
+            raise ConfigurationError(f"{path} keeps {before.k} hits a query, and the gate's k is {settings.k}; {_RENEW}")
+        gone = [query_id for query_id in before.queries if query_id not in current.queries]
+        other = [
+            each
+            for each in before.queries
+            if each in current.queries and before.queries[each].text != current.queries[each].text
+        ]
+        for what, ids in (("are gone", gone), ("have another text", other)):
+            if ids:
+                raise ConfigurationError(
+                    f"{len(ids):,} of {len(before.queries):,} queries of {path} {what} (the first: {ids[0]!r}), so the same "
+                    f"questions cannot be compared; restore them, or {_RENEW}"
+                )
+        if isinstance(self.searcher, BaseSearcher) and not self._texts_of(list(before.items)):
+            raise ConfigurationError(
+                f"none of the {len(before.items):,} items of {path} is in the index: it is of another corpus, or all ids are "
+                f"new; {_RENEW}"
+            )
+
+    def _texts_of(self, item_ids: list[str]) -> dict[str, str]:
+        """Return the digests of the texts of items that the index holds."""
+        if not isinstance(self.searcher, BaseSearcher):
+            return {}
+        table = self.searcher.opened.items
+        rows = table.find(item_ids)
+        items: list[SearchableItem] = table.items(rows[rows >= 0])
+        return {item.item_id: digest(item.text) for item in items}
+
+    def _deeper(self, query: str, k: int) -> list[RetrievalResult]:
+        return list(self.searcher.search([query], k)[0])
+
+    def _notes(self, compared: Sequence[Query], limits: Sequence[LimitVerdict]) -> list[str]:
+        notes = []
+        if new := len(self.queries) - len(compared):
+            notes.append(f"{counted(new, 'query is', 'queries are')} not in the baseline, and not compared")
+        for name in self.settings.limits:
+            if not any(limit.name == name for limit in limits):
+                notes.append(f"the baseline has no {name}, so its limit was not checked; {_RENEW}")
+        if self.gold and len(self.gold) < len(self.queries):
+            ungraded = counted(len(self.queries) - len(self.gold), "query has", "queries have")
+            notes.append(f"{ungraded} no gold; only the agreement counts there")
+        return notes
+
+
+_RENEW = "renew the baseline with `nlp-retrieval gate GATE.yaml --update --reason TEXT`"
+
+
+def _measured(baseline: Baseline, gold: Sequence[Gold], margins: Mapping[str, float]) -> dict[str, Scores]:
+    """Return ``[queries]`` by measure, of the hits that a baseline keeps."""
+    ids = list(baseline.items)
+    row_of = {item_id: row for row, item_id in enumerate(ids)}
+    titles = [item.title for item in baseline.items.values()]
+    evaluator = RetrievalEvaluator(list(gold), ids, titles, gold_missing="count", measures=list(margins))
+    lists = [[row_of[item_id] for item_id in baseline.queries[each.query_id].hits] for each in gold]
+    return dict(evaluator.evaluate_lists(lists).per_query)
+
+
+def _groups(queries: Sequence[Query], key: str | None) -> dict[str, Mask]:
+    groups: dict[str, Mask] = {"": np.ones(len(queries), bool)}
+    if key is not None:
+        labels = [query.metadata.get(key) for query in queries]
+        for label in dict.fromkeys(label for label in labels if label is not None):
+            groups[f"{key}={label}"] = np.array([each == label for each in labels])
+    return groups
+
+
+def _overlap(before: Sequence[str], now: Sequence[str]) -> float:
+    """Return the rank-biased overlap of two rankings, 1 if both are equal (Webber, Moffat and Zobel, 2010)."""
+    depth = max(len(before), len(now))
+    if depth == 0:
+        return 1.0
+    seen_before: set[str] = set()
+    seen_now: set[str] = set()
+    total = weights = 0.0
+    for rank in range(depth):
+        seen_before.update(before[rank : rank + 1])
+        seen_now.update(now[rank : rank + 1])
+        weight = _PERSISTENCE**rank
+        total += weight * len(seen_before & seen_now) / (rank + 1)
+        weights += weight
+    return total / weights
+
+
+def check_gate(searcher: Any, path: str | Path) -> GateReport:
+    """Check a searcher by the gate in a YAML file."""
+    from nlp_retrieval.gate.settings import read_gate
+
+    return Gate(read_gate(path), searcher).check()

@@ -1,0 +1,41 @@
+"""A pytest plug-in: ``def test_search(retrieval_gate): retrieval_gate(searcher, "gate.yaml")``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from nlp_retrieval.gate.checking import GateReport
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option with which tests renew the baselines of their gates."""
+    parser.getgroup("nlp-retrieval").addoption(
+        "--update-gate", metavar="REASON", default="", help="Renew the baselines of retrieval gates, for this reason."
+    )
+
+
+@pytest.fixture
+def retrieval_gate(request: pytest.FixtureRequest) -> Callable[..., GateReport]:
+    """Return a function that fails the test if a searcher does not pass a gate."""
+    reason: str = request.config.getoption("--update-gate")
+
+    def check(searcher: Any, settings: Any) -> GateReport:
+        """Check a searcher, with its index opened, by a gate: settings, or the path of a YAML file."""
+        from nlp_retrieval.gate.checking import Gate
+        from nlp_retrieval.gate.settings import read_gate
+        from nlp_retrieval.gate.writing import lines_of
+
+        gate = Gate(read_gate(settings) if isinstance(settings, str | Path) else settings, searcher)
+        if reason:
+            gate.update(reason)
+        report = gate.check()
+        if not report.passes:
+            pytest.fail("\n".join(lines_of(report)), pytrace=False)
+        return report
+
+    return check

@@ -1,0 +1,129 @@
+"""The settings of a gate: what is searched, by which margins a loss is judged, and how sure a verdict must be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, SkipValidation
+
+from nlp_retrieval.benchmarks.checked import Integer, by_field, settings, values_of
+from nlp_retrieval.core.components.component import BaseLoader, BaseQueryLoader
+from nlp_retrieval.core.components.registry import build, build_as
+from nlp_retrieval.core.cures import said_in_yaml
+from nlp_retrieval.core.files.yaml_text import read_yaml
+from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.evaluation.measures import Measure, read_measures
+
+Limit = Literal["latency", "index_bytes", "tokens"]
+LIMITS: tuple[Limit, ...] = ("latency", "index_bytes", "tokens")
+
+
+def _margins(value: object) -> dict[str, float]:
+    if not isinstance(value, Mapping) or not value:
+        raise ConfigurationError(f"margins={value!r}: expected measures with an acceptable loss; write {{ndcg@10: 0.02}}")
+    margins = {}
+    for name, margin in value.items():
+        if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 < margin < 1:
+            raise ConfigurationError(
+                f"margins: {name} has {margin!r}, and it must be above 0 and below 1: no number of queries shows that nothing "
+                "at all was lost"
+            )
+        (measure,) = read_measures([str(name)])
+        margins[str(measure)] = float(margin)
+    return margins
+
+
+def _limits(value: object) -> dict[str, float]:
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(f"limits={value!r}: ratios to the baseline; write {{latency: 1.5}}")
+    for name, ratio in value.items():
+        if name not in LIMITS:
+            raise ConfigurationError(f"limits: {name!r} is not one of {', '.join(LIMITS)}")
+        if isinstance(ratio, bool) or not isinstance(ratio, int | float) or not ratio >= 1:
+            raise ConfigurationError(f"limits: {name} has {ratio!r}; a limit is a ratio to the baseline of 1 or more, as 1.5")
+    return {str(name): float(ratio) for name, ratio in value.items()}
+
+
+@settings
+class GateSettings:
+    """Settings of a gate.
+
+    Args:
+        baseline: the file of results to compare with; ``gate --update`` writes it.
+        query_loader: the queries and their gold. Without gold, rankings are compared with those of the baseline
+            (``least_agreement``), which is no measure of quality.
+        margins: measures, with the largest loss of each that is acceptable: ``{"ndcg@10": 0.02}``.
+        searcher: settings of the searcher, for the command; a test passes its own.
+        loader: the corpus, if the index is to be created or completed.
+        index_path: the index.
+        k: results per query that the baseline keeps; at least the largest cutoff of the margins.
+        group_by: a key of the queries' metadata; each of its groups must pass by the same margins.
+        level: the chance of a false alarm over all ``looks`` together.
+        looks: how many changes of the results are judged by one baseline. Each is judged at ``level / looks``, so that a
+            branch of so many commits keeps the level. Renew the baseline before there are more.
+        cannot_tell: whether the gate passes or fails if there are too few queries to decide.
+        least_agreement: the least mean overlap with the baseline's rankings (rank-biased overlap, 0 to 1) where there is no
+            gold.
+        limits: ratios to the baseline that cost may reach: ``latency``, ``index_bytes``, ``tokens``.
+        seed: of the tests, and of the queries that are timed.
+
+    Raises:
+        ConfigurationError: a margin, a limit or a measure is not possible.
+
+    Examples:
+        >>> GateSettings("baseline.jsonl", TopicsLoader("queries.tsv", "qrels.txt"), {"nDCG@10": 0.02}).margins
+        {'ndcg@10': 0.02}
+    """
+
+    baseline: Annotated[Path, Field(examples=["gate-baseline.jsonl"])]
+    query_loader: Annotated[BaseQueryLoader, Field(serialization_alias="queries")]
+    margins: Annotated[Mapping[str, float], SkipValidation, BeforeValidator(_margins)]
+    _: KW_ONLY
+    searcher: Annotated[Any, SkipValidation] = None
+    loader: Annotated[BaseLoader | None, Field(serialization_alias="corpus")] = None
+    index_path: Annotated[Path | None, Field(serialization_alias="index")] = None
+    k: Annotated[Integer, Field(ge=1, le=1_000)] = 20
+    group_by: str | None = None
+    level: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+    looks: Annotated[Integer, Field(ge=1, le=100_000)] = 100
+    cannot_tell: Literal["pass", "fail"] = "pass"
+    least_agreement: Annotated[float, Field(ge=0, le=1)] = 0.9
+    limits: Annotated[Mapping[str, float], SkipValidation, BeforeValidator(_limits)] = Field(default_factory=dict)
+    seed: Annotated[Integer, Field(ge=0)] = 0
+
+    def __post_init__(self) -> None:
+        for measure in map(Measure.parse, self.margins):
+            if measure.cutoff is None:
+                raise ConfigurationError(f"margins: {measure} needs whole rankings; write a cutoff, as in {measure}@10")
+            if measure.cutoff > self.k:
+                raise ConfigurationError(f"k={self.k} results are kept, and {measure} needs {measure.cutoff}; set k to that")
+
+
+@said_in_yaml()
+def read_gate(path: str | Path) -> GateSettings:
+    """Read a gate from a YAML file; nothing is loaded or searched yet. Paths in it are relative to the working directory.
+
+    Raises:
+        SourceError: the file does not exist.
+        ConfigurationError: an unknown key or name; a value of the wrong type or out of range.
+
+    Examples:
+        >>> lines = ["baseline: b.jsonl", "queries: {loader: topics, path: queries.tsv}", "margins: {ndcg@10: 0.02}"]
+        >>> _ = Path("gate.yaml").write_text("\\n".join(lines))
+        >>> read_gate("gate.yaml").looks
+        100
+    """
+    values = by_field(GateSettings, read_yaml(path), str(path))
+    for name, cls in (("query_loader", BaseQueryLoader), ("loader", BaseLoader)):
+        if values.get(name) is not None:
+            values[name] = build_as(cls, cls.kind, values[name], "queries" if name == "query_loader" else "corpus")
+    if isinstance(values.get("searcher"), Mapping):
+        values["searcher"] = build("searchers", {"name": Searcher.name} | dict(values["searcher"]), "searcher")
+    for name in ("baseline", "index_path"):
+        if isinstance(values.get(name), str):
+            values[name] = Path(values[name]).expanduser()
+    return values_of(GateSettings, values, str(path))

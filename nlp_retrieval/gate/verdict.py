@@ -1,0 +1,183 @@
+"""The verdict of a gate: no worse, worse, or cannot tell, for every measure and group.
+
+A measure is *no worse* if the lower end of the one-sided 95% interval of its mean difference, over families of queries, is
+above minus the margin. It is *worse* if it fell by the paired randomisation test, corrected for all measures and groups
+together (Holm), and is not shown to be within the margin. Otherwise there are too few queries to tell.
+
+One baseline judges many commits of a branch, so each is tested at the level divided by their number: by Bonferroni's inequality
+all together keep the level, however they depend on one another. The same results give the same verdict: the seed is fixed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+
+from nlp_retrieval.core.candidates import Mask, Scores
+from nlp_retrieval.evaluation.comparison import MOST_RESAMPLES, RESAMPLES
+from nlp_retrieval.evaluation.resampling import bootstrap_interval, family_numbers, family_sums, holm, refined_test
+
+Verdict = Literal["no worse", "worse", "cannot tell"]
+
+_NORMAL = NormalDist()
+_SURE = 0.95
+_POWER = 0.8
+_UNSEEN = -math.log(1 - _SURE)
+"""Families of which none was seen, although they may be one in as many as there are, with 95%: the rule of three."""
+
+
+@dataclass(frozen=True)
+class MeasureVerdict:
+    """The verdict on one measure in one group of queries.
+
+    Args:
+        measure: its name.
+        group: of queries; empty for all.
+        queries: number of them.
+        before: mean of the baseline.
+        now: mean of the searcher.
+        low: lower end of the one-sided 95% interval of the difference.
+        margin: the largest loss that is acceptable.
+        p: one-sided p-value of a loss, corrected for all measures and groups.
+        level: p-values below it are a loss.
+        power: the chance that a true loss of the margin is called worse with these queries.
+        more: number of further queries, like these, that could show that nothing beyond the margin was lost; 0 unless the
+            verdict is "cannot tell".
+        verdict: of this measure.
+    """
+
+    measure: str
+    group: str
+    queries: int
+    before: float
+    now: float
+    low: float
+    margin: float
+    p: float
+    level: float
+    power: float
+    more: int
+    verdict: Verdict
+
+    @property
+    def difference(self) -> float:
+        """Return the mean of the searcher minus that of the baseline."""
+        return self.now - self.before
+
+
+def judge(
+    before: Mapping[str, Scores],
+    now: Mapping[str, Scores],
+    margins: Mapping[str, float],
+    families: Sequence[str | None],
+    groups: Mapping[str, Mask],
+    *,
+    level: float,
+    looks: int,
+    seed: int = 0,
+) -> list[MeasureVerdict]:
+    """Return the verdict on each measure in each group.
+
+    Args:
+        before: ``[queries]`` by measure, of the baseline.
+        now: the same of the searcher.
+        margins: the largest acceptable loss by measure.
+        families: per query; None for a query without one.
+        groups: ``[queries]`` by name; the name of all is empty.
+        level: chance of a false alarm over all looks.
+        looks: number of changes that one baseline judges.
+        seed: of the randomisation.
+    """
+    places = [(measure, group) for measure in margins for group in groups]
+    corrected = holm(
+        [
+            _p_of_loss(before[measure][mask], now[measure][mask], _of(families, mask), looks, seed)
+            for measure, mask in ((measure, groups[group]) for measure, group in places)
+        ]
+    )
+    per_look = level / looks
+    verdicts = []
+    for (measure, group), p in zip(places, corrected, strict=True):
+        mask = groups[group]
+        differences = now[measure][mask] - before[measure][mask]
+        inside = _of(families, mask)
+        margin = margins[measure]
+        low = _low(differences, inside, seed)
+        verdict: Verdict = "no worse" if low > -margin else "worse" if p <= per_look else "cannot tell"
+        spread = _spread(differences, inside)
+        n = len(differences)
+        fewest = 2.0 ** -len(set(family_numbers(inside).tolist()))  # the least p-value of these families
+        power = 0.0 if fewest > per_look / len(places) else _power(margin, spread / math.sqrt(n), per_look / len(places))
+        more = max(1, _needed(margin, spread) - n) if verdict == "cannot tell" else 0
+        verdicts.append(
+            MeasureVerdict(
+                measure, group, n, float(before[measure][mask].mean()), float(now[measure][mask].mean()), low, margin, p,
+                per_look, power, more, verdict,
+            )
+        )  # fmt: skip
+    return verdicts
+
+
+def overall(verdicts: Sequence[MeasureVerdict]) -> Verdict:
+    """Return the verdict on all together: the worst."""
+    given = {verdict.verdict for verdict in verdicts}
+    return "worse" if "worse" in given else "cannot tell" if "cannot tell" in given else "no worse"
+
+
+def queries_needed(before: Scores, margin: float) -> int:
+    """Return about how many queries can show that nothing beyond a margin was lost, by the baseline's own variance.
+
+    Two versions of one searcher are taken to agree on most of it: the variance of a difference is half of that of the measure.
+
+    Args:
+        before: ``[queries]``, a measure of the baseline.
+        margin: the largest acceptable loss.
+    """
+    return _needed(margin, float(before.std()) * math.sqrt(0.5))
+
+
+def _of(families: Sequence[str | None], mask: Mask) -> list[str | None]:
+    return [family for family, inside in zip(families, mask.tolist(), strict=True) if inside]
+
+
+def _p_of_loss(before: Scores, now: Scores, families: Sequence[str | None], looks: int, seed: int) -> float:
+    """Return the one-sided p-value of a loss."""
+    differences = now - before
+    if not differences.any():
+        return 1.0
+    most = min(MOST_RESAMPLES, max(RESAMPLES, 100 * looks * 4))
+    two_sided = float(refined_test(differences[None], families, RESAMPLES, most, seed).p[0])
+    return two_sided / 2 if differences.sum() < 0 else 1 - two_sided / 2
+
+
+def _low(differences: Scores, families: Sequence[str | None], seed: int) -> float:
+    if not differences.any():
+        return 0.0  # the same figures for every query: nothing was lost, whatever other queries would say
+    return bootstrap_interval(differences, families, RESAMPLES, 2 * _SURE - 1, seed, bounds=(-1.0, 1.0))[0]
+
+
+def _spread(differences: Scores, families: Sequence[str | None]) -> float:
+    """Return the standard deviation of a mean over families, times the root of the number of queries."""
+    numbers = family_numbers(families)
+    sizes = np.bincount(numbers)
+    sums = family_sums(differences[None], numbers)[0] - sizes * differences.mean()
+    return math.sqrt(float((sums**2).sum()) / len(differences))
+
+
+def _power(loss: float, error: float, level: float) -> float:
+    """Return the chance that a loss is found at a level, by the normal distribution."""
+    if error == 0:
+        return 1.0
+    return _NORMAL.cdf(loss / error + _NORMAL.inv_cdf(level))
+
+
+def _needed(margin: float, spread: float) -> int:
+    """Return the number of queries with which an interval excludes a loss of the margin, with a chance of 80%."""
+    z = (_NORMAL.inv_cdf(_SURE) + _NORMAL.inv_cdf(_POWER)) * spread
+    root = (z + math.sqrt(z * z + 4 * margin * _UNSEEN)) / (2 * margin)  # of margin = z / sqrt(n) + unseen / n
+    return math.ceil(root * root)

@@ -1,0 +1,160 @@
+"""A report of a gate for people and for continuous integration: text, Markdown, JUnit XML, JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import asdict
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from nlp_retrieval.core.components.component import to_plain
+from nlp_retrieval.core.models import excerpt
+from nlp_retrieval.evaluation.measures import Measure
+from nlp_retrieval.gate.checking import GateReport, LimitVerdict
+from nlp_retrieval.gate.reasons import LostDocument, LostQuery
+from nlp_retrieval.gate.verdict import MeasureVerdict
+from nlp_retrieval.reports import counted, listed
+from nlp_retrieval.text import visible
+
+_UNITS = {"latency": "the time of a query", "index_bytes": "the size of the index", "tokens": "tokens a query"}
+_MARKUP = re.compile(r"([\\`*_\[\]<>|#])")
+_NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_MOST_IDS = 5
+_LONGEST = 80
+
+
+def headline(report: GateReport) -> str:
+    """Return the report in one sentence: ``"Worse: nDCG @10 fell from .712 to .655."``."""
+    over = [limit for limit in report.limits if not limit.passes]
+    if report.verdict is None:
+        least = "rankings agree with the baseline" if report.passes else "rankings differ from the baseline"
+        return f"{least.capitalize()} by {report.agreement:.2f}; without gold, this says nothing about quality."
+    of_kind = [each for each in report.measures if each.verdict == report.verdict]
+    if report.verdict == "worse":
+        said = "Worse: " + listed([f"{_name(each)} fell from {each.before:.3f} to {each.now:.3f}" for each in of_kind])
+    elif report.verdict == "cannot tell":
+        first = max(of_kind, key=lambda each: each.more)
+        said = (
+            f"Cannot tell: {listed([_name(each) for each in of_kind])} may have lost more than the margin; about "
+            f"{first.more:,} more queries could tell"
+        )
+    elif report.same == report.queries:
+        said = f"No worse: the first results of all {counted(report.queries, 'query', 'queries')} are the same"
+    else:
+        said = f"No worse: no measure lost more than its margin over {counted(report.queries, 'query', 'queries')}"
+    return said + (f"; over the limit: {listed([_limit(each) for each in over])}." if over else ".")
+
+
+def lines_of(report: GateReport) -> Iterator[str]:
+    """Yield the report as lines of text."""
+    yield f"{'PASS' if report.passes else 'FAIL'}  {headline(report)}"
+    for each in report.measures:
+        yield f"  {_measure(each)}"
+    for limit in report.limits:
+        yield f"  {_limit(limit)}: {'within' if limit.passes else 'over'} the limit of {limit.limit:g}"
+    yield f"  The first results are the same for {report.same:,} of {report.queries:,}; agreement {report.agreement:.2f}."
+    if report.changes:
+        yield "What changed since the baseline, in the order in which to look:"
+        yield from (f"  {change.kind}: {visible(change.detail)}" for change in report.changes)
+    elif report.same < report.queries:
+        yield "Nothing that is recorded changed since the baseline: neither corpus, models, settings, versions nor gold."
+    if report.lost:
+        yield "Queries that lost most:"
+        for query in report.lost:
+            yield from (f"  {line}" for line in _query(query))
+    yield from (f"note: {visible(note)}" for note in report.notes)
+    if report.verdict is not None:
+        yield (
+            f"Among {report.looks:,} changes judged by one baseline, a false \u201cworse\u201d has a chance of at most "
+            f"{report.level:.0%}."
+        )
+
+
+def markdown(report: GateReport) -> str:
+    """Return the report as Markdown, for a pull request; nothing of a query or an id is markup in it."""
+    lines = [f"### Retrieval gate: {'passes' if report.passes else 'fails'}", "", _escaped(headline(report)), ""]
+    if report.measures:
+        lines += ["| measure | before | now | difference | at least | margin | verdict |", "|---|---|---|---|---|---|---|"]
+        lines += [
+            f"| {_escaped(_name(each))} | {each.before:.4f} | {each.now:.4f} | {each.difference:+.4f} | {each.low:+.4f} "
+            f"| {each.margin:g} | {each.verdict} |"
+            for each in report.measures
+        ]
+        lines.append("")
+    lines += [f"- {_escaped(_limit(each))}; limit {each.limit:g}" for each in report.limits]
+    lines += [f"- changed: {change.kind}: {_escaped(change.detail)}" for change in report.changes]
+    lines += [f"- note: {_escaped(note)}" for note in report.notes]
+    if report.lost:
+        lines += ["", "<details><summary>Queries that lost most</summary>", ""]
+        for query in report.lost:
+            first, *rest = _query(query)
+            lines += [f"- {_escaped(first)}", *(f"  - {_escaped(line.strip())}" for line in rest)]
+        lines += ["", "</details>"]
+    return "\n".join(lines) + "\n"
+
+
+def junit(report: GateReport) -> bytes:
+    """Return the report as JUnit XML: a test case for each measure and limit, and for the agreement without gold."""
+    cases: list[tuple[str, bool, str]] = []
+    for each in report.measures:
+        fails = each.verdict == "worse" or (each.verdict == "cannot tell" and not report.passes)
+        cases.append((_name(each), not fails, _measure(each)))
+    cases += [(limit.name, limit.passes, _limit(limit)) for limit in report.limits]
+    if report.verdict is None:
+        cases.append(("agreement", report.passes, headline(report)))
+    suite = Element("testsuite", name="retrieval gate", tests=str(len(cases)))
+    suite.set("failures", str(sum(not passes for _, passes, _ in cases)))
+    for name, passes, said in cases:
+        case = SubElement(suite, "testcase", classname="retrieval gate", name=name)
+        if not passes:
+            failure = SubElement(case, "failure", message=_NOT_IN_XML.sub("\ufffd", said))
+            failure.text = _NOT_IN_XML.sub("\ufffd", "\n".join(lines_of(report)))
+    written: bytes = tostring(suite, "utf-8", xml_declaration=True)
+    return written
+
+
+def as_json(report: GateReport) -> str:
+    """Return the report as JSON; its keys are those of :class:`GateReport`."""
+    plain = to_plain(asdict(report)) | {"headline": headline(report)}
+    return json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _name(each: MeasureVerdict) -> str:
+    label = Measure.parse(each.measure).label
+    return f"{label}, {visible(each.group)}" if each.group else label
+
+
+def _measure(each: MeasureVerdict) -> str:
+    said = (
+        f"{_name(each)}: {each.before:.3f} -> {each.now:.3f} ({each.difference:+.3f}; at least {each.low:+.3f} with 95%), "
+        f"margin {each.margin:g}: {each.verdict}"
+    )
+    if each.verdict != "cannot tell":
+        return said
+    return (
+        f"{said}; about {each.more:,} more queries could tell. A loss of the margin is found with a chance of {each.power:.2f}"
+    )
+
+
+def _limit(limit: LimitVerdict) -> str:
+    return f"{_UNITS[limit.name]} is {limit.ratio:.2f} times that of the baseline"
+
+
+def _query(query: LostQuery) -> Iterator[str]:
+    label = Measure.parse(query.measure).label
+    yield f"{visible(query.query_id)}: {label} {query.before:.2f} -> {query.now:.2f}: {visible(excerpt(query.text, _LONGEST))}"
+    for document in query.documents:
+        yield f"  {_document(document)}"
+    if query.came:
+        yield f"  instead: {visible(', '.join(query.came[:_MOST_IDS]))}"
+
+
+def _document(document: LostDocument) -> str:
+    where = "is found no more" if document.now is None else f"is now at {document.now:,}"
+    ranks = ", ".join(f"{visible(name)} {rank:,}" for name, rank in document.signals.items())
+    return f"{visible(document.item_id)} was at {document.before}, {where}: {document.stage}" + (f" ({ranks})" if ranks else "")
+
+
+def _escaped(text: str) -> str:
+    return _MARKUP.sub(r"\\\1", " ".join(visible(text).split()))

@@ -1,0 +1,310 @@
+"""A gate compares a searcher with its accepted baseline, says why it became worse, and refuses a baseline of something else."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from nlp_retrieval import BeirLoader, Bm25Retriever, SearchableItem, Searcher, TopicsLoader
+from nlp_retrieval.cli.app import app
+from nlp_retrieval.errors import ConfigurationError, QueryError, RetrievalWarning, SourceError
+from nlp_retrieval.gate import Gate, GateSettings, read_gate
+from nlp_retrieval.gate.writing import as_json, junit, lines_of, markdown
+
+WORDS = [a + b for a in "ba be bi bo bu ka ke ki ko ku la le li lo lu".split() for b in "mon rat sil tak vor den gup".split()]
+
+
+def corpus(n: int = 120) -> list[SearchableItem]:
+    rng = random.Random(3)
+    return [
+        SearchableItem(item_id=f"d{number}", content=" ".join(rng.choices(WORDS, k=14) + [f"topic{number}"] * 2))
+        for number in range(n)
+    ]
+
+
+ITEMS = corpus()
+
+
+@pytest.fixture
+def queries(tmp_path: Path) -> BeirLoader:
+    rng = random.Random(4)
+    folder = tmp_path / "queries"
+    (folder / "qrels").mkdir(parents=True)
+    lines, qrels = [], ["query-id\tcorpus-id\tscore"]
+    for number, item in enumerate(ITEMS[:100]):
+        text = " ".join(rng.sample(item.content.split()[:14], 3))
+        lines.append(json.dumps({"_id": f"q{number}", "text": text, "metadata": {"half": "even odd".split()[number % 2]}}))
+        qrels.append(f"q{number}\t{item.item_id}\t1")
+    (folder / "queries.jsonl").write_text("\n".join(lines) + "\n")
+    (folder / "qrels" / "test.tsv").write_text("\n".join(qrels) + "\n")
+    return BeirLoader(folder)
+
+
+def searcher(folder: Path, items: list[SearchableItem] = ITEMS, **settings: object) -> Searcher:
+    made = Searcher([Bm25Retriever(**settings)])  # type: ignore[arg-type]
+    made.index(items, folder)
+    return made
+
+
+@pytest.fixture
+def settings(queries: BeirLoader, tmp_path: Path) -> GateSettings:
+    return GateSettings(tmp_path / "base.jsonl", queries, {"ndcg@10": 0.05, "recall@10": 0.05})
+
+
+@pytest.fixture
+def accepted(settings: GateSettings, tmp_path: Path) -> GateSettings:
+    Gate(settings, searcher(tmp_path / "accepted")).update("the first")
+    return settings
+
+
+def test_the_same_searcher_passes_and_the_file_is_readable(accepted: GateSettings, tmp_path: Path) -> None:
+    report = Gate(accepted, searcher(tmp_path / "again")).check()
+    assert (report.verdict, bool(report), report.same, report.agreement) == ("no worse", True, 100, 1.0)
+    assert (report.changes, report.lost) == ([], [])
+    head, *lines = Path(accepted.baseline).read_text().splitlines()
+    assert json.loads(head)["reason"] == "the first"
+    assert sum(line.startswith('{"query"') for line in lines) == 100
+
+
+def shuffled(items: list[SearchableItem]) -> list[SearchableItem]:
+    contents = [item.content for item in items]
+    random.Random(1).shuffle(contents)
+    return [SearchableItem(item_id=item.item_id, content=text) for item, text in zip(items, contents, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("items", "settings_of_retriever", "kind", "detail"),
+    [
+        (ITEMS[60:], {}, "corpus", "120 -> 60 items"),
+        (shuffled(ITEMS), {}, "corpus", "119 have another text"),
+        ([*(SearchableItem(item_id=f"copy{n}-{i.item_id}", content=i.content) for n in range(9) for i in ITEMS), *ITEMS], {},
+         "corpus", "have the text of another one"),
+        (ITEMS, {"b": 1.0, "k1": 0.0}, "settings", "retrievers[0].k1: 0.9 -> 0.0"),
+    ],
+)  # fmt: skip
+def test_what_became_worse_is_seen_with_the_reason_first(
+    accepted: GateSettings, tmp_path: Path, items: list[SearchableItem], settings_of_retriever: dict[str, float], kind: str,
+    detail: str,
+) -> None:  # fmt: skip
+    report = Gate(accepted, searcher(tmp_path / "now", items, **settings_of_retriever)).check()
+    assert report.changes[0].kind == kind
+    assert detail in " ".join(change.detail for change in report.changes)
+    if kind == "corpus":
+        assert (report.verdict, report.passes) == ("worse", False)
+        assert report.lost[0].before > report.lost[0].now
+        assert report.lost[0].documents[0].before <= 10
+
+
+def test_where_a_document_was_lost_is_said(accepted: GateSettings, tmp_path: Path) -> None:
+    gone = Gate(accepted, searcher(tmp_path / "less", ITEMS[60:])).check().lost
+    assert {document.stage for query in gone for document in query.documents} == {"not in the corpus"}
+    texts = {query.query_id: query.text for query in accepted.query_loader.queries()}
+    assert all(query.text == texts[query.query_id] for query in gone)
+
+    class Reversing:
+        """A searcher as one's own: the same hits, the best of them last."""
+
+        def __init__(self, inner: Searcher) -> None:
+            self.inner = inner
+
+        def search(self, queries: list[str], k: int) -> list[list[object]]:
+            return [list(hits)[::-1][:k] for hits in self.inner.search(queries, 100)]
+
+    lost = Gate(accepted, Reversing(searcher(tmp_path / "own"))).check()
+    assert lost.verdict == "worse"
+    assert {document.stage for query in lost.lost for document in query.documents} <= {
+        "lower",
+        "not retrieved",
+        "reranked down",
+    }
+
+
+def damaged(path: Path, how: str) -> None:
+    text = path.read_text()
+    head, rest = text.split("\n", 1)
+    changed = {
+        "edited": text.replace('"d1"', '"d2"', 1),
+        "merged": f"<<<<<<< ours\n{text}=======\n{text}>>>>>>> theirs\n",
+        "merged below": f"{head}\n<<<<<<< ours\n{rest}",
+        "format": text.replace('"format": 1', '"format": 99', 1),
+        "empty": "",
+        "cut": text[: len(text) // 2],
+        "not text": "\x00",
+        "a list": "[]",
+    }[how]
+    path.write_text(changed)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("edited", "was edited since it was written"),
+        ("merged", r":1 has the mark of a merge conflict \(<<<<<<<\)"),
+        ("merged below", ":2 has the mark of a merge conflict"),
+        ("format", "has format 99, and this version reads 1"),
+        ("empty", "is empty"),
+        ("cut", "was edited"),
+        ("not text", "is not JSON"),
+        ("a list", ":1 is damaged"),
+    ],
+)
+def test_a_baseline_that_was_changed_by_hand_is_refused(accepted: GateSettings, tmp_path: Path, how: str, said: str) -> None:
+    damaged(Path(accepted.baseline), how)
+    with pytest.raises(SourceError, match=said) as refused:
+        Gate(accepted, searcher(tmp_path / "again")).check()
+    assert "--update --reason" in str(refused.value)
+
+
+def test_a_baseline_of_other_queries_another_corpus_or_fewer_hits_is_refused(accepted: GateSettings, tmp_path: Path) -> None:
+    path = Path(str(accepted.query_loader.config["path"])) / "queries.jsonl"
+    text = path.read_text()
+    for changed, said in (
+        ("\n".join(text.splitlines()[:-3]) + "\n", "3 of 100 queries of .* are gone .*'q97'"),
+        (text.replace('"text": "', '"text": "really ', 1), "1 of 100 queries of .* have another text .*'q0'"),
+    ):
+        path.write_text(changed)
+        other = GateSettings(accepted.baseline, TopicsLoader(path), accepted.margins)
+        with pytest.raises(ConfigurationError, match=said):
+            Gate(other, searcher(tmp_path / "again")).check()
+    path.write_text(text)
+    others = [SearchableItem(item_id=f"other{item.item_id}", content=item.content) for item in ITEMS]
+    with pytest.raises(ConfigurationError, match=r"none of the .* items of .* is in the index"):
+        Gate(accepted, searcher(tmp_path / "other", others)).check()
+    with pytest.raises(ConfigurationError, match="keeps 20 hits a query, and the gate's k is 50"):
+        Gate(GateSettings(accepted.baseline, accepted.query_loader, {"ndcg@10": 0.05}, k=50), searcher(tmp_path / "k")).check()
+    with pytest.raises(QueryError, match="found nothing for any of 100"), pytest.warns(RetrievalWarning, match="found nothing"):
+        Gate(accepted, searcher(tmp_path / "none", [SearchableItem(item_id="d1", content="zzz")])).check()
+    with pytest.raises(SourceError, match="there is no baseline"):
+        Gate(GateSettings(tmp_path / "no.jsonl", accepted.query_loader, {"ndcg@10": 0.05}), searcher(tmp_path / "no")).check()
+    with pytest.raises(ConfigurationError, match="the reason is empty"):
+        Gate(accepted, searcher(tmp_path / "reason")).update(" ")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"margins": {"ndcg@10": 0}}, "no number of queries shows that nothing"),
+        ({"margins": {"ndcg@10": 1.5}}, "must be above 0 and below 1"),
+        ({"margins": {}}, "expected measures"),
+        ({"margins": {"ndcg": 0.1}}, "write a cutoff, as in ndcg@10"),
+        ({"margins": {"ndcg@50": 0.1}}, "ndcg@50 needs 50"),
+        ({"limits": {"speed": 2}}, "'speed' is not one of latency"),
+        ({"limits": {"latency": 0.5}}, "a ratio to the baseline of 1 or more"),
+        ({"looks": 0}, "at least 1"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(settings: GateSettings, changed: dict[str, object], said: str) -> None:
+    given = {"baseline": settings.baseline, "query_loader": settings.query_loader, "margins": {"ndcg@10": 0.1}} | changed
+    with pytest.raises(ConfigurationError, match=said):
+        GateSettings(**given)  # type: ignore[arg-type]
+
+
+def test_gold_that_changed_is_used_for_both_sides(accepted: GateSettings, tmp_path: Path) -> None:
+    path = Path(str(accepted.query_loader.config["path"])) / "qrels" / "test.tsv"
+    path.write_text(re.sub(r"d(\d)\t", r"d10\1\t", path.read_text()))
+    report = Gate(accepted, searcher(tmp_path / "again")).check()
+    assert [(change.kind, "gold of 10 queries" in change.detail) for change in report.changes] == [("gold", True)]
+    assert {each.difference for each in report.measures} == {0.0}
+
+
+def test_groups_and_new_queries(accepted: GateSettings, tmp_path: Path) -> None:
+    folder = Path(str(accepted.query_loader.config["path"]))
+    with (folder / "queries.jsonl").open("a") as queries, (folder / "qrels" / "test.tsv").open("a") as qrels:
+        queries.write(json.dumps({"_id": "new", "text": ITEMS[5].content[:20]}) + "\n")
+        qrels.write("new\td5\t1\n")
+    grouped = GateSettings(accepted.baseline, accepted.query_loader, {"ndcg@10": 0.05}, group_by="half")
+    report = Gate(grouped, searcher(tmp_path / "again")).check()
+    assert [each.group for each in report.measures] == ["", "half=even", "half=odd"]
+    assert report.notes == ["1 query is not in the baseline, and not compared"]
+
+
+def test_without_gold_agreement_is_a_tripwire_that_claims_no_quality(accepted: GateSettings, tmp_path: Path) -> None:
+    asked = TopicsLoader(Path(str(accepted.query_loader.config["path"])) / "queries.jsonl")
+    blind = GateSettings(accepted.baseline, asked, accepted.margins)
+    report = Gate(blind, searcher(tmp_path / "again")).check()
+    assert (report.verdict, report.passes, report.agreement) == (None, True, 1.0)
+    other = Gate(blind, searcher(tmp_path / "now", ITEMS[60:])).check()
+    assert (other.verdict, other.passes) == (None, False)
+    assert "says nothing about quality" in "\n".join(lines_of(other))
+
+
+def test_costs_have_limits(queries: BeirLoader, tmp_path: Path) -> None:
+    settings = GateSettings(tmp_path / "base.jsonl", queries, {"ndcg@10": 0.05}, limits={"index_bytes": 1.1, "tokens": 1})
+    Gate(settings, searcher(tmp_path / "a")).update("the first")
+    more = [*ITEMS, *(SearchableItem(item_id=f"x{n}", content=f"word{n} " * 20) for n in range(200))]
+    report = Gate(settings, searcher(tmp_path / "b", more)).check()
+    assert [(limit.name, limit.passes) for limit in report.limits] == [("index_bytes", False), ("tokens", True)]
+    assert (report.verdict, report.passes) == ("no worse", False)
+    assert "over the limit" in next(lines_of(report))
+
+
+def test_reports_hold_the_verdict_and_no_markup_of_a_query(accepted: GateSettings, tmp_path: Path) -> None:
+    path = Path(str(accepted.query_loader.config["path"])) / "queries.jsonl"
+    hostile = ITEMS[0].content.split()[0] + " </testsuite> <script> | [x](http://e.org) \\u0007"
+    path.write_text(re.sub(r'("_id": "q0", "text": ")[^"]*', lambda at: at[1] + hostile, path.read_text(), count=1))
+    Gate(accepted, searcher(tmp_path / "a")).update("again")
+    report = Gate(accepted, searcher(tmp_path / "b", ITEMS[60:])).check()
+    assert re.search(r"(?<!\\)<script>", markdown(report)) is None
+    suite = ElementTree.fromstring(junit(report))
+    assert [suite.get("tests"), suite.get("failures")] == ["2", "2"]
+    assert "what changed" in (suite[0][0].text or "").lower()
+    assert json.loads(as_json(report))["verdict"] == "worse"
+
+
+CONFIG = """
+baseline: base.jsonl
+queries: {loader: beir, path: queries}
+corpus: {loader: jsonl, path: corpus.jsonl}
+index: index
+searcher: {retrievers: [bm25]}
+margins: {ndcg@10: 0.05}
+"""
+
+
+def test_the_command_updates_checks_and_fails(queries: BeirLoader, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [json.dumps({"id": item.item_id, "content": item.content}) for item in ITEMS]
+    Path("corpus.jsonl").write_text("\n".join(lines))
+    Path("gate.yaml").write_text(CONFIG)
+    runner = CliRunner()
+    assert runner.invoke(app, ["gate", "gate.yaml"]).exit_code == 2
+    assert runner.invoke(app, ["gate", "gate.yaml", "--update", "--reason", "first"]).exit_code == 0
+    same = runner.invoke(app, ["gate", "gate.yaml"])
+    assert (same.exit_code, same.stdout.startswith("PASS  No worse")) == (0, True)
+    Path("corpus.jsonl").write_text("\n".join(lines[60:]))
+    Path("gate.yaml").write_text(CONFIG.replace("index: index", "index: other"))
+    worse = runner.invoke(app, ["gate", "gate.yaml", "--markdown", "a.md", "--junit", "a.xml", "--json", "a.json"])
+    assert (worse.exit_code, worse.stdout.startswith("FAIL  Worse: nDCG @10 fell")) == (1, True)
+    assert all(Path(name).stat().st_size for name in ("a.md", "a.xml", "a.json"))
+    assert read_gate("gate.yaml").margins == {"ndcg@10": 0.05}
+
+
+def test_the_pytest_plug_in_gives_the_same_verdict(accepted: GateSettings, tmp_path: Path) -> None:
+    searcher(tmp_path / "good")
+    searcher(tmp_path / "bad", ITEMS[60:])
+    (tmp_path / "gate.yaml").write_text(CONFIG)
+    (tmp_path / "test_search.py").write_text(
+        "import pytest\nfrom nlp_retrieval import Searcher\n"
+        "@pytest.mark.parametrize('folder', ['good', 'bad'])\n"
+        "def test_search(retrieval_gate, folder):\n    retrieval_gate(Searcher.open(folder), 'gate.yaml')\n"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "test_search.py",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert "FAIL  Worse: nDCG @10 fell" in done.stdout
