@@ -112,8 +112,8 @@ def read_gate(path: str | Path) -> GateSettings:
         ConfigurationError: an unknown key or name; a value of the wrong type or out of range.
 
     Examples:
-        >>> lines = ["baseline: b.jsonl", "queries: {loader: topics, path: queries.tsv}", "margins: {ndcg@10: 0.02}"]
-        >>> _ = Path("gate.yaml").write_text("\\n".join(lines))
+        >>> text = "{baseline: b.jsonl, queries: {loader: topics, path: queries.tsv}, margins: {ndcg@10: 0.02}}"
+        >>> _ = Path("gate.yaml").write_text(text)
         >>> read_gate("gate.yaml").looks
         100
     """
