@@ -113,7 +113,8 @@ def _corpus(before: Baseline, now: Baseline, texts: Mapping[str, str]) -> str:
     gone = sum(item_id not in texts for item_id in before.items)
     edited = sum(texts[item_id] != item.digest for item_id, item in before.items.items() if item_id in texts)
     parts = [f"{counts[0]:,} -> {counts[1]:,} items"] if counts[0] != counts[1] else [f"{counts[1]:,} items, as before"]
-    parts.append(f"of {len(before.items):,} items in the baseline's rankings {gone:,} are gone and {edited:,} have another text")
+    known = f"of {len(before.items):,} items in the baseline's rankings"
+    parts.append(f"{known} {gone:,} are gone and {edited:,} have another text")
     copies = len(now.items) - len({item.digest for item in now.items.values()})
     copies_before = len(before.items) - len({item.digest for item in before.items.values()})
     if copies > copies_before:
