@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, SkipValidation
 
 from nlp_retrieval.benchmarks.checked import Integer, by_field, settings, values_of
-from nlp_retrieval.core.components.component import BaseLoader, BaseQueryLoader
+from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.components.registry import build, build_as
 from nlp_retrieval.core.cures import said_in_yaml
+from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError

@@ -33,12 +33,8 @@ FLOORS = (
     "processors retrievers rerankers",
     "benchmarks",
     "reports",
-<<<<<<< HEAD
     "service",
-    "judging",
-=======
-    "service gate",
->>>>>>> 267dd7da (A gate for continuous integration: a searcher beside an accepted baseline is no worse, worse, or there are too few queries to tell; with what changed, what was lost, and at which stage)
+    "judging gate",
     "demo",
     "testing cli integrations",
     "__main__",
