@@ -22,7 +22,7 @@ def command(
     junit_file: Annotated[Path | None, typer.Option("--junit", help="Also write JUnit XML.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write JSON.")] = None,
 ) -> None:
-    """Compare a searcher with its accepted baseline; fail if it is worse.
+    """Fail if a searcher is worse than its accepted baseline.
 
     Exits with 1 if a measure fell and may have lost more than its margin, if a cost is over its limit, or, with
     cannot_tell: fail, if there are too few queries to tell.
