@@ -105,13 +105,13 @@ def documented(package: str, name: str) -> str:
 
 
 def listed(package: str) -> list[str]:
-    """The public names of a package as rows of a table, by the part of it that defines them."""
+    """The public names of a package as a list, by the part of it that defines them."""
     parts: dict[str, list[str]] = {}
     for name, module in sorted(modules_of(package).items()):
         if name != "__version__":
             part = module.removeprefix(f"{package}.").partition(".")[0]
             parts.setdefault(part, []).append(f"`{name}`")
-    return ["", "| part | names |", "|---|---|", *(f"| {part} | {', '.join(parts[part])} |" for part in sorted(parts))]
+    return ["", *(f"- {part}: {', '.join(parts[part])}" for part in sorted(parts))]
 
 
 def test_the_list_of_public_names_is_the_documented_one() -> None:
