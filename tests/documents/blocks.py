@@ -53,11 +53,30 @@ class Block:
 
 
 def blocks(document: str) -> list[Block]:
-    """Every block of a document, in order."""
+    """Every block of a document, in order; the examples of a table are one, too."""
     found = re.findall(
-        r"^(?:<!-- not run: ([^\n]+) -->\n+)?```([\w{}-]*)[^\n]*\n(.*?)^```$", document, re.DOTALL | re.MULTILINE
+        r"^(?:<!-- not run: ([^\n]+) -->\n+)?```([\w{}-]*)[^\n]*\n(.*?)^```$",
+        with_examples(document),
+        re.DOTALL | re.MULTILINE,
     )
     return [Block(language, content, reason) for reason, language, content in found]
+
+
+def with_examples(document: str) -> str:
+    """A document with what the cells of columns called "example" hold, as a block of Python after each table."""
+    lines: list[str] = []
+    column, examples = None, list[str]()
+    for line in [*document.splitlines(), ""]:
+        cells = [cell.strip() for cell in line.split("|")[1:-1]] if line.startswith("|") else []
+        if "example" in cells:
+            column = cells.index("example")
+        elif cells and column is not None:
+            examples += re.findall("^`(.+)`$", cells[column])
+        elif column is not None:
+            lines += ["", "```python", *examples, "```", ""]
+            column, examples = None, []
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def statements(script: str) -> Iterator[str]:

@@ -22,7 +22,6 @@ REASONS = {
     "sends runs to a server",
     "fetches a model",
     "trains a model",
-    "opens a browser",
     "needs collections, and takes hours",
     "needs plans of many countries in PostgreSQL",
     "needs Docker",
@@ -78,6 +77,15 @@ def test_the_blocks_of_a_page_run_as_written(
             elif block.language == "text" and before in ("console", "sh"):
                 assert [line for line in without_numbers(content) if line not in without_numbers(printed)] == []
             before = block.language
+
+
+def test_every_name_of_another_description_has_an_example_that_runs() -> None:
+    examples = [block for block in FOUND["docs/NAMES.md"] if block.language == "python" and "import" not in block.content]
+    page = (ROOT / "docs" / "NAMES.md").read_text("utf-8")
+    rows = re.findall(r"^\| (?!name |---)", page, re.MULTILINE)
+    assert len(examples) == len(re.findall("^## ", page, re.MULTILINE)) == 5
+    assert sum(len(block.content.splitlines()) for block in examples) == len(rows) > 25
+    assert len(page.split()) <= 900
 
 
 def test_blocks_that_are_not_run_are_few_and_each_says_why() -> None:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from chat_server import chat_server, fields
 from postgres_server import shared_server
+from systems.policy.study import studies
 
 from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
 from nlp_retrieval.evidence import EvidenceIndex
+from nlp_retrieval.systems.policy import functions
+from nlp_retrieval.systems.policy.study import PolicyStudy
 
+ROOT = Path(__file__).parents[2]
 Change = Callable[[str], str]
 """What a block becomes before it is run: an address in it may be another one here."""
 
@@ -68,6 +74,28 @@ def evidence() -> None:
     lines("pairs.jsonl", *pairs)
 
 
+class OpenedStudy(NamedTuple):
+    """What the configuration of a study gives."""
+
+    study: Callable[[], PolicyStudy]
+    output: Path
+
+
+def opened_study() -> OpenedStudy:
+    return OpenedStudy(lambda: studies.study(Path("indexes/study"), hop=True), Path("answers"))
+
+
+def names() -> None:
+    demo()
+    page = (ROOT / "docs" / "HIPPORAG.md").read_text("utf-8")
+    for file, content in re.findall(r"cat > (\S+) <<'END'\n(.*?)END\n", page, re.DOTALL)[:2]:
+        Path(file).write_text(content, "utf-8")
+    people = [json.loads(line) for line in Path("people.jsonl").read_text("utf-8").splitlines()]
+    triples = {one["id"]: [one["title"], "is told of in", one["content"]] for one in people}
+    known = ({"doc_id": key, "extracted_entities": of[::2], "extracted_triples": [of]} for key, of in triples.items())
+    lines("knowledge.jsonl", *known)
+
+
 def updates() -> None:
     index("indexes/wiki", "item-7", "item-8", "item-9", "item-10", "item-11")
     lines("more.jsonl", item("item-12", "A new ferry was built."))
@@ -108,6 +136,7 @@ def world(page: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Change]:
     files = {
         "README.md": demo,
         "MULTIHOP.md": multihop,
+        "NAMES.md": names,
         "EVIDENCE.md": evidence,
         "UPDATES.md": updates,
         "JUDGING.md": judging,
@@ -122,6 +151,12 @@ def world(page: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Change]:
             project.build_index()
     if page == "STORES.md":
         chunks(monkeypatch)
+    if page == "NAMES.md":  # models that take no time to load
+        monkeypatch.setattr(functions, "_opened", functions._OpenStudy())
+        monkeypatch.setattr(functions.StudyConfig, "read", lambda _: opened_study())
+        encoder = "HippoRagRetriever(__import__('hashed_words').HashedWords(64), "
+        yield lambda text: text.replace("HippoRagRetriever(", encoder)
+        return
     if page == "ANSWERS.md":
         index("my-index", "d1", "d2")
         with chat_server(lambda body: fields(reasoning="r", citations="1.1", answer="Paris")) as server:
