@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from documents.blocks import Block, blocks, lines_of, run_python, run_script
+from documents.blocks import blocks, lines_of, run_python, run_script
 from typer.main import get_command
 
 from nlp_retrieval.cli.app import app
@@ -20,11 +20,6 @@ NETWORK = ("pip ", "wandb ")
 WIDTH = "100"
 
 
-def data_frames(document: str) -> list[Block]:
-    """The blocks of the part about data frames."""
-    return blocks(document.partition("\n## Data frames\n")[2].partition("\n## ")[0])
-
-
 def test_the_page_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "empty"
     folder.mkdir()
@@ -32,7 +27,7 @@ def test_the_page_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("COLUMNS", WIDTH)
     printed: set[str] = set()
     names: dict[str, object] = {"__name__": "page"}
-    for block in [*blocks(PAGE), *data_frames(BENCHMARKING)]:
+    for block in blocks(PAGE):
         language, content = block.language, block.content
         if language == "sh":
             run_script(content, monkeypatch)

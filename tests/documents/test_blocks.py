@@ -30,7 +30,6 @@ REASONS = {
 }
 ELSEWHERE = {
     "docs/COMPARE.md": LANGUAGES,  # tests/test_compare_page.py, with the data frames
-    "docs/BENCHMARKING.md": ("python",),
     "docs/POLICY.md": ("console",),  # tests/systems/policy/test_ask.py; it takes a minute or two
     "docs/OWN_COMPONENT.md": ("python",),  # tests/conformance/test_plugin_page.py, test_documentation.py
 }

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.soak
 
-HOSTILE = (
-    '<img src=x onerror="document.title=1">\u202e evil </div><script>document.title=2</script> \U0001f40b whale one sings'
-)
+HOSTILE = '<img src=x onerror="document.title=1">\u202e evil </div><script>document.title=2</script> \U0001f40b whale one sings'
 
 
 @pytest.fixture(scope="module")
