@@ -102,6 +102,14 @@ _PERCENT = re.compile(
     r"(?![\s-]?(?:points?|Punkte?)\b|p\b)",
     re.IGNORECASE,
 )
+_IN_A_HUNDRED = re.compile(
+    r"\s(?:(?:out\s)?of\s(?:every|each)|(?:out\sof|in)\s(?:a|an|one)|in(?:\s(?:every|each))?)\s"
+    r"(?:(?:one\s)?(?:hundred|100)|(?P<mille>(?:one\s)?(?:thousand|1[,.]?000)))\b(?![.,]?\d|-)"
+    r"(?!\s(?:and\b|years?|months?|weeks?|days?|hours?|minutes?|seconds?|games|matches|appearances|innings|thousand|million|"
+    r"metres?|meters?|[kcm]?[mgl]|ml|miles?|feet|yards?)\b)",
+    re.IGNORECASE,
+)
+"""After "three" or "3": "in a hundred", "out of every 1,000"; the rate of a time or a length is no share."""
 _PERCENT_BEFORE = "百分之"
 _SUFFIX = re.compile(r"[^\W\d_]{1,20}")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|er|re|e|ème|eme|ère|º|ª|o|a|de|ste|й|я|е|го|х)(?!\w)", re.IGNORECASE)
@@ -452,7 +460,7 @@ def _with_surroundings(
     scaled = _scaled(plain, digits, currency is not None, rules, numeric=numeric, closed=accounting)
     end = scaled.end
     value, others, exact = scaled.value, scaled.others, scaled.exact
-    percent = _PERCENT.match(plain, end) if _goes_on(plain, end) else None
+    percent = _PERCENT.match(plain, end) or _in_a_hundred(plain, end, value) if _goes_on(plain, end) else None
     is_share = percent is not None or plain[max(0, start - 3) : start] == _PERCENT_BEFORE
     if percent:
         if percent["mille"]:
@@ -490,6 +498,12 @@ def _with_surroundings(
         falls=falls, until=until,
     )  # fmt: skip
     return number, scaled.factor
+
+
+def _in_a_hundred(plain: str, end: int, value: float) -> re.Match[str] | None:
+    """Return the rest of a share after a number ("in a hundred", "of every thousand"); None if the number is no part of it."""
+    share = _IN_A_HUNDRED.match(plain, end)
+    return share if share and 0 < value < (1000 if share["mille"] else 100) else None
 
 
 def _goes_on(plain: str, position: int) -> bool:

@@ -37,6 +37,27 @@ _STATISTICS = {
 }  # fmt: skip
 _PERIODS = {word: word for word in "spring summer autumn winter year".split()}
 _PERIODS |= {"annual": "year", "annually": "year", "yearly": "year"}
+_RATES = {
+    "time": {
+        "hour": "hour hourly", "day": "day daily", "night": "night nightly", "week": "week weekly", "month": "month monthly",
+        "quarter": "quarter quarterly", "year": "year annum yearly annual annually",
+    },
+    "who": {
+        "person": "person people capita head inhabitant resident individual citizen",
+        "household": "household family home dwelling",
+        "pupil": "pupil student child", "worker": "worker employee", "visitor": "visitor guest passenger", "patient": "patient",
+        "couple": "couple",
+    },
+    "what": {
+        "kilometre": "kilometre kilometer km", "mile": "mile", "metre": "metre meter", "hectare": "hectare", "acre": "acre",
+        "litre": "litre liter", "kilogram": "kilogram kilo kg", "tonne": "tonne ton",
+    },
+}  # fmt: skip
+_RATE_OF = {word: (kind, name) for kind, names in _RATES.items() for name, words in names.items() for word in words.split()}
+_RATE_AFTER = re.compile(
+    r"\b(?:(?:per|an?|each|every|(?:for|by|in) (?:each|every))\s(?P<unit>\w+)|(?P<adverb>\w+ly|annual))\b", re.IGNORECASE
+)
+_RATE_BEFORE = re.compile(r"\b(?:(?:per|each|every)\s(?P<unit>\w+)|(?P<adverb>\w+ly|annual))\b", re.IGNORECASE)
 _TYPED, _CARRIED, _CARRIED_TYPED, _OF_SENTENCE_BEFORE = 2.0, 0.5, 0.8, 0.5
 
 
@@ -166,8 +187,9 @@ def dated_figures(text: str) -> list[tuple[str, Number]]:
 _APART = 0.2
 _ALIKE = 0.35
 _CONTRASTED = 80
+_ALL_BUT = 0.75
 _VERB = re.compile(
-    r"ris|rose|risen|rising|f[ae]ll|fallen|gr[eo]w\w*|increas|decreas|declin|dropp?|reduc|receiv|report|reach|amount|stand|stood|account|make"
+    r"ris|ros|rose|risen|rising|f[ae]ll|fallen|gr[eo]w\w*|increas|decreas|declin|dropp?|reduc|receiv|report|reach|amount|stand|stood|account|make"
     r"|made|ha[ds]|found|show|shown|compar|respectiv\w*|total|overall|rate|numb\w*|percent\w*|observ|measur|\w+(?:ed|ing)"
 )
 _NO_QUANTITY = frozenset({"both", "single", "once", "twice", "first", "third", "half", "double", "triple"})
@@ -205,6 +227,34 @@ def miscounted(claim: str, passage: str, apart: float = _APART) -> list[Miscount
         agreed = [other for other in _parts(passage, years=False) if agreeing(part.number, other.number)]
         if agreed and (other := _of_other_period(part, agreed, passage)):
             found.append(Miscounted(part.number.written, other))
+    return found + [other for other in _of_other_rate(claim, passage) if other.number not in {one.number for one in found}]
+
+
+def _of_other_rate(claim: str, passage: str) -> Iterator[Miscounted]:
+    """Yield the numbers of a claim that a passage gives for another unit: a day for a year, a household for a person."""
+    for number in numbers_of(claim):
+        rate = {} if is_year(number) else _rate(claim, number)
+        if not rate:
+            continue
+        agreed = [other for other in numbers_of(passage) if agreeing(number, other)]
+        rates = [_rate(passage, other) for other in agreed]
+        if agreed and all(any(kind in there and there[kind] != name for kind, name in rate.items()) for there in rates):
+            other = agreed[0]
+            end = _RATE_AFTER.search(passage, other.end, other.end + _REACH)
+            yield Miscounted(number.written, passage[other.begin : end.end()] if end else other.measured or other.written)
+
+
+def _rate(text: str, number: Number) -> dict[str, str]:
+    """Return what a number is per ("time": "year", "who": "person"), by the words of its clause; the nearest counts."""
+    after = re.split(r"[.;:!?,](?:\s|\Z)|\b(?:and|but|while)\b", text[number.end : number.end + _REACH])[0]
+    before = re.split(r"[.;:!?](?:\s|\Z)|\b(?:and|but|while)\b|\d", text[max(0, number.begin - 2 * _REACH) : number.begin])[-1]
+    found: dict[str, str] = {}
+    matches = [*_RATE_AFTER.finditer(after), *list(_RATE_BEFORE.finditer(before))[::-1]]
+    for match in matches:
+        word = (match["unit"] or match["adverb"]).lower()
+        kind, name = _RATE_OF.get(word, _RATE_OF.get(word.removesuffix("s"), ("", "")))
+        if kind:
+            found.setdefault(kind, name)
     return found
 
 
@@ -255,6 +305,10 @@ def _rivalries(claim: str, passage: str, *, years: bool) -> Iterator[_Rivalry]:
         if not any(agreeing(other.number, rival.number) for other in claimed):
             told_apart = told_apart or _is_contrasted(part, rival, agreed)
         counts = bool(same) and not any(_is_told_apart(part, other, [rival]) for other in agreed)
+        swapped = [other for other in claimed if agreeing(other.number, rival.number)]
+        of_other_noun = not years and _is_of_other_noun(part, rival, agreed)
+        if of_other_noun and all(_is_of_other_noun(other, agreed[0], [rival]) for other in swapped):
+            told_apart, ahead = True, max(ahead, _APART)
         yield _Rivalry(part, rival, likeness, ahead, told_apart, counts)
 
 
@@ -311,6 +365,23 @@ def _is_contrasted(part: _Part, rival: _Part, agreed: Sequence[_Part]) -> bool:
         and bool(said & _nouns(rival) - other.own.keys())
         and not said & other.own.keys() - rival.own.keys()
         and bool(_nouns(other) - rival.own.keys())
+        for other in agreed
+    )
+
+
+def _is_of_other_noun(part: _Part, rival: _Part, agreed: Sequence[_Part]) -> bool:
+    """Return whether a claim has a noun of the rival alone, where the others have one that the claim lacks: "girls" for "boys".
+
+    All else that the claim says must belong to the rival too, if only because it is said once for both ("boys borrowed 41
+    books, girls 56"), and the rival must be near.
+    """
+    said = {word for word, kind in part.own.items() if kind not in {"year", "period"} or word in rival.own}
+    return bool(said) and all(
+        abs(other.number.begin - rival.number.begin) <= _CONTRASTED
+        and bool(said & _nouns(rival) - other.own.keys())
+        and said & other.own.keys() <= rival.weights.keys()
+        and bool(_nouns(other) - rival.own.keys() - said)
+        and len(said & rival.weights.keys()) >= _ALL_BUT * len(said)
         for other in agreed
     )
 

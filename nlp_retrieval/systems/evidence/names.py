@@ -23,8 +23,9 @@ def stemmed(text: str) -> list[str]:
 def _stem(word: str, endings: Sequence[str] = _ENDINGS) -> str:
     for ending in endings:
         if word.endswith(ending) and len(word) - len(ending) >= 4:
-            return word[: -len(ending)]
-    return word
+            word = word[: -len(ending)]
+            break
+    return word[:-1] if len(word) == 4 and word.endswith(("se", "xe")) and endings is _ENDINGS else word  # "buses", "taxes"
 
 
 # Names in a claim, and finding them in a passage: capitalised words, abbreviations and their expansions.

@@ -49,6 +49,42 @@ def test_a_number_that_counts_the_same_in_one_place_is_right_whatever_stands_in_
     assert miscounted("By May, 14 deaths were reported.", PASSAGE + " By May, 14 deaths were reported.") == []
 
 
+SLEEP = "On weekdays drivers slept 6.2 hours and nurses 5.4."
+TRIPS = "Pedestrians made 900 trips over the bridge. Cyclists made 1,450 trips."
+TAXES = "The tax on beer rose by 2% and that on wine by 4%."
+
+
+@pytest.mark.parametrize(
+    ("claim", "passage", "found"),
+    [
+        ("Nurses slept 6.2 hours on weekdays.", SLEEP, ["6.2"]),
+        ("On weekdays nurses slept 6.2 hours, drivers 5.4.", SLEEP, ["6.2", "5.4"]),
+        ("On weekdays nurses slept 5.4 hours, drivers 6.2.", SLEEP, []),
+        ("Cyclists made 900 trips over the bridge.", TRIPS, ["900"]),
+        ("The bridge saw 900 trips on foot.", TRIPS, []),
+        ("Taxes on wine rose by 2%.", TAXES, ["2%"]),
+        ("Taxes on wine rose by 4%.", TAXES, []),
+    ],
+)
+def test_a_number_given_for_one_common_noun_is_not_that_of_another(claim: str, passage: str, found: list[str]) -> None:
+    assert [one.number for one in miscounted(claim, passage)] == found
+
+
+@pytest.mark.parametrize(
+    ("claim", "passage", "other"),
+    [
+        ("Ferries carry 2,000 cars a week.", "Ferries carry 2,000 cars a month.", "2,000 cars a month"),
+        ("Each week ferries carry 2,000 cars.", "Ferries carry 2,000 cars weekly.", None),
+        ("Aid was $40 per family.", "Aid was $40 for each person.", "40 for each person"),
+        ("Aid was $40 per head.", "Aid was $40 for each inhabitant.", None),
+        ("Subsidies are 90 euros per acre.", "Subsidies are 90 euros per hectare.", "90 euros per hectare"),
+        ("It opens six days a week, 5 hours a day.", "It opens five hours a day, six days a week.", None),
+    ],
+)
+def test_a_number_per_one_unit_is_not_that_per_another(claim: str, passage: str, other: str | None) -> None:
+    assert [one.other for one in miscounted(claim, passage)] == ([other] if other else [])
+
+
 @given(st.text(max_size=200), st.text(max_size=400))
 def test_of_any_texts_the_numbers_stand_in_both(claim: str, passage: str) -> None:
     for number, other in miscounted(claim, passage):
