@@ -110,6 +110,13 @@ class _Method:
             arguments[name] = str(arguments[name])
         try:
             return getattr(component, self.name)(**arguments)
+        except RecursionError:
+            raise EngineError(
+                f"{self} calls itself without end; if it calls super().{self.name}(), leave that out: the base class calls "
+                f"{self.name}() itself"
+            ) from None
+        except EngineError:
+            raise
         except Exception as error:
             shown = ", ".join(f"{name}={_shown(value)}" for name, value in arguments.items())
             error.add_note(f"raised by {self.owner.__name__}.{self.name}({shown})")

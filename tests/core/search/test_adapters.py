@@ -6,8 +6,10 @@ of their methods and of what they return, and what is refused.
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -99,6 +101,11 @@ class Rows(Counting):
         return Hits.from_lists([tuple(map(np.array, zip(*self.found(query), strict=True))) for query in queries])
 
 
+class Generates(Counting):
+    def retrieve(self, query, top_k=5, filters=None, **others):
+        yield from ({"item": self.items[at], "score": score} for at, score in self.found(query))
+
+
 class Texts(BaseRetriever):
     def index(self, corpus: list[str]):
         self.texts = corpus
@@ -115,7 +122,7 @@ class DictsIn(BaseRetriever):
         return [(self.documents[at]["id"], score) for at, score in counted(query, [one["text"] for one in self.documents])]
 
 
-FORMS = [Results, ItemsAlone, Positions, Arrays, Pairs, ItemsWithScores, ScoresById, Dicts, Rows, Texts, DictsIn]
+FORMS = [Results, ItemsAlone, Positions, Arrays, Pairs, ItemsWithScores, ScoresById, Dicts, Rows, Generates, Texts, DictsIn]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -233,6 +240,28 @@ def test_another_process_indexes_again_what_is_only_in_the_object_and_says_so(tm
     assert done.stdout == "b\n"
     assert "mine has indexed 2 items again" in done.stderr
     assert "define load(folder)" in done.stderr
+
+
+def test_calling_the_base_class_is_an_error_that_says_so_and_leaves_nothing(tmp_path, monkeypatch):
+    class Upwards(BaseRetriever):
+        def index(self, items, output_path):
+            super().index(items, output_path)
+
+        def retrieve(self, query, k):
+            return []
+
+    class Around(BaseReranker):
+        def rerank(self, nlqs, results, k):
+            return super().rerank(nlqs, results, k)
+
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with pytest.raises(EngineError, match=r"calls itself without end; if it calls super\(\)\.index\(\), leave that out"):
+        search(Upwards(), tmp_path)
+    with pytest.raises(EngineError, match=r"if it calls super\(\)\.rerank\(\)"):
+        search(Results(), tmp_path, reranker=Around())
+    gc.collect()
+    assert [path.name for path in tmp_path.glob("nlp_retrieval-*") if any(path.iterdir())] == []
 
 
 def test_load_without_anything_written_is_an_error_that_says_what_to_do(tmp_path):
