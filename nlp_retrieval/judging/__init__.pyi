@@ -3,8 +3,12 @@
 from nlp_retrieval.judging.agreement import cohen_kappa as cohen_kappa
 from nlp_retrieval.judging.agreement import krippendorff_alpha as krippendorff_alpha
 from nlp_retrieval.judging.agreement import measure_agreement as measure_agreement
+from nlp_retrieval.judging.estimates import Estimate as Estimate
+from nlp_retrieval.judging.estimates import estimate_measures as estimate_measures
 from nlp_retrieval.judging.model_judge import ModelJudge as ModelJudge
 from nlp_retrieval.judging.model_judge import ScoreJudge as ScoreJudge
 from nlp_retrieval.judging.pool import JudgingPool as JudgingPool
 from nlp_retrieval.judging.project import JudgingProject as JudgingProject
 from nlp_retrieval.judging.project import ModelGrade as ModelGrade
+from nlp_retrieval.judging.sequences import DifferenceVerdict as DifferenceVerdict
+from nlp_retrieval.judging.sequences import decide as decide
