@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from nlp_retrieval.core.models import Query, SearchableItem
     from nlp_retrieval.evaluation.rankings import Ranking
     from nlp_retrieval.judging.agreement import JudgeAgreement
+    from nlp_retrieval.judging.report import JudgingReport
 
 Project = Annotated[Path, typer.Argument(help="Folder of the judging project.")]
 JudgeName = Annotated[str, typer.Option("--judge", help="Your name; it is kept with every judgement.")]
@@ -46,8 +46,14 @@ def new(
     corpus: CorpusOption = None,
     loader: Loader = None,
     option: LoaderOptions = None,
-    design: Annotated[str, typer.Option(help="How pairs are chosen: docs/JUDGING.md.", rich_help_panel=_DESIGN)] = "depth-k",
+    design: Annotated[
+        str, typer.Option(help="depth-k, stratified, decisive or move-to-front.", rich_help_panel=_DESIGN)
+    ] = "depth-k",
     budget: Annotated[int | None, typer.Option(help="Number of pairs to judge; default: all.", rich_help_panel=_DESIGN)] = None,
+    measure: Annotated[
+        str | None,
+        typer.Option(help="Measure to compare by, precision@k or rbp; default: precision at --depth.", rich_help_panel=_DESIGN),
+    ] = None,
     depth: Annotated[int, typer.Option(help="Passages of each list that take part.", rich_help_panel=_DESIGN)] = 10,
     seed: Annotated[int, typer.Option(help="Seed of all random choices.", rich_help_panel=_DESIGN)] = 0,
     unit: Annotated[
@@ -93,6 +99,7 @@ def new(
         depth=depth,
         budget=budget,
         seed=seed,
+        measure=measure,
         scale=[name.strip() for name in scale.split(",")] if "," in scale else scale,
         relevant_from=relevant_from,
         instructions=INSTRUCTIONS if instructions is None else _text(instructions),
@@ -161,7 +168,7 @@ def export(
     from nlp_retrieval.evaluation.trec import write_qrels
     from nlp_retrieval.judging.project import JudgingProject
 
-    opened = JudgingProject(project)
+    opened = JudgingProject(project, check_design=False)
     if corpus is None:
         say(f"{file}: {opened.export(file):,} judgements")
         return
@@ -188,8 +195,112 @@ def refresh(
     say(f"{changed:,} texts changed{done}; {len(differences) - changed:,} are missing")
 
 
+def design(
+    project: Project,
+    name: Annotated[str, typer.Argument(help="depth-k, stratified, decisive or move-to-front.")],
+    budget: Annotated[int | None, typer.Option(help="Number of pairs to judge; default: all.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
+) -> None:
+    """Choose the pairs anew, before anybody judges."""
+    from nlp_retrieval.judging.project import JudgingProject
+
+    opened = JudgingProject(project)
+    opened.redesign(name, budget, seed)  # type: ignore[arg-type]  # checked there
+    say(f"{project}: {opened.progress('').chosen:,} pairs to judge, chosen by {name}")
+
+
+def report(
+    project: Project,
+    measures: Annotated[
+        str | None,
+        typer.Option("--measures", metavar="NAMES", help="Separated by commas: precision@10,mrr@10. The first decides."),
+    ] = None,
+    baseline: Annotated[str | None, typer.Option(help="System to compare with; default: every two.")] = None,
+    margin: Annotated[float, typer.Option(help="Differences below it do not matter.")] = 0.0,
+    model_name: Annotated[
+        str | None, typer.Option("--model", help="Model whose grades are used; default: that with most grades.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print which system is better, and how sure that is."""
+    import json
+    from dataclasses import asdict
+
+    from nlp_retrieval.cli.runs import names_of
+    from nlp_retrieval.judging.project import JudgingProject
+    from nlp_retrieval.judging.report import report_of
+
+    made = report_of(JudgingProject(project), names_of(measures), baseline=baseline, margin=margin, model=model_name)
+    if as_json:
+        typer.echo(json.dumps(asdict(made), ensure_ascii=False))
+        return
+    for line in report_lines(made):
+        typer.echo(line)
+
+
+def report_lines(made: JudgingReport) -> Iterator[str]:
+    """Yield the lines of a report: its sentence, the estimates, and what is known of the model."""
+    from nlp_retrieval.judging.report import figure
+
+    yield made.sentence
+    yield f"{made.judged:,} of {made.chosen:,} chosen pairs are judged."
+    yield from (f"Note: {note}." for note in made.notes)
+    rows = [("measure", "system", "people alone", *(("with the model", "weight") if made.model else ()))]
+    missing = dict.fromkeys(each.reason for each in made.estimates if each.reason)
+    for each in made.estimates:
+        if each.people is None:
+            continue
+        name = each.system if each.baseline is None else f"{each.system} - {each.baseline}"
+        beside = () if not made.model else ("" if each.both is None else figure(each.both), f"{each.weight:.2f}")
+        rows.append((each.measure, name, figure(each.people), *beside))
+    if len(rows) > 1:
+        yield ""
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        yield from ("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+        yield ""
+        yield "95% intervals over families of questions, for one look at the end. At every look:"
+        for named in made.decisions:
+            decision = named.decision
+            interval = decision.reason or f"[{decision.low:.3f}, {decision.high:.3f}]"
+            yield f"  {named.system} - {named.baseline}: {decision.verdict} {interval}"
+    yield from (f"Not estimated: {reason}." for reason in missing)
+    if made.model:
+        yield ""
+        yield f"Model: {made.model}."
+        if not made.biases:
+            yield "How far it is off is unknown: too few pairs were judged by people and by it."
+        for bias in made.biases:
+            yield f"  {bias.part}: {bias.bias:+.2f} on average, on {bias.pairs:,} pairs that people judged too"
+        alone = [each for each in made.estimates if each.baseline is None and each.uncalibrated is not None]
+        if alone:
+            said = ", ".join(f"{each.system} {each.uncalibrated:.3f}" for each in alone if each.measure == alone[0].measure)
+            yield f"Uncalibrated, from the model alone, and no result: {alone[0].measure} {said}."
+
+
+def health(
+    project: Project,
+    k: Annotated[int | None, typer.Option("-k", min=1, help="Depth of the figures; default: the project's.")] = None,
+) -> None:
+    """Print what makes a comparison unsafe."""
+    from nlp_retrieval.judging.health import health_of
+    from nlp_retrieval.judging.project import JudgingProject
+
+    found = health_of(JudgingProject(project), k)
+    for warning in found.warnings or ["Nothing unsafe was found"]:
+        typer.echo(f"{warning}.")
+    typer.echo("")
+    names = ("judged", "precision", "condensed", "rbp", "residual", "bpref", "inf_ap", "alone", "relevant_alone")
+    rows = [("system", *(f"{name}@{found.k}" if name in ("judged", "precision", "condensed") else name for name in names))]
+    for each in found.systems:
+        values = [getattr(each, name) for name in names]
+        rows.append((each.system, *("" if v is None else f"{v:,}" if isinstance(v, int) else f"{v:.3f}" for v in values)))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        typer.echo("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
 def agreement(project: Project) -> None:
-    """Print how far people agree beyond chance, and what is left to settle."""
+    """Print how far people agree beyond chance."""
     from nlp_retrieval.judging.agreement import measure_agreement
     from nlp_retrieval.judging.project import JudgingProject
 
@@ -340,7 +451,7 @@ def _read_runs(paths: list[Path]) -> _Found:
     groups: dict[str, list[str]] = {}
     for path in paths:
         if not path.is_dir():
-            _add(by_system, re.sub(r"(\.(trec|run|txt|gz))+$", "", path.name), dict(read_run(path)))
+            _add(by_system, path.name.partition(".")[0] or path.name, dict(read_run(path)))
             continue
         lists = read_lists(path)
         for number, query_id in enumerate(lists.query_ids):
@@ -383,6 +494,6 @@ def _searched(config: Path, questions: list[Query] | None, depth: int) -> _Found
     return by_system, settings.loader.stream(), questions, {}
 
 
-for _command in (new, serve, export, agreement, model, refresh):
+for _command in (new, serve, report, health, agreement, model, design, export, refresh):
     app.command(_command.__name__)(_command)
 app.command("import")(import_)

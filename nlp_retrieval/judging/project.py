@@ -41,7 +41,7 @@ from nlp_retrieval.judging.project_file import (
     texts_of_corpus,
     write_pool,
 )
-from nlp_retrieval.judging.sampling import Design
+from nlp_retrieval.judging.sampling import Design, choose, move_to_front
 from nlp_retrieval.loaders.judgements import read_judgements
 from nlp_retrieval.text.printing import visible
 from nlp_retrieval.text.quotations import fold
@@ -182,7 +182,7 @@ _DISPUTED = (
     "HAVING count(DISTINCT grade) > 1 AND sum(decision = 'settled') = 0"
 )
 _OPEN = """
-SELECT p.number FROM pairs p LEFT JOIN standing own ON own.pair = p.number AND own.judge = :judge
+SELECT p.number, p.query FROM pairs p LEFT JOIN standing own ON own.pair = p.number AND own.judge = :judge
 WHERE p.chosen = 1 AND coalesce(own.decision, 'skipped') = 'skipped'
 AND (SELECT count(*) FROM standing s WHERE s.pair = p.number AND s.is_model = 0 AND s.decision <> 'skipped')
   + (SELECT count(*) FROM handed h WHERE h.pair = p.number AND h.judge <> :judge AND h.until > :now AND NOT EXISTS
@@ -197,6 +197,7 @@ class JudgingProject:
 
     Args:
         path: the folder, made by :meth:`create`.
+        check_design: whether a design that was changed by hand is an error; False only exports.
 
     Raises:
         IndexMissingError: there is no project.
@@ -212,14 +213,15 @@ class JudgingProject:
         (1, 3)
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, check_design: bool = True) -> None:
         self.path = Path(path).expanduser()
         self._database = JudgingDatabase(self.path / PROJECT_FILE)
         about: dict[str, str] = dict(self._database.rows("SELECT name, value FROM about"))
         if not about:
             raise IndexMissingError(f"{self.path} is no judging project; make one with nlp-retrieval judge new")
         self._about = about
-        self._check_digest()
+        if check_design:
+            self._check_digest()
 
     @classmethod
     def create(
@@ -237,6 +239,7 @@ class JudgingProject:
         relevant_from: int = 1,
         instructions: str = INSTRUCTIONS,
         unit: Unit = "item",
+        measure: str | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
     ) -> JudgingProject:
         """Make a project of the first passages of several systems.
@@ -254,6 +257,8 @@ class JudgingProject:
             relevant_from: the least grade that counts as relevant.
             instructions: for judges, shown on the page and to models.
             unit: "item", or "title" where any passage of a title counts for the title.
+            measure: that of the comparison, which "decisive" chooses pairs for: precision@k or rbp; by default precision at the
+                depth.
             groups: ids of queries by the name of a group.
 
         Raises:
@@ -263,7 +268,7 @@ class JudgingProject:
         target = Path(path).expanduser()
         if (target / PROJECT_FILE).exists():
             raise ConfigurationError(f"{target} is a judging project already; choose another folder, or judge in it")
-        about = checked_settings(design, depth, budget, seed, scale, relevant_from, instructions, unit)
+        about = checked_settings(design, depth, budget, seed, scale, relevant_from, instructions, unit, measure)
         pool, order, texts = pooled(list(queries), runs, items, about, groups or {})
         positions = judging_order(pool, seed)
         database = JudgingDatabase(target / PROJECT_FILE)
@@ -275,6 +280,46 @@ class JudgingProject:
             connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
         database.close()
         return cls(target)
+
+    def redesign(self, design: Design, budget: int | None = None, seed: int = 0) -> None:
+        """Choose the pairs to judge anew, as by a model's grades; only as long as no person has judged.
+
+        Args:
+            design: how pairs are chosen.
+            budget: number of pairs to judge; None for all.
+            seed: of all random choices.
+
+        Raises:
+            ConfigurationError: people have judged, so that the choice could depend on what they said; or a setting cannot be
+                used.
+        """
+        unknown = self.pool()
+        if not np.isnan(unknown.grades).all():
+            raise ConfigurationError(
+                f"{self.path}: people have judged here, and pairs that are chosen by what they said bias every estimate; make "
+                "a new project, and import these judgements (nlp-retrieval judge import)"
+            )
+        changed = {"design": design, "budget": "" if budget is None else str(budget), "seed": str(seed)}
+        ones = np.ones(len(unknown.item_ids))
+        whole = replace(unknown, chosen=ones > 0, inclusion=ones, query_inclusion=np.ones(len(unknown.query_ids)))
+        pool = choose(whole, design, budget=budget, seed=seed, measure=self.measure)
+        with self._database.changing() as connection:
+            connection.executemany(
+                "UPDATE pairs SET inclusion = ?, chosen = ? WHERE number = ?",
+                list(zip(pool.inclusion.tolist(), pool.chosen.tolist(), range(len(ones)), strict=True)),
+            )
+            connection.executemany(
+                "UPDATE queries SET inclusion = ? WHERE number = ?",
+                list(zip(pool.query_inclusion.tolist(), range(len(pool.query_ids)), strict=True)),
+            )
+            connection.execute("DELETE FROM handed")
+            about = self._about | changed
+            about["digest"] = digest_of_design(connection.execute, about)
+            connection.executemany(
+                "UPDATE about SET value = ? WHERE name = ?", [(value, name) for name, value in about.items()]
+            )
+        self._about = about
+        del self._design
 
     # Settings
 
@@ -309,6 +354,19 @@ class JudgingProject:
         return self._about["unit"]
 
     @cached_property
+    def _design(self) -> JudgingPool:
+        return read_pool(self._database, float(self.relevant_from))
+
+    @property
+    def _moves(self) -> bool:
+        return self.design == "move-to-front"
+
+    @property
+    def measure(self) -> str:
+        """Return the measure of the comparison."""
+        return self._about["measure"]
+
+    @cached_property
     def systems(self) -> list[str]:
         """Return the names of the systems; judges do not see them."""
         return [name for (name,) in self._database.rows("SELECT DISTINCT system FROM rankings ORDER BY system")]
@@ -325,8 +383,12 @@ class JudgingProject:
         """
         name, now = checked_name(judge), datetime.now(UTC)
         values = {"judge": name, "now": _moment(now), "overlap": overlap, "count": count}
+        order = {pair: place for place, pair in enumerate(move_to_front(self.pool()).tolist())} if self._moves else None
         with self._database.changing(durable=False) as connection:
-            numbers = [number for (number,) in connection.execute(_OPEN, values)]
+            if order is None:
+                numbers = [number for number, _ in connection.execute(_OPEN, values)]
+            else:
+                numbers = _moved(connection.execute(_OPEN, values | {"count": -1}).fetchall(), order)[:count]
             until = _moment(now + _LEASE)
             connection.executemany("INSERT OR REPLACE INTO handed VALUES (?, ?, ?)", [(n, name, until) for n in numbers])
         return [self.pair(number) for number in numbers]
@@ -495,7 +557,7 @@ class JudgingProject:
         if model is not None and model not in models:
             raise InputError(f"no model {visible(model)!r} has judged here (models that have: {', '.join(models) or 'none'})")
         chosen_model = model or next(iter(models), "")
-        pool = read_pool(self._database, float(self.relevant_from))
+        pool = self._design
         grades, estimates = pool.grades.copy(), pool.model.copy()
         by_pair: dict[int, list[int]] = {}
         settled: dict[int, int] = {}
@@ -512,6 +574,14 @@ class JudgingProject:
         for pair, given in by_pair.items():
             grades[pair] = settled.get(pair, statistics.median_low(given))
         return replace(pool, grades=grades, model=estimates)
+
+    def query_order(self) -> list[int]:
+        """Return the numbers of all queries in the order in which they are judged: by families in random order."""
+        rows = self._database.rows(
+            "SELECT q.number FROM queries q LEFT JOIN pairs p ON p.query = q.number GROUP BY q.number "
+            "ORDER BY min(p.position) IS NULL, min(p.position)"
+        )
+        return [number for (number,) in rows]
 
     def texts(self) -> list[tuple[int, str, SearchableItem]]:
         """Return the number, the question and the passage of every pair."""
@@ -697,8 +767,8 @@ class JudgingProject:
         if self._about.get("digest") != expected:
             raise IndexDamagedError(
                 f"{self.path / PROJECT_FILE}: how its pairs were chosen, or with what probability, was changed by hand, so no "
-                "estimate from it can be trusted. Put back a copy; or export the judgements with an SQLite client, make a new "
-                "project from the same runs with the same seed, and import them (nlp-retrieval judge import)"
+                "estimate from it can be trusted. Put back a copy; or export the judgements (nlp-retrieval judge export), make "
+                "a new project from the same runs with the same seed, and import them"
             )
 
 
@@ -755,6 +825,12 @@ def checked_name(name: str) -> str:
     if not stripped or len(stripped) > _MOST_NAME or visible(stripped) != stripped:
         raise InputError(f"the judge's name is {visible(stripped[:40])!r}; write 1 to {_MOST_NAME} visible characters")
     return stripped
+
+
+def _moved(rows: list[DatabaseRow], order: Mapping[int, int]) -> list[int]:
+    """Return pairs question by question as before, and those of a question in another order; skipped ones stay last."""
+    place = {query: number for number, query in enumerate(dict.fromkeys(query for _, query in rows))}
+    return [pair for pair, _ in sorted(rows, key=lambda row: (place[row[1]], order.get(row[0], len(order))))]
 
 
 def _refuse_taken(connection: sqlite3.Connection, name: str, *, is_model: bool) -> None:

@@ -87,6 +87,7 @@ def checked_settings(
     relevant_from: int,
     instructions: str,
     unit: str,
+    measure: str | None,
 ) -> dict[str, str]:
     """Return the settings of a new project as they are written.
 
@@ -119,6 +120,7 @@ def checked_settings(
         "relevant_from": str(relevant_from),
         "instructions": instructions,
         "unit": unit,
+        "measure": measure or f"precision@{depth}",
     }
 
 
@@ -179,7 +181,7 @@ def pooled(
         relevant_from=float(about["relevant_from"]),
     )
     budget = int(about["budget"]) if about["budget"] else None
-    pool = choose(pool, about["design"], budget=budget, seed=int(about["seed"]))
+    pool = choose(pool, about["design"], budget=budget, seed=int(about["seed"]), measure=about["measure"])
     return pool, order, [texts[key] for _, key in pairs]
 
 
@@ -287,7 +289,9 @@ def read_pool(database: DatabaseFile, relevant_from: float) -> JudgingPool:
     names = list(dict.fromkeys(name for each in members for name in each))
     lists: dict[str, list[list[int]]] = {}
     for system, query, pair in database.rows("SELECT system, query, pair FROM rankings ORDER BY system, query, rank"):
-        lists.setdefault(system, [[] for _ in queries])[query].append(pair)
+        if system not in lists:
+            lists[system] = [[] for _ in queries]
+        lists[system][query].append(pair)
     unknown = np.full(len(pairs), np.nan)
     return JudgingPool(
         query_ids=[query_id for query_id, *_ in queries],
@@ -313,7 +317,6 @@ def digest_of_design(select: Callable[[str], Iterable[DatabaseRow]], about: Mapp
         "SELECT number, query, item_id, inclusion, chosen, position FROM pairs ORDER BY number",
         "SELECT system, query, rank, pair FROM rankings ORDER BY system, query, rank",
     ):
-        for row in select(statement):
-            values = [value.hex() if isinstance(value, float) else value for value in row]
-            digest.update(json.dumps(values, ensure_ascii=True).encode() + b"\n")
+        rows = map(repr, select(statement))  # of a number, all of its digits
+        digest.update("\n".join([*rows, ""]).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()

@@ -25,7 +25,7 @@ from nlp_retrieval.service.endpoints import BaseService, Endpoint, RequestBody
 from nlp_retrieval.text.printing import printable
 
 _FILES = Path(__file__).parent / "page"
-_EVERY = 20.0
+_EVERY = 3.0
 _SLOWER = 20
 
 Run = tuple[str, bool]

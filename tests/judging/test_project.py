@@ -172,11 +172,13 @@ def test_no_client_of_the_database_changes_a_judgement_by_mistake(project, state
     ],
 )
 def test_a_design_that_was_changed_by_hand_is_refused(project, statement):
+    project.judge(0, 1, "Ann")
     project.close()
     with closing(sqlite3.connect(project.path / "judgements.sqlite3")) as connection, connection:
         connection.execute(statement)
     with pytest.raises(IndexDamagedError, match=r"changed by hand.*import them"):
         JudgingProject(project.path)
+    assert JudgingProject(project.path, check_design=False).export(project.path / "out.jsonl") == 1
 
 
 @pytest.mark.parametrize(
@@ -245,6 +247,44 @@ def test_a_budget_draws_whole_families_with_the_probability_that_it_says(tmp_pat
         assert set(pool.query_inclusion) == {0.5}
         drawn += families
     assert 8 < drawn.count("f0") < 32
+
+
+@pytest.mark.parametrize("design", ["stratified", "decisive", "depth-k", "move-to-front"])
+def test_every_design_keeps_its_probabilities_and_hands_out_what_it_chose(tmp_path, design):
+    project = make(tmp_path / "judging", design=design, budget=12, seed=2)
+    pool = JudgingProject(project.path).pool()
+    assert (pool.inclusion[pool.chosen] > 0).all()
+    handed = numbers(project.next_pairs("Ann", 100))
+    assert sorted(handed) == np.flatnonzero(pool.chosen).tolist()
+
+
+def test_move_to_front_follows_the_system_that_found_relevant_passages_last(tmp_path):
+    """All that alpha finds is relevant: of each question, its pairs come first once that is known."""
+    project = make(tmp_path / "judging", design="move-to-front")
+    pool = project.pool()
+    by_alpha = {pair for ranking in pool.systems["alpha"] for pair in ranking.tolist()}
+    order = []
+    while pairs := project.next_pairs("Ann"):
+        order.append(pairs[0].number)
+        project.judge(pairs[0].number, int(pairs[0].number in by_alpha), "Ann")
+    assert sorted(order) == list(range(len(pool.item_ids)))
+    place = {pair: number for number, pair in enumerate(order)}
+    for query in range(len(pool.query_ids)):
+        pairs = np.flatnonzero(pool.pair_query == query).tolist()
+        found, others = ([place[pair] for pair in pairs if (pair in by_alpha) is of_alpha] for of_alpha in (True, False))
+        assert np.mean(found) < np.mean(others)
+
+
+def test_pairs_are_chosen_anew_only_before_anybody_has_judged(project):
+    project.next_pairs("Ann", 3)
+    project.redesign("depth-k", budget=14, seed=3)
+    pool = JudgingProject(project.path).pool()
+    assert 0 < pool.chosen.sum() < len(pool.chosen)
+    first = project.next_pairs("Ben", 100)
+    assert len(first) == pool.chosen.sum(), "what was handed out before is free again"
+    project.judge(first[0].number, 1, "Ben")
+    with pytest.raises(ConfigurationError, match="people have judged"):
+        project.redesign("depth-k")
 
 
 # files
