@@ -52,7 +52,8 @@ _LONGEST_CLUSTER = 28
 """Characters of a letter with its marks, and of a syllable of Tibetan."""
 
 _HAS_UNSPACED = re.compile(f"[{_UNSPACED}{_UNSPACED_LETTERS}{_TIBETAN}]")
-_KEYS = ("parent_id", "chunk", "start", "end")
+_KEYS = ("parent_id", "chunk", "start", "end", "page")
+_PAGES = "page_starts"
 
 
 class ChunkingLoader(BaseLoader):
@@ -62,7 +63,8 @@ class ChunkingLoader(BaseLoader):
     does not depend on the length of a text. A passage keeps the item's metadata, including its title, and adds ``parent_id``,
     ``chunk`` (n) and the span of characters ``start`` and ``end``: ``item.content[start:end] == passage.content``. A passage
     ends with a sentence if one ends in the last part of the allowed length, otherwise with a word; an overlap starts with a
-    sentence if one starts near its beginning.
+    sentence if one starts near its beginning. Where an item's metadata have ``page_starts``, the number of each page and where
+    it begins, a passage has instead its ``page``, on which it begins.
 
     Args:
         source: the loader of the items.
@@ -103,7 +105,8 @@ class ChunkingLoader(BaseLoader):
             ItemError: the metadata of an item has a key that passages need.
         """
         for item in self.source.stream():
-            taken = [key for key in _KEYS if key in item.metadata]
+            pages = _pages_of(item)
+            taken = [key for key in _KEYS if key in item.metadata and (key != "page" or pages)]
             if taken:
                 raise ItemError(
                     f'item "{item.item_id}": its metadata has "{taken[0]}", which ChunkingLoader writes; '
@@ -111,6 +114,9 @@ class ChunkingLoader(BaseLoader):
                 )
             for number, (start, end) in enumerate(self._spans(item.content)):
                 metadata = {**item.metadata, "parent_id": item.item_id, "chunk": number, "start": start, "end": end}
+                if pages:
+                    del metadata[_PAGES]
+                    metadata["page"] = pages[max(0, bisect_right(pages, start, key=_begin) - 1)][0]
                 yield SearchableItem.trusted(f"{item.item_id}#{number}", item.content[start:end], metadata)
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
@@ -140,6 +146,20 @@ class ChunkingLoader(BaseLoader):
         words = text.split()
         most = len(words) + len(text) // (_LONGEST_WORD if max(map(len, words), default=0) <= _LONGEST_WORD else _PIECE)
         return most <= self.size and not _HAS_UNSPACED.search(text)
+
+
+def _pages_of(item: SearchableItem) -> list[tuple[int, int]]:
+    """Return the number of each page and where it begins, in order; empty if the item does not say."""
+    pages = item.metadata.get(_PAGES)
+    if not isinstance(pages, list):
+        return []
+    pairs = [tuple(page) for page in pages if isinstance(page, list) and len(page) == 2]
+    whole = len(pairs) == len(pages) and all(type(value) is int for pair in pairs for value in pair)
+    return sorted(pairs, key=_begin) if whole else []  # type: ignore[arg-type]
+
+
+def _begin(page: tuple[int, int]) -> int:
+    return page[1]
 
 
 @cache

@@ -229,3 +229,13 @@ def test_random_texts_of_words_come_back_whole() -> None:
         start, _ = span(chunk)
         rebuilt = rebuilt[:start].ljust(start) + chunk.content
     assert rebuilt == text
+
+
+def test_a_passage_has_the_page_that_it_begins_on():
+    starts = [[1, 0], [2, 8], [4, 16]]
+    item = OneItem("one two\nred sea\nbig oak", {"page_starts": starts, "year": 1})
+    passages = list(ChunkingLoader(item, size=1, overlap=0).stream())
+    assert [passage.metadata["page"] for passage in passages] == [1, 1, 2, 2, 4, 4]
+    assert all("page_starts" not in passage.metadata for passage in passages)
+    other = OneItem("one", {"page_starts": 3, "page": "iv"})
+    assert next(ChunkingLoader(other, size=1, overlap=0).stream()).metadata["page"] == "iv"

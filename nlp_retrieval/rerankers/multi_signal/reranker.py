@@ -276,18 +276,23 @@ class SignalScoring:
         """Return how many texts are remembered."""
         return len(self._texts)
 
-    def columns(self, queries: Sequence[str], offsets: Rows, dense: Scores, source: PassageSource) -> dict[str, Scores]:
+    def columns(
+        self, queries: Sequence[str], offsets: Rows, dense: Scores, words: Scores, source: PassageSource
+    ) -> dict[str, Scores]:
         """Return ``[candidates]`` by signal, 0 to 1; NaN if it cannot be computed.
 
         Args:
             queries: one per list of candidates.
             offsets: ``[lists + 1]``, where each list begins.
             dense: ``[candidates]``, their incoming cosines; NaN if missing.
+            words: ``[candidates]``, their incoming cosines of word vectors; NaN if missing.
             source: of the passages.
         """
         columns = {name: np.full(len(dense), np.nan) for name in SIGNALS if self._weights[name]}
         if "transformer" in columns:
             columns["transformer"] = dense.copy()
+        if "word_vectors" in columns:
+            columns["word_vectors"] = words.copy()
         if all(name == "transformer" for name in columns) and not np.isnan(columns["transformer"]).any():
             return columns  # no text has to be read
         with self._computing:
@@ -344,8 +349,11 @@ class SignalScoring:
 
 # The signal of sentence vectors: from a dense retriever's scores, or from an encoder where these are missing.
 
-DENSE_SIGNALS = ("faiss.score", "pgvector.score")
+DENSE_SIGNALS = ("faiss.score", "pgvector.score", "chunk_vectors.transformer")
 """Signals of dense retrievers whose vectors have length 1, so that their inner product is the cosine."""
+
+WORD_SIGNALS = ("chunk_vectors.word_vectors",)
+"""Signals of retrievers that compare stored word vectors."""
 
 
 def dense_scores(batch: CandidateBatch, names: Iterable[str]) -> Scores:
@@ -559,7 +567,9 @@ class MultiSignalReranker(BaseReranker):
     def _columns(self, queries: Sequence[str], batch: CandidateBatch, source: PassageSource) -> dict[str, Scores]:
         """``[candidates]`` by signal, for weights above 0; NaN if it is missing."""
         names = DENSE_SIGNALS if self.transformer_signal is None else (self.transformer_signal,)
-        return self.scoring.columns(queries, batch.offsets, dense_scores(batch, names), source)
+        return self.scoring.columns(
+            queries, batch.offsets, dense_scores(batch, names), dense_scores(batch, WORD_SIGNALS), source
+        )
 
     def _warn_of_missing(self, columns: Mapping[str, Scores], mean: Scores) -> None:
         """Warn of missing signals, of each once."""

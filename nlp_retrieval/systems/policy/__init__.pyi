@@ -1,6 +1,7 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
 from nlp_retrieval.systems.policy.answers import StudyReport as StudyReport
+from nlp_retrieval.systems.policy.chunk_tables.retriever import ChunkVectorRetriever as ChunkVectorRetriever
 from nlp_retrieval.systems.policy.chunk_tables.rows import ChunkCounts as ChunkCounts
 from nlp_retrieval.systems.policy.chunk_tables.rows import ChunkRelation as ChunkRelation
 from nlp_retrieval.systems.policy.chunk_tables.rows import ChunkSimilarities as ChunkSimilarities

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import shlex
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -151,6 +152,34 @@ def vectors_command(
         raise typer.Exit(1)
 
 
+_POLL_SECONDS = 0.5
+
+
+def server_command(
+    folder: Annotated[Path, typer.Argument(help="An index directory whose data is in PostgreSQL, or a new folder.")],
+) -> None:
+    """Run the PostgreSQL of an index, with pgvector, and print its URL.
+
+    psql "$URL" looks into it, and ChunkTables(URL, create=True) stores plans there. It runs until Ctrl-C; searches may use it.
+    """
+    from nlp_retrieval.retrievers import EmbeddedServer
+
+    server = EmbeddedServer(folder / ".postgres")
+    url = server.url()
+    typer.echo(url)
+    say(f"PostgreSQL runs: psql '{url}'; stop it with Ctrl-C")
+    try:
+        while True:
+            time.sleep(_POLL_SECONDS)
+            if not server.running:
+                server.url()
+                say("PostgreSQL was stopped, and runs again; nothing that was committed is lost")
+    except KeyboardInterrupt:
+        say("PostgreSQL is no longer used here")
+    finally:
+        server.close()
+
+
 _SHOWN = ("recall@5", "recall@10", "ndcg@10")
 
 
@@ -234,5 +263,6 @@ app = typer.Typer(
 app.command("ask")(ask_command)
 app.command("demo")(demo_command)
 app.command("vectors")(vectors_command)
+app.command("server")(server_command)
 
 ask = renamed(ask_command, "ask", "policy ask")

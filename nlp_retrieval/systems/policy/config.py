@@ -12,6 +12,7 @@ from nlp_retrieval import MultiSignalReranker, Searcher
 from nlp_retrieval.core import BaseLoader, BaseRetriever, BaseSearcher, build, build_as, read_yaml, retrievers_of, said_in_yaml
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, InputError, nearest
 from nlp_retrieval.rerankers import Profile, load_profile
+from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTablesLoader
 from nlp_retrieval.systems.policy.study import PolicyStudy
 from nlp_retrieval.systems.policy.vectors import with_word_vectors
 
@@ -96,7 +97,8 @@ class StudyConfig(BaseModel):
 
         Raises:
             IndexMissingError: there is no index, and no corpus to build it from.
-            IndexConflictError: the directory holds other items than the corpus, and ``replace`` is False.
+            IndexConflictError: the directory holds other items than the corpus, which is not a database's, and ``replace`` is
+                False.
         """
         for searcher in (self.searcher, self.hop):
             if searcher is None:
@@ -104,7 +106,8 @@ class StudyConfig(BaseModel):
             if self.corpus is None:
                 searcher.open(self.index)
             else:
-                searcher.index(self.corpus, self.index, replace=replace and searcher is self.searcher)
+                follows = replace or isinstance(self.corpus, ChunkTablesLoader)  # an index of tables is a copy of their texts
+                searcher.index(self.corpus, self.index, replace=follows and searcher is self.searcher)
         return PolicyStudy(self.profile, with_word_vectors(self.searcher), self.hop, keywords=self.keywords, where=self.where)
 
 

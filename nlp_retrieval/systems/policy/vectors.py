@@ -88,6 +88,8 @@ def with_word_vectors(searcher: BaseSearcher) -> BaseSearcher:
     reranker = searcher.reranker if isinstance(searcher, Searcher) else None
     if not isinstance(reranker, MultiSignalReranker) or reranker.word_vectors is not None or not reranker.weights[_SIGNAL]:
         return searcher
+    if any(getattr(part, _SIGNAL, None) is not None for part in searcher.retrievers.values()):
+        return searcher  # they come with the passages
     found = vectors_of(searcher, reranker.profile.language)
     note(logging.INFO, "run", found.line)
     if found.encoder is None:

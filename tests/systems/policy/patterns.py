@@ -41,6 +41,16 @@ for text in ("[" * N, "[[" * N, "[[a|" * N, "[[" + "a" * N, "[[a|" + "b" * N, "1
     for pattern in (writing._ALTERNATIVE, writing._AMOUNT, writing._NUMBER, writing._YEAR):
         pattern.findall(text)
 """,
+    "systems/policy/plans.py": """
+from nlp_retrieval.systems.policy.plans import named_in
+for text in ("a" * N, "a'" * N, "2021" * N, "2021 " * (N // 99), "v1 " * N, "1" * N, "_" * N, "/" * N, "first " * N):
+    named_in(text[:N])
+""",
+    "systems/policy/chunk_tables/rows.py": """
+from nlp_retrieval.systems.policy.chunk_tables.rows import type_of
+for text in (" " * N, "-" * N, "a " * N, "SUPPORTS " * N):
+    type_of(text)
+""",
     "systems/policy/chunk_tables/server.py": """
 from nlp_retrieval.systems.policy.chunk_tables.server import _DRIVER
 for text in ("postgres" * N, "postgresql+" + "a" * N, "postgresql+" * N):

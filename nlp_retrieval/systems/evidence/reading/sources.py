@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -102,8 +102,8 @@ def is_json_lines(path: Path) -> bool:
     return path.name.lower().endswith(_JSON_LINES)
 
 
-def files_in(folder: Path, left_out: LeftOut) -> Iterator[Path]:
-    """Yield the files of a folder that can be sources."""
+def files_in(folder: Path, left_out: LeftOut, known: Collection[Path] = ()) -> Iterator[Path]:
+    """Yield the files of a folder that can be sources; those that are known to be none are skipped without a warning."""
 
     def unreadable(error: OSError) -> None:
         left_out.add("folders skipped because they cannot be opened", f"{printable(str(error.filename))}: {error.strerror}")
@@ -114,7 +114,7 @@ def files_in(folder: Path, left_out: LeftOut) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if not name.startswith(".") and not (Path(current) / name).is_symlink())
         for name in sorted(names):
             path = Path(current) / name
-            if name.startswith("."):
+            if name.startswith(".") or path in known:
                 continue
             if path.is_symlink():
                 left_out.add("symbolic links skipped", printable(str(path)))

@@ -10,16 +10,18 @@ the id, which counts only if it maps to the row's UUID.
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.core import Scores, parse_json, refuse_lone_surrogates
 from nlp_retrieval.errors import ItemError, SourceError, nearest
 from nlp_retrieval.loaders import make_item
 from nlp_retrieval.systems.policy.hop.relation import RELATION_TYPES
+from nlp_retrieval.text import printable
 
 _CHUNKS = uuid.UUID("6f1d8b0e-6f0c-5c0e-9a52-2b6c7f9f6d11")
 _DOCUMENTS = uuid.UUID("0b8a6c1a-41c5-5f6e-8d57-6f4c2f0f9a2e")
@@ -174,6 +176,18 @@ def _name(where: str, value: object, key: str) -> str | None:
     return value
 
 
+_LONGEST_TYPE = 80
+UNSPECIFIED = "UNSPECIFIED"
+"""Type of relations whose table names none."""
+
+
+def type_of(stored: object) -> str:
+    """Return the type of a stored relation: one of the package's however it is spelt, else what the table says, in one line."""
+    written = " ".join(printable(str(stored)).split()) if stored is not None else ""
+    known = re.sub("[ -]", "_", written.upper())
+    return known if known in RELATION_TYPES else written[:_LONGEST_TYPE] or UNSPECIFIED
+
+
 def _holds_zero(value: object) -> bool:
     if isinstance(value, str):
         return "\0" in value
@@ -254,7 +268,8 @@ class ChunkRelation:
     Args:
         source_id: id of the item that the relation leaves.
         target_id: id of the item that it reaches.
-        type: one of ``SUPPORTS``, ``EXPLAINS``, ``CONTRADICTS``, ``FOLLOWS``, ``TEMPORAL_FOLLOWS``, ``CAUSES``.
+        type: one of ``SUPPORTS``, ``EXPLAINS``, ``CONTRADICTS``, ``FOLLOWS``, ``TEMPORAL_FOLLOWS``, ``CAUSES``; of a relation
+            that is read, what its table says.
         confidence: 0 to 1.
         metadata: JSON values, such as ``evidence`` and ``method``.
 
@@ -272,11 +287,19 @@ class ChunkRelation:
     confidence: float
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
+    _any_type: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         described = f"relation of {self.source_id!r:.80} with {self.target_id!r:.80}"
         if self.source_id == self.target_id:
             raise ItemError(f"{described}: both ends are the same chunk; a relation connects two")
-        if self.type not in RELATION_TYPES:
+        if self.type not in RELATION_TYPES and not self._any_type:
             raise ItemError(f"{described}: there is no type {self.type!r:.80}; {nearest(str(self.type), RELATION_TYPES)}")
         if not 0 <= self.confidence <= 1:
             raise ItemError(f"{described}: its confidence is {self.confidence!r}; expected 0 to 1")
+
+
+class StoredRelation(ChunkRelation):
+    """A relation as a table has it, of whatever type."""
+
+    _any_type = True

@@ -37,6 +37,7 @@ from sqlalchemy import (
     null,
     or_,
     select,
+    text,
     true,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB, UUID, insert
@@ -55,11 +56,14 @@ from nlp_retrieval.systems.policy.chunk_tables.rows import (
     ChunkSimilarities,
     DocumentRow,
     Row,
+    StoredRelation,
     chunk_uuid,
     own_id,
     relation_uuid,
     rows_of,
+    type_of,
 )
+from nlp_retrieval.systems.policy.hop.relation import RELATION_TYPES
 
 Floats = NDArray[np.float32]
 
@@ -283,6 +287,8 @@ def similarities_in(
     k: int | None,
     *,
     exact: bool,
+    item_ids: Sequence[str] | None = None,
+    warns: bool = True,
 ) -> list[ChunkSimilarities]:
     """Return for each vector the chunks nearest to it.
 
@@ -294,19 +300,23 @@ def similarities_in(
         countries: only chunks of these.
         k: at most this many for each; None: all.
         exact: whether every chunk is compared, or an index may be used.
+        item_ids: only chunks of these items.
+        warns: whether to warn of chunks without a vector.
 
     Raises:
         QueryError: there is no such column, or a vector has another dimension, is zero or not finite.
     """
     vectors_column = layout.vectors(column)
     matrix = _checked(vectors, column, vectors_column.dimension)
-    if layout.extension is None:
-        raise QueryError("this database has no pgvector, so vectors cannot be compared; CREATE EXTENSION vector in it")
+    check_comparable(layout, column)
     if not len(matrix):
         return []
     source = source_of(layout)
-    passing = [] if countries is None else [source.country.in_(list(countries))]
-    _warn_of_missing(connection, source, column, passing)
+    passing: list[ColumnElement[bool]] = [] if countries is None else [source.country.in_(list(countries))]
+    if item_ids is not None:
+        passing.append(_is_one_of(source, layout))
+    if warns:
+        _warn_of_missing(connection, source, column, passing)
     compared_as = vectors_column.compared_as or "vector"
     texts = func.unnest(cast(bindparam("vectors"), ARRAY(Text))).table_valued("text", with_ordinality="number", name="texts")
     texts_given = texts.render_derived()
@@ -336,10 +346,82 @@ def similarities_in(
     if len(order) == 1:
         _search_wide(connection, layout, k)
     lists: list[tuple[list[str], list[float]]] = [([], []) for _ in matrix]
-    for number, key, kept, similarity in connection.execute(statement, {"vectors": [as_text(vector) for vector in matrix]}):
+    values: dict[str, Any] = {"vectors": [as_text(vector) for vector in matrix]}
+    if item_ids is not None:
+        values["keys"] = _keys_of(layout, item_ids)
+    for number, key, kept, similarity in connection.execute(statement, values):
         lists[number - 1][0].append(own_id(key, kept))
         lists[number - 1][1].append(similarity)
     return [ChunkSimilarities(ids, np.array(values, np.float64)) for ids, values in lists]
+
+
+def check_comparable(layout: Layout, column: str) -> None:
+    """Refuse a column whose vectors cannot be compared.
+
+    Raises:
+        QueryError: there is no such column of vectors, or no pgvector.
+    """
+    layout.vectors(column)
+    if layout.extension is None:
+        raise QueryError("this database has no pgvector, so vectors cannot be compared; CREATE EXTENSION vector in it")
+
+
+def _keys_of(layout: Layout, item_ids: Sequence[str]) -> list[str]:
+    """Return the ids of the rows of items; in tables of other programs whose ids are no UUID, they are the same."""
+    is_uuid = layout.tables[CHUNKS]["id"].type == "uuid"
+    return [str(chunk_uuid(item_id)) for item_id in item_ids] if is_uuid else list(item_ids)
+
+
+def _is_one_of(source: Source, layout: Layout) -> ColumnElement[bool]:
+    """Return the condition that a chunk is one of the parameter ``keys``."""
+    if layout.tables[CHUNKS]["id"].type == "uuid":
+        return cast(source.chunk.c.id, UUID) == func.any(cast(bindparam("keys"), ARRAY(UUID)))
+    return cast(source.chunk.c.id, Text) == func.any(cast(bindparam("keys"), ARRAY(Text)))
+
+
+def existing_of(connection: Connection, layout: Layout, item_ids: Sequence[str]) -> list[bool]:
+    """Return for each item whether it has a row."""
+    source = source_of(layout)
+    keys = _keys_of(layout, item_ids)
+    statement = select(cast(source.chunk.c.id, Text)).select_from(source.chunk).where(_is_one_of(source, layout))
+    existing = set(connection.execute(statement, {"keys": keys}).scalars())
+    return [key in existing for key in keys]
+
+
+def limits_in(connection: Connection, layout: Layout, column: str, *, approximate: bool) -> list[str]:
+    """Return what a search of a column has to do without, in words.
+
+    Args:
+        connection: to the database.
+        layout: of the tables.
+        column: of the chunks, with vectors.
+        approximate: whether an index is to be used.
+    """
+    source = source_of(layout)
+    counted = select(func.count(), func.count().filter(source.chunk.c[column].is_(None))).select_from(source.chunk)
+    every, missing = connection.execute(counted).one()
+    said = []
+    if missing:
+        said.append(f"{missing:,} of {every:,} chunks have no {column}; they come last, and have no such signal")
+    if approximate:
+        indexed = connection.execute(
+            text(
+                "SELECT 1 FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indrelid "
+                "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid "
+                "JOIN pg_catalog.pg_am m ON m.oid = x.relam JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid "
+                "AND a.attnum = i.indkey[0] WHERE n.nspname = :schema AND c.relname = :table AND a.attname = :column "
+                "AND m.amname = 'hnsw' AND i.indisvalid"
+            ),
+            {"schema": layout.schema, "table": CHUNKS, "column": column},
+        ).first()
+        if indexed is None:
+            said.append(f"{column} has no HNSW index, so searches are exact; ChunkTables.index_vectors creates one")
+        elif not can_search_on(layout):
+            version = ".".join(map(str, layout.extension[1])) if layout.extension is not None else ""
+            said.append(
+                f"pgvector {version} filters after the cut, so searches with a filter are exact; from 0.8 on they are not"
+            )
+    return said
 
 
 def _checked(vectors: NDArray[Any], column: str, dimension: int | None) -> NDArray[np.float32]:
@@ -541,8 +623,14 @@ def write_relations(connection: Connection, layout: Layout, relations: Sequence[
     """Write relations, replacing those of the same chunks and type, within the caller's transaction.
 
     Raises:
-        ItemError: a relation leads from or to a missing chunk.
+        ItemError: a relation leads from or to a missing chunk, or is of an unknown type.
     """
+    for relation in relations:
+        if relation.type not in RELATION_TYPES:
+            raise ItemError(
+                f"relation of {relation.source_id!r:.80} with {relation.target_id!r:.80}: there is no type "
+                f"{relation.type!r:.80}; {nearest(relation.type, RELATION_TYPES)}"
+            )
     latest = {(relation.source_id, relation.target_id, relation.type): relation for relation in relations}
     keys = {
         item_id: chunk_uuid(item_id) for relation in latest.values() for item_id in (relation.source_id, relation.target_id)
@@ -624,8 +712,9 @@ def relations_in(connection: Connection, layout: Layout, shown: str) -> Iterator
                 about = {} if row[6] is None else parse_json(row[6])
                 ids = own_id(row[0], row[1]), own_id(row[2], row[3])
                 confidence = float("nan") if row[5] is None else float(row[5])
-                relation_of_row = ChunkRelation(
-                    *ids, row[4], confidence, about if isinstance(about, dict) else {"metadata": about}
+                kind, metadata = type_of(row[4]), about if isinstance(about, dict) else {"metadata": about}
+                relation_of_row = (ChunkRelation if kind in RELATION_TYPES else StoredRelation)(
+                    *ids, kind, confidence, metadata
                 )
             except (ItemError, ValueError) as error:
                 raise SourceError(f"{shown}: {RELATIONS}: {error}") from None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -182,6 +182,49 @@ class ChunkReader:
             return similarities_in(connection, self._layout, vectors, column, wanted, k, exact=exact)
 
         return self._server.read(calculate)
+
+    @cached_property
+    def n_chunks(self) -> int:
+        """Return the number of chunks when it was first asked for."""
+        return self.counts().chunks
+
+    def require_vectors(self, column: str) -> None:
+        """Raise a QueryError if there is no such column of vectors, or no pgvector to compare them."""
+        from nlp_retrieval.systems.policy.chunk_tables.statements import check_comparable
+
+        check_comparable(self._layout, column)
+
+    def keys_of(self, item_ids: Sequence[str]) -> list[bool]:
+        """Return for each item whether there is a chunk of it."""
+        from nlp_retrieval.systems.policy.chunk_tables.statements import existing_of
+
+        return self._server.read(lambda connection: existing_of(connection, self._layout, item_ids))
+
+    def limits_of(self, column: str, *, approximate: bool) -> list[str]:
+        """Return what a search of a column has to do without: vectors, an index, a pgvector that filters before the cut."""
+        from nlp_retrieval.systems.policy.chunk_tables.statements import limits_in
+
+        return self._server.read(lambda connection: limits_in(connection, self._layout, column, approximate=approximate))
+
+    def nearest(
+        self, vectors: NDArray[Any], column: str, item_ids: Sequence[str] | None, k: int | None, *, exact: bool
+    ) -> list[ChunkSimilarities]:
+        """Return the chunks nearest to each vector, as :meth:`batch_similarity_calculation`, among those of some items.
+
+        Args:
+            vectors: ``[queries, dimension]``.
+            column: of the chunks.
+            item_ids: of the chunks that are compared; None: all.
+            k: at most this many chunks for each vector; None: all.
+            exact: whether all of them are compared, or an index may be used.
+        """
+        from nlp_retrieval.systems.policy.chunk_tables.statements import similarities_in
+
+        return self._server.read(
+            lambda connection: similarities_in(
+                connection, self._layout, vectors, column, None, k, exact=exact, item_ids=item_ids, warns=False
+            )
+        )
 
 
 def _several(country: str | Sequence[str] | None) -> list[str] | None:
@@ -411,6 +454,10 @@ class ChunkTablesLoader(BaseLoader):
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return copy.copy(self)  # keeps the URL with its password, which the arguments do not hold
 
+    def reader(self) -> ChunkReader:
+        """Open the tables, to be read."""
+        return ChunkReader(self._url, schema=self.schema)
+
     def stream(self) -> Iterator[SearchableItem]:
         """Yield the chunks, from a cursor of the server.
 
@@ -419,7 +466,7 @@ class ChunkTablesLoader(BaseLoader):
             SourceError: the database cannot be read, has no such tables, or a row cannot be an item.
             QueryError: there is no chunk of such a country.
         """
-        with ChunkReader(self._url, schema=self.schema) as tables:
+        with self.reader() as tables:
             yield from tables.stream(self.country)
 
     def relations(self) -> Iterator[ChunkRelation]:
@@ -429,5 +476,5 @@ class ChunkTablesLoader(BaseLoader):
             DependencyError: SQLAlchemy or psycopg is not installed.
             SourceError: the database cannot be read, has no such tables, or a relation leads to a missing chunk.
         """
-        with ChunkReader(self._url, schema=self.schema) as tables:
+        with self.reader() as tables:
             yield from tables.relations()

@@ -23,6 +23,9 @@ from numpy.typing import NDArray
 from nlp_retrieval.core import Mask, Rows, Scores, entries_of, offsets_of
 from nlp_retrieval.systems.policy.hop.relation import RELATION_TYPES, Relations
 
+OTHER_WEIGHT = 0.7
+"""Weight of types that tables of other programs name, as of the least of the package's own."""
+
 _DECIMALS = 9
 
 
@@ -50,7 +53,7 @@ class RelationGraph:
     Args:
         relations: the relations.
         n_rows: rows of the index.
-        type_weights: of each of :data:`~nlp_retrieval.systems.policy.hop.relation.RELATION_TYPES`, 0 to 1.
+        type_weights: by type, 0 to 1; :data:`OTHER_WEIGHT` of others.
         most: the most relations of a passage that are walked; those of the highest weight.
     """
 
@@ -62,7 +65,7 @@ class RelationGraph:
     @cached_property
     def _steps(self) -> tuple[Rows, Rows, Scores, Rows]:
         """Return offsets by row, and for each step the row that it reaches, its weight, and the number of its relation."""
-        weights = np.array([self.type_weights[kind] for kind in RELATION_TYPES])
+        weights = np.array([self.type_weights.get(kind, OTHER_WEIGHT) for kind in self.relations.names])
         worth = (self.relations.confidences.astype(np.float64) * weights[self.relations.types]).round(_DECIMALS)
         numbers = np.flatnonzero(worth > 0)
         owners = np.concatenate([self.relations.sources[numbers], self.relations.targets[numbers]])

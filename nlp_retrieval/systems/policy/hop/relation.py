@@ -7,7 +7,8 @@ segment with a passage of the family; only the newest counts. Rows are those of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core import Mask, Rows, Scores, SegmentFolder, check_numbers, damaged, mapped
+from nlp_retrieval.core import (
+    Mask,
+    Rows,
+    Scores,
+    SegmentFolder,
+    check_numbers,
+    damaged,
+    mapped,
+    read_json_file,
+    write_output,
+)
 from nlp_retrieval.errors import EngineError
 from nlp_retrieval.retrievers import Hashes, live_of
 
@@ -25,6 +36,19 @@ RELATION_TYPES = ("SUPPORTS", "EXPLAINS", "CONTRADICTS", "FOLLOWS", "TEMPORAL_FO
 The source FOLLOWS the target as the next passage of its document, TEMPORAL_FOLLOWS it in the next version of a document, and
 SUPPORTS, EXPLAINS, CONTRADICTS or CAUSES what the target says.
 """
+
+MOST_TYPES = 255
+"""Most types of an index: those above, and others that tables of other programs name."""
+
+OTHER = "OTHER"
+"""Type of relations of further types."""
+
+
+def limited(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of types, each once; of more than :data:`MOST_TYPES`, the last is that of all others."""
+    distinct = tuple(dict.fromkeys(names))
+    return distinct if len(distinct) <= MOST_TYPES else (*distinct[: MOST_TYPES - 1], OTHER)
+
 
 FOLLOWS, TEMPORAL_FOLLOWS = RELATION_TYPES.index("FOLLOWS"), RELATION_TYPES.index("TEMPORAL_FOLLOWS")
 
@@ -38,7 +62,7 @@ class Relation:
     Args:
         source: row of the passage that the relation leaves.
         target: row of the passage that it reaches.
-        type: one of :data:`RELATION_TYPES`.
+        type: one of :data:`RELATION_TYPES`, or the name of another in a table of another program.
         confidence: 0 to 1.
         source_span: the evidence in the source's content, in characters; empty if there is none.
         target_span: the evidence in the target's content.
@@ -63,11 +87,12 @@ class Relations:
     Args:
         sources: rows.
         targets: rows.
-        types: numbers of :data:`RELATION_TYPES`.
+        types: numbers of names.
         confidences: 0 to 1.
         spans: ``[relations, 4]``: begin and end in the source, begin and end in the target.
         carried: see :class:`Relation`.
         changed: see :class:`Relation`.
+        names: of the types, :data:`RELATION_TYPES` first.
     """
 
     sources: Rows
@@ -77,18 +102,22 @@ class Relations:
     spans: NDArray[np.int32]
     carried: NDArray[np.float32]
     changed: NDArray[np.int32]
+    names: tuple[str, ...] = RELATION_TYPES
 
     @classmethod
     def of(cls, relations: Sequence[Relation]) -> Relations:
         """Put relations into columns; of several of one type between the same passages the most certain stays."""
+        names = limited([*RELATION_TYPES, *(relation.type for relation in relations)])
+        numbers = {name: number for number, name in enumerate(names)}
         columns = cls(
             np.array([relation.source for relation in relations], np.int64),
             np.array([relation.target for relation in relations], np.int64),
-            np.array([RELATION_TYPES.index(relation.type) for relation in relations], np.uint8),
+            np.array([numbers.get(relation.type, len(names) - 1) for relation in relations], np.uint8),
             np.array([relation.confidence for relation in relations], np.float32),
             np.array([(*relation.source_span, *relation.target_span) for relation in relations], np.int32).reshape(-1, 4),
             np.array([relation.carried for relation in relations], np.float32),
             np.array([relation.changed for relation in relations], np.int32),
+            names,
         )
         return columns.sorted()
 
@@ -97,8 +126,16 @@ class Relations:
         """Put lists of relations together."""
         if not parts:
             return cls.of([])
-        columns = ([getattr(part, name) for part in parts] for name in cls.__dataclass_fields__)
-        return cls(*(np.concatenate(column) for column in columns)).sorted()
+        names = limited(name for part in parts for name in part.names)
+        columns = {name: np.concatenate([getattr(part.named(names), name) for part in parts]) for name in _COLUMNS}
+        return cls(**columns, names=names).sorted()
+
+    def named(self, names: tuple[str, ...]) -> Relations:
+        """Return the same relations with the numbers of other names, which include those of all types."""
+        if names[: len(self.names)] == self.names:
+            return replace(self, names=names)
+        numbers = np.array([names.index(name if name in names else OTHER) for name in self.names], np.uint8)
+        return replace(self, types=numbers[self.types], names=names)
 
     def __len__(self) -> int:
         """Return the number of relations."""
@@ -114,12 +151,11 @@ class Relations:
 
     def where(self, kept: Mask | Rows) -> Relations:
         """Return those selected by a mask or by positions."""
-        return Relations(*(getattr(self, name)[kept] for name in self.__dataclass_fields__))
+        return Relations(**{name: getattr(self, name)[kept] for name in _COLUMNS}, names=self.names)
 
     def of_new_rows(self, new_rows: Rows) -> Relations:
         """Return the same relations with row r renumbered to ``new_rows[r]``."""
-        columns = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return Relations(**columns | {"sources": new_rows[self.sources], "targets": new_rows[self.targets]}).sorted()
+        return replace(self, sources=new_rows[self.sources], targets=new_rows[self.targets]).sorted()
 
     def at(self, number: int) -> Relation:
         """Return a relation by its number."""
@@ -127,7 +163,7 @@ class Relations:
         return Relation(
             int(self.sources[number]),
             int(self.targets[number]),
-            RELATION_TYPES[int(self.types[number])],
+            self.names[int(self.types[number])],
             float(self.confidences[number]),
             (begin, end),
             (target_begin, target_end),
@@ -149,8 +185,8 @@ class Relations:
             raise EngineError(f"relation {loops[0]} leads from row {self.sources[loops[0]]} to itself")
         if len(wrong := np.flatnonzero(~((self.confidences >= 0) & (self.confidences <= 1)))):
             raise EngineError(f"relation {wrong[0]} has the confidence {self.confidences[wrong[0]]}; expected 0 to 1")
-        if len(wrong := np.flatnonzero(self.types >= len(RELATION_TYPES))):
-            raise EngineError(f"relation {wrong[0]} has the type {self.types[wrong[0]]}; there are {len(RELATION_TYPES)}")
+        if len(wrong := np.flatnonzero(self.types >= len(self.names))):
+            raise EngineError(f"relation {wrong[0]} has the type {self.types[wrong[0]]}; there are {len(self.names)}")
         return self
 
 
@@ -165,6 +201,24 @@ _NODES: dict[str, type[np.generic]] = {
     "gone": np.float32,
     "families": np.uint64,
 }
+
+
+_NAMES = "relation_names.json"
+"""Names of the types after :data:`RELATION_TYPES`; missing if there are none."""
+
+
+def _names_in(folder: Path) -> tuple[str, ...]:
+    path = folder / _NAMES
+    if not path.exists():
+        return RELATION_TYPES
+    try:
+        others = read_json_file(path, max_bytes=1 << 20)
+    except (OSError, ValueError) as error:
+        raise damaged(path, str(error)) from None
+    names = [*RELATION_TYPES, *(others if isinstance(others, list) else [None])]
+    if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names) or len(names) > MOST_TYPES:
+        raise damaged(path, "it does not hold distinct names of types")
+    return tuple(names)
 
 
 def is_structure(relations: Relations) -> Mask:
@@ -235,6 +289,8 @@ class RelationTables:
         columns |= {name: getattr(self, name) for name in ("families", "editions", "told", "centrality")}
         for name, column in columns.items():
             np.save(folder / f"{name}.npy", column, allow_pickle=False)
+        if others := self.relations.names[len(RELATION_TYPES) :]:
+            write_output(folder / _NAMES, json.dumps(others).encode())
 
     @classmethod
     def open(cls, segment: SegmentFolder) -> RelationTables:
@@ -250,10 +306,11 @@ class RelationTables:
             name: mapped(folder / f"relation_{name}.npy", kind, (count,) if width is None else (count, width))
             for name, (kind, width) in _COLUMNS.items()
         }
-        relations = Relations(**columns)
+        names = _names_in(folder)
+        relations = Relations(**columns, names=names)
         for name in ("sources", "targets"):
             check_numbers(folder / f"relation_{name}.npy", columns[name], n_rows)
-        check_numbers(folder / "relation_types.npy", columns["types"], len(RELATION_TYPES))
+        check_numbers(folder / "relation_types.npy", columns["types"], len(names))
         if (columns["sources"] == columns["targets"]).any():
             raise damaged(folder / "relation_targets.npy", "a passage is related to itself")
         if not ((columns["confidences"] >= 0) & (columns["confidences"] <= 1)).all():

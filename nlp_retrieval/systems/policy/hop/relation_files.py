@@ -30,7 +30,15 @@ from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTablesLoader
 from nlp_retrieval.systems.policy.hop.graph import centrality_of
 from nlp_retrieval.systems.policy.hop.judging import Passage, relations_between, statements_of, terms_of
 from nlp_retrieval.systems.policy.hop.neighbours import Pairs, VectorsAt, neighbours_before
-from nlp_retrieval.systems.policy.hop.relation import RELATION_TYPES, Nodes, Relation, Relations, RelationTables, is_structure
+from nlp_retrieval.systems.policy.hop.relation import (
+    MOST_TYPES,
+    Nodes,
+    Relation,
+    Relations,
+    RelationTables,
+    is_structure,
+    limited,
+)
 from nlp_retrieval.systems.policy.hop.versions import Place, RelationFields, nearness_of, structure_of
 
 
@@ -399,6 +407,8 @@ class StoredRelations(RelationFiles):
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
         relations, _, checksum = _stored_relations(self.source, everything, live_among(everything, segments))
         before = RelationTables.of_segments(segments).relations
+        names = limited([*before.names, *relations.names])
+        before, relations = before.named(names), relations.named(names)
         known, new_keys = (_keys(some, len(everything)) for some in (before, relations))
         relations = relations.where(~np.isin(new_keys, known))
         _write(relations, Relations.joined([before, relations]), checksum, len(items), len(everything), folder)
@@ -434,8 +444,7 @@ def _stored_relations(source: ChunkTablesLoader, everything: ItemTable, live: Ma
 
 def _keys(relations: Relations, n_rows: int) -> Rows:
     """Return a number for each pair and type."""
-    kinds = len(RELATION_TYPES)
-    return (relations.sources * n_rows + relations.targets) * kinds + relations.types
+    return (relations.sources * n_rows + relations.targets) * MOST_TYPES + relations.types
 
 
 def _sum_of(relations: list[ChunkRelation]) -> Hashes:

@@ -83,14 +83,18 @@ def source_of(relations: object) -> ChunkTablesLoader | None:
     return relations
 
 
-def checked_weights(weights: Mapping[str, float] | None) -> dict[str, float]:
+def checked_weights(weights: Mapping[str, float] | None, *, are_stored: bool) -> dict[str, float]:
     """Return weights of relation types.
+
+    Args:
+        weights: by type.
+        are_stored: whether relations come from a table, which may name other types.
 
     Raises:
         ConfigurationError: there is no such type.
     """
     for kind in weights or {}:
-        if kind not in RELATION_TYPES:
+        if kind not in RELATION_TYPES and not are_stored:
             raise ConfigurationError(f"hop: relation_weights: there is no type {kind!r}; {nearest(kind, RELATION_TYPES)}")
     return dict(weights or {})
 
@@ -193,7 +197,8 @@ class HopRetriever(BaseRetriever):
         depth: number of hits that are ranked together with reached passages.
         decay: factor of a path's strength for each relation.
         relation_weights: weights of relation types, 0 to 1, that differ from
-            :data:`~nlp_retrieval.systems.policy.hop.retriever.RELATION_WEIGHTS`.
+            :data:`~nlp_retrieval.systems.policy.hop.retriever.RELATION_WEIGHTS`; with ``relations``, of its other types
+            too, which have .7 otherwise.
         hop_weight: weight of paths.
         centrality_weight: weight of centrality.
         changes: the change that a query asks for: ``auto`` reads it from the query, ``none`` treats all queries alike.
@@ -267,7 +272,7 @@ class HopRetriever(BaseRetriever):
         self.max_starts = max_starts
         self.depth = depth
         self.decay = decay
-        self.relation_weights = checked_weights(relation_weights)
+        self.relation_weights = checked_weights(relation_weights, are_stored=self.told_by is not None)
         self.hop_weight = hop_weight
         self.centrality_weight = centrality_weight
         self.changes = changes

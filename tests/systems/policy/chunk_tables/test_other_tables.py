@@ -151,7 +151,6 @@ def test_relations_are_read(dsn: str, theirs: str) -> None:
             f"VALUES ('{PREFIX}1', '{PREFIX}9', 'CAUSES', 0.5)",
             rf"1 relations lead from or to a missing chunk \(the first: {PREFIX}1 -> {PREFIX}9\)",
         ),
-        ("UPDATE logical_relationships SET relationship_type = 'CAUSE'", "no type 'CAUSE'; did you mean 'CAUSES'"),
         ("UPDATE logical_relationships SET confidence_score = 1.5", "its confidence is 1.5"),
         ("UPDATE logical_relationships SET confidence_score = NULL", "its confidence is nan"),
         ("UPDATE logical_relationships SET target_chunk_id = source_chunk_id", "both ends are the same chunk"),

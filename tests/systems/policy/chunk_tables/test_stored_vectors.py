@@ -1,0 +1,173 @@
+"""Questions are answered by the vectors that tables hold: filtered before the cut, read-only, and encoded no second time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+from psycopg import sql as names
+
+from nlp_retrieval import MultiSignalReranker, RetrievalWarning, Searcher
+from nlp_retrieval.encoders import BaseEncoder
+from nlp_retrieval.errors import IndexDamagedError, QueryError, SourceError
+from nlp_retrieval.systems.policy.chunk_tables.retriever import ChunkVectorRetriever
+from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTablesLoader
+from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
+
+N, WIDE, NARROW = 60, 6, 4
+TABLES = """
+CREATE TABLE documents (id int PRIMARY KEY, filename text);
+CREATE TABLE doc_chunks (id text PRIMARY KEY, content text, doc_id int, chunk_data json,
+  transformer_embedding vector(6), word2vec_embedding vector(4), hoprag_embedding real[]);
+CREATE TABLE logical_relationships (source_chunk_id text, target_chunk_id text, relationship_type text, confidence_score real);
+"""
+COUNTRIES = ["Kenya", "Côte d'Ivoire", "'; DROP TABLE documents; --"]
+
+
+class Directions(BaseEncoder):
+    """A vector for each text, of queries alone: nothing that is stored may be encoded."""
+
+    name = "directions"
+
+    def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
+
+    def model_fingerprint(self) -> str:
+        return str(self.dimension)
+
+    def encode_queries(self, queries: list[str]) -> np.ndarray:
+        return np.stack([vector_of(query, self.dimension) for query in queries])
+
+    def encode_passages(self, passages: list[str]) -> np.ndarray:
+        raise AssertionError(f"{passages[0]!r} has a stored vector")
+
+
+def vector_of(text: str, dimension: int) -> np.ndarray:
+    return np.random.default_rng([dimension, *text.encode()]).normal(size=dimension).astype(np.float32)
+
+
+@pytest.fixture
+def reader(dsn: str, schema: str, sql: psycopg.Connection) -> Iterator[ChunkTablesLoader]:
+    """Tables of another program, and a role that may only read them."""
+    sql.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    sql.execute(names.SQL("CREATE SCHEMA {}").format(names.Identifier(schema)))
+    with sql.transaction(), sql.cursor() as cursor:
+        cursor.execute(names.SQL("SET LOCAL search_path TO {}, public").format(names.Identifier(schema)))
+        cursor.execute(TABLES)
+        cursor.execute("INSERT INTO documents SELECT n, 'plan ' || n FROM generate_series(0, 5) AS n")
+        for number in range(N):
+            text, known = f"passage {number}", number % 10 != 7
+            row: list[Any] = [f"c-{number}", text, number % 6]
+            values = [str(vector_of(text, size).tolist()) if known else None for size in (WIDE, NARROW)]
+            cursor.execute(
+                "INSERT INTO doc_chunks VALUES (%s, %s, %s, json_build_object('country', %s::text), %s, %s, %s)",
+                [*row, COUNTRIES[number % 3], *values, vector_of(text, NARROW).tolist()],
+            )
+        relations = [("c-0", "c-3", "implements"), ("c-3", "c-6", "Supports"), ("c-6", "c-9", None)]
+        cursor.executemany("INSERT INTO logical_relationships VALUES (%s, %s, %s, .9)", relations)
+    role = "reads_only"
+    with sql.transaction():
+        if sql.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role]).fetchone() is None:
+            sql.execute(names.SQL("CREATE ROLE {} LOGIN").format(names.Identifier(role)))
+        sql.execute(names.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(*map(names.Identifier, (schema, role))))
+        sql.execute(names.SQL("GRANT SELECT ON ALL TABLES IN SCHEMA {} TO {}").format(*map(names.Identifier, (schema, role))))
+    yield ChunkTablesLoader(dsn.replace("postgres@", f"{role}@", 1), schema)
+    sql.execute(names.SQL("DROP SCHEMA {} CASCADE").format(names.Identifier(schema)))
+
+
+def made(reader: ChunkTablesLoader, **settings: Any) -> ChunkVectorRetriever:
+    return ChunkVectorRetriever(reader, Directions(WIDE), word_vectors=Directions(NARROW), **settings)
+
+
+def cosine(one: str, other: str, dimension: int) -> float:
+    first, second = vector_of(one, dimension), vector_of(other, dimension)
+    return float(first @ second / np.linalg.norm(first) / np.linalg.norm(second))
+
+
+quiet = pytest.mark.filterwarnings("ignore:(chunk_vectors|multi_signal):nlp_retrieval.errors.RetrievalWarning")
+
+
+@quiet
+def test_all_signals_come_from_the_tables_and_the_filter_precedes_the_cut(reader: ChunkTablesLoader, tmp_path: Path) -> None:
+    reranker = MultiSignalReranker(patterns_weight=0.0, fuzzy_weight=0.0, min_similarity=0.0)
+    searcher = Searcher([made(reader)], reranker=reranker, depth="all")
+    searcher.index(reader, tmp_path)
+    for country in COUNTRIES:
+        (hits,) = searcher.search(["wind"], N, where={"country": country})
+        assert len(hits) == N // 3
+        assert {hit.item.metadata["country"] for hit in hits} == {country}
+        for hit in hits:
+            stored = int(hit.item.item_id[2:]) % 10 != 7
+            assert ("multi_signal.transformer" in hit.signals) == ("multi_signal.word_vectors" in hit.signals) == stored
+            for signal, size in (("transformer", WIDE), ("word_vectors", NARROW)) if stored else ():
+                expected = max(0.0, cosine("wind", hit.item.content, size))
+                assert hit.signals[f"multi_signal.{signal}"] == pytest.approx(expected, abs=1e-5)
+    (best,) = Searcher([made(reader)]).open(tmp_path).search(["wind"], 1, where={"country": "Kenya"})
+    known = [number for number in range(0, N, 3) if number % 10 != 7]
+    assert best[0].item.item_id == f"c-{max(known, key=lambda number: cosine('wind', f'passage {number}', WIDE))}"
+
+
+@quiet
+def test_hops_follow_whatever_types_the_table_has(reader: ChunkTablesLoader, tmp_path: Path) -> None:
+    start = ChunkVectorRetriever(reader, Directions(NARROW), "hoprag_embedding")
+    hop = HopRetriever(start, relations=reader, max_hops=3, max_starts=1, depth=1, relation_weights={"implements": 1.0})
+    searcher = Searcher([hop])
+    searcher.index(reader, tmp_path)
+    (hits,) = searcher.search(["passage 0"], 4)
+    explained = searcher.explain("passage 0", hits)
+    found = {hit.item.item_id: [step.kind for step in one["hop"].steps] for hit, one in zip(hits, explained, strict=True)}
+    assert found["c-9"] == ["implements", "SUPPORTS", "UNSPECIFIED"]
+    (reopened,) = Searcher([hop]).open(tmp_path).search(["passage 0"], 4)
+    assert reopened == hits
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"column": "word2vec_embedding"}, "holds vectors of 4 dimensions, and the query vectors have 6"),
+        ({"column": "content"}, "content holds text, which is not a vector type"),
+        ({"column": "embedding"}, "no column 'embedding'"),
+    ],
+)
+@quiet
+def test_vectors_of_another_model_or_none_are_an_error(
+    reader: ChunkTablesLoader, tmp_path: Path, settings: dict[str, str], said: str
+) -> None:
+    searcher = Searcher([ChunkVectorRetriever(reader, Directions(WIDE), **settings)])  # type: ignore[arg-type]
+
+    def ask() -> None:
+        searcher.index(reader, tmp_path)
+        searcher.search(["wind"], 1)
+
+    with pytest.raises(QueryError, match=said):
+        ask()
+
+
+def test_what_is_lacking_is_said_and_the_search_is_exact(reader: ChunkTablesLoader, tmp_path: Path) -> None:
+    searcher = Searcher([ChunkVectorRetriever(reader, Directions(WIDE), index_type="hnsw")])
+    with (
+        pytest.warns(RetrievalWarning, match="6 of 60 chunks have no transformer_embedding; they come last"),
+        pytest.warns(RetrievalWarning, match="transformer_embedding has no HNSW index, so searches are exact"),
+    ):
+        searcher.index(reader, tmp_path)
+    (hits,) = searcher.search(["wind"], 60)
+    assert len(hits) == 60
+    assert all(hit.signals.get("chunk_vectors.transformer") is None for hit in hits[-6:])
+
+
+@quiet
+def test_a_chunk_that_is_gone_and_a_server_that_is_gone_are_named(
+    reader: ChunkTablesLoader, tmp_path: Path, sql: psycopg.Connection, schema: str
+) -> None:
+    searcher = Searcher([made(reader)])
+    searcher.index(reader, tmp_path)
+    sql.execute(names.SQL("DELETE FROM {} WHERE id = 'c-5'").format(names.Identifier(schema, "doc_chunks")))
+    with pytest.raises(IndexDamagedError, match=r"1 of 60 passages are no longer in .*index again with replace=True"):
+        Searcher([made(reader)]).open(tmp_path)
+    sql.execute(names.SQL("DROP TABLE {}").format(names.Identifier(schema, "doc_chunks")))
+    with pytest.raises(SourceError, match="the tables cannot be read"):
+        searcher.search(["wind"], 1)

@@ -1,0 +1,72 @@
+"""Plans are read from their files, with page, country and edition; what a name does not say, a manifest can."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nlp_retrieval import RetrievalWarning
+from nlp_retrieval.errors import SourceError
+from nlp_retrieval.systems.policy.plans import PlansLoader, named_in
+from systems.evidence.reading.pdfs import content, pdf_of
+
+
+@pytest.mark.parametrize(
+    ("document", "subject", "years", "edition"),
+    [
+        ("Japan 2021.pdf", "Japan", [2021], None),
+        ("costa-rica_second NDC-2020-12-29.pdf", "Costa Rica", [2020], 2),
+        ("EU_NDC_Submission_20201217.pdf", "EU", [2020], None),
+        ("Japan/2021.pdf", "Japan", [2021], None),
+        ("2021/JAPAN updated NDC v2.docx", "Japan", [2021], 2),
+        ("Côte d\u2019Ivoire - 1st NDC (2016).html", "Côte d\u2019Ivoire", [2016], 1),
+        ("Kenya 2020 to 2030.txt", "Kenya", [2020, 2030], None),
+        ("NDC 2021.pdf", "", [2021], None),
+    ],
+)
+def test_names_of_files_say_country_and_edition(document: str, subject: str, years: list[int], edition: int | None) -> None:
+    named = named_in(document)
+    assert (named.subject, named.years, named.edition) == (subject, years, edition)
+
+
+def test_passages_have_page_country_and_year(tmp_path: Path) -> None:
+    pages = [content(f"Wind park {number} is planned.", "It is large.") for number in range(3)]
+    (tmp_path / "Ostland 2024.pdf").write_bytes(pdf_of(*pages, title="Ostland: climate plan"))
+    (tmp_path / "Ile").mkdir()
+    (tmp_path / "Ile" / "2019.html").write_text("<title>Plan</title><p>Tidal power supplies the island.</p>", "utf-8")
+    items = list(PlansLoader(tmp_path, size=6, overlap=0).stream())
+    pdf = [item for item in items if item.metadata["country"] == "Ostland"]
+    assert [(item.metadata["page"], item.content.split(" is")[0]) for item in pdf if "Wind" in item.content] == [
+        (1, "Wind park 0"), (2, "Wind park 1"), (3, "Wind park 2"),
+    ]  # fmt: skip
+    assert [item.metadata["position"] for item in pdf] == list(range(len(pdf)))
+    assert {(item.metadata["year"], item.metadata["document"], item.title) for item in pdf} == {(2024, "Ostland 2024.pdf", "")}
+    (html,) = [item for item in items if item.metadata["country"] == "Ile"]
+    assert "page" not in html.metadata
+    assert html.metadata["year"] == 2019
+
+
+def test_a_manifest_says_what_names_do_not(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt", "Ile 2024.txt"):
+        (tmp_path / name).write_text(f"Wind supplies half the power, says {name}.", "utf-8")
+    rows = "file,country,year,edition,ministry\na.txt,Ostland,2019,first,Energy\nb.txt,Ostland,2024,second,Power\n"
+    (tmp_path / "manifest.csv").write_text(rows, "utf-8")
+    for path, n_items in ((tmp_path, 3), (tmp_path / "manifest.csv", 2)):
+        found = {str(item.metadata["document"]): item.metadata for item in PlansLoader(path).stream()}
+        assert len(found) == n_items
+        assert (found["a.txt"]["country"], found["a.txt"]["year"], found["a.txt"]["edition"]) == ("Ostland", 2019, 1)
+        assert (found["b.txt"]["edition"], found["b.txt"]["ministry"]) == (2, "Power")
+
+
+def test_what_nothing_says_and_what_cannot_be_read_is_said(tmp_path: Path) -> None:
+    (tmp_path / "Ile.txt").write_text("Tidal power.", "utf-8")
+    (tmp_path / "Ostland 2019.pdf").write_bytes(b"%PDF-1.4 nothing")
+    with (
+        pytest.warns(RetrievalWarning, match=r"files skipped because they cannot be read: 1 .*Ostland 2019\.pdf"),
+        pytest.warns(RetrievalWarning, match=r"1 documents have no year or edition.*Ile\.txt.*manifest\.csv can say it"),
+    ):
+        assert len(list(PlansLoader(tmp_path).stream())) == 1
+    (tmp_path / "climate plan.txt").write_text("Wind.", "utf-8")
+    with pytest.raises(SourceError, match=r"climate plan\.txt: its name does not say which country"):
+        list(PlansLoader(tmp_path).stream())
