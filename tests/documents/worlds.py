@@ -140,6 +140,7 @@ def world(page: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Change]:
         "EVIDENCE.md": evidence,
         "UPDATES.md": updates,
         "JUDGING.md": judging,
+        "GATE.md": demo,
         "ENCODERS.md": encoders,
     }
     if page in files:

@@ -141,6 +141,7 @@ EVIDENCE = {
         "[first_other_way(one, [text, one]) for one in ('Income rose and the union praised it.', text)]",
         f"{_OF}.relations import first_other_way",
     ),
+    "systems/evidence/together.py": in_prose("parts_of(text)", f"{_OF}.together import parts_of"),
     "systems/evidence/checks.py": in_prose("check('He did not go.', text[: N // 4])", f"{_OF}.checks import check"),
     "systems/evidence/opposites.py": in_prose(
         "negations(text), Opposites.of(text).met(text)",
