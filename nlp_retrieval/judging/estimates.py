@@ -337,27 +337,38 @@ def _estimates(pool: JudgingPool, values: QueryValues, measure: str) -> list[Est
             Estimate(measure, one, other, uncalibrated=alone, reason=why or reason, **about)  # type: ignore[arg-type]
             for (one, other), why, alone in zip(values.rows, values.reasons, uncalibrated, strict=True)
         ]
-    families = family_numbers(pool.families)
-    people = values.people[:, values.complete]
-    alone_widths = _half_widths(people, families[values.complete], values.unseen)
-    corrected, weight, added = powered(values, families) if values.has_model else (people, np.zeros(len(people)), None)
+    people, both, weight = intervals(values, family_numbers(pool.families))
     found = []
     for row, (one, other) in enumerate(values.rows):
         if values.reasons[row]:
             found.append(Estimate(measure, one, other, uncalibrated=uncalibrated[row], reason=values.reasons[row], **about))  # type: ignore[arg-type]
             continue
-        both = None
-        if added is not None:
-            half = np.hypot(_half_widths(corrected[[row]], families[values.complete], values.unseen[[row]])[0], added[row, 1])
-            both = _interval(float(corrected[row].mean() + added[row, 0]), float(half), other is None)
-        interval = _interval(float(people[row].mean()), float(alone_widths[row]), other is None)
-        found.append(Estimate(measure, one, other, interval, both, float(weight[row]), uncalibrated[row], **about))  # type: ignore[arg-type]
+        with_model = ValueInterval(*both[row].tolist()) if values.has_model else None
+        by_people = ValueInterval(*people[row].tolist())
+        found.append(Estimate(measure, one, other, by_people, with_model, float(weight[row]), uncalibrated[row], **about))  # type: ignore[arg-type]
     return found
 
 
-def _interval(value: float, half: float, is_measure: bool) -> ValueInterval:
-    lowest = 0.0 if is_measure else -1.0
-    return ValueInterval(value, max(lowest, value - half), min(1.0, value + half))
+def intervals(values: QueryValues, families: NDArray[np.int64]) -> tuple[Scores, Scores, Scores]:
+    """Return ``[rows, 3]``, value, low and high, from people alone and with the model, and ``[rows]``, the model's weight.
+
+    Args:
+        values: by query, of which at least one is complete.
+        families: per query, number of its family.
+    """
+    own = families[values.complete]
+    people = values.people[:, values.complete]
+    alone = _interval(values, people.mean(axis=1), _half_widths(people, own, values.unseen))
+    if not values.has_model:
+        return alone, alone, np.zeros(len(people))
+    corrected, weight, added = powered(values, families)
+    half = np.hypot(_half_widths(corrected, own, values.unseen), added[:, 1])
+    return alone, _interval(values, corrected.mean(axis=1) + added[:, 0], half), weight
+
+
+def _interval(values: QueryValues, means: Scores, half: Scores) -> Scores:
+    lowest = np.array([0.0 if baseline is None else -1.0 for _, baseline in values.rows])
+    return np.stack([means, np.maximum(lowest, means - half), np.minimum(1.0, means + half)], axis=1)
 
 
 def _half_widths(rows: Scores, families: NDArray[np.int64], unseen: Scores) -> Scores:
