@@ -179,6 +179,8 @@ def query_values(pool: JudgingPool, measure: str, baseline: str | None = None) -
     left_out = ~pool.chosen & (within(pool) >= 1)  # the query was not drawn
     unfinished = np.bincount(families[pool.pair_query[waiting | left_out]], minlength=int(families.max(initial=-1)) + 1) > 0
     complete: Mask = ~unfinished[families]
+    if pool.reached is not None:
+        complete &= pool.reached
     if is_additive(measure):
         return _additive(pool, measure, rows, complete)
     if Measure.read(measure).family == "recall" and _draws_pairs(pool).any():

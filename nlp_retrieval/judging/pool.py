@@ -26,6 +26,8 @@ class JudgingPool:
         grades: ``[pairs]``, people's grade; NaN where nobody has judged (yet).
         model: ``[pairs]``, a model's grade, which may lie between two grades; NaN where it gave none.
         relevant_from: the least grade that counts as relevant.
+        reached: ``[queries]``, whether judging has come to a query, in the random order of families; None: to all. A query of
+            which no pair was chosen has nothing to wait for, and would otherwise count before its turn.
 
     Examples:
         >>> project = JudgingProject.create("judging", queries, {"a": {"q1": [("whale", 2.0), ("fox", 1.0)]}}, items)
@@ -46,3 +48,4 @@ class JudgingPool:
     grades: NDArray[np.float64]
     model: NDArray[np.float64]
     relevant_from: float = 1
+    reached: NDArray[np.bool_] | None = None

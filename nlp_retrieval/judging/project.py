@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from nlp_retrieval.core.candidates import Mask, Scores
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.core.files.database_file import DatabaseRow
@@ -573,7 +574,30 @@ class JudgingProject:
                 by_pair.setdefault(pair, []).append(grade)
         for pair, given in by_pair.items():
             grades[pair] = settled.get(pair, statistics.median_low(given))
-        return replace(pool, grades=grades, model=estimates)
+        return replace(pool, grades=grades, model=estimates, reached=self._reached(pool, grades))
+
+    def _reached(self, pool: JudgingPool, grades: Scores) -> Mask:
+        """``[queries]``: those before the first family that comes after all judged ones and still has chosen pairs."""
+        judged, waiting = (
+            np.bincount(pool.pair_query[pool.chosen & mask], minlength=len(pool.query_ids)) > 0
+            for mask in (~np.isnan(grades), np.isnan(grades))
+        )
+        families = [name if name is not None else f"\0{number}" for number, name in enumerate(pool.families)]
+        in_order: dict[str, list[int]] = {}
+        for query in self._order:
+            in_order.setdefault(families[query], []).append(query)
+        members = list(in_order.values())
+        last = max((place for place, queries in enumerate(members) if judged[queries].any()), default=-1)
+        reached: Mask = np.zeros(len(pool.query_ids), bool)
+        for place, queries in enumerate(members):
+            if place > last and waiting[queries].any():
+                break
+            reached[queries] = True
+        return reached
+
+    @cached_property
+    def _order(self) -> list[int]:
+        return self.query_order()
 
     def query_order(self) -> list[int]:
         """Return the numbers of all queries in the order in which they are judged: by families in random order."""

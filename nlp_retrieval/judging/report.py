@@ -139,7 +139,7 @@ def decided(project: JudgingProject) -> str:
         return ""
     estimates = estimate_measures(pool, [project.measure])
     decisions = _decisions(project, pool, estimates, 0.0)
-    if not decisions or not decisions[0].decision.families or all(each.decision.reason for each in decisions):
+    if not decisions or not decisions[0].decision.judgements or all(each.decision.reason for each in decisions):
         return ""
     said = _sentence(estimates, decisions)
     return f"{said} You can stop." if all(each.decision.decided for each in decisions) else said
@@ -196,9 +196,9 @@ def _sentence(estimates: list[Estimate], decisions: Sequence[NamedDecision]) -> 
     if not still_open:
         return f"No difference is larger than the margin in {measure}, after {_after(decisions[0].decision)}."
     known = [(each, value) for each in estimates if each.baseline is not None and (value := best_known(each)) is not None]
-    if not known:
+    if not known or not decisions[0].decision.judgements:
         reasons = dict.fromkeys(each.reason for each in estimates if each.reason)
-        return f"Nothing can be said yet: {next(iter(reasons), 'judge on')}."
+        return f"Nothing can be said yet: {next(iter(reasons), 'no pair is judged')}."
     one, value = max(known, key=lambda pair: abs(pair[1].value) / (pair[1].high - pair[1].low + _TINY))
     decision = next(each.decision for each in decisions if (each.system, each.baseline) == (one.system, one.baseline))
     said = f"{figure(value)} in {measure}, after {_after(decision)}"

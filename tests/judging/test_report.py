@@ -62,6 +62,19 @@ def test_before_and_between_the_sentence_says_what_is_missing(tmp_path):
     assert report_of(alone).sentence == "There is one system alone; a comparison needs two."
 
 
+def test_questions_without_a_chosen_pair_count_in_their_turn(tmp_path):
+    """They are complete from the start: counted before their turn, they would pull every difference to 0."""
+    settings = {"design": "decisive", "budget": 30, "seed": 5}
+    none = simulated(tmp_path / "none", TWO, lambda n, rank: rank == 0, questions=0, **settings)
+    assert not decided(none)
+    early = {each.families for each in report_of(none).estimates}
+    project = simulated(tmp_path / "p", TWO, lambda n, rank: rank == 0, questions=5, **settings)
+    (difference,) = [each for each in report_of(project).estimates if each.baseline]
+    assert max(early) < difference.families < N
+    whole = simulated(tmp_path / "whole", TWO, lambda n, rank: rank == 0, **settings)
+    assert {each.families for each in report_of(whole).estimates} == {N}
+
+
 def test_a_difference_below_the_margin_is_said_to_be_that(tmp_path):
     project = simulated(tmp_path / "p", {"one": answers(0, 1), "two": answers(1, 0)}, lambda n, rank: n % 2 == rank)
     report = report_of(project, ["precision@2"], margin=0.1)
