@@ -369,6 +369,11 @@ from nlp_retrieval.reports.page.templating import _breakable
 for text in ("-" * N, "a-" * N, "a" * N, "_" * N):
     _breakable(text)
 """,
+    "gate/writing.py": """
+from nlp_retrieval.gate import writing
+for text in (chr(92) * N, "|" * N, "*_" * N, chr(0) * N):
+    writing._escaped(text), writing._NOT_IN_XML.sub("", text)
+""",
     "reports/tables.py": """
 from nlp_retrieval.reports import tables as table_files
 for text in (chr(92) * N, "|" * N, "*_" * N, "<" * N):

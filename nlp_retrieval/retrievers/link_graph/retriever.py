@@ -24,7 +24,7 @@ from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.context import stage
 from nlp_retrieval.core.explanation import Explanation, Step
-from nlp_retrieval.core.index.generation import SegmentFolder
+from nlp_retrieval.core.index.generation import Generation, SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.base_searcher import labelled
@@ -51,11 +51,13 @@ from nlp_retrieval.retrievers.link_graph.graph import (
     write_link_graph,
 )
 from nlp_retrieval.retrievers.link_graph.mentions import TitleMentions, of_bearers
+from nlp_retrieval.retrievers.link_graph.relations import asked_relations, relation_evidence
 from nlp_retrieval.retrievers.link_graph.tables import HashedRows, PassageTerms, TitleTable
 from nlp_retrieval.retrievers.link_graph.walk import (
     DEFAULT_WEIGHTS,
     FLOOR,
     LinkChain,
+    LinkedPairs,
     Restarts,
     checked_weights,
     coverage_evidence,
@@ -64,6 +66,7 @@ from nlp_retrieval.retrievers.link_graph.walk import (
     pagerank,
     strongest_chains,
 )
+from nlp_retrieval.text.surfaces import surfaces_of
 
 # The files of a link graph: written for each segment, joined, and opened as one.
 #
@@ -356,6 +359,7 @@ def titled_by(query: str, titles: TitleTable, terms: PassageTerms, max_shared: i
 
 
 _QUERIES_AT_ONCE = 64
+_NAMED = 0.2  # least certainty that a query names a passage, for what that one says of its links
 _DECIMALS = 6  # of the logarithm of the walk; further digits are rounding noise, which must not break ties
 
 
@@ -431,6 +435,7 @@ class LinkGraphRetriever(BaseRetriever):
         self.weights = checked_weights(weights)
         self.merge = merge
         self._dense = _dense_part(self.seeds, self.encoder)
+        self._items: ItemTable | None = None
 
     def index_identity(self) -> Config:
         links = [extractor.identity for extractor in self.links]
@@ -451,6 +456,11 @@ class LinkGraphRetriever(BaseRetriever):
             self.build(items, folder)
         else:  # links lead to earlier items, which these do not include
             join_files(segments, folder, self._kinds())
+
+    def open(self, generation: Generation) -> LinkGraphRetriever:
+        opened = super().open(generation)
+        opened._items = generation.items
+        return opened
 
     def load(self, folder: Path) -> None:
         self.load_segments([SegmentFolder(folder, 0, LinkGraph.open(folder).n_nodes)])
@@ -602,8 +612,27 @@ class LinkGraphRetriever(BaseRetriever):
             "title_coverage": self._terms.title_shares(query, pooled),
             "named": self._terms.named(pooled),
         } | coverage_evidence(self._terms.covered(terms, pooled), information, pairs, first)
+        evidence["relation"] = self._relations(query, pooled, evidence["titles"], pairs, first)
         seeds = {label: looked_up(rows, *by_row(*hits), np.nan) for label, hits in seeded.scores.items()}
         return GraphCandidates(rows, ranks, shares, evidence, seeds)
+
+    def _relations(self, query: str, pooled: Rows, titles: Scores, pairs: LinkedPairs, first: int) -> Scores:
+        """How each candidate stands in the relation that the query asks for, to those that it names, or else to the first."""
+        named = titles >= _NAMED
+        if not named.any():
+            named[first : first + 1] = True
+        found = [mention for mention in self._title_table.find(query) if np.isin(mention.rows, pooled[titles >= _NAMED]).any()]
+        asked = asked_relations(query, [(mention.start, mention.end) for mention in found])
+        pointing = np.flatnonzero(pairs.points & named[pairs.ones] & ~named[pairs.others])
+        if self._items is None or len(pointing) == 0:
+            return np.zeros(len(pooled))
+        sources, targets = pairs.ones[pointing].tolist(), pairs.others[pointing].tolist()
+        places = sorted({*sources, *targets})
+        item_of = dict(zip(places, self._items.items(pooled[places]), strict=True))
+        rules = self._titles()
+        surfaces = {place: surfaces_of(item_of[place], rules.aliases, rules.min_characters) for place in {*targets}}
+        pairs_of = [(source, target, surfaces[target]) for source, target in zip(sources, targets, strict=True)]
+        return relation_evidence(asked, {place: item_of[place] for place in {*sources}}, pairs_of, len(pooled))
 
 
 def default_links() -> list[BaseLinkExtractor]:

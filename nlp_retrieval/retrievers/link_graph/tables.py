@@ -280,7 +280,12 @@ class TermFiles:
 
 def term_of(word: str) -> int:
     """Return the hash of a word in its compared form; never 0."""
-    return crc32(_stemmer()(word).encode("utf-8", "surrogatepass")) or 1
+    return crc32(stem_of(word).encode("utf-8", "surrogatepass")) or 1
+
+
+def stem_of(word: str) -> str:
+    """Return the Porter stem of a word in its compared form."""
+    return _stemmer()(word)
 
 
 def _terms_in(text: str, known: dict[str, int]) -> set[int]:
@@ -302,7 +307,7 @@ _AT_ONCE = 1 << 20
 _MARKED_BITS = 20
 _MOST_ASKED = 2
 _COMMON = 1 / 32
-_ASKED = frozenset(
+ASKED = frozenset(
     "also did do does from had has have he her his how its she that what when where which who whom whose were".split()
 )
 """Words that ask or refer: a passage that happens to contain one does not answer the query by it."""
@@ -375,7 +380,7 @@ class PassageTerms:
         The information of a term is its inverse document frequency as BM25 defines it; stop words carry none. Shares sum
         to 1 if there are any terms.
         """
-        wanted = {term_of(word) for word in words_of(query) if word not in STOP_WORDS and word not in _ASKED}
+        wanted = {term_of(word) for word in words_of(query) if word not in STOP_WORDS and word not in ASKED}
         terms = np.array(sorted(wanted), np.uint32)
         terms = terms[self._n_passages_with(terms) > 0]
         information = self.information_of(terms)

@@ -407,6 +407,7 @@ DEFAULT_WEIGHTS: dict[str, float] = {
     "chain_along": 2.8,
     "chain_against": 4.7,
     "complement": 7.5,
+    "relation": 4.0,
 }
 """The weight of each kind of evidence in the score.
 
@@ -416,12 +417,15 @@ inner product with the query, ``titles`` the certainty that the query names the 
 of its title's terms in the query, ``named`` the extent to which the passage is about its title (0 to 1, see
 :meth:`~nlp_retrieval.retrievers.link_graph.tables.PassageTerms.named`), ``coverage``, ``complement`` and the
 chains shares of the query's information (0 to 1): ``chain`` over links of any kind, ``chain_along`` together with a passage
-that this one points to, ``chain_against`` together with one that points to it.
+that this one points to, ``chain_against`` together with one that points to it. ``relation`` is how close to a mention of this
+passage, in one that the query names, stands what the query asks for (0 to 1, see
+:func:`~nlp_retrieval.retrievers.link_graph.relations.relation_evidence`).
 
 They were fitted to 1,018 HotpotQA questions over 31,857 passages with all-MiniLM-L6-v2, and over three haystacks of ten times
 as many (``python -m bench.multihop.crowd``), the collection counting as much as the three together; then rounded. That was
 before links weighed ``complement``. ``fused`` was chosen in addition, with and without relevant links (``python -m
-bench.harmless``). The inner products of another encoder are distributed differently, so tune the weights for another encoder.
+bench.harmless``), and ``relation`` on questions such as "the director of ..." (``python -m bench.multihop.relations``). The
+inner products of another encoder are distributed differently, so tune the weights for another encoder.
 """
 
 _LARGEST = 1_000_000

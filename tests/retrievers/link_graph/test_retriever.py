@@ -167,9 +167,26 @@ def plain_pool(retriever: LinkGraphRetriever, steps: np.ndarray, query: str, pat
             "chain_along": chain(row, [other for other in rows if pointing[row, other] > 0]),
             "chain_against": chain(row, [other for other in rows if pointing[other, row] > 0]),
             "complement": share_of(TERMS[row] - TERMS[first]) * (1.0 if row in linked[first] else 1.0 - apart),
+            "relation": plain_relation(query, row, titled & {*rows} or {first}, titled, pointing),
         }
         for row in rows
     }
+
+
+def plain_relation(query: str, row: int, sources: set[int], titled: set[int], pointing: np.ndarray) -> float:
+    """How near to a mention of a passage in one of the sources a word of the query stands that names nothing."""
+    for named in titled:
+        query = query.replace(ITEMS[named].title, "")
+    asked, closest = plain_terms(query) - _STOP - {"which"}, 0.0
+    for source in sources if row not in sources else ():
+        for sentence in re.split(r"\. ", ITEMS[source].content) if pointing[source, row] else ():
+            before, mention, after = sentence.partition(ITEMS[row].title)
+            said = [_STEM(word) in asked - title_terms(source) for word in re.findall("[a-z]+", before.lower())][::-1]
+            then = [_STEM(word) in asked - title_terms(source) for word in re.findall("[a-z]+", after.lower())][:3]
+            values = [1 - place / 10 for place, says in enumerate(said[:9]) if says]
+            values += [0.5 - place / 10 for place, says in enumerate(then) if says]
+            closest = max([closest, *values]) if mention else closest
+    return closest
 
 
 @pytest.mark.parametrize(

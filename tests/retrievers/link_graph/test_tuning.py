@@ -99,7 +99,7 @@ def test_the_loss_of_scores_that_are_far_apart_is_finite() -> None:
 def pools_by(known: np.ndarray, count: int, seed: int = 0) -> tuple[list[GraphCandidates], list[np.ndarray]]:
     """Pools of evidence at random in which the two foremost by known weights are gold."""
     draw = np.random.default_rng(seed)
-    scales = np.array([4.0, 0.5, 0.2, 1.0, 0.5, 0.5, 0.3, 0.3, 0.3, 0.3, 0.3])
+    scales = np.array([4.0, 0.5, 0.2, 1.0, 0.5, 0.5, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3])
     pools, golden = [], []
     for _ in range(count):
         evidence = draw.normal(size=(int(draw.integers(5, 40)), len(KINDS))) * scales
@@ -115,7 +115,7 @@ def perfect(pools: list[GraphCandidates], golden: list[np.ndarray], weights: dic
 
 
 def test_the_ranking_by_known_weights_is_recovered_from_a_start_that_knows_nothing() -> None:
-    known = np.array([0.5, 1.0, 12.0, 2.0, 0.0, 1.0, 0.0, 8.0, -6.0, 3.0, 1.0])
+    known = np.array([0.5, 1.0, 12.0, 2.0, 0.0, 1.0, 0.0, 8.0, -6.0, 3.0, 1.0, 4.0])
     start = dict.fromkeys(KINDS, 0.0) | {"pagerank": 0.1}
     fitted = fit_weights(*pools_by(known, 300), start)
     others = pools_by(known, 200, seed=1)
@@ -126,7 +126,7 @@ def test_the_ranking_by_known_weights_is_recovered_from_a_start_that_knows_nothi
 
 
 def test_the_fitted_weights_are_an_optimum() -> None:
-    pools, golden = pools_by(np.array([1.0, 2, 5, 1, 0, 0, 0, 2, 1, 0, 1]), 40)
+    pools, golden = pools_by(np.array([1.0, 2, 5, 1, 0, 0, 0, 2, 1, 0, 1, 3]), 40)
     fitted = fit_weights(pools, golden, DEFAULT_WEIGHTS)
     stacked = np.concatenate([np.stack(list(pool.evidence.values()), axis=1) for pool in pools])
     scale = stacked.std(axis=0)
@@ -148,7 +148,7 @@ def test_the_fitted_weights_are_an_optimum() -> None:
 
 
 def test_fewer_queries_keep_the_weights_nearer_to_the_start() -> None:
-    known = np.array([0.0, 0, -20.0, 0, 0, 0, 0, 0, 0, 0, 0])
+    known = np.array([0.0, 0, -20.0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
 
     def moved(count: int) -> float:
         return abs(fit_weights(*pools_by(known, count), DEFAULT_WEIGHTS)["similarity"] - DEFAULT_WEIGHTS["similarity"])
@@ -157,7 +157,7 @@ def test_fewer_queries_keep_the_weights_nearer_to_the_start() -> None:
 
 
 def test_evidence_that_is_everywhere_the_same_keeps_its_weight() -> None:
-    pools, golden = pools_by(np.array([1.0, 2, 5, 1, 0, 0, 0, 2, 1, 0, 1]), 30)
+    pools, golden = pools_by(np.array([1.0, 2, 5, 1, 0, 0, 0, 2, 1, 0, 1, 3]), 30)
     for pool in pools:
         pool.evidence["similarity"][:] = 0.0
         pool.evidence["titles"][:] = 0.7
@@ -166,7 +166,7 @@ def test_evidence_that_is_everywhere_the_same_keeps_its_weight() -> None:
 
 
 def test_pools_without_gold_or_of_gold_alone_teach_nothing() -> None:
-    pools, golden = pools_by(np.array([1.0, 2, 5, 1, 0, 0, 0, 2, 1, 0, 1]), 10)
+    pools, golden = pools_by(np.array([1.0, 2, 5, 1, 0, 0, 0, 2, 1, 0, 1, 3]), 10)
     more = pools + pools_by(np.zeros(len(KINDS)), 2, seed=3)[0]
     rest = [np.zeros(len(more[-2].rows), bool), np.ones(len(more[-1].rows), bool)]
     assert fit_weights(more, golden + rest, DEFAULT_WEIGHTS) == fit_weights(pools, golden, DEFAULT_WEIGHTS)

@@ -1,0 +1,67 @@
+"""A link that says what a query asks for counts more than other links of the passage that the query names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, SearchableItem, Searcher
+from nlp_retrieval.retrievers.link_graph.relations import asked_relations, relation_evidence
+from nlp_retrieval.retrievers.link_graph.tables import stem_of
+from nlp_retrieval.text.surfaces import Surface
+
+
+@pytest.mark.parametrize(
+    ("query", "named", "said"),
+    [
+        ("Who directed Heat?", "Heat", "directed"),
+        ("When was the director of Heat born?", "Heat", "directed"),
+        ("Who is the mother-in-law of Ada?", "Ada", "daughter"),
+        ("Where did Ada's husband die?", "Ada", "married"),
+        ("Which publisher signed the author of Marsh Birds?", "Marsh Birds", "written"),
+        ("Which river does the tributary of the Oder cross?", "Oder", "tributaries"),  # in no list
+    ],
+)
+def test_a_word_that_asks_is_answered_by_how_sentences_say_it(query: str, named: str, said: str) -> None:
+    start = query.index(named)
+    asked = asked_relations(query, [(start, start + len(named))])
+    assert stem_of(said) in asked
+    assert not {stem_of(word) for word in named.lower().split()} & asked
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("A film directed by Ada Mill.", 0.9),
+        ("Directed and written by Ada Mill.", 0.7),
+        ("Ada Mill directed it.", 0.5),
+        ("It was directed at night. Ada Mill stars.", 0.0),
+        ("It was directed by no one.", 0.0),
+        ("Heat stars Ada Mill", 0.0),
+        ("", 0.0),
+        ("directed " + "x " * 9 + "Ada Mill", 0.0),
+    ],
+)
+def test_the_relation_counts_by_its_distance_within_the_sentence(content: str, expected: float) -> None:
+    item = SearchableItem(item_id="1", content=content, metadata={"title": "Heat"})
+    found = relation_evidence(frozenset({"direct"}), {0: item}, [(0, 1, [Surface(("ada", "mill"))])], 2)
+    assert found.tolist() == pytest.approx([0.0, expected])
+
+
+def test_each_of_two_compared_things_leads_to_its_own_by_the_relation(tmp_path: Path) -> None:
+    texts = {
+        "Red Harbour": "Red Harbour stars Ivo Lark. It was directed by Zora Helm and scored by Lena Moor.",
+        "Blue Quarry": "Blue Quarry stars Ada Quill. It was directed by Benedict Crane and scored by Otto Vane.",
+        **{name: f"{name} was born in the north." for name in ("Ivo Lark", "Zora Helm", "Lena Moor")},
+        **{name: f"{name} was born in the south." for name in ("Ada Quill", "Benedict Crane", "Otto Vane")},
+    }
+    items = [SearchableItem(item_id=title, content=text, metadata={"title": title}) for title, text in texts.items()]
+    searcher = Searcher([LinkGraphRetriever([Bm25Retriever()])])
+    searcher.index(items, tmp_path)
+    for asked, wanted in {
+        "director": {"Zora Helm", "Benedict Crane"},
+        "star": {"Ivo Lark", "Ada Quill"},
+    }.items():
+        (hits,) = searcher.search(f"Which film has the {asked} who was born later, Red Harbour or Blue Quarry?", k=4)
+        assert {hit.item.title for hit in hits} == {"Red Harbour", "Blue Quarry", *wanted}
