@@ -367,6 +367,8 @@ class AnalysedTexts:
         self.vocabulary: list[str] = []
         self.words = _Lists()
         """Per slot, the distinct words, as numbers in the vocabulary."""
+        self.sequence = _Lists()
+        """Per slot, the words in their order."""
         self.features = _Lists()
         """Per slot, the features that match."""
         self.counts = _Lists()
@@ -428,14 +430,15 @@ class AnalysedTexts:
     def _analyse(self, text: str) -> None:
         words = self._stems.words(text)
         numbers = self._numbers
-        ids = []
-        for word in dict.fromkeys(words):
+        sequence = []
+        for word in words:
             number = numbers.get(word)
             if number is None:
                 number = numbers[word] = len(self.vocabulary)
                 self.vocabulary.append(word)
-            ids.append(number)
-        self.words.append(ids)
+            sequence.append(number)
+        self.words.append(list(dict.fromkeys(sequence)))
+        self.sequence.append(sequence)
         features = {} if self._features is None else self._features.find(words, text)
         self.features.append(list(features))
         self.counts.append(list(features.values()))

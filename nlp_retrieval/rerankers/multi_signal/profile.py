@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -23,6 +23,9 @@ _Text = Annotated[str, Field(min_length=1, max_length=2000)]
 _Weight = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 _Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 _FROZEN = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+ValueKind = Literal["target", "baseline", "finance"]
+"""Values that an answer may hold: a target, the year or scenario that one is measured against, an amount of money."""
 
 
 class SignalWeights(BaseModel):
@@ -65,6 +68,7 @@ class ProfileQuestion(BaseModel):
         text: the question; ``{subject}`` is replaced by the country, the drug or the contract in question.
         keywords: words and phrases that answers use, distinct.
         groups: names of keyword groups and pattern groups that count for this question, besides those whose keywords it has.
+        value: what an answer holds: ``target``, ``baseline`` (what it is measured against) or ``finance``; None for no value.
 
     Examples:
         >>> question = load_profile("guidelines").questions[0]
@@ -78,6 +82,7 @@ class ProfileQuestion(BaseModel):
     text: _Text
     keywords: tuple[_Text, ...] = ()
     groups: tuple[_Text, ...] = ()
+    value: ValueKind | None = None
 
     def asked_of(self, subject: str | None) -> str:
         """Return the text of the question for a subject; without one, ``{subject}`` is left out."""

@@ -50,6 +50,11 @@ _SHORTEST = 4
 
 _KEPT = 2048
 _MOST_TERMS = 100
+_GAP = 3
+"""Most words from one word of a phrase to the next; function words may stand between them."""
+
+_PHRASES = 0.15
+"""Share of the score that phrases have: two words of the query that follow each other."""
 
 
 class FuzzyWords:
@@ -76,11 +81,12 @@ class FuzzyWords:
         return list(words)[:_MOST_TERMS]
 
     def scores(self, query: str, texts: AnalysedTexts, slots: Rows, rarity: Rarity | None = None) -> Scores | None:
-        """Score passages: the mean, over the words of the query, of the likeness of the word most like it.
+        """Score passages: the mean, over the words and the phrases of the query, of the likeness of what is most like it.
 
         Likeness is rescaled to 0 at the threshold and 1 for equal words, and squared, so that an equal word counts much more
-        than a similar one. Rarer words count more, if their rarity is known. The score is between 0 and 1, and never lower with
-        another word in the passage.
+        than a similar one. A phrase is two words of the query that follow each other, function words aside; it is as alike as
+        the less alike of its words, where these follow each other in the passage. Rarer words count more, if their rarity is
+        known. The score is between 0 and 1, and never lower with more text in the passage.
 
         Args:
             query: the query.
@@ -99,24 +105,24 @@ class FuzzyWords:
             return None
         weights = [1.0 if rarity is None else rarity.of(texts.number_of(term)) for term in terms]
         alike = [self._similar_words(term, texts) for term in terms]
-        met = np.zeros(len(texts.vocabulary), np.bool_)
-        for words, _ in alike:
-            met[words] = True
-        word_numbers, owner = texts.words.of(slots)
-        similar = np.flatnonzero(met[word_numbers])
-        word_numbers, owner = word_numbers[similar], owner[similar]
-        total = np.zeros(len(slots))
-        likeness = np.zeros(len(met))
-        for weight, (words, values) in zip(weights, alike, strict=True):
-            likeness[words] = values
-            values_there = likeness[word_numbers]
-            alike_there = np.flatnonzero(values_there)
-            best = np.zeros(len(slots))
-            np.maximum.at(best, owner[alike_there], values_there[alike_there])
-            total += weight * best
-            likeness[words] = 0.0
-        scores: Scores = np.minimum(total / sum(weights), 1.0)
-        return scores
+        met = np.unique(np.concatenate([words for words, _ in alike]))
+        compact = np.full(len(texts.vocabulary), -1, np.int32)
+        compact[met] = np.arange(len(met))
+        likeness = np.zeros((len(terms), len(met)))
+        for row, (words, values) in zip(likeness, alike, strict=True):
+            row[compact[words]] = values
+        sequence, owner = texts.sequence.of(slots)
+        sequence = compact[sequence]
+        places = np.flatnonzero(sequence >= 0)
+        sequence, owner = sequence[places], owner[places]
+        best = [_best_of(row[sequence], owner, len(slots)) for row in likeness]
+        scores = _mean(best, weights)
+        if len(terms) > 1:
+            scores = (1 - _PHRASES) * scores + _PHRASES * _mean(
+                *_phrases(likeness, weights, sequence, owner, places, len(slots))
+            )
+        within: Scores = np.minimum(scores, 1.0)
+        return within
 
     def _similar_words(self, term: str, texts: AnalysedTexts) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The words of the vocabulary that resemble a term, with their likeness; earlier comparisons are remembered."""
@@ -141,6 +147,35 @@ class FuzzyWords:
         close = np.flatnonzero(ratios > self._threshold)
         close = close[[_comparable(vocabulary[number]) for number in close.tolist()]] if len(close) else close
         return close, ((ratios[close] - self._threshold) / (1.0 - self._threshold)) ** 2
+
+
+def _phrases(
+    likeness: Scores, weights: Sequence[float], sequence: NDArray[np.int32], owner: Rows, places: Rows, n_passages: int
+) -> tuple[list[Scores], list[float]]:
+    """Return the likeness of each phrase of a query to those of passages, and the weights of the phrases."""
+    pairs = []
+    for step in range(1, _GAP + 1):
+        first = np.flatnonzero((owner[step:] == owner[:-step]) & (places[step:] - places[:-step] <= _GAP))
+        pairs.append((sequence[first], sequence[first + step], owner[first]))
+    before, after, owners = (np.concatenate(column) for column in zip(*pairs, strict=True))
+    best = [_best_of(np.minimum(one[before], other[after]), owners, n_passages) for one, other in pairwise(likeness)]
+    return best, [(one + other) / 2 for one, other in pairwise(weights)]
+
+
+def _best_of(values: Scores, owner: Rows, n_passages: int) -> Scores:
+    """Return the highest value of each passage; 0 without any."""
+    best = np.zeros(n_passages)
+    there = np.flatnonzero(values)
+    np.maximum.at(best, owner[there], values[there])
+    return best
+
+
+def _mean(columns: Sequence[Scores], weights: Sequence[float]) -> Scores:
+    total = np.zeros(len(columns[0]))
+    for column, weight in zip(columns, weights, strict=True):
+        total += weight * column
+    mean: Scores = total / sum(weights)
+    return mean
 
 
 def _comparable(word: str) -> bool:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from nlp_retrieval import Explanation, RetrievalResult, SearchableItem
 from nlp_retrieval.core import read_json_file
 from nlp_retrieval.errors import SourceError
+from nlp_retrieval.systems.policy.values import AnswerValue
 
 _Score = Annotated[float, Field(allow_inf_nan=False)]
 _CLOSED = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -76,6 +77,26 @@ class AnswerChunk(BaseModel):
     chain: RelationChain | None = None
 
 
+class BestSentence(BaseModel):
+    """The sentence that answers a question best.
+
+    Args:
+        id: of its passage.
+        document: of the passage.
+        page: of the document, where the passage names it.
+        sentence: its text.
+        values: what it holds of the kind that the question asks for.
+    """
+
+    model_config = _CLOSED
+
+    id: str
+    document: str
+    page: int | str | None
+    sentence: str
+    values: list[AnswerValue]
+
+
 class AnswerList(BaseModel):
     """The passages that one method found for a question, best first."""
 
@@ -86,12 +107,27 @@ class AnswerList(BaseModel):
 
 
 class QuestionAnswer(BaseModel):
-    """A question with its passages: of one method, or, where both were asked for, of each under its name."""
+    """A question with its passages: of one method, or, where both were asked for, of each under its name.
+
+    Args:
+        question_number: in the profile.
+        question: as asked.
+        addressed: whether the passages answer it at all; None in a file of an earlier version.
+        addressed_score: how surely they do, 0 to 1; addressed from 0.5 on.
+        best: the sentence that answers best, also where the question is not addressed; None if there is none.
+        chunk_count: of one method.
+        top_k_chunks: of one method.
+        vector: the passages by signals.
+        hop: the passages along relations.
+    """
 
     model_config = _CLOSED
 
     question_number: Annotated[int, Field(ge=1)]
     question: str
+    addressed: bool | None = None
+    addressed_score: _Score | None = None
+    best: BestSentence | None = None
     chunk_count: Annotated[int, Field(ge=0)] | None = None
     top_k_chunks: list[AnswerChunk] | None = None
     vector: AnswerList | None = None
@@ -117,6 +153,7 @@ class AnswerMetadata(BaseModel):
     subject_field: str
     profile: str
     passages: Annotated[int, Field(ge=0)]
+    editions: int | None = None
     top_k: Annotated[int, Field(ge=1)]
     min_similarity: _Score | None
     n_per_document: int | None
@@ -189,6 +226,12 @@ def chunk_of(
     if chains:
         chunk["chain"] = chains[0]
     return chunk
+
+
+def page_of(item: SearchableItem) -> int | str | None:
+    """Return the page of a passage, from its metadata ``page``; None if they name none."""
+    page = item.metadata.get("page")
+    return page if isinstance(page, int | str) and not isinstance(page, bool) and page != "" else None
 
 
 def read_answers(path: Path) -> Answers | None:

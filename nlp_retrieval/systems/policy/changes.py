@@ -110,6 +110,11 @@ def editions_of(items: Iterable[SearchableItem]) -> list[tuple[str, list[Searcha
     return []
 
 
+def n_editions(items: Sequence[SearchableItem]) -> int | None:
+    """Return the number of editions of one subject's plan; None if its documents have no order."""
+    return 1 if len({document_of(item) for item in items}) == 1 else len(editions_of(items)) or None
+
+
 def changes_between(earlier: Sequence[SearchableItem], later: Sequence[SearchableItem]) -> list[PassageChange]:
     """Return the change of each passage."""
     bags = [[Counter(_WORD.findall(item.content.lower())) for item in side] for side in (earlier, later)]

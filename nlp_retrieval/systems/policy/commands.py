@@ -78,6 +78,9 @@ def ask_command(
         Path | None, typer.Option("--output", help="Folder for answers and page; default: the configuration's, or answers.")
     ] = None,
     page: Annotated[bool, typer.Option("--page/--no-page", help="Write report.html next to the answers.")] = True,
+    xlsx: Annotated[Path | None, typer.Option("--xlsx", help="Also write a workbook: best sentence, page, value.")] = None,
+    as_csv: Annotated[Path | None, typer.Option("--csv", help="The same as CSV.")] = None,
+    scores: Annotated[bool, typer.Option("--scores", help="Add scores to the workbook and the CSV.")] = False,
     log_file: Annotated[Path | None, typer.Option("--log-file", help="File for a log, with rotation.")] = None,
     log_level: Annotated[str, typer.Option("--log-level", help="DEBUG (filters, counts), INFO, WARNING or ERROR.")] = "INFO",
     trust: Trust = False,
@@ -98,6 +101,20 @@ def ask_command(
         tell(report, study)
         if page:
             write_page(report, study)
+        _write_tables(report, study.profile.subject, xlsx, as_csv, scores=scores)
+
+
+def _write_tables(report: StudyReport, field: str, xlsx: Path | None, as_csv: Path | None, *, scores: bool) -> None:
+    """Write the answers for a spreadsheet, and print where."""
+    from nlp_retrieval.core import write_output
+    from nlp_retrieval.systems.policy.page.export import answers_csv, write_answers_xlsx
+
+    if xlsx is not None:
+        write_answers_xlsx(report, field, xlsx, scores=scores)
+        say(f"workbook: {xlsx}")
+    if as_csv is not None:
+        write_output(as_csv, answers_csv(report, field, scores=scores).encode("utf-8-sig"))
+        say(f"table: {as_csv}")
 
 
 def _method(method: str | None, *, hop: bool) -> Method:

@@ -6,12 +6,13 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nlp_retrieval import RetrievalResult, Searcher
+from nlp_retrieval import RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.core import (
     BaseRetriever,
     BaseSearcher,
@@ -24,7 +25,15 @@ from nlp_retrieval.core import (
 )
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, IndexMissingError, OutputError, RetrievalError
 from nlp_retrieval.rerankers import Profile, ProfileQuestion
-from nlp_retrieval.systems.policy.answers import AnswerMetadata, Answers, StudyReport, read_answers, to_json
+from nlp_retrieval.systems.policy.answers import (
+    AnswerMetadata,
+    Answers,
+    StudyReport,
+    document_of,
+    page_of,
+    read_answers,
+    to_json,
+)
 from nlp_retrieval.systems.policy.asking import (
     METHODS,
     Asked,
@@ -39,8 +48,11 @@ from nlp_retrieval.systems.policy.asking import (
     subjects_of,
     warn_of_limits,
 )
-from nlp_retrieval.systems.policy.changes import EditionChanges, changes_of
+from nlp_retrieval.systems.policy.changes import EditionChanges, changes_of, n_editions
 from nlp_retrieval.systems.policy.log import note
+from nlp_retrieval.systems.policy.running_text import PlainPassages, encoder_of
+from nlp_retrieval.systems.policy.silence import Finding, Silence
+from nlp_retrieval.systems.policy.values import values_of
 
 
 def belonging(there: Answers | None, subject: str, fingerprint: str) -> Answers | None:
@@ -56,17 +68,37 @@ def question_key(number: int) -> str:
     return f"question_{number}"
 
 
-def entry_of(question: ProfileQuestion, subject: str, answer: Mapping[str, Asked]) -> Answers:
-    """Return a question for a file: its passages, by method if there are two."""
+def entry_of(question: ProfileQuestion, subject: str, answer: Mapping[str, Asked], finding: Finding) -> Answers:
+    """Return a question for a file: whether it is addressed, and its passages, by method if there are two."""
     entry: Answers = {"question_number": question.number, "question": question.asked_of(subject)}
+    entry |= {"addressed": finding.addressed, "addressed_score": finding.score, "best": _best(question, finding)}
     if len(answer) == 1:
         (only,) = answer.values()
         return entry | only.as_dict()
     return entry | {method: answered.as_dict() for method, answered in answer.items()}
 
 
+def _best(question: ProfileQuestion, finding: Finding) -> Answers | None:
+    if finding.item is None:
+        return None
+    values = [] if question.value is None else values_of(finding.sentence, question.value)
+    return {
+        "id": finding.item.item_id,
+        "document": document_of(finding.item),
+        "page": page_of(finding.item),
+        "sentence": finding.sentence,
+        "values": [value.model_dump(mode="json") for value in values],
+    }
+
+
 def file_of(
-    profile: Profile, subject: str, n_passages: int, entries: Answers, settings: StudySettings, fingerprint: str
+    profile: Profile,
+    subject: str,
+    n_passages: int,
+    editions: int | None,
+    entries: Answers,
+    settings: StudySettings,
+    fingerprint: str,
 ) -> Answers:
     """Return the file of a subject.
 
@@ -74,6 +106,7 @@ def file_of(
         profile: whose questions were asked.
         subject: of the questions; also written under the profile's own name for it, such as ``country``.
         n_passages: of the subject in the index.
+        editions: of its plan; None if its documents have no order.
         entries: the questions, by key.
         settings: of the study.
         fingerprint: of the study.
@@ -87,6 +120,7 @@ def file_of(
         "subject_field": profile.subject,
         "profile": profile.name,
         "passages": n_passages,
+        "editions": editions,
         "top_k": settings.top_k,
         "min_similarity": settings.min_similarity,
         "n_per_document": settings.n_per_document,
@@ -223,7 +257,7 @@ class PolicyStudy:
         settings = self.settings(method, top_k, min_similarity, n_per_document, where)
         (name,) = chosen_subjects(subject, self.subjects, self.profile.subject)
         asked_question = self.profile.question(question) if isinstance(question, int) else _own_question(question)
-        (answer,) = self._ask([asked_question], name, settings)
+        (answer,) = self._ask([asked_question], name, settings)[0]
         return {key: answer_of_method.results for key, answer_of_method in answer.items()}
 
     def run(
@@ -286,10 +320,17 @@ class PolicyStudy:
             QueryError: there is no such subject.
         """
         (name,) = chosen_subjects(subject, self.subjects, self.profile.subject)
+        return changes_of(self._items(name))
+
+    def _items(self, subject: str) -> list[SearchableItem]:
         items = self.searcher.opened.items
-        mask = items.mask({f"metadata.{self.profile.subject}": name})
+        mask = items.mask({f"metadata.{self.profile.subject}": subject})
         rows = np.arange(len(items)) if mask is None else np.flatnonzero(mask)
-        return changes_of(items.items(rows))
+        return list(items.items(rows))
+
+    @cached_property
+    def _silence(self) -> Silence:
+        return Silence(self.profile, encoder_of(self.searcher))
 
     def fingerprint(self, settings: StudySettings) -> str:
         """Return the fingerprint of index, profile, searchers and settings, which is the same for the same answers."""
@@ -323,10 +364,13 @@ class PolicyStudy:
                 done["answered" if missing else "kept"].append(subject)
                 if missing:
                     entries = dict(kept)
-                    for question, answer in zip(missing, self._ask(missing, subject, settings), strict=True):
-                        entries[question_key(question.number)] = entry_of(question, subject, answer)
+                    asked_of_them, hits, plain = self._ask(missing, subject, settings)
+                    findings = self._silence.findings(missing, hits, plain)
+                    for question, answer, finding in zip(missing, asked_of_them, findings, strict=True):
+                        entries[question_key(question.number)] = entry_of(question, subject, answer, finding)
+                    n_passages, editions = self.subjects[subject], n_editions(self._items(subject))
                     write_output(
-                        path, to_json(file_of(self.profile, subject, self.subjects[subject], entries, settings, fingerprint))
+                        path, to_json(file_of(self.profile, subject, n_passages, editions, entries, settings, fingerprint))
                     )
                 advance(1)
         present = {name: path for name, path in files.items() if belonging(read_answers(path), name, fingerprint) is not None}
@@ -334,12 +378,16 @@ class PolicyStudy:
         listed = {key: tuple(value) for key, value in done.items()}
         return StudyReport(folder, {name: files[name] for name in chosen}, present, numbers, seconds=seconds, **listed)
 
-    def _ask(self, wanted: list[ProfileQuestion], subject: str, settings: StudySettings) -> list[dict[str, Asked]]:
-        """Ask questions about a subject, all in one search for each method."""
+    def _ask(
+        self, wanted: list[ProfileQuestion], subject: str, settings: StudySettings
+    ) -> tuple[list[dict[str, Asked]], list[list[RetrievalResult]], PlainPassages]:
+        """Ask questions about a subject, all in one search for each method; also return all hits by signals."""
         where = settings.filter_for(self.profile.subject, subject)
         n_passages = self.subjects[subject]
         plain = [asked_text(question, subject, "vector", keywords=settings.keywords) for question in wanted]
         hits = all_hits(self.searcher, plain, n_passages, where, settings, "vector")
+        without = PlainPassages({hit.item.item_id: hit.item for one in hits for hit in one}.values(), self.profile)
+        hits = without.rescored(self.searcher, plain, hits)
         columns: dict[str, list[Asked]] = {}
         if "vector" in settings.methods:
             columns["vector"] = asked(self.searcher, plain, hits, settings, "vector", subject)
@@ -348,7 +396,8 @@ class PolicyStudy:
             texts = [asked_text(question, subject, "hop", keywords=settings.keywords) for question in wanted]
             along = all_hits(hop, texts, n_passages, where, settings, "hop")
             columns["hop"] = asked(hop, texts, along, settings, "hop", subject, (self.searcher, hits))
-        return [{method: column[number] for method, column in columns.items()} for number in range(len(wanted))]
+        answers = [{method: column[number] for method, column in columns.items()} for number in range(len(wanted))]
+        return answers, hits, without
 
     def opened_hop(self) -> BaseSearcher:
         """Return the searcher of the method ``hop``, opened on the index of the other.

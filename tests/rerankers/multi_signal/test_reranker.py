@@ -158,7 +158,17 @@ def test_rare_words_of_an_index_count_more(tmp_path):
     assert found[0].item.item_id == "c"
     n, rare, frequent = 5, math.log(6 / 1.5), math.log(6 / 4.5)
     assert n == len(found)
-    assert found[0].score == pytest.approx(rare / (rare + frequent))
+    assert found[0].score == pytest.approx(0.85 * rare / (rare + frequent))  # the phrase has the rest
+
+
+@pytest.mark.parametrize(
+    ("passage", "phrases"),
+    [("targets of emission cuts", 0), ("emission targets", 1), ("emission of the targets", 1), ("emissions targeted", 1),
+     ("targets, later emission", 0), ("emission by old and new wild targets", 0)],
+)  # fmt: skip
+def test_a_phrase_counts_where_its_words_follow_each_other(passage: str, phrases: int) -> None:
+    signals = signals_of(only("fuzzy"), "emission targets", results(items({"passage": passage})))
+    assert signals["passage"]["multi_signal.fuzzy"] == pytest.approx(0.85 + 0.15 * phrases)
 
 
 # vectors

@@ -34,6 +34,21 @@ for text in ("a" * N, " " * N, "a " * N, "." * N, "\\n" * N):
     changes._WORD.findall(text)
     changes._TOKEN.findall(text)
 """,
+    "systems/policy/running_text.py": """
+from nlp_retrieval import SearchableItem
+from nlp_retrieval.systems.policy.running_text import RunningText
+for text in ("a" * N, "a " * N, "1" * N, "1 a" * N, "\\n" * N, "a\\n" * N, " " * N, "." * N):
+    items = [SearchableItem(item_id=str(number), content=text) for number in range(3)]
+    RunningText.of(items).split(items[0])
+""",
+    "systems/policy/values.py": """
+from nlp_retrieval.systems.policy.values import values_of
+for text in ("emi" * N, "emission " * N, "net " * N, "net zero " * N, "carbon neutral " * N, "not " * N, "business " * N,
+             "base year " * N, "cut 5% of emissions by 2030 " * (N // 9), ", 2030" * N, "$5 " * N, " " * N,
+             "contribute" + "e" * N, "annual " * N, "reference " * N, "A. " * N, "emission 5 Mt CO2e in 2010. " * (N // 9)):
+    for kind in ("target", "baseline", "finance"):
+        values_of(text, kind)
+""",
     "systems/policy/demo/writing.py": """
 from nlp_retrieval.systems.policy.demo import writing
 for text in ("[" * N, "[[" * N, "[[a|" * N, "[[" + "a" * N, "[[a|" + "b" * N, "1" * N, "1." * N, "1 " * N, "1 " + "a" * N,

@@ -18,8 +18,10 @@ from markupsafe import Markup
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.core import write_output
 from nlp_retrieval.reports import asset, counted, rendered
+from nlp_retrieval.rerankers.multi_signal.features import SIGNALS
 from nlp_retrieval.systems.policy.answers import SIGNAL_FIELDS, AnswerChunk, AnswerFile, ChunkMatch, QuestionAnswer, StudyReport
 from nlp_retrieval.systems.policy.changes import EditionChanges, PassageChange, word_runs
+from nlp_retrieval.systems.policy.page.export import AnswerRow, row_of
 from nlp_retrieval.systems.policy.study import PolicyStudy
 from nlp_retrieval.text import visible
 
@@ -72,18 +74,19 @@ class AnswerView:
     number: int
     question: str
     lists: list[ListView]
+    row: AnswerRow
 
     @property
     def best(self) -> float | None:
-        """Return the highest combined score, which shades the cell of the overview; None if nothing was found."""
+        """Return the highest combined score; None if nothing was found."""
         scores = [shown_list.passages[0].chunk.combined_score for shown_list in self.lists if shown_list.passages]
         return max(scores, default=None)
 
     @property
-    def shade(self) -> int:
-        """Return the shade of the cell, 0 to 5."""
-        best = self.best
-        return 0 if best is None else 1 + min(max(int(best * 5), 0), 4)
+    def place(self) -> str:
+        """Return where the best sentence stands: its page and document."""
+        page = f"page {self.row.page}" if self.row.page else ""
+        return ", ".join(filter(None, (page, self.row.document)))
 
     @property
     def counts(self) -> str:
@@ -239,7 +242,8 @@ def _at(point: tuple[float, float]) -> str:
 
 METHOD_NAMES = {"vector_similarity": "By signals", "graph_hop": "Along relations"}
 
-SIGNAL_NAMES = dict(zip(SIGNAL_FIELDS, ("sentence vectors", "word vectors", "patterns", "fuzzy words"), strict=True))
+SIGNAL_NAMES = dict(zip(SIGNAL_FIELDS, (name.replace("_", " ") for name in SIGNALS), strict=True))
+"""Fields of a passage, and the signals as every other place names them."""
 
 _MOST_PASSAGES = 4000
 _SHOWN = (3, 10)
@@ -323,7 +327,8 @@ def _answer(anchor: str, question: QuestionAnswer, file: AnswerFile, shown: int)
         passages = [_passage(rank, chunk) for rank, chunk in enumerate(chunks[:shown], start=1)]
         graph = relation_graph(chunks[:shown])
         lists.append(ListView(METHOD_NAMES.get(method, method), passages, len(chunks), graph))
-    return AnswerView(f"{anchor}-q{question.question_number}", question.question_number, question.question, lists)
+    number = question.question_number
+    return AnswerView(f"{anchor}-q{number}", number, question.question, lists, row_of(question, file))
 
 
 def _passage(rank: int, chunk: AnswerChunk) -> PassageView:

@@ -30,7 +30,13 @@
     target.scrollIntoView();
   }
 
+  const scores = controls.querySelector("[data-scores]");
+  function score() {
+    document.body.classList.toggle("without-scores", !scores.checked);
+  }
+
   controls.addEventListener("change", show);
+  scores.addEventListener("change", score);
   controls.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     for (const section of button ? subjects.filter((one) => !one.hidden) : []) {
@@ -43,5 +49,6 @@
   // a printed page has nothing that could be opened
   addEventListener("beforeprint", () => document.querySelectorAll("section.subject details").forEach((one) => (one.open = true)));
   controls.hidden = false;
+  score();
   reveal();
 })();

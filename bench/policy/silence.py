@@ -1,0 +1,271 @@
+"""Is a question addressed at all? ``python -m bench.policy.silence DATA MODEL`` prints the section of ``bench/POLICY.md``.
+
+Each country is asked the eight questions of the profile ``climate``: as it is, and with what answers a question withheld.
+Withheld are the gold passages of the question's number and their near-duplicates, and, since gold by filing is incomplete, also
+what a classifier of terms, which learned from the gold of other countries, files there. The weights are fitted on every second
+country, and judged on the others. The control withholds as many passages at random. Plans of other matters with a title of a
+climate plan are made of encyclopaedia passages.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.sparse import csr_matrix, diags
+
+from bench.common import Data
+from bench.policy.keywords import gold_of
+from bench.policy.values import judged_values
+from bench.writing import table
+from nlp_retrieval import (
+    BeirLoader,
+    FaissRetriever,
+    MultiSignalReranker,
+    RetrievalResult,
+    SearchableItem,
+    Searcher,
+    SentenceTransformerEncoder,
+)
+from nlp_retrieval.encoders import BaseEncoder
+from nlp_retrieval.rerankers import load_profile
+from nlp_retrieval.systems.policy import silence
+from nlp_retrieval.systems.policy.running_text import PlainPassages
+from nlp_retrieval.systems.policy.silence import Evidence, Silence
+from nlp_retrieval.systems.policy.study import PolicyStudy
+from nlp_retrieval.text import stems_of_language
+
+SETS = {"cat": "Climate Action Tracker", "ndc": "contributions, long answers", "ndc_actions": "contributions, measures"}
+AS_IT_IS, WITHHELD, CLEARED, SHUFFLED, OTHER = "as it is", "gold withheld", "cleared", "shuffled", "other matters"
+FEATURES = ("likeness", "keywords")
+_NEAR, _FILED, _FEWEST = 0.5, 0.3, 4
+_LOST = 0.1
+"""Share of addressed questions of the first half that may be called silent."""
+
+_TITLE = "{}: climate plan 2030"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A question to a country under one condition: what its sentences have, and the best combined score."""
+
+    collection: str
+    country: str
+    question: int
+    condition: str
+    evidence: Evidence
+    combined: float
+
+    def features(self, names: tuple[str, ...]) -> list[float]:
+        return [getattr(self.evidence, name) for name in names]
+
+
+def cells_of(name: str, items: BeirLoader | list[SearchableItem], gold: Mapping[tuple[str, int], set[str]], folder: Path,
+             encoder: BaseEncoder) -> Iterator[Cell]:  # fmt: skip
+    """Yield the cells of a collection; without gold, those of plans of other matters."""
+    profile = load_profile("climate")
+    signals = MultiSignalReranker("climate", word_vectors_weight=0, min_similarity=0)
+    searcher = Searcher([FaissRetriever(encoder)], reranker=signals)
+    searcher.index(items, folder, replace=True)
+    study, finder, draw = PolicyStudy(profile, searcher), Silence(profile, encoder), np.random.default_rng(0)
+    passages = {item.item_id: item for item in (items.stream() if isinstance(items, BeirLoader) else items)}
+    bags = {one: set(item.content.lower().split()) for one, item in passages.items()}
+    filed = _filed(passages, gold) if gold else {}
+    for country in study.subjects:
+        _, lists, plain = study._ask(list(profile.questions), country, study.settings())
+        known = [hit.item.item_id for hit in lists[0]]
+        for question, hits in zip(profile.questions, lists, strict=True):
+            wanted = gold.get((country, question.number), set())
+            if not gold:
+                yield _cell(name, country, question.number, OTHER, finder, hits, plain)
+                continue
+            near = {one for one in known if any(_alike(bags[one], bags[other]) for other in wanted)}
+            filed_there = {one for one in known if filed.get(question.number, {}).get(one, 0.0) >= _FILED}
+            gone, cleared = wanted | near, wanted | near | filed_there
+            if not wanted or len(known) - len(cleared) < _FEWEST:
+                continue
+            shuffled = set(draw.choice(known, len(cleared & set(known)), replace=False).tolist())
+            for condition, without in ((AS_IT_IS, set()), (WITHHELD, gone), (CLEARED, cleared), (SHUFFLED, shuffled)):
+                left = [hit for hit in hits if hit.item.item_id not in without]
+                yield _cell(name, country, question.number, condition, finder, left, plain)
+
+
+def _cell(
+    name: str, country: str, number: int, condition: str, finder: Silence, hits: list[RetrievalResult], plain: PlainPassages
+) -> Cell:
+    sentences = [sentence for _, sentence in finder._sentences(hits, plain)]
+    question = finder._profile.question(number)
+    evidence = finder.evidence(question, sentences)[0] if sentences else Evidence(-5.0, 0.0)
+    return Cell(name, country, number, condition, evidence, max((hit.score for hit in hits), default=0.0))
+
+
+def _alike(words: set[str], others: set[str]) -> bool:
+    return len(words & others) >= _NEAR * len(words | others)
+
+
+def _filed(passages: Mapping[str, SearchableItem], gold: Mapping[tuple[str, int], set[str]]) -> dict[int, dict[str, float]]:
+    """By question, how surely its terms file each passage there; learned from the countries of the other four folds."""
+    stems, names = stems_of_language("english"), list(passages)
+    bags = [set(stems.words(passages[name].content)) for name in names]
+    vocabulary = {word: place for place, word in enumerate(sorted(set().union(*bags)))}
+    places = [(row, vocabulary[word]) for row, bag in enumerate(bags) for word in bag]
+    matrix = csr_matrix((np.ones(len(places)), tuple(zip(*places, strict=True))), (len(names), len(vocabulary)))
+    counts = np.asarray(matrix.sum(axis=0)).ravel()
+    matrix = (matrix @ diags(np.where(counts >= 3, np.log(len(names) / counts), 0.0))).tocsr()
+    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
+    matrix = (diags(1 / np.maximum(lengths, 1e-9)) @ matrix).tocsr()
+    countries = [str(passages[name].metadata["country"]) for name in names]
+    order = sorted(set(countries))
+    fold = np.array([order.index(country) % 5 for country in countries])
+    filed = {}
+    for number in sorted({key[1] for key in gold}):
+        there = set().union(*(members for key, members in gold.items() if key[1] == number))
+        labels, found = np.array([name in there for name in names]), np.zeros(len(names))
+        for one in range(5):
+            weights = fitted(matrix[fold != one], labels[fold != one], 1e-3 * (fold != one).sum())
+            found[fold == one] = _share(matrix[fold == one], weights)
+        filed[number] = dict(zip(names, found.tolist(), strict=True))
+    return filed
+
+
+def fitted(columns: Any, labels: NDArray[np.bool_], penalty: float = 0.1) -> NDArray[np.float64]:
+    """Weights of a logistic regression with an intercept, in which both classes weigh the same."""
+    signs = np.where(labels, 1.0, -1.0)
+    weight = np.where(labels, 0.5 / max(1, labels.sum()), 0.5 / max(1, (~labels).sum())) * len(labels)
+
+    def loss(beta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        margin = signs * (columns @ beta[:-1] + beta[-1])
+        slope = -weight * signs / (1 + np.exp(np.clip(margin, -50, 50)))
+        whole = (weight * np.logaddexp(0, -margin)).sum() + penalty * (beta[:-1] ** 2).sum()
+        return float(whole), np.append(columns.T @ slope + 2 * penalty * beta[:-1], slope.sum())
+
+    return np.asarray(minimize(loss, np.zeros(columns.shape[1] + 1), jac=True, method="L-BFGS-B", options={"maxiter": 100}).x)
+
+
+def _share(columns: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(1 / (1 + np.exp(-np.clip(columns @ weights[:-1] + weights[-1], -50, 50))))
+
+
+def halves(cells: list[Cell]) -> dict[tuple[str, str], int]:
+    """The half of each country: every second one of a collection."""
+    return {key: place % 2 for place, key in enumerate(sorted({(cell.collection, cell.country) for cell in cells}))}
+
+
+def chosen(cells: list[Cell], names: tuple[str, ...]) -> NDArray[np.float64]:
+    """Weights fitted on the first half: as it is against cleared."""
+    half = halves(cells)
+    used = [cell for cell in cells if half[cell.collection, cell.country] == 0 and cell.condition in {AS_IT_IS, CLEARED, OTHER}]
+    columns, addressed = (
+        np.array([cell.features(names) for cell in used]),
+        np.array([cell.condition == AS_IT_IS for cell in used]),
+    )
+    weights = fitted(columns, addressed)
+    weights[-1] -= np.quantile(columns[addressed] @ weights[:-1] + weights[-1], _LOST)
+    return weights
+
+
+def written(cells: list[Cell]) -> str:
+    """The tables: precision and recall of "not addressed" on the second half, beside the floor and the control."""
+    half = halves(cells)
+    first = [cell for cell in cells if half[cell.collection, cell.country] == 0 and cell.condition in {AS_IT_IS, CLEARED}]
+    cut = float(np.quantile([cell.combined for cell in first if cell.condition == AS_IT_IS], _LOST))
+    judged = [cell for cell in cells if half[cell.collection, cell.country] == 1]
+    words = {id(cell): _share(np.array([[cell.evidence.keywords]]), np.array(_words()))[0] >= 0.5 for cell in judged}
+    verdicts = {
+        "as shipped": {id(cell): cell.evidence.score >= 0.5 for cell in judged},
+        "keywords alone": words,
+        "best combined score": {id(cell): cell.combined >= cut for cell in judged},
+    }
+    rows = {}
+    for collection, title in (SETS | {"": "all"}).items():
+        for condition in (CLEARED, WITHHELD, SHUFFLED):
+            here = [c for c in judged if collection in {"", c.collection} and c.condition in {AS_IT_IS, condition}]
+            rows[f"{title}, {condition}"] = [
+                str(len({(cell.collection, cell.country) for cell in here})),
+                str(len(here) // 2),
+                *(figure for said in verdicts.values() for figure in _figures(here, said)),
+            ]
+    others = [cell for cell in judged if cell.condition == OTHER]
+    silent = [f"{np.mean([not said[id(cell)] for cell in others]):.2f} of {len(others)}" for said in verdicts.values()]
+    heads = ["", "countries", "cells"]
+    heads += [f"{name}: {figure}" for name in verdicts for figure in ("precision", "recall")]
+    return (
+        table(heads, rows)
+        + "\n\nPlans of other matters, called not addressed: "
+        + ", ".join(f"{name} {figure}" for name, figure in zip(verdicts, silent, strict=True))
+    )
+
+
+def _words() -> list[float]:
+    return [silence.WITHOUT_VECTORS["keywords"], silence.WITHOUT_VECTORS["intercept"]]
+
+
+def _figures(cells: list[Cell], addressed: Mapping[int, bool]) -> list[str]:
+    """Precision and recall of "not addressed", with intervals by resampling countries."""
+    names = sorted({(cell.collection, cell.country) for cell in cells})
+    counts = np.zeros((len(names), 3))
+    for cell in cells:
+        silent, said = cell.condition != AS_IT_IS, not addressed[id(cell)]
+        counts[names.index((cell.collection, cell.country))] += (silent and said, said, silent)
+    draw = np.random.default_rng(0)
+    samples = [counts[draw.integers(0, len(names), len(names))].sum(axis=0) for _ in range(2000)]
+    shown = []
+    for below in (1, 2):
+        values = [sample[0] / max(1, sample[below]) for sample in samples]
+        whole = counts.sum(axis=0)
+        low, high = np.percentile(values, [2.5, 97.5])
+        shown.append(f"{whole[0] / max(1, whole[below]):.2f} [{low:.2f}, {high:.2f}]")
+    return shown
+
+
+def other_plans(data: Data, n_plans: int = 15, n_passages: int = 20) -> list[SearchableItem]:
+    """Plans of other matters: encyclopaedia passages under the title of a climate plan."""
+    with (data.root / "wiki" / "corpus.jsonl").open(encoding="utf-8") as file:
+        texts = [json.loads(line)["text"] for line in file]
+    drawn = np.random.default_rng(0).choice(len(texts), n_plans * n_passages, replace=False).tolist()
+    return [
+        SearchableItem(
+            item_id=f"other-{place}",
+            content=texts[row][:600],
+            metadata={
+                "country": f"Land {place // n_passages}",
+                "document": f"plan {place // n_passages}",
+                "title": _TITLE.format(f"Land {place // n_passages}"),
+            },
+        )
+        for place, row in enumerate(drawn)
+    ]
+
+
+def measured(data: Data, encoder: BaseEncoder) -> list[Cell]:
+    """All cells."""
+    cells = list(cells_of("other", other_plans(data), {}, data.work / "silence-other", encoder))
+    for name in SETS:
+        loader = BeirLoader(str(data.root / "policy" / name))
+        cells += cells_of(name, loader, gold_of(loader), data.work / f"silence-{name}", encoder)
+    return cells
+
+
+def main(arguments: list[str]) -> int:
+    """Measure, and print the section."""
+    if len(arguments) != 2:
+        print("usage: python -m bench.policy.silence DATA MODEL   (DATA holds the folders policy and wiki)")
+        return 2
+    data = Data.of(arguments[0])
+    cells = measured(data, SentenceTransformerEncoder(arguments[1]))
+    print(f"fitted on the first half: {chosen(cells, FEATURES).round(3).tolist()} {(*FEATURES, 'intercept')}")
+    print(f"the same without vectors: {chosen(cells, ('keywords',)).round(3).tolist()}")
+    print(written(cells))
+    print(judged_values(data))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

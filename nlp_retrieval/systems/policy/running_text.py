@@ -1,0 +1,297 @@
+"""Running text: what stands in most passages of a document, such as its title, a header, a footer or a notice.
+
+It says of what document a passage is, and nothing of the passage: within one document it tells no two passages apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval import MultiSignalReranker, RetrievalResult, SearchableItem
+from nlp_retrieval.core import BaseSearcher, ItemTable
+from nlp_retrieval.core.candidates import Scores
+from nlp_retrieval.encoders import BaseEncoder, Vectors
+from nlp_retrieval.rerankers import Profile
+from nlp_retrieval.rerankers.multi_signal.features import AnalysedTexts, ListedPassages, Rarity, weighted_mean
+from nlp_retrieval.systems.policy.answers import document_of
+from nlp_retrieval.text import FUNCTION_WORDS, sentences_of, stems_of_language
+
+_WORD = re.compile(r"\w+|\n")
+_DIGITS = re.compile(r"\d+")
+_RUN = 4
+"""Words, ends of lines and ends of the passage of the shortest run that is compared."""
+
+_FEWEST, _SHARE = 3, 0.6
+"""Passages with a run, at least: this many, and this share of the document's."""
+
+_LONG = 8
+"""Words of the shortest running text inside a line."""
+
+_EDGE = "\n"
+
+
+@dataclass(frozen=True)
+class RunningText:
+    """The running text of a document.
+
+    Args:
+        runs: of words, without case and with any digits as 0, so that "page 3" and "page 12" are one.
+        title: of all its passages; empty if they differ.
+    """
+
+    runs: frozenset[tuple[str, ...]] = frozenset()
+    title: str = ""
+
+    @classmethod
+    def of(cls, items: Sequence[SearchableItem]) -> RunningText:
+        """Find the running text of a document's passages; of fewer than three it is the title that both share."""
+        titles = {item.title for item in items}
+        shared = next(iter(titles)) if len(titles) == 1 and len(items) > 1 else ""
+        counts = Counter(run for item in items for run in set(_runs(_words(_read(item, shared)))))
+        least = max(_FEWEST, _SHARE * len(items))
+        return cls(frozenset(run for run, count in counts.items() if count >= least), shared)
+
+    def __bool__(self) -> bool:
+        return bool(self.runs or self.title)
+
+    def split(self, item: SearchableItem) -> tuple[str, str]:
+        """Return a passage without its running text, and its running text; both with the title."""
+        text = _read(item, self.title)
+        words = list(_words(text))
+        covered = bytearray(len(words) + 2)
+        for place, run in enumerate(_runs(words)):
+            if run in self.runs:
+                covered[place : place + _RUN] = b"\1" * _RUN
+        _keep_short(covered, words)
+        own, running = [], [self.title] if self.title else []
+        begin, is_running = 0, False
+        for (_, start, _), mark in zip(words, covered[1:], strict=False):
+            if bool(mark) != is_running:
+                (running if is_running else own).append(text[begin:start])
+                begin, is_running = start, bool(mark)
+        (running if is_running else own).append(text[begin:])
+        return "".join(own).strip(), " ".join(" ".join(running).split())
+
+
+def _keep_short(covered: bytearray, words: Sequence[tuple[str, int, int]]) -> None:
+    """Uncover short runs inside a line: a header stands at an end of one, and a name may stand anywhere."""
+    begin = 0
+    while begin < len(covered):
+        end = begin + 1
+        while end < len(covered) and covered[end] == covered[begin]:
+            end += 1
+        edges = begin == 0 or end == len(covered) or any(words[place - 1][0] == _EDGE for place in range(begin, end))
+        if covered[begin] and not edges and end - begin < _LONG:
+            covered[begin:end] = bytes(end - begin)
+        begin = end
+
+
+def _read(item: SearchableItem, shared: str) -> str:
+    """Return the text of a passage, without a title that all share."""
+    return item.content if shared else item.text
+
+
+def _words(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the words and the ends of lines, as they are compared, with their places."""
+    for match in _WORD.finditer(text):
+        yield _DIGITS.sub("0", match[0].casefold()), match.start(), match.end()
+
+
+def _runs(words: Iterable[tuple[str, int, int]]) -> Iterator[tuple[str, ...]]:
+    """Yield the runs of a passage; its ends count as ends of lines."""
+    padded = [_EDGE, *(word for word, _, _ in words), _EDGE]
+    for begin in range(max(1, len(padded) - _RUN + 1)):
+        yield tuple(padded[begin : begin + _RUN])
+
+
+# Signals of passages without their running text.
+
+_OF_RUNNING, _OF_PASSAGE = 0.5, 0.7
+"""A vector of a passage with its title is about so much of the title's, and of the passage's (bench/POLICY.md)."""
+
+_FULL = 0.999
+
+_FEWEST_WORDS, _LISTED, _CONNECTED, _QUESTIONS = 16, 0.6, 0.1, 0.5
+"""A list of keywords: its words, the shares of keywords and of connecting words, and the share of questions that it names."""
+
+
+class PlainPassages:
+    """The passages of a subject as they are without running text and lists of keywords.
+
+    Args:
+        items: all passages of the subject.
+        profile: whose keywords are listed.
+    """
+
+    def __init__(self, items: Iterable[SearchableItem], profile: Profile) -> None:
+        self._keywords = KeywordLists(profile)
+        documents: dict[str, list[SearchableItem]] = {}
+        for item in items:
+            documents.setdefault(_document(item), []).append(item)
+        self._running = {name: RunningText.of(passages) for name, passages in documents.items()}
+        self._split: dict[str, tuple[str, str]] = {}
+
+    def split(self, item: SearchableItem) -> tuple[str, str]:
+        """Return what a passage says, and its running text; either may be empty."""
+        if item.item_id not in self._split:
+            own, running = self._running[_document(item)].split(item)
+            self._split[item.item_id] = self._keywords.without(own), running
+        return self._split[item.item_id]
+
+    def rescored(
+        self, searcher: BaseSearcher, questions: Sequence[tuple[str, str]], lists: Sequence[list[RetrievalResult]]
+    ) -> list[list[RetrievalResult]]:
+        """Return the hits, scored by all signals as if their passages had no running text, best first.
+
+        Hits of a searcher without a ``MultiSignalReranker`` are returned as they are. The vectors of an index stay: of a cosine
+        with a vector that holds a title, the title's part is taken off.
+
+        Args:
+            searcher: that found them.
+            questions: each as asked, and as searched.
+            lists: the hits of each.
+        """
+        reranker = getattr(searcher, "reranker", None)
+        if not isinstance(reranker, MultiSignalReranker) or reranker.blend != "replace":
+            return list(lists)
+        changed = [[number for number, hit in enumerate(hits) if self.split(hit.item)[0] != hit.item.text] for hits in lists]
+        running = list(
+            dict.fromkeys(
+                self.split(hits[number].item)[1] for hits, numbers in zip(lists, changed, strict=True) for number in numbers
+            )
+        )
+        of_running = self._of_running(reranker, searcher, questions, running) if running else []
+        rescored = []
+        for hits, numbers, columns in zip(lists, changed, of_running or [{} for _ in lists], strict=True):
+            scored = self._scored(reranker, [hits[number] for number in numbers], running, columns) if numbers else []
+            whole = dict(enumerate(hits)) | dict(zip(numbers, scored, strict=True))
+            rescored.append(sorted(whole.values(), key=lambda hit: -hit.score) if numbers else hits)
+        return rescored
+
+    def _scored(
+        self, reranker: MultiSignalReranker, hits: list[RetrievalResult], running: list[str], of_running: Mapping[str, Scores]
+    ) -> list[RetrievalResult]:
+        """Return hits with their signals beyond those of their running text."""
+        place = np.array([running.index(self.split(hit.item)[1]) for hit in hits], np.int64)
+        columns = {
+            name: np.array([hit.signals.get(f"{reranker.name}.{name}", np.nan) for hit in hits]) for name in reranker.weights
+        }
+        says_nothing = np.array([not self.split(hit.item)[0] for hit in hits])
+        for name, column in columns.items():
+            if name in of_running:
+                column[:] = _beyond(column, of_running[name][place], is_cosine=name == "transformer")
+            column[says_nothing & ~np.isnan(column)] = 0.0
+        mean = np.nan_to_num(weighted_mean(columns, reranker.weights, len(hits)))
+        scored = []
+        for number, hit in enumerate(hits):
+            signals = {name: value for name, value in hit.signals.items() if not name.startswith(f"{reranker.name}.")}
+            signals[f"{reranker.name}.score"] = float(mean[number])
+            signals |= {
+                f"{reranker.name}.{name}": float(column[number])
+                for name, column in columns.items()
+                if not np.isnan(column[number])
+            }
+            scored.append(hit.model_copy(update={"score": float(mean[number]), "signals": signals}))
+        return scored
+
+    def _of_running(
+        self, reranker: MultiSignalReranker, searcher: BaseSearcher, questions: Sequence[tuple[str, str]], running: list[str]
+    ) -> list[dict[str, Scores]]:
+        """Return ``[running texts]`` by signal, for each question; an empty one has 0."""
+        encoder, texts = encoder_of(searcher), [text or " " for text in running]
+        dense = np.zeros((len(questions), len(running)))
+        if encoder is not None and any(running):
+            queries = unit_vectors(encoder.encode_queries([searched for _, searched in questions]))
+            passages = unit_vectors(encoder.encode_passages(texts))
+            products = np.einsum("ik,jk->ij", queries, passages)  # a product of BLAS depends on the neighbouring rows
+            dense = np.clip(products, 0.0, 1.0)
+        source = _RunningTexts(
+            [SearchableItem(item_id=str(place), content=text) for place, text in enumerate(texts)], searcher.opened.items
+        )
+        empty = np.array([not text for text in running])
+        scored = []
+        for (asked, _), cosines in zip(questions, dense, strict=True):
+            columns = reranker.scoring.columns([asked], np.array([0, len(texts)]), cosines, source)
+            scored.append({name: np.where(empty, 0.0, column) for name, column in columns.items()})
+        return scored
+
+
+def _beyond(scores: Scores, of_running: Scores, *, is_cosine: bool) -> Scores:
+    """Return signals of passages beyond those of their running text: of what is left, the share that the passage has.
+
+    A signal that the running text has in full tells nothing of a passage, and is missing.
+    """
+    base = np.nan_to_num(of_running)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rest = (scores - _OF_RUNNING * base) / _OF_PASSAGE if is_cosine else (scores - base) / (1.0 - base)
+    beyond: Scores = np.where(base > 0, np.clip(rest, 0.0, 1.0), scores)
+    return beyond if is_cosine else np.where(base > _FULL, np.nan, beyond)
+
+
+class _RunningTexts(ListedPassages):
+    """Running texts, with the rarity of words in an index."""
+
+    def __init__(self, items: Sequence[SearchableItem], table: ItemTable) -> None:
+        super().__init__(items)
+        self._index = table
+
+    def rarity(self, analysed: AnalysedTexts) -> Rarity:
+        return analysed.rarity(self._index)
+
+
+class KeywordLists:
+    """Finds sentences that only list keywords of a profile: they name its matters, and say nothing of them."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._stems = stems_of_language(profile.language)
+        keywords = [word for words in profile.groups.values() for word in words]
+        keywords += [word for question in profile.questions for word in question.keywords]
+        self._known = frozenset(stem for keyword in keywords for stem in self._stems.words(keyword))
+        self._of_questions = [
+            frozenset(stem for keyword in question.keywords for stem in self._stems.words(keyword))
+            for question in profile.questions
+        ]
+        self._function_words = frozenset(map(self._stems.stem, FUNCTION_WORDS))
+
+    def without(self, text: str) -> str:
+        """Return a text without its lists of keywords; the text itself if it has none."""
+        spans = sentences_of(text)
+        kept = [(begin, end) for begin, end in spans if not self.lists(text[begin:end])]
+        return text if len(kept) == len(spans) else " ".join(text[begin:end] for begin, end in kept)
+
+    def lists(self, sentence: str) -> bool:
+        """Return whether a sentence is a list of keywords."""
+        words = self._stems.words(sentence)
+        if len(words) < _FEWEST_WORDS:
+            return False
+        n_known = sum(word in self._known and word not in self._function_words for word in words)
+        n_connecting = sum(word in self._function_words for word in words)
+        if n_known < _LISTED * len(words) or n_connecting > _CONNECTED * len(words):
+            return False
+        return sum(not stems.isdisjoint(words) for stems in self._of_questions) >= _QUESTIONS * len(self._of_questions)
+
+
+def encoder_of(searcher: BaseSearcher) -> BaseEncoder | None:
+    """Return the encoder of a searcher's sentence vectors: of its reranker, else of the first retriever that has one."""
+    reranker = getattr(searcher, "reranker", None)
+    parts = [*(reranker if isinstance(reranker, list) else [reranker]), *searcher.retrievers.values()]
+    return next((part.encoder for part in parts if isinstance(getattr(part, "encoder", None), BaseEncoder)), None)
+
+
+def unit_vectors(vectors: Vectors) -> NDArray[np.float64]:
+    """Return vectors scaled to length 1; one of length 0 stays so."""
+    whole = np.asarray(vectors, np.float64)
+    lengths = np.linalg.norm(whole, axis=1, keepdims=True)
+    return np.divide(whole, lengths, out=np.zeros_like(whole), where=lengths > 0)
+
+
+def _document(item: SearchableItem) -> str:
+    """Return the document of a passage; empty, for one that all of them share, if its metadata do not name one."""
+    name = document_of(item)
+    return "" if name == item.item_id else name

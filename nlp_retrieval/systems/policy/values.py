@@ -1,0 +1,161 @@
+"""The value that a sentence holds: an emission target, the base of one, or an amount of money."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pydantic import BaseModel, ConfigDict
+
+from nlp_retrieval.rerankers.multi_signal.profile import ValueKind
+from nlp_retrieval.text import Quantity, quantities_of, sentences_of
+from nlp_retrieval.text.quantities import Year, years_of
+
+_EMISSIONS = re.compile(
+    r"emi\w{0,3}s{1,2}ions?\b|\bGHGs?\b|greenhouse|\bcarbon\b|\bCO(?:2|₂)|\bmitigat|net[\s-]zero", re.IGNORECASE
+)
+_LIMITED = re.compile(
+    r"\breduc|\bcuts?\b|\bcutting\b|\blower|\bdecreas|\blimit|\bavoid|\babat|\bbelow\b|\bexceed|\bpeak|\btargets?\b|"
+    r"\bless than\b|\bcap(?:ped)?\b|\bpledg",
+    re.IGNORECASE,
+)
+_NEUTRAL = re.compile(
+    r"\b(?:net[\s-]zero|(?:carbon|climate|GHG|greenhouse gas|emissions?)[\s-]neutral(?:ity)?|zero (?:net )?emissions)\b",
+    re.IGNORECASE,
+)
+_NONE = re.compile(r"\b(?:no|not|nor|never|without|neither|lacks?)\b", re.IGNORECASE)
+_PAST = re.compile(
+    r"\b(?:since|rose|risen|grew|grown|increased?|accounts?|accounted|contribut\w{1,6}|represents?|share|"
+    r"annual (?:average|growth))\b",
+    re.IGNORECASE,
+)
+_BASE_NAMED = re.compile(r"\b(?:base(?:line)?|reference)[\s-](?:year|level|emission)", re.IGNORECASE)
+_SCENARIO = re.compile(
+    r"\bbusiness[\s-]as[\s-]usual\b|\bBAU\b|\b(?:baseline|reference)\s(?:scenario|projections?|case)\b|\binertial scenario\b",
+    re.IGNORECASE,
+)
+_CURRENCY = re.compile(r"[$€£¥₹]|\b[A-Z]{3}\b|\b(?:dollar|euro|pound|rupee|yen|yuan|peso|real|rand|shilling)s?\b")
+_BEFORE = 60
+_MOST = 3
+
+
+class AnswerValue(BaseModel):
+    """A value that an answer holds.
+
+    Args:
+        kind: ``target``, ``baseline`` or ``finance``.
+        text: as a reader is shown it: "28% by 2025, against 2000".
+        value: in the base of its unit; None for a base year or scenario, and for net zero.
+        unit: ``%``, ``t CO2e``, ``net zero``, or the code of a currency; empty for a base.
+        year: for which it holds; None if the sentence names none.
+        baseline: a year, ``BAU`` for a scenario, or empty.
+
+    Examples:
+        >>> (value,) = values_of("Emissions fall by 28% by 2025 below 2000 levels.", "target")
+        >>> value.text, value.value, value.year, value.baseline
+        ('28% by 2025, against 2000', 28.0, 2025, '2000')
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    kind: ValueKind
+    text: str
+    value: float | None
+    unit: str
+    year: int | None
+    baseline: str
+
+
+def values_of(text: str, kind: ValueKind) -> list[AnswerValue]:
+    """Return the values of one kind in a text, each once, at most three; of a range its lower end is the value.
+
+    Args:
+        text: a sentence or a passage.
+        kind: ``target``: a reduction or limit of emissions, or net zero; ``baseline``: what it is measured against;
+            ``finance``: an amount of money, the largest first.
+    """
+    read = {"target": _targets, "baseline": _bases, "finance": _amounts}[kind]
+    distinct = {value.text: value for value in read(text)}
+    return list(distinct.values())[:_MOST]
+
+
+def _targets(text: str) -> Iterator[AnswerValue]:
+    quantities = [quantity for quantity in quantities_of(text) if quantity.unit in {"%", "t CO2e", "t CO2"}]
+    for begin, end in sentences_of(text):
+        sentence = text[begin:end]
+        neutral = _NEUTRAL.search(sentence)
+        if neutral is not None and not _NONE.search(sentence, 0, neutral.start()):
+            written = _year_written(sentence)
+            years = [year for year in years_of(sentence) if year.first > written]
+            if years:
+                year = min(years, key=lambda one: (one.role != "target", abs(one.begin - neutral.end())))
+                yield AnswerValue(
+                    kind="target", text=f"net zero by {year.last}", value=None, unit="net zero", year=year.last, baseline=""
+                )
+        if not (_EMISSIONS.search(sentence) and _LIMITED.search(sentence)):
+            continue
+        for quantity in quantities:
+            if begin <= quantity.begin < end and _is_target(text, begin, quantity):
+                yield _shown("target", quantity)
+
+
+def _year_written(sentence: str) -> int:
+    """Return the last year of a sentence that stands like that of a publication (", 2021"); later years are aims."""
+    published = (year.last for year in years_of(sentence) if sentence[: year.begin].endswith(", "))
+    return max(published, default=0)
+
+
+def _is_target(text: str, begin: int, quantity: Quantity) -> bool:
+    """Whether a share or an amount of emissions is aimed at: it has a year to come, or a base, and is no record of the past."""
+    if not (quantity.year or quantity.baseline):
+        return False
+    before = text[max(begin, quantity.begin - _BEFORE) : quantity.begin]
+    return not _PAST.search(before) and (quantity.unit == "%" or quantity.year is not None)
+
+
+def _bases(text: str) -> Iterator[AnswerValue]:
+    for begin, end in sentences_of(text):
+        sentence = text[begin:end]
+        years = [year for year in years_of(sentence) if year.first == year.last]
+        named = [year.first for year in years if year.role == "baseline"]
+        if not named and (match := _BASE_NAMED.search(sentence)) is not None and years:
+            named = [min(years, key=lambda year: _distance(year, match)).first]
+        for one in named:
+            yield _base(str(one))
+        if _SCENARIO.search(sentence):
+            yield _base("BAU")
+        if not named and _EMISSIONS.search(sentence) and not _LIMITED.search(sentence):
+            for quantity in quantities_of(sentence):
+                if quantity.unit in {"t CO2e", "t CO2"} and quantity.year is not None and not _SCENARIO.search(sentence):
+                    yield _base(str(quantity.year))
+
+
+def _distance(year: Year, match: re.Match[str]) -> int:
+    return year.begin - match.end() if year.begin >= match.end() else match.start() - year.end
+
+
+def _base(base: str) -> AnswerValue:
+    text = "business as usual" if base == "BAU" else base
+    return AnswerValue(kind="baseline", text=text, value=None, unit="", year=None, baseline=base)
+
+
+def _amounts(text: str) -> Iterator[AnswerValue]:
+    money = [quantity for quantity in quantities_of(text) if quantity.unit in CURRENCIES]
+    for quantity in sorted(money, key=lambda one: -one.value):
+        yield _shown("finance", quantity)
+
+
+CURRENCIES = frozenset("USD EUR GBP JPY CNY INR RMB ZAR BRL AUD CAD CHF KRW MXN IDR NGN KES ETB RUB".split())
+
+
+def _shown(kind: ValueKind, quantity: Quantity) -> AnswerValue:
+    text = " ".join(quantity.written.split())
+    if kind == "finance" and not _CURRENCY.search(text):
+        text = f"{quantity.unit} {text}"
+    bound = {"least": "at least ", "most": "at most ", "": ""}[quantity.bound]
+    year = f" by {quantity.year}" if quantity.year is not None and kind == "target" else ""
+    against = {"": "", "BAU": ", against business as usual"}.get(quantity.baseline, f", against {quantity.baseline}")
+    return AnswerValue(
+        kind=kind, text=f"{bound}{text}{year}{against}", value=quantity.value, unit=quantity.unit, year=quantity.year,
+        baseline=quantity.baseline,
+    )  # fmt: skip

@@ -1,0 +1,177 @@
+"""Whether a plan answers a question at all, and what it says: the same whatever stands on each of its pages."""
+
+from __future__ import annotations
+
+import csv
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+from hashed_words import HashedWords
+
+from nlp_retrieval import FaissRetriever, MultiSignalReranker, SearchableItem, Searcher
+from nlp_retrieval.rerankers import load_profile
+from nlp_retrieval.systems.policy.answers import QuestionAnswer
+from nlp_retrieval.systems.policy.page.export import answers_csv, write_answers_xlsx
+from nlp_retrieval.systems.policy.page.page import render_study
+from nlp_retrieval.systems.policy.running_text import PlainPassages, RunningText
+from nlp_retrieval.systems.policy.study import PolicyStudy
+from nlp_retrieval.systems.policy.values import values_of
+
+SCHOOLS = [
+    "Pupils of all ages receive a warm lunch on four days of the week.",
+    "Teachers attend a course in arithmetic before the summer holidays.",
+    "The libraries of both towns lend books and musical instruments.",
+    "The orchestra rehearses in the gymnasium on Wednesday evenings.",
+    "Class trips lead to the museum, the theatre and the old castle.",
+    "A second language is taught from the third year of school on.",
+]
+CLIMATE = [
+    "The reduction target is to cut GHG emissions by 40% by 2030 below 1990 levels.",
+    "An adaptation plan protects the coast against sea level rise, drought and flooding.",
+    "Early warning systems and water resources make villages resilient to extreme events.",
+    "Climate finance of 300 million dollars is needed: grants, loans and a green fund.",
+    "A carbon tax and standards for cars are the main policies of the ministry.",
+    "Wind and solar energy replace coal in the power sector.",
+]
+HOSTILE = "climate plan 2030"
+TITLE, HEADER, FOOTER, NOTICE = "title", "header", "footer", "notice"
+
+
+def plan(country: str, texts: list[str], repeated: str = "") -> list[SearchableItem]:
+    """The passages of a plan, each with the same text in some place."""
+    phrase = f"{country}: {HOSTILE}, how {country} plans to adapt to the effects of climate change"
+    parts = {
+        HEADER: lambda place, text: f"{phrase}, page {place}\n{text}",
+        FOOTER: lambda place, text: f"{text}\n{phrase} | {place} of 6",
+        NOTICE: lambda place, text: f"{text} {phrase}, as its partners for adaptation and resilience agreed.",
+    }
+    items = []
+    for place, text in enumerate(texts):
+        content = parts.get(repeated, lambda _, same: same)(place, text)
+        metadata = {"country": country, "document": f"{country} plan", "page": place + 1}
+        items.append(
+            SearchableItem(
+                item_id=f"{country}-{place}",
+                content=content,
+                metadata=metadata | ({"title": phrase} if repeated == TITLE else {}),
+            )
+        )
+    return items
+
+
+def asked(items: list[SearchableItem], folder: Path, country: str) -> dict[int, QuestionAnswer]:
+    """The answers about a country, by number."""
+    (file,) = study_of(items, folder).run(folder, country, min_similarity=0.0).answers()
+    return {answer.question_number: answer for answer in file.questions.values()}
+
+
+def study_of(items: list[SearchableItem], folder: Path) -> PolicyStudy:
+    encoder = HashedWords(512)
+    signals = MultiSignalReranker("climate", word_vectors_weight=0, min_similarity=0)
+    searcher = Searcher([FaissRetriever(encoder)], reranker=signals)
+    searcher.index(items, folder / "index")
+    return PolicyStudy(load_profile("climate"), searcher)
+
+
+def best_score(answer: QuestionAnswer) -> float:
+    return max(chunk.combined_score for chunk in answer.top_k_chunks or [])
+
+
+def test_a_plan_of_other_matters_addresses_nothing_and_a_climate_plan_does(tmp_path: Path) -> None:
+    answers = asked(plan("Ost", CLIMATE) + plan("West", SCHOOLS), tmp_path / "ost", "Ost")
+    assert answers[1].addressed
+    assert answers[6].addressed
+    assert answers[1].best is not None
+    assert (answers[1].best.page, answers[1].best.sentence) == (1, CLIMATE[0])
+    assert [value.text for value in answers[1].best.values] == ["40% by 2030, against 1990"]
+    others = asked(plan("Ost", CLIMATE) + plan("West", SCHOOLS), tmp_path / "west", "West")
+    assert not any(answer.addressed for answer in others.values())
+    assert all(0 <= answer.addressed_score < 0.5 for answer in others.values() if answer.addressed_score is not None)
+
+
+@pytest.mark.parametrize("repeated", [TITLE, HEADER, FOOTER, NOTICE])
+def test_what_stands_on_every_page_lifts_no_question(tmp_path: Path, repeated: str) -> None:
+    plain = asked(plan("West", SCHOOLS), tmp_path / "plain", "West")
+    hostile = asked(plan("West", SCHOOLS, repeated), tmp_path / repeated, "West")
+    for number, answer in hostile.items():
+        assert not answer.addressed
+        assert best_score(answer) <= best_score(plain[number]) + 0.12
+        assert answer.best is None or HOSTILE not in answer.best.sentence
+
+
+def test_a_list_of_keywords_in_front_answers_nothing(tmp_path: Path) -> None:
+    profile = load_profile("climate")
+    front = "Keywords: " + ", ".join(word for question in profile.questions for word in question.keywords[:9])
+    answers = asked(plan("West", [front, *SCHOOLS]), tmp_path, "West")
+    assert not any(answer.addressed for answer in answers.values())
+    assert all(best_score(answer) < 0.3 for answer in answers.values())
+    measure = (
+        "Energy (production, transport, buildings, industry); industrial processes; agriculture, forests and land use; waste"
+    )
+    item = SearchableItem(item_id="a", content=measure)
+    assert PlainPassages([item], profile).split(item) == (measure, "")
+
+
+def test_a_name_inside_a_sentence_is_no_running_text() -> None:
+    texts = [f"In {year}, Saint Vincent and the Grenadines planted {year} trees" for year in (19, 20, 21, 22)]
+    items = [SearchableItem(item_id=text, content=f"{text}.") for text in texts]
+    different = [
+        SearchableItem(item_id=text, content=f"{word} {text} {word}.") for word, text in zip("abcd", texts, strict=True)
+    ]
+    assert RunningText.of(items[:2]).split(items[0]) == (items[0].content, "")
+    assert "Vincent and the Grenadines" in RunningText.of(different).split(different[0])[1]
+    short = [
+        SearchableItem(item_id=str(n), content=f"{word} of Saint Vincent and the Grenadines {word}")
+        for n, word in enumerate("abcd")
+    ]
+    assert RunningText.of(short).split(short[0]) == (short[0].content, "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        (
+            "target",
+            "Emissions are cut by 12.5% by 2035 compared to business as usual.",
+            ["12.5% by 2035, against business as usual"],
+        ),
+        ("target", "The country aims at carbon neutrality by 2055.", ["net zero by 2055"]),
+        ("target", "There is no net zero target for 2050.", []),
+        ("target", "Clean energy has a share of 24% of the mix in 2021.", []),
+        ("target", "In 2030 emissions are limited to at most 3.9 MtCO2e.", ["at most 3.9 MtCO2e by 2030"]),
+        ("baseline", "2005 is the base year.", ["2005"]),
+        ("baseline", "The target is measured against a business-as-usual scenario.", ["business as usual"]),
+        ("baseline", "The forest law was passed in 2005.", []),
+        ("finance", "It costs USD 3 million, of which 1 million dollars are grants.", ["USD 3 million", "1 million dollars"]),
+        ("finance", "It needs support.", []),
+    ],
+)
+def test_values_are_read(kind: str, text: str, expected: list[str]) -> None:
+    assert [value.text for value in values_of(text, kind)] == expected  # type: ignore[arg-type]
+
+
+def test_tables_hold_no_formula_and_name_silence_and_the_only_edition(tmp_path: Path) -> None:
+    texts = [f"=HYPERLINK(1) {CLIMATE[0]}", *CLIMATE[1:]]
+    study = study_of([*plan("=Ost", texts), *plan("West", SCHOOLS)], tmp_path)
+    report = study.run(tmp_path, min_similarity=0.0)
+    rows = list(csv.DictReader(io.StringIO(answers_csv(report, "country"))))
+    assert {row["country"] for row in rows} == {"'=Ost", "West"}
+    assert not [cell for row in rows for cell in row.values() if cell.startswith(("=", "+", "-", "@"))]
+    assert {row["answer"] for row in rows if row["country"] == "West"} == {"not addressed", "only one edition"}
+    assert [row["answer"] for row in rows if row["number"] == "3"] == ["only one edition"] * 2
+    assert "combined_score" not in rows[0]
+    assert "combined_score" in answers_csv(report, "country", scores=True).splitlines()[0]
+    write_answers_xlsx(report, "country", tmp_path / "answers.xlsx", scores=True)
+    with zipfile.ZipFile(tmp_path / "answers.xlsx") as book:
+        sheets = [book.read(name).decode() for name in book.namelist() if "worksheets/sheet" in name]
+        strings = book.read("xl/sharedStrings.xml").decode()
+    assert len(sheets) == 2
+    assert "<f>" not in "".join(sheets)
+    assert "=Ost" in strings
+    assert "not addressed" in strings
+    page = render_study(report, study)
+    assert "only one edition" in page
+    assert "not addressed" in page
+    assert 'class="clip"' in page
