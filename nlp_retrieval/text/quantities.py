@@ -61,6 +61,11 @@ class Year:
         role: ``target`` ("by 2030"), ``baseline`` ("below 2010 levels"), or empty.
         begin: where it begins in the text, in characters.
         end: where it ends.
+
+    Examples:
+        >>> (year,) = years_of("a law of 2021")
+        >>> year.first, year.role
+        (2021, '')
     """
 
     first: int
@@ -107,7 +112,15 @@ class Quantity:
 
 
 def years_of(text: str) -> list[Year]:
-    """Return the years of a text, 1600 to 2199, in order; at most 400."""
+    """Return the years of a text, 1600 to 2199, in order; at most 400.
+
+    Args:
+        text: any text.
+
+    Examples:
+        >>> [(year.first, year.role) for year in years_of("40% below 1990 levels by 2030")]
+        [(1990, 'baseline'), (2030, 'target')]
+    """
     return list(islice(_years(text), _MOST))
 
 

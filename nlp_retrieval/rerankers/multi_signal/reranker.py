@@ -19,7 +19,7 @@ from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores, offsets_
 from nlp_retrieval.core.components.component import Config, canonical_json
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import Lock, use_one_thread_after_fork
 from nlp_retrieval.core.search.reranker import BaseReranker, Blend
 from nlp_retrieval.core.search.stages import current_stages
@@ -553,6 +553,52 @@ class MultiSignalReranker(BaseReranker):
         """
         return self.scoring.matches(query, text)
 
+    def beyond(
+        self,
+        query: str,
+        results: Sequence[RetrievalResult],
+        running: Sequence[str],
+        cosines: Sequence[float],
+        shared: Sequence[int],
+        silent: Sequence[bool],
+        table: ItemTable,
+    ) -> list[RetrievalResult]:
+        """Return results of this reranker with what their passages have beyond a text that all of a document have.
+
+        Of what is left of a signal, the share that the passage has; a signal that the running text has in full is missing.
+        Of a cosine, the running text's part in the vector of both is taken off.
+
+        Args:
+            query: of the results.
+            results: with the signals of this reranker.
+            running: texts that stand in every passage of some document.
+            cosines: of the query and each of these texts.
+            shared: ``[results]``, which of these texts a passage has.
+            silent: ``[results]``, whether it has no other text.
+            table: the index, for the rarity of words.
+        """
+        items = [SearchableItem(item_id=str(place), content=text or " ") for place, text in enumerate(running)]
+        dense = np.clip(np.asarray(cosines, np.float64), 0.0, 1.0)
+        base = self.scoring.columns([query], offsets_of([len(items)]), dense, _RunningTexts(items, table))
+        empty, has_no_more = np.array([not text for text in running]), np.array(silent, np.bool_)
+        columns = {
+            name: np.array([result.signals.get(f"{self.name}.{name}", np.nan) for result in results]) for name in self.weights
+        }
+        for name, column in columns.items():
+            if name in base:
+                of_running = np.where(empty, 0.0, np.nan_to_num(base[name]))[np.asarray(shared)]
+                column[:] = _beyond(column, of_running, is_cosine=name == "transformer")
+            column[has_no_more & ~np.isnan(column)] = 0.0
+        mean = np.nan_to_num(weighted_mean(columns, self.weights, len(results)))
+        scored = []
+        for place, result in enumerate(results):
+            signals = {name: value for name, value in result.signals.items() if not name.startswith(f"{self.name}.")}
+            signals[f"{self.name}.score"] = float(mean[place])
+            own = {name: float(column[place]) for name, column in columns.items() if not np.isnan(column[place])}
+            signals |= {f"{self.name}.{name}": value for name, value in own.items()}
+            scored.append(result.model_copy(update={"score": float(mean[place]), "signals": signals}))
+        return scored
+
     def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
         """Score pairs without signals of a retriever: the transformer signal is the encoder's, if there is one."""
         batch = CandidateBatch(
@@ -641,6 +687,27 @@ class MultiSignalReranker(BaseReranker):
 
 
 _PLACE = "multi_signal place"
+
+_OF_RUNNING, _OF_PASSAGE, _FULL = 0.5, 0.7, 0.999
+"""Parts of a title and a passage in the vector of both (bench/POLICY.md); and from when on a text has a signal in full."""
+
+
+def _beyond(scores: Scores, base: Scores, *, is_cosine: bool) -> Scores:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rest = (scores - _OF_RUNNING * base) / _OF_PASSAGE if is_cosine else (scores - base) / (1.0 - base)
+    beyond: Scores = np.where(base > 0, np.clip(rest, 0.0, 1.0), scores)
+    return beyond if is_cosine else np.where(base > _FULL, np.nan, beyond)
+
+
+class _RunningTexts(ListedPassages):
+    """Running texts, with the rarity of words in an index."""
+
+    def __init__(self, items: Sequence[SearchableItem], table: ItemTable) -> None:
+        super().__init__(items)
+        self._index = table
+
+    def rarity(self, analysed: AnalysedTexts) -> Rarity:
+        return analysed.rarity(self._index)
 
 
 def _first_of_document(

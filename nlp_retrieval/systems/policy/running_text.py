@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval import MultiSignalReranker, RetrievalResult, SearchableItem
-from nlp_retrieval.core import BaseSearcher, ItemTable
-from nlp_retrieval.core.candidates import Scores
+from nlp_retrieval.core import BaseSearcher
 from nlp_retrieval.encoders import BaseEncoder, Vectors
 from nlp_retrieval.rerankers import Profile
-from nlp_retrieval.rerankers.multi_signal.features import AnalysedTexts, ListedPassages, Rarity, weighted_mean
 from nlp_retrieval.systems.policy.answers import document_of
 from nlp_retrieval.text import FUNCTION_WORDS, sentences_of, stems_of_language
 
@@ -112,11 +110,6 @@ def _runs(words: Iterable[tuple[str, int, int]]) -> Iterator[tuple[str, ...]]:
 
 # Signals of passages without their running text.
 
-_OF_RUNNING, _OF_PASSAGE = 0.5, 0.7
-"""A vector of a passage with its title is about so much of the title's, and of the passage's (bench/POLICY.md)."""
-
-_FULL = 0.999
-
 _FEWEST_WORDS, _LISTED, _CONNECTED, _QUESTIONS = 16, 0.6, 0.1, 0.5
 """A list of keywords: its words, the shares of keywords and of connecting words, and the share of questions that it names."""
 
@@ -166,83 +159,30 @@ class PlainPassages:
                 self.split(hits[number].item)[1] for hits, numbers in zip(lists, changed, strict=True) for number in numbers
             )
         )
-        of_running = self._of_running(reranker, searcher, questions, running) if running else []
+        cosines = self._cosines(searcher, [searched for _, searched in questions], running)
         rescored = []
-        for hits, numbers, columns in zip(lists, changed, of_running or [{} for _ in lists], strict=True):
-            scored = self._scored(reranker, [hits[number] for number in numbers], running, columns) if numbers else []
+        for (text, _), hits, numbers, own in zip(questions, lists, changed, cosines, strict=True):
+            some = [hits[number] for number in numbers]
+            shared = [running.index(self.split(hit.item)[1]) for hit in some]
+            silent = [not self.split(hit.item)[0] for hit in some]
+            scored = reranker.beyond(text, some, running, own, shared, silent, searcher.opened.items) if numbers else []
             whole = dict(enumerate(hits)) | dict(zip(numbers, scored, strict=True))
             rescored.append(sorted(whole.values(), key=lambda hit: -hit.score) if numbers else hits)
         return rescored
 
-    def _scored(
-        self, reranker: MultiSignalReranker, hits: list[RetrievalResult], running: list[str], of_running: Mapping[str, Scores]
-    ) -> list[RetrievalResult]:
-        """Return hits with their signals beyond those of their running text."""
-        place = np.array([running.index(self.split(hit.item)[1]) for hit in hits], np.int64)
-        columns = {
-            name: np.array([hit.signals.get(f"{reranker.name}.{name}", np.nan) for hit in hits]) for name in reranker.weights
-        }
-        says_nothing = np.array([not self.split(hit.item)[0] for hit in hits])
-        for name, column in columns.items():
-            if name in of_running:
-                column[:] = _beyond(column, of_running[name][place], is_cosine=name == "transformer")
-            column[says_nothing & ~np.isnan(column)] = 0.0
-        mean = np.nan_to_num(weighted_mean(columns, reranker.weights, len(hits)))
-        scored = []
-        for number, hit in enumerate(hits):
-            signals = {name: value for name, value in hit.signals.items() if not name.startswith(f"{reranker.name}.")}
-            signals[f"{reranker.name}.score"] = float(mean[number])
-            signals |= {
-                f"{reranker.name}.{name}": float(column[number])
-                for name, column in columns.items()
-                if not np.isnan(column[number])
-            }
-            scored.append(hit.model_copy(update={"score": float(mean[number]), "signals": signals}))
-        return scored
-
-    def _of_running(
-        self, reranker: MultiSignalReranker, searcher: BaseSearcher, questions: Sequence[tuple[str, str]], running: list[str]
-    ) -> list[dict[str, Scores]]:
-        """Return ``[running texts]`` by signal, for each question; an empty one has 0."""
-        encoder, texts = encoder_of(searcher), [text or " " for text in running]
-        dense = np.zeros((len(questions), len(running)))
-        if encoder is not None and any(running):
-            queries = unit_vectors(encoder.encode_queries([searched for _, searched in questions]))
-            passages = unit_vectors(encoder.encode_passages(texts))
-            products = np.einsum("ik,jk->ij", queries, passages)  # a product of BLAS depends on the neighbouring rows
-            dense = np.clip(products, 0.0, 1.0)
-        source = _RunningTexts(
-            [SearchableItem(item_id=str(place), content=text) for place, text in enumerate(texts)], searcher.opened.items
+    @staticmethod
+    def _cosines(searcher: BaseSearcher, queries: list[str], running: list[str]) -> list[list[float]]:
+        """Return ``[queries, running texts]``; 0 without an encoder, and for an empty text."""
+        encoder = encoder_of(searcher)
+        if encoder is None or not any(running):
+            return [[0.0] * len(running) for _ in queries]
+        vectors = (
+            unit_vectors(encoder.encode_queries(queries)),
+            unit_vectors(encoder.encode_passages([t or " " for t in running])),
         )
-        empty = np.array([not text for text in running])
-        scored = []
-        for (asked, _), cosines in zip(questions, dense, strict=True):
-            columns = reranker.scoring.columns([asked], np.array([0, len(texts)]), cosines, source)
-            scored.append({name: np.where(empty, 0.0, column) for name, column in columns.items()})
-        return scored
-
-
-def _beyond(scores: Scores, of_running: Scores, *, is_cosine: bool) -> Scores:
-    """Return signals of passages beyond those of their running text: of what is left, the share that the passage has.
-
-    A signal that the running text has in full tells nothing of a passage, and is missing.
-    """
-    base = np.nan_to_num(of_running)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rest = (scores - _OF_RUNNING * base) / _OF_PASSAGE if is_cosine else (scores - base) / (1.0 - base)
-    beyond: Scores = np.where(base > 0, np.clip(rest, 0.0, 1.0), scores)
-    return beyond if is_cosine else np.where(base > _FULL, np.nan, beyond)
-
-
-class _RunningTexts(ListedPassages):
-    """Running texts, with the rarity of words in an index."""
-
-    def __init__(self, items: Sequence[SearchableItem], table: ItemTable) -> None:
-        super().__init__(items)
-        self._index = table
-
-    def rarity(self, analysed: AnalysedTexts) -> Rarity:
-        return analysed.rarity(self._index)
+        products = np.einsum("ik,jk->ij", *vectors)  # a product of BLAS depends on the neighbouring rows
+        rows: list[list[float]] = np.where([bool(text) for text in running], products, 0.0).tolist()
+        return rows
 
 
 class KeywordLists:

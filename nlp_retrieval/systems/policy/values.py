@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from nlp_retrieval.rerankers.multi_signal.profile import ValueKind
-from nlp_retrieval.text import Quantity, quantities_of, sentences_of
-from nlp_retrieval.text.quantities import Year, years_of
+from nlp_retrieval.text import Quantity, Year, quantities_of, sentences_of, years_of
+
+ValueKind = Literal["target", "baseline", "finance"]
 
 _EMISSIONS = re.compile(
     r"emi\w{0,3}s{1,2}ions?\b|\bGHGs?\b|greenhouse|\bcarbon\b|\bCO(?:2|₂)|\bmitigat|net[\s-]zero", re.IGNORECASE

@@ -18,7 +18,6 @@ from markupsafe import Markup
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.core import write_output
 from nlp_retrieval.reports import asset, counted, rendered
-from nlp_retrieval.rerankers.multi_signal.features import SIGNALS
 from nlp_retrieval.systems.policy.answers import SIGNAL_FIELDS, AnswerChunk, AnswerFile, ChunkMatch, QuestionAnswer, StudyReport
 from nlp_retrieval.systems.policy.changes import EditionChanges, PassageChange, word_runs
 from nlp_retrieval.systems.policy.page.export import AnswerRow, row_of
@@ -242,7 +241,7 @@ def _at(point: tuple[float, float]) -> str:
 
 METHOD_NAMES = {"vector_similarity": "By signals", "graph_hop": "Along relations"}
 
-SIGNAL_NAMES = dict(zip(SIGNAL_FIELDS, (name.replace("_", " ") for name in SIGNALS), strict=True))
+SIGNAL_NAMES = {field: names[0].removeprefix("multi_signal.").replace("_", " ") for field, names in SIGNAL_FIELDS.items()}
 """Fields of a passage, and the signals as every other place names them."""
 
 _MOST_PASSAGES = 4000
