@@ -579,7 +579,8 @@ class MultiSignalReranker(BaseReranker):
         """
         items = [SearchableItem(item_id=str(place), content=text or " ") for place, text in enumerate(running)]
         dense = np.clip(np.asarray(cosines, np.float64), 0.0, 1.0)
-        base = self.scoring.columns([query], offsets_of([len(items)]), dense, _RunningTexts(items, table))
+        unknown = np.full(len(items), np.nan)
+        base = self.scoring.columns([query], offsets_of([len(items)]), dense, unknown, _RunningTexts(items, table))
         empty, has_no_more = np.array([not text for text in running]), np.array(silent, np.bool_)
         columns = {
             name: np.array([result.signals.get(f"{self.name}.{name}", np.nan) for result in results]) for name in self.weights
