@@ -40,6 +40,8 @@ _REASONING_MODEL = re.compile(r"(?:o[1-9]|gpt-5(?:\.\d+)*(?!-chat))(?:-.*)?", re
 _LEAST_FOR_REASONING = 16_000
 """Smallest ``max_tokens`` that DSPy accepts for OpenAI's reasoning models, whose thoughts count."""
 
+_OWN_URLS = {"openai": "https://api.openai.com/v1", "ollama_chat": "http://localhost:11434/v1"}
+
 _ENDPOINT = ModelEndpoint(calls_at_once=8)
 
 
@@ -205,6 +207,18 @@ class LanguageModel(EndpointComponent):
         from nlp_retrieval.lm.dspy_package import dspy  # noqa: F401
 
         self._key.read()
+
+    def check_reachable(self) -> None:
+        """Ask the server for its list of models, which costs nothing; providers whose URL is not known pass.
+
+        Raises:
+            ModelError: nothing answers there, after the retries; or the key is refused.
+        """
+        url = self.base_url or _OWN_URLS.get(self.provider)
+        if url is not None:
+            from nlp_retrieval.lm.reachable import check_server
+
+            check_server(url, self._key, self.endpoint)
 
     def _make(self) -> Any:
         from nlp_retrieval.lm.dspy_package import dspy

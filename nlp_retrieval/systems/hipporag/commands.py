@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from nlp_retrieval import LanguageModel
     from nlp_retrieval.systems.hipporag.extraction import ExtractionSummary
     from nlp_retrieval.systems.hipporag.pipeline import HippoRagPipeline
+    from nlp_retrieval.systems.hipporag.plan import ExtractionPlan
 
 _OF_THE_MODEL = {"retries": 3, "backoff": 2.0, "max_tokens": 2048, "timeout": 120.0}
 """Settings that differ from those for queries: answers are longer, and a corpus can wait."""
@@ -67,17 +68,22 @@ def extract_command(
 
     from nlp_retrieval.benchmarks import ModelPrice
     from nlp_retrieval.systems.hipporag.extraction import KnowledgeExtractor, extract_knowledge
+    from nlp_retrieval.systems.hipporag.plan import plan_extraction
     from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 
     costs: ModelPrice | None = None if price is None else _price(price)
-    items = corpus_loader(corpus, loader, option).stream()
+    source = corpus_loader(corpus, loader, option)
     model = _model(lm, lm_base_url, lm_option or [], calls_at_once)
     extractor = KnowledgeExtractor(model, passages_per_call=passages_per_call, passage_characters=passage_characters)
     with KnowledgeStore(store, schema=schema, create=True) as opened:
         others = [extraction for extraction in opened.extractions() if extraction != extractor.extraction]
         if others:
             say(f"{opened!r} also holds {len(others)} extractions with another prompt or model, which are not changed")
-        done = extract_knowledge(items if first is None else islice(items, first), opened, extractor, commit_every=commit_every)
+        plan = plan_extraction(islice(source.stream(), first), opened, extractor, costs)
+        tell_plan(plan)
+        if plan.missing:
+            model.check_reachable()
+        done = extract_knowledge(islice(source.stream(), first), opened, extractor, commit_every=commit_every)
     spent = None if costs is None else costs.of(done.calls.tokens_in, done.calls.tokens_out)
     if as_json:
         typer.echo(json.dumps(done.to_dict() | ({} if spent is None else {"price": spent}), ensure_ascii=False))
@@ -105,6 +111,13 @@ def _price(text: str) -> Any:
         raise ConfigurationError(
             f"--price {text!r} is not a price: give two numbers, per million tokens of prompts and answers, such as 0.15,0.60"
         ) from None
+
+
+def tell_plan(plan: ExtractionPlan) -> None:
+    """Print what an extraction will do."""
+    for note in plan.notes:
+        say(f"note: {note}")
+    say(str(plan))
 
 
 def tell(done: ExtractionSummary, spent: float | None) -> None:
@@ -143,6 +156,13 @@ app.command("extract")(extract_command)
 extract = renamed(extract_command, "extract", "hipporag extract")
 
 Settings = Annotated[Path, typer.Option("--config", "-c", help="The YAML settings file; see docs/HIPPORAG.md.")]
+FilterFacts = Annotated[
+    bool | None,
+    typer.Option(
+        "--filter-facts/--no-filter-facts",
+        help="Let the language model choose among the facts near a question, one call each. Default: the settings.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print each result as one JSON line, with counters.")]
 
 
@@ -162,9 +182,11 @@ def index(
     """
     pipeline = _pipeline(config)
     source = corpus_loader(corpus, loader, option)
-    extracted = pipeline.extract(source, replace=replace)
-    tell(extracted, None)
-    line: dict[str, Any] = {"extraction": extracted.to_dict()}
+    extracted = pipeline.extract(source, replace=replace, before=tell_plan)
+    price = pipeline.price
+    spent = None if price is None else price.of(extracted.calls.tokens_in, extracted.calls.tokens_out)
+    tell(extracted, spent)
+    line: dict[str, Any] = {"extraction": extracted.to_dict() | ({} if spent is None else {"price": spent})}
     if not extracted.stopped:
         report = pipeline.index(source, replace=replace)
         say(f"{report.n_items:,} items in {report.path} ({report.seconds:.1f} s)")
@@ -175,12 +197,20 @@ def index(
 
 
 @app.command()
-def ask(question: Annotated[list[str], typer.Argument(help="Questions.")], config: Settings, as_json: AsJson = False) -> None:
+def ask(
+    question: Annotated[list[str], typer.Argument(help="Questions.")],
+    config: Settings,
+    filter_facts: FilterFacts = None,
+    as_json: AsJson = False,
+) -> None:
     """Answer questions, with the passages that were read and cited."""
-    pipeline = _pipeline(config)
+    pipeline = _pipeline(config, filter_facts)
     for answer in pipeline.ask(question):
         if as_json:
-            print_json_line(plain_answer(answer) | {"metrics": pipeline.metrics.to_dict()})
+            line = plain_answer(answer)
+            for read, passage in zip(line["read"], pipeline.supported(answer.question, answer.results), strict=True):
+                read["supporting_entities"] = passage.supporting_entities
+            print_json_line(line | {"metrics": pipeline.metrics.to_dict()})
         else:
             print_hits(answer.question, answer.results, [{} for _ in answer.results], signals=False)
             print_answer(answer)
@@ -193,13 +223,14 @@ def evaluate(
         Path | None, typer.Argument(help="A release file of HotpotQA; default: evaluation.hotpotqa_dataset_path.")
     ] = None,
     first: Annotated[int | None, typer.Option(min=1, help="Ask only this many questions.")] = None,
+    filter_facts: FilterFacts = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask HotpotQA's questions: exact match, F1, supporting facts."""
     from nlp_retrieval import HotpotqaLoader
     from nlp_retrieval.errors import ConfigurationError
 
-    pipeline = _pipeline(config)
+    pipeline = _pipeline(config, filter_facts)
     path = dataset or pipeline.settings.evaluation.hotpotqa_dataset_path
     if path is None:
         raise ConfigurationError(
@@ -218,11 +249,11 @@ def evaluate(
     say(f"{len(judged.query_ids):,} questions, {judged.empty_queries:,} without an answer")
 
 
-def _pipeline(config: Path) -> HippoRagPipeline:
+def _pipeline(config: Path, filter_facts: bool | None = None) -> HippoRagPipeline:
     from nlp_retrieval.systems.hipporag.pipeline import HippoRagPipeline
     from nlp_retrieval.systems.hipporag.settings import HippoRagSettings
 
-    settings = HippoRagSettings.read(config)
+    settings = HippoRagSettings.read(config).with_filter(filter_facts)
     for unused in settings.unused():
         say(f"note: {config}: {unused}")
     return HippoRagPipeline(settings)

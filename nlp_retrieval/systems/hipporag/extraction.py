@@ -124,6 +124,14 @@ class KnowledgeExtractor:
         return Extraction(self.lm.model, json.dumps(settings, sort_keys=True))
 
     @property
+    def prompt_characters(self) -> int:
+        """Return the number of characters of a prompt without its passages."""
+        from nlp_retrieval.lm import dspy
+
+        messages = dspy.ChatAdapter().format(self._program.signature, self._program.demos, {"passages": ""})
+        return sum(len(str(message["content"])) for message in messages)
+
+    @property
     def given_up(self) -> str | None:
         """Return why the model is no longer called; None while it is."""
         reason = self._line.given_up
@@ -402,6 +410,7 @@ def extract_knowledge(
     with record_calls() as calls, using(extractor.lm), progress("extracting", None) as advance:
         run = _Extraction(store, extractor, commit_every, calls, advance)
         store.begin(run.extraction)
+        run.commit()
         try:
             for group, extracted in worked_on(run.groups(items), run.ask, extractor.lm.calls_at_once):
                 run.came(group, extracted)
@@ -428,6 +437,7 @@ class _Extraction:
         self._count: Counter[str] = Counter()
         self._reasons: Counter[str] = Counter()
         self._session = uuid.uuid4().hex
+        self._last = ""
         self.between_transactions = True
         self._begin = time.perf_counter()
 
@@ -468,7 +478,10 @@ class _Extraction:
         counts = dict(sorted(self._count.items()))
         waiting = counts.get("failed", 0) + counts.get("not_asked", 0)
         done = sum(counts.get(name, 0) for name in ("kept", "extracted", "copied"))
-        run = ExtractionRun(self._session, counts.get("documents", 0), done + waiting, status, counts)
+        if self._records:
+            self._last = self._records[-1].document_id
+        data = counts | ({"last_document": self._last} if self._last else {})
+        run = ExtractionRun(self._session, counts.get("documents", 0), done + waiting, status, data)
         with self._transaction():
             self._store.save(self.extraction, self._records, run)
         self._records = []

@@ -348,7 +348,8 @@ class ExtractionRun:
         total: documents read so far; all of the corpus when completed.
         processed: those of them that are finished in this run.
         status: ``in_progress``, ``completed`` or ``failed``.
-        data: counters, as JSON values.
+        data: counters, and ``last_document``, the id of the last committed one, as JSON values.
+        saved: when the row was written, in UTC; empty before.
     """
 
     session_id: str
@@ -356,6 +357,7 @@ class ExtractionRun:
     processed: int
     status: str = "in_progress"
     data: dict[str, Any] = field(default_factory=dict)
+    saved: str = ""
 
     def row(self, extraction_id: str) -> Row:
         """Return it as a row of the table."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from nlp_retrieval import (
+    Answer,
     AnswerEvaluator,
     Evaluation,
     HttpEncoder,
@@ -17,9 +20,12 @@ from nlp_retrieval import (
     OpenAIEncoder,
     Query,
     QuestionAnswering,
+    RetrievalResult,
+    SearchableItem,
     Searcher,
     SentenceTransformerEncoder,
 )
+from nlp_retrieval.benchmarks import ModelPrice
 from nlp_retrieval.core import BaseLoader, check_folder_for_output, open_generation, read_manifest
 from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.errors import (
@@ -33,8 +39,9 @@ from nlp_retrieval.errors import (
     RetrievalWarning,
 )
 from nlp_retrieval.evaluation import gold_answers
-from nlp_retrieval.lm import AnsweredQuestion, LanguageModelAnswerer
+from nlp_retrieval.lm import AnsweredQuestion, LanguageModelAnswerer, record_calls
 from nlp_retrieval.systems.hipporag.extraction import ExtractionSummary, KnowledgeExtractor, extract_knowledge
+from nlp_retrieval.systems.hipporag.plan import ExtractionPlan, plan_extraction
 from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
 from nlp_retrieval.systems.hipporag.settings import DEFAULT_FOLDER, EmbeddingSection, HippoRagSettings, key_variable
 from nlp_retrieval.systems.hipporag.store import KnowledgeStore
@@ -140,12 +147,13 @@ def check_encoder(settings: HippoRagSettings) -> None:
         ) from error
 
 
-def retriever(settings: HippoRagSettings, knowledge: str) -> HippoRagRetriever:
+def retriever(settings: HippoRagSettings, knowledge: str, lm: LanguageModel | None = None) -> HippoRagRetriever:
     """Build the retriever.
 
     Args:
         settings: of encoder and search.
         knowledge: its source; see :class:`HippoRagRetriever`.
+        lm: the language model, which links queries if the settings say so.
 
     Raises:
         ConfigurationError: the encoder's dimension is another, or a key's variable is not set.
@@ -157,8 +165,70 @@ def retriever(settings: HippoRagSettings, knowledge: str) -> HippoRagRetriever:
         linking=chosen.linking,
         triple_k=chosen.query_entity_top_k,
         hops=chosen.graph_expansion_hops,
+        lm=lm if chosen.asks_model else None,
         damping=0.5 if chosen.enable_ppr else 0.0,
     )
+
+
+@dataclass(frozen=True)
+class RetrievedPassage:
+    """A passage that was found.
+
+    Args:
+        item: the passage.
+        score: higher is better.
+        supporting_entities: its entities that the walk visited most, at most five, most visited first.
+
+    Examples:
+        >>> found = RetrievedPassage(items[0], 0.5, ["krill"])
+        >>> found.to_dict()
+        {'item_id': 'whale', 'title': 'Blue whale', 'score': 0.5, 'supporting_entities': ['krill']}
+    """
+
+    item: SearchableItem
+    score: float
+    supporting_entities: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, without the text."""
+        return {
+            "item_id": self.item.item_id,
+            "title": self.item.title,
+            "score": self.score,
+            "supporting_entities": self.supporting_entities,
+        }
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """A question, its answer, and what led to it.
+
+    Args:
+        query: the question.
+        answer: of the language model, with citations.
+        passages: that it read, best first.
+        metadata: method, seconds, calls and tokens, and their price if it is known.
+
+    Examples:
+        >>> result = QueryResult("What do whales eat?", Answer(text="krill"), [], {"seconds": 0.2})
+        >>> result.to_dict()["answer"]
+        'krill'
+    """
+
+    query: str
+    answer: Answer
+    passages: list[RetrievedPassage]
+    metadata: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "query": self.query,
+            "answer": self.answer.text,
+            "citations": list(self.answer.passages),
+            "retrieved_documents": [passage.to_dict() for passage in self.passages],
+            "metadata": dict(self.metadata),
+        }
 
 
 @dataclass(frozen=True)
@@ -187,8 +257,8 @@ class HippoRagPipeline:
     """HippoRAG 2 (Gutierrez et al., 2025) from extraction to answers, with settings from a YAML file.
 
     Knowledge and index are in the folder ``storage.save_dir``, or knowledge in the database that it names. Passages are found
-    as published (see ``HippoRagRetriever``; triples are not filtered by the language model), and the answerer reads all of the
-    ``passage_top_k`` that are found.
+    as published (see ``HippoRagRetriever``), facts filtered by the language model with ``retrieval.filter_facts``, and the
+    answerer reads all of the ``passage_top_k`` that are found.
 
     Args:
         settings: of everything; ``HippoRagSettings.read(path)`` reads them from a file.
@@ -196,9 +266,9 @@ class HippoRagPipeline:
     Examples:
         >>> pipeline = HippoRagPipeline(HippoRagSettings.read("hipporag.yaml"))
         >>> corpus = JsonlLoader("animals.jsonl")
-        >>> done = pipeline.extract(corpus)  # doctest: +SKIP
-        >>> report = pipeline.index(corpus)  # doctest: +SKIP
-        >>> pipeline.ask(["What do blue whales eat?"])[0].answer.text  # doctest: +SKIP
+        >>> report = pipeline.load_documents(corpus)  # doctest: +SKIP
+        >>> passages = pipeline.retrieve("What do blue whales eat?", top_k=2)  # doctest: +SKIP
+        >>> pipeline.query("What do blue whales eat?").answer.text  # doctest: +SKIP
         'krill'
     """
 
@@ -206,27 +276,52 @@ class HippoRagPipeline:
         self.settings = settings
         self._metrics = PipelineMetrics()
         self._answering: QuestionAnswering | None = None
+        self._made: LanguageModel | None = None
 
     @property
     def metrics(self) -> PipelineMetrics:
         """Return the counters so far."""
         return self._metrics
 
-    def extract(self, corpus: BaseLoader, *, replace: bool = False) -> ExtractionSummary:
+    def load_documents(self, documents: BaseLoader | str | Path | Iterable[Any], *, replace: bool = False) -> IndexReport:
+        """Extract knowledge from documents, and index them; repeat it after an interruption.
+
+        Args:
+            documents: a loader, a path that suffix or folder identifies (as for ``nlp-retrieval index``), or items.
+            replace: whether to replace an index of other items.
+
+        Raises:
+            ModelError: passages are left without a usable answer; the message says why. Call it again for the rest, or call
+                :meth:`index` without them.
+        """
+        corpus = _loader_of(documents)
+        done = self.extract(corpus, replace=replace)
+        if not done.whole:
+            left = done.failed + done.not_asked
+            raise ModelError(
+                f"{left:,} of {done.documents:,} passages have no usable answer of {done.model} "
+                f"({done.stopped or done.reasons_told}); call it again to extract only these, or index() to index without them"
+            )
+        return self.index(corpus, replace=replace)
+
+    def extract(
+        self, corpus: BaseLoader, *, replace: bool = False, before: Callable[[ExtractionPlan], None] | None = None
+    ) -> ExtractionSummary:
         """Extract knowledge from the missing passages of a corpus; repeat it after an interruption.
 
-        Free checks come first: the encoder loads and has the dimension of the settings, the folder can be written, and an
-        existing index is of this corpus, which may have grown.
+        Free checks come first: the encoder loads and has the dimension of the settings, the folder can be written, an existing
+        index is of this corpus, which may have grown, and the server of the language model answers.
 
         Args:
             corpus: to extract from.
             replace: whether an index of other items will be replaced.
+            before: is called with the plan before the first call of the language model, and may raise to stop.
 
         Raises:
             SourceError: the corpus cannot be read.
             OutputError: the store cannot be written; committed results are kept.
             ConfigurationError: the model's key is not set, or the encoder has another dimension.
-            ModelError: the encoder cannot be loaded, or the language model gave no usable answer at all.
+            ModelError: the encoder cannot be loaded, the server does not answer, or the model gave no usable answer at all.
             IndexConflictError: the folder holds an index of other items.
         """
         extractor = KnowledgeExtractor(language_model(self.settings, extracting=True))
@@ -237,6 +332,11 @@ class HippoRagPipeline:
         if not self.settings.storage.is_database:
             _make_folder(Path(location).parent)
         with KnowledgeStore(location, create=True) as store:
+            plan = plan_extraction(corpus.stream(), store, extractor, self.price)
+            if plan.missing:
+                extractor.lm.check_reachable()
+            if before is not None:
+                before(plan)
             done = extract_knowledge(corpus.stream(), store, extractor, commit_every=self.settings.indexing.batch_size)
         if done.failed and not (done.kept or done.extracted or done.copied):
             raise ModelError(
@@ -245,10 +345,16 @@ class HippoRagPipeline:
             )
         return done
 
+    @property
+    def price(self) -> ModelPrice | None:
+        """Return the price of the language model; None if the settings have none."""
+        price = self.settings.llm.price
+        return None if price is None else ModelPrice(price.input, price.output)
+
     def index(self, corpus: BaseLoader, *, replace: bool = False) -> IndexReport:
         """Index an extracted corpus; passages without knowledge are found by similarity alone.
 
-        An index of a part of this corpus is replaced by one of the whole.
+        An index of a part of this corpus is replaced by one of all of it.
 
         Args:
             corpus: the extracted one.
@@ -262,6 +368,7 @@ class HippoRagPipeline:
         grown = self._keeps_all(corpus, replace=replace)
         searcher = Searcher([retriever(self.settings, knowledge)])
         report = searcher.index(corpus, index_folder(self.settings), replace=replace or grown)
+        self._answering = None
         self._count(documents=report.n_items)
         return report
 
@@ -285,6 +392,62 @@ class HippoRagPipeline:
             )
         return True
 
+    def retrieve(self, query: str, top_k: int | None = None) -> list[RetrievedPassage]:
+        """Find passages, best first.
+
+        Args:
+            query: the question.
+            top_k: number of passages; by default ``retrieval.passage_top_k``.
+
+        Raises:
+            IndexMissingError: nothing is indexed yet.
+        """
+        searcher = self._opened().searcher
+        (results,) = searcher.search([query], top_k or self.settings.retrieval.passage_top_k)
+        return self.supported(query, results)
+
+    def query(self, query: str, top_k: int | None = None) -> QueryResult:
+        """Answer a question from the index.
+
+        Args:
+            query: the question.
+            top_k: number of passages that are found and read; by default ``retrieval.passage_top_k``.
+
+        Raises:
+            IndexMissingError: nothing is indexed yet.
+        """
+        begin = time.perf_counter()
+        opened = self._opened()
+        with record_calls() as calls:
+            (results,) = opened.searcher.search([query], top_k or self.settings.retrieval.passage_top_k)
+            answerer = LanguageModelAnswerer(self._lm(), passages=max(len(results), 1))
+            (answer,) = answerer.answer([query], [results])
+            passages = self.supported(query, results)
+        self._count(queries=1)
+        counts = calls.counts
+        metadata: dict[str, Any] = {
+            "method": f"hipporag2, linking: {self.settings.retrieval.linking}",
+            "facts_filtered": self.settings.retrieval.linking == "triples" and self.settings.retrieval.asks_model,
+            "seconds": time.perf_counter() - begin,
+            "calls": counts.calls,
+            "tokens_in": counts.tokens_in,
+            "tokens_out": counts.tokens_out,
+            "price": None if self.price is None else self.price.of(counts.tokens_in, counts.tokens_out),
+        }
+        return QueryResult(query, answer, passages, metadata)
+
+    def supported(self, query: str, results: Sequence[RetrievalResult]) -> list[RetrievedPassage]:
+        """Return results of a query with the entities that led to each.
+
+        Raises:
+            IndexMissingError: nothing is indexed yet.
+        """
+        opened = self._opened().searcher.open_retrievers()
+        (one,) = opened.retrievers.values()
+        rows = opened.generation.items.rows_of([result.item.item_id for result in results])
+        named = one.supporting_entities(query, rows) if isinstance(one, HippoRagRetriever) and results else []
+        return [RetrievedPassage(hit.item, hit.score, entities) for hit, entities in zip(results, named, strict=True)]
+
     def ask(self, questions: Sequence[str]) -> list[AnsweredQuestion]:
         """Answer questions from the index, with citations.
 
@@ -292,9 +455,7 @@ class HippoRagPipeline:
             IndexMissingError: nothing is indexed yet.
             ConfigurationError: the model's key is not set, or the encoder has another dimension.
         """
-        if self._answering is None:
-            self._answering = self._opened()
-        answered = self._answering.answer(list(questions))
+        answered = self._opened().answer(list(questions))
         self._count(queries=len(answered))
         return answered
 
@@ -314,10 +475,16 @@ class HippoRagPipeline:
         answers = [answered.answer for answered in self.ask([query.text for query in queries])]
         return AnswerEvaluator(gold).evaluate(answers)
 
+    def _lm(self) -> LanguageModel:
+        if self._made is None:
+            self._made = language_model(self.settings)
+        return self._made
+
     def _opened(self) -> QuestionAnswering:
-        answerer = LanguageModelAnswerer(language_model(self.settings), passages=self.settings.retrieval.passage_top_k)
-        folder = index_folder(self.settings)
-        searcher = Searcher([retriever(self.settings, self._knowledge())])
+        if self._answering is not None:
+            return self._answering
+        lm, folder = self._lm(), index_folder(self.settings)
+        searcher = Searcher([retriever(self.settings, self._knowledge(), lm)])
         try:
             searcher.open(folder)
         except IndexMismatchError:
@@ -325,7 +492,9 @@ class HippoRagPipeline:
             if before is None:
                 raise
             searcher = before
-        return QuestionAnswering(searcher, answerer)
+        answerer = LanguageModelAnswerer(lm, passages=self.settings.retrieval.passage_top_k)
+        self._answering = QuestionAnswering(searcher, answerer)
+        return self._answering
 
     def _opened_before(self, folder: Path) -> Searcher | None:
         """Open an index that was built before further extraction; None if it differs in more than that."""
@@ -334,7 +503,7 @@ class HippoRagPipeline:
             recorded = record.identity.get("knowledge")
             if record.identity.get("name") != HippoRagRetriever.name or not isinstance(recorded, str):
                 continue
-            searcher = Searcher([retriever(self.settings, recorded)])
+            searcher = Searcher([retriever(self.settings, recorded, self._lm())])
             with suppress(IndexMismatchError):
                 searcher.open(folder)
                 warnings.warn(
@@ -361,6 +530,24 @@ class HippoRagPipeline:
         self._metrics = replace(
             before, queries_processed=before.queries_processed + queries, documents_indexed=before.documents_indexed + documents
         )
+
+
+def _loader_of(documents: BaseLoader | str | Path | Iterable[Any]) -> BaseLoader:
+    if isinstance(documents, str | Path):
+        from nlp_retrieval.cli import corpus_loader
+
+        return corpus_loader(str(documents), None, None)
+    return documents if isinstance(documents, BaseLoader) else _Given(list(documents))
+
+
+class _Given(BaseLoader):
+    """Items in memory."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self.items = items
+
+    def load(self) -> list[Any]:
+        return self.items
 
 
 def _make_folder(folder: Path) -> None:

@@ -52,6 +52,7 @@ from nlp_retrieval.systems.hipporag.graph import (
     join_files,
     open_knowledge,
 )
+from nlp_retrieval.systems.hipporag.knowledge import phrase_of
 from nlp_retrieval.systems.hipporag.sources import digest_of, joining_source_of, reads_knowledge, source_of
 from nlp_retrieval.text import entities_by_rules, fenced
 
@@ -118,10 +119,14 @@ def linked_by_nodes(knowledge: KnowledgeGraph, vectors: Vectors, k: int) -> list
 
 
 def linked_by_names(
-    knowledge: KnowledgeGraph, queries: Sequence[str], encode: Callable[[list[str]], Vectors], k: int
+    knowledge: KnowledgeGraph,
+    queries: Sequence[str],
+    names: Sequence[Sequence[str]],
+    encode: Callable[[list[str]], Vectors],
+    k: int,
 ) -> list[Linked]:
-    """Link queries to the entities nearest to each name in them, or to the query if it has none."""
-    names = [sorted(entities_by_rules(query)) or [query] for query in queries]
+    """Link queries to the entities nearest to each of their names, or to the query if it has none."""
+    names = [of_query or [query] for of_query, query in zip(names, queries, strict=True)]
     distinct = list(dict.fromkeys(name for of_query in names for name in of_query))
     nearest = dict(zip(distinct, knowledge.entities.nearest(encode(distinct), k), strict=True))
     linked = []
@@ -193,11 +198,13 @@ class Ranked:
         scores: higher is better.
         ranks: share of the walk at each passage (without passage nodes: at the entities it names).
         seeds: share of its restarts.
+        entities: share of the walk at each entity; empty if there was no walk.
     """
 
     scores: Scores
     ranks: Scores
     seeds: Scores
+    entities: Scores
 
 
 def restarts_of(linked: Linked, dense: DenseScores, passage_weight: float, n_rows: int) -> Restarts:
@@ -243,7 +250,7 @@ def ranked_by_walk(knowledge: KnowledgeGraph, dense: DenseScores, restarts: Rest
     scaled = dense.by_row(dense.scaled, n_rows)
     # as float32: values that differ only by rounding tie, and are ordered by row
     scores = np.where(ranks > 0, ranks.astype(np.float32).astype(np.float64), scaled - 2.0)
-    return Ranked(scores, ranks, _shares(restarts, n_rows))
+    return Ranked(scores, ranks, _shares(restarts, n_rows), nodes[n_rows:])
 
 
 def ranked_by_similarity(knowledge: KnowledgeGraph, dense: DenseScores) -> Ranked:
@@ -251,7 +258,7 @@ def ranked_by_similarity(knowledge: KnowledgeGraph, dense: DenseScores) -> Ranke
     scaled = dense.scaled
     shares = dense.by_row(scaled / (scaled.sum() or 1.0), knowledge.n_rows)
     scores = np.where(shares > 0, shares, -2.0)
-    return Ranked(scores, shares, shares)
+    return Ranked(scores, shares, shares, np.zeros(0))
 
 
 def ranked_by_product(
@@ -269,11 +276,12 @@ def ranked_by_product(
     """
     n_rows = knowledge.n_rows
     near = _within(graph, linked.entities + n_rows, hops)
-    ranks = relevance_of(knowledge, np.where(near, nodes, 0.0)[n_rows:])
+    entities = np.where(near, nodes, 0.0)[n_rows:]
+    ranks = relevance_of(knowledge, entities)
     relevance = ranks / (ranks.max(initial=0.0) or 1.0)
     similarity = dense.by_row(dense.scaled, n_rows)
     scores = (_FLOOR + (1 - _FLOOR) * similarity) * (_FLOOR + (1 - _FLOOR) * relevance)
-    return Ranked(scores, ranks, np.zeros(n_rows))
+    return Ranked(scores, ranks, np.zeros(n_rows), entities)
 
 
 def relevance_of(knowledge: KnowledgeGraph, entities: Scores) -> Scores:
@@ -300,12 +308,14 @@ def _shares(restarts: Restarts, n_rows: int) -> Scores:
     return shares / (restarts.weights.sum() or 1.0)
 
 
-# Optional filter of triples: a language model chooses those near a query that help to answer it.
+# Optional calls of a language model, one per query: to choose the triples near it that help to answer it (recognition memory,
+# as published), or to extract its entities with the prompt for passages.
 #
-# It can only choose: triples are shown by number, and other numbers are ignored. A query without a usable answer keeps all its
-# triples.
+# It can only choose: triples are shown by number, and other numbers are ignored; an entity counts only if the query names it.
+# A query without a usable answer keeps all its triples, or the entities that rules find.
 
 _MOST_QUERY = 2000
+_MOST_NAMES = 20
 _LIST = re.compile(r"\[[\d,\s]*\]")
 
 
@@ -339,8 +349,7 @@ class TripleFilter:
         kept = list(shown)
         for number, answer in zip(asked, answers, strict=True):
             if answer is not None:
-                chosen = [number_chosen - 1 for number_chosen in answer if 1 <= number_chosen <= len(shown[number])]
-                kept[number] = shown[number][np.array(sorted(set(chosen)), np.int64)]
+                kept[number] = shown[number][np.array(sorted(answer), np.int64) - 1]
         return kept
 
 
@@ -348,8 +357,52 @@ def _numbered(knowledge: KnowledgeGraph, triples: Rows) -> str:
     return "\n".join(f"{number}. {fenced(knowledge.shown(triple))}" for number, triple in enumerate(triples.tolist(), 1))
 
 
-def _read(_: Mapping[str, Any], answer: object) -> list[int] | None:
-    """Return the numbers in an answer, even if the list is among other words; None if there are none."""
+class QueryEntities:
+    """Extracts the entities of queries as those of passages are extracted.
+
+    Args:
+        lm: the language model; its answers are kept on disk, its calls counted and limited.
+    """
+
+    def __init__(self, lm: LanguageModel) -> None:
+        from nlp_retrieval.lm import dspy
+        from nlp_retrieval.systems.hipporag.programs import ExtractKnowledge
+
+        self._lm = lm
+        self._program = dspy.Predict(ExtractKnowledge)
+
+    def of(self, queries: Sequence[str]) -> list[list[str]]:
+        """Return the entities of each query, at most 20, all of them in its own words; of some queries, none."""
+        from nlp_retrieval.lm import ask_all
+
+        shown = [fenced(query[:_MOST_QUERY]) for query in queries]
+        questions = [{"passages": f"1: {text}"} for text in shown if text]
+        if not questions:
+            return [[] for _ in queries]
+        answers = iter(
+            ask_all(
+                self._lm, self._program, questions, "knowledge", _named, "hipporag: entities", "are linked by the names in them"
+            )
+        )
+        of_shown = [next(answers) if text else [] for text in shown]
+        return [sorted(entities_by_rules(query)) if of is None else of for query, of in zip(queries, of_shown, strict=True)]
+
+
+def _named(question: Mapping[str, Any], answer: object) -> list[str] | None:
+    """Return the entities in an answer that its question names; None if it cannot be read, or all of them are others."""
+    from nlp_retrieval.systems.hipporag.extraction import read_or_explain
+
+    read = read_or_explain(1, answer)
+    if read is None:
+        return None
+    words = f" {phrase_of(question['passages'].partition(':')[2])} "
+    extracted = [phrase for name in read[0].knowledge.entities if (phrase := phrase_of(name))]
+    named = [phrase for phrase in dict.fromkeys(extracted) if f" {phrase} " in words]
+    return None if extracted and not named else named[:_MOST_NAMES]
+
+
+def _read(question: Mapping[str, Any], answer: object) -> list[int] | None:
+    """Return the numbers in an answer, even if the list is among other words; None if no fact that was shown is among them."""
     if isinstance(answer, str):
         match = _LIST.search(answer[:LONGEST_ANSWER])
         try:
@@ -358,7 +411,9 @@ def _read(_: Mapping[str, Any], answer: object) -> list[int] | None:
             return None
     if not isinstance(answer, list) or not all(type(number) is int for number in answer):
         return None
-    return answer
+    n_shown = question["facts"].count("\n") + 1
+    shown = [number for number in dict.fromkeys(answer) if 1 <= number <= n_shown]
+    return None if answer and not shown else shown
 
 
 # Explanations of results: the triples near the query, the entities they led to, and the passages on the way.
@@ -444,7 +499,8 @@ class HippoRagRetriever(BaseRetriever):
             variant of three stages that others describe as HippoRAG 2.
         triple_k: number of linked triples, or with other linking of entities (per name).
         entity_k: number of entities of the triples that the walk starts from.
-        lm: a language model that removes triples that do not help; one call per query.
+        lm: a language model, called once per query: with ``triples`` it removes those that do not help, with ``entities`` it
+            extracts those of the query as it does those of passages; by default rules find them.
         passage_weight: weight of restarts at passages, compared with 1 for an entity that only one passage names. With 0
             passages are not nodes, and are ranked by their entities.
         damping: probability that the walk follows a link instead of restarting.
@@ -508,6 +564,7 @@ class HippoRagRetriever(BaseRetriever):
         self._arguments["encoder"] = self.encoder  # a name and its encoder are the same configuration
         self._dense = FaissRetriever(self.encoder)
         self._filter: TripleFilter | None = None
+        self._entities: QueryEntities | None = None
 
     def index_identity(self) -> Config:
         return super().index_identity() | {"knowledge": digest_of(self.knowledge)}
@@ -517,7 +574,7 @@ class HippoRagRetriever(BaseRetriever):
         return super().recorded_config | {"knowledge": digest_of(self.knowledge), "added_knowledge": None}
 
     def calls_per_query(self) -> int | None:
-        return 0 if self.lm is None else 1
+        return 0 if self.lm is None or self.linking == "nodes" else 1
 
     def parts(self) -> list[BaseRetriever]:
         return [self._dense]
@@ -580,6 +637,27 @@ class HippoRagRetriever(BaseRetriever):
             for chain, row, item in zip(chains, rows.tolist(), items.items(rows), strict=True)
         ]
 
+    def supporting_entities(self, query: str, rows: Rows, most: int = 5) -> list[list[str]]:
+        """Return the entities of passages that the walk of a query visits most, per passage, most visited first.
+
+        Args:
+            query: the query.
+            rows: of passages.
+            most: the most entities per passage.
+        """
+        knowledge = self._graph_of_index
+        ((_, _, ranked),) = self._ranked([query])
+        if not len(ranked.entities):
+            return [[] for _ in rows]
+        begins, ends = (np.searchsorted(knowledge.mentions[:, 0], rows, side).tolist() for side in ("left", "right"))
+        supporting = []
+        for begin, end in zip(begins, ends, strict=True):
+            named = knowledge.mentions[begin:end, 1]
+            named = named[ranked.entities[named] > 0]
+            best = named[np.lexsort((named, -ranked.entities[named]))[:most]]
+            supporting.append([knowledge.phrase(entity) for entity in best.tolist()])
+        return supporting
+
     def _ranked(self, queries: list[str]) -> Iterator[tuple[Linked, DenseScores, Ranked]]:
         n_rows = self._graph_of_index.n_rows
         at_once = max(1, min(_QUERIES_AT_ONCE, _SIMILARITIES_AT_ONCE // max(n_rows, 1)))
@@ -601,8 +679,15 @@ class HippoRagRetriever(BaseRetriever):
         if self.linking == "nodes":
             return linked_by_nodes(knowledge, vectors, self.triple_k)
         if self.linking == "entities":
-            return linked_by_names(knowledge, queries, self._open_dense.encode, self.triple_k)
+            return linked_by_names(knowledge, queries, self._names(queries), self._open_dense.encode, self.triple_k)
         return linked_by_triples(knowledge, queries, vectors, self.triple_k, self.entity_k, self._helpful)
+
+    def _names(self, queries: list[str]) -> list[list[str]]:
+        if self.lm is None:
+            return [sorted(entities_by_rules(query)) for query in queries]
+        if self._entities is None:
+            self._entities = QueryEntities(self.lm)
+        return self._entities.of(queries)
 
     def _helpful(self, queries: list[str], shown: list[Rows]) -> list[Rows]:
         if self.lm is None:

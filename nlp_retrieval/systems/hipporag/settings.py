@@ -49,6 +49,13 @@ def _needs(section: LanguageModelSection | EmbeddingSection, key: str, why: str)
         raise ValueError(f"provider {section.provider} needs {key}: {why}")
 
 
+class PriceSection(_Section):
+    """``llm.price``: the price of the language model, per million tokens of prompts and of answers."""
+
+    input: Annotated[float, Field(ge=0, le=1e9, strict=False)]
+    output: Annotated[float, Field(ge=0, le=1e9, strict=False)]
+
+
 class LanguageModelSection(_Section):
     """``llm``: the language model. ``max_tokens`` is by default 2,048 for extraction and 512 for answers."""
 
@@ -58,6 +65,7 @@ class LanguageModelSection(_Section):
     base_url: str | None = None
     temperature: Annotated[float, Field(ge=0, le=2, strict=False)] | None = 0.0
     max_tokens: Annotated[int, Field(gt=0)] | None = None
+    price: PriceSection | None = None
 
     @model_validator(mode="after")
     def _reachable(self) -> Self:
@@ -96,6 +104,13 @@ class RetrievalSection(_Section):
     passage_top_k: TopK = 20
     enable_ppr: bool = True
     linking: Literal["triples", "nodes", "entities"] = "triples"
+    filter_facts: bool = False
+    extract_query_entities: bool = False
+
+    @property
+    def asks_model(self) -> bool:
+        """Return whether the language model is called to link a query."""
+        return {"triples": self.filter_facts, "entities": self.extract_query_entities}.get(self.linking, False)
 
 
 class IndexingSection(_Section):
@@ -228,6 +243,12 @@ class HippoRagSettings(_Section):
             unknown = [problem for problem in errors if problem["type"] == "extra_forbidden"]
             raise ConfigurationError("; ".join(_in_words(where, problem) for problem in (unknown or errors)[:5])) from None
 
+    def with_filter(self, on: bool | None) -> Self:
+        """Return the same settings with facts filtered or not; None changes nothing."""
+        if on is None:
+            return self
+        return self.model_copy(update={"retrieval": self.retrieval.model_copy(update={"filter_facts": on})})
+
     def unused(self) -> list[str]:
         """Return the given settings without effect, a sentence each."""
         reasons = {
@@ -242,6 +263,12 @@ class HippoRagSettings(_Section):
             ),
             "retrieval.graph_expansion_hops has an effect only with linking: entities; other walks have no limit": (
                 "graph_expansion_hops" in self.retrieval.model_fields_set and self.retrieval.linking != "entities"
+            ),
+            "retrieval.filter_facts has an effect only with linking: triples": (
+                self.retrieval.filter_facts and self.retrieval.linking != "triples"
+            ),
+            "retrieval.extract_query_entities has an effect only with linking: entities": (
+                self.retrieval.extract_query_entities and self.retrieval.linking != "entities"
             ),
         }
         return [message for message, holds in reasons.items() if holds]

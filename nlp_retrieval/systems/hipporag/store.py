@@ -224,16 +224,25 @@ class KnowledgeStore:
 
         return self._read(lambda connection: extractions_in(connection, self._tables))
 
+    def unfinished(self, extraction: Extraction) -> list[ExtractionRun]:
+        """Return the runs of an extraction that did not end, killed ones among them, the latest first; at most 20."""
+        from nlp_retrieval.systems.hipporag.store_tables import unfinished_runs
+
+        return self._read(lambda connection: unfinished_runs(connection, self._tables, extraction.extraction_id))
+
     def begin(self, extraction: Extraction) -> None:
-        """Register an extraction, before its passages are saved.
+        """Register an extraction, before its passages are saved; earlier runs of it that did not end count as failed.
 
         Raises:
             OutputError: the database cannot be written.
         """
 
         def begin(connection: Connection) -> None:
+            from nlp_retrieval.systems.hipporag.store_tables import end_runs
+
             table = self._tables.extractions
             key = extraction.extraction_id
+            end_runs(connection, self._tables, key)
             if connection.execute(table.select().where(table.c.extraction_id == key)).first() is None:
                 row = {"extraction_id": key, "model": extraction.model, "settings": extraction.settings}
                 connection.execute(table.insert(), [row])

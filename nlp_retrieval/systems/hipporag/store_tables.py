@@ -38,7 +38,7 @@ from sqlalchemy import (
     select,
 )
 
-from nlp_retrieval.core import find_lone_surrogate
+from nlp_retrieval.core import find_lone_surrogate, parse_json
 from nlp_retrieval.systems.hipporag.knowledge import (
     DONE,
     KEY_LENGTH,
@@ -154,6 +154,7 @@ class Tables:
 
 
 _MOST_EXTRACTIONS = 1_000
+_MOST_RUNS = 20
 _ROWS_AT_ONCE = 1_000
 
 
@@ -333,6 +334,42 @@ def write_run(connection: Connection, tables: Tables, extraction_id: str, run: E
     progress = tables.indexing_progress
     connection.execute(progress.delete().where(progress.c.session_id == run.session_id))
     connection.execute(progress.insert(), [run.row(extraction_id)])
+
+
+def unfinished_runs(connection: Connection, tables: Tables, extraction_id: str) -> list[ExtractionRun]:
+    """Return the runs of an extraction that are not ended, the latest first; at most 20."""
+    progress = tables.indexing_progress.c
+    query = tables.indexing_progress.select().where(progress.extraction_id == extraction_id, progress.status == "in_progress")
+    rows = connection.execute(query.order_by(progress.last_checkpoint_timestamp.desc()).limit(_MOST_RUNS))
+    return [
+        ExtractionRun(
+            str(row.session_id),
+            _number(row.total_documents),
+            _number(row.processed_documents),
+            data=_json_object(row.checkpoint_data),
+            saved=f"{row.last_checkpoint_timestamp} UTC",
+        )
+        for row in rows
+    ]
+
+
+def end_runs(connection: Connection, tables: Tables, extraction_id: str) -> None:
+    """Mark the runs of an extraction that are not ended as failed; one that still runs corrects that at its next commit."""
+    progress = tables.indexing_progress.c
+    unfinished = (progress.extraction_id == extraction_id, progress.status == "in_progress")
+    connection.execute(tables.indexing_progress.update().where(*unfinished).values(status="failed"))
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) and value >= 0 else 0
+
+
+def _json_object(text: object) -> dict[str, Any]:
+    try:
+        value = parse_json(text) if isinstance(text, str) else None
+    except ValueError:
+        return {}
+    return dict(value) if isinstance(value, dict) else {}
 
 
 def _tries_of(connection: Connection, tables: Tables, keys: Sequence[str]) -> dict[str, int]:

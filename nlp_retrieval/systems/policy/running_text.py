@@ -228,7 +228,8 @@ def unit_vectors(vectors: Vectors) -> NDArray[np.float64]:
     """Return vectors scaled to length 1; one of length 0 stays so."""
     whole = np.asarray(vectors, np.float64)
     lengths = np.linalg.norm(whole, axis=1, keepdims=True)
-    return np.divide(whole, lengths, out=np.zeros_like(whole), where=lengths > 0)
+    scaled: NDArray[np.float64] = np.divide(whole, lengths, out=np.zeros_like(whole), where=lengths > 0)
+    return scaled
 
 
 def _document(item: SearchableItem) -> str:

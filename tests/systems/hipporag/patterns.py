@@ -6,7 +6,7 @@ HIPPORAG = {
     "systems/hipporag/retriever.py": """
 from nlp_retrieval.systems.hipporag.retriever import _read
 for text in ("[" * N, "[1" * N, "[" + "1" * N, "[" + " " * N, "[ ," * N, "[1," * N + "x", "]" * N):
-    _read({}, text)
+    _read({"facts": "1. a"}, text)
 """,
     "systems/hipporag/sources.py": """
 from nlp_retrieval.systems.hipporag.sources import _is_held, _stored

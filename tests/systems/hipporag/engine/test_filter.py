@@ -65,10 +65,14 @@ def test_numbers_that_were_not_shown_are_not_believed(
 
 
 @pytest.mark.parametrize(
-    "answer", ["none of them", "", '{"a": [true]}', "__import__('os').remove('x')", json.dumps([["erik", "is", "here"]])]
+    "answer",
+    [
+        *("none of them", "", '{"a": [true]}', "__import__('os').remove('x')", json.dumps([["erik", "is", "here"]])),
+        *([99, 0, -1], list(range(5, 10_000)), "[" + "9" * 5000 + "]", "[" * 10_000),
+    ],
 )
 def test_an_answer_of_something_else_keeps_all_triples_and_is_told(
-    folder: Path, server: ChatServer, model: MakeModel, answer: str
+    folder: Path, server: ChatServer, model: MakeModel, answer: object
 ) -> None:
     server.answer = lambda body: fields(helpful=answer)
     with pytest.warns(RetrievalWarning, match="keep all their triples"):
@@ -86,6 +90,44 @@ def test_facts_are_shown_on_one_line_without_marks_of_prompts(tmp_path: Path, se
     server.answer = lambda body: fields(helpful=[1])
     searcher.search(["what helps"], 1)
     assert asked(server.bodies[0], "facts") == "1. helpful says end 2 all"
+
+
+def knowledge_of(*entities: str) -> str:
+    return json.dumps({"1": {"entities": [[entity, "person"] for entity in entities], "triples": []}})
+
+
+@pytest.mark.parametrize("answer", [["Erik Hort"], ["ERIK HORT's", "Elvis Presley", *(f"name {n}" for n in range(300))]])
+def test_entities_of_a_query_are_extracted_as_those_of_passages_and_stand_in_it(
+    folder: Path, server: ChatServer, model: MakeModel, answer: list[str]
+) -> None:
+    server.answer = lambda body: fields(knowledge=knowledge_of(*answer))
+    by_rules = found(folder, linking="entities", triple_k=1)  # rules find the same name
+    assert ranking(found(folder, linking="entities", triple_k=1, lm=model())) == ranking(by_rules)
+    assert [asked(body, "passages") for body in server.bodies] == [f"1: {QUERY}"]
+
+
+def test_entities_that_the_model_extracts_are_those_that_are_linked(folder: Path, server: ChatServer, model: MakeModel) -> None:
+    server.answer = lambda body: fields(knowledge=knowledge_of("born"))
+    before = ranking(found(folder, linking="entities", triple_k=1))
+    assert ranking(found(folder, linking="entities", triple_k=1, lm=model())) != before
+
+
+@pytest.mark.parametrize("answer", ["no", knowledge_of("Elvis Presley"), "[" * 10_000])
+def test_without_usable_entities_those_by_rules_are_linked_and_it_is_told(
+    folder: Path, server: ChatServer, model: MakeModel, answer: str
+) -> None:
+    server.answer = lambda body: fields(knowledge=answer)
+    with pytest.warns(RetrievalWarning, match="are linked by the names in them"):
+        hits = found(folder, linking="entities", lm=model())
+    assert ranking(hits) == ranking(found(folder, linking="entities"))
+
+
+def test_good_answers_are_kept_on_disk(folder: Path, server: ChatServer, model: MakeModel) -> None:
+    server.answer = lambda body: fields(helpful=[1])
+    lm = model()
+    found(folder, lm=lm)
+    found(folder, lm=lm)
+    assert (lm.counts.calls, lm.counts.cache_hits, server.calls) == (1, 1, 1)
 
 
 def test_a_filter_costs_one_call_a_query(model: MakeModel) -> None:

@@ -13,6 +13,8 @@ from chat_server import asked, fields
 from embedding_server import embedding_server
 from fuzz.command_lines import ended
 
+from nlp_retrieval.errors import ModelError
+
 DOCUMENT = (Path(__file__).parents[4] / "docs" / "HIPPORAG.md").read_text("utf-8")
 QUESTION = "What county is Erik Hort's birthplace a part of?"
 SAYS = {"was born in": "was born in", "grew up in": "grew up in", "belongs to": "belongs to", "looks down on": "looks down on"}
@@ -89,6 +91,9 @@ def test_nine_passages_end_in_rockland_county(world, server):
     assert one["text"] == "Rockland County"
     assert set(one["passages"]) == {"1", "2"}
     assert len(one["read"]) == 3
+    named = {passage["item_id"]: passage["supporting_entities"] for passage in one["read"]}
+    assert "montebello" in named["1"]
+    assert "rockland county" in named["2"]
     assert one["metrics"] == {"queries_processed": 1, "documents_indexed": 0}
 
     people = run("ask", QUESTION).out
@@ -274,13 +279,95 @@ def test_where_the_model_gives_no_answer_at_all_nothing_is_indexed_and_the_reaso
     assert run("index", "people.jsonl").code in (0, None)
 
 
-def test_a_dead_endpoint_is_named(world):
+def test_a_dead_endpoint_is_named_after_its_retries_and_asked_no_more(world, server):
     world["llm"]["base_url"] = "http://127.0.0.1:9/v1"
+    world["indexing"] = {"retry_attempts": 2, "retry_backoff_base": 0}
     Path("hipporag2.yaml").write_text(yaml.safe_dump(world))
     failed = run("index", "people.jsonl")
     assert failed.code == 1
-    assert "refused" in failed.err
+    assert "http://127.0.0.1:9/v1: no server of language models answers there" in failed.err
+    assert "refused (3 attempts)" in failed.err
+    assert server.calls == 0
     assert not Path("outputs/hipporag2/index").exists()
+
+
+PRICE = {"input": 1000, "output": 2000.5}
+
+
+def test_cost_is_estimated_before_the_first_call_and_told_after(world, server):
+    world["llm"]["price"] = PRICE
+    Path("hipporag2.yaml").write_text(yaml.safe_dump(world))
+    done = run("index", "people.jsonl", "--json")
+    told = json.loads(done.out)
+    said = r"9 of 9 passages to extract: 9 calls, about ([\d,]+) tokens .* and (\d+) in answers; price about (.+)"
+    plan = re.search(said, done.err)
+    tokens_in, tokens_out = (int(plan[number].replace(",", "")) for number in (1, 2))
+    lengths = [len(" ".join(message["content"] for message in body["messages"])) for body in server.bodies]
+    assert tokens_in == pytest.approx(sum(lengths) / 4, rel=0.02)
+    assert float(plan[3].replace(",", "")) == pytest.approx(tokens_in / 1000 + tokens_out * 2.0005 / 1000, abs=1e-3)
+    spent = told["extraction"]["calls"]
+    assert told["extraction"]["price"] == pytest.approx((spent["tokens_in"] * 1000 + spent["tokens_out"] * 2000.5) / 1e6)
+    assert "0 of 9 passages to extract\n" in run("index", "people.jsonl").err
+
+
+def test_a_killed_session_says_so_at_the_next_start_with_its_last_document(world):
+    run("index", "people.jsonl")
+    with sqlite3.connect("outputs/hipporag2/knowledge.db") as database:
+        ((data,),) = database.execute("select checkpoint_data from indexing_progress").fetchall()
+        assert json.loads(data)["last_document"] in "123456789"
+        database.execute("update indexing_progress set status = 'in_progress'")  # as a killed process leaves it
+    again = run("index", "people.jsonl").err
+    assert re.search(r"session \w{8} was interrupted .*last saved 20.* UTC, 9 passages finished, the last \"\d\"", again)
+    assert "interrupted" not in run("index", "people.jsonl").err
+
+
+def choosing(*numbers):
+    """The reader, which also says which facts help."""
+    return lambda body: fields(helpful=list(numbers)) if "[[ ## facts ## ]]" in str(body) else reader(body)
+
+
+@pytest.mark.parametrize(
+    ("in_the_settings", "words", "asks"),
+    [(True, [], 1), (True, ["--no-filter-facts"], 0), (False, ["--filter-facts"], 1), (False, [], 0)],
+)
+def test_facts_are_filtered_by_the_settings_or_the_command_line(world, server, in_the_settings, words, asks):
+    server.answer = choosing(1)
+    world["retrieval"]["filter_facts"] = in_the_settings
+    Path("hipporag2.yaml").write_text(yaml.safe_dump(world))
+    run("index", "people.jsonl")
+    before = len(server.bodies)
+    done = run("ask", QUESTION, "--json", *words)
+    assert done.code in (0, None), done.err
+    assert sum("[[ ## facts ## ]]" in str(body["messages"]) for body in server.bodies[before:]) == asks
+    assert len(server.bodies) - before == asks + 1  # supporting entities ask nothing again
+
+
+def test_documents_are_loaded_retrieved_and_queried_by_the_pipeline(world, server):
+    from nlp_retrieval.systems.hipporag.pipeline import HippoRagPipeline
+    from nlp_retrieval.systems.hipporag.settings import HippoRagSettings
+
+    world["llm"]["price"] = PRICE
+    pipeline = HippoRagPipeline(HippoRagSettings.of(world))
+    rows = [json.loads(line) for line in CORPUS.splitlines()]
+    assert pipeline.load_documents("people.jsonl").n_items == 9
+    assert pipeline.load_documents(rows).n_items == 9
+    passages = pipeline.retrieve(QUESTION, top_k=2)
+    assert [passage.item.item_id for passage in passages] == [
+        hit.item.item_id for hit in pipeline.ask([QUESTION])[0].results[:2]
+    ]
+    for passage in passages:
+        assert passage.supporting_entities
+        text = f"{passage.item.title} {passage.item.content}".lower()
+        assert all(word in text for entity in passage.supporting_entities for word in entity.split())
+    result = pipeline.query(QUESTION, top_k=4).to_dict()
+    assert result["answer"] == "Rockland County"
+    assert set(result["citations"]) == {"1", "2"}
+    assert len(result["retrieved_documents"]) == 4
+    assert result["metadata"]["calls"] == 1
+    assert result["metadata"]["price"] is not None
+    server.answer = lambda body: 401
+    with pytest.raises(ModelError, match="1 of 10 passages have no usable answer"):
+        pipeline.load_documents([*rows, json.loads(GROWN)])
 
 
 def test_a_reasoning_model_extracts_and_answers(world, server):
