@@ -393,7 +393,7 @@ class LinkGraphRetriever(BaseRetriever):
         >>> report = searcher.index(items, "index")
         >>> hits = searcher.search("What does the Blue whale eat?", k=2)[0]
         >>> [(hit.item.title, round(hit.signals["link_graph.score"], 3)) for hit in hits]
-        [('Krill', 9.876), ('Blue whale', 9.596)]
+        [('Krill', 13.076), ('Blue whale', 9.596)]
     """
 
     name = "link_graph"

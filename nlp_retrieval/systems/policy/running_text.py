@@ -67,7 +67,8 @@ class RunningText:
             if run in self.runs:
                 covered[place : place + _RUN] = b"\1" * _RUN
         _keep_short(covered, words)
-        own, running = [], [self.title] if self.title else []
+        own: list[str] = []
+        running = [self.title] if self.title else []
         begin, is_running = 0, False
         for (_, start, _), mark in zip(words, covered[1:], strict=False):
             if bool(mark) != is_running:
