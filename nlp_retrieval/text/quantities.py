@@ -28,8 +28,9 @@ _YEAR = re.compile(
 _TARGET = re.compile(r"\b(?:by|before|until|no later than|up to|towards?)\s(?:the\s)?(?:(?:end of|year)\s)?\Z", re.IGNORECASE)
 _BASE = re.compile(
     r"\b(?:relative to|compared (?:to|with)|in relation to|with respect to|below|above|against|versus|vs\.?|over|"
-    r"base year(?: of)?|baseline(?: of)?|reference year(?: of)?)\s(?:the\s)?"
-    r"(?:(?:level|emission)s?\s(?:in|of)\s)?(?:year\s)?\Z",
+    r"base year(?: of)?|baseline(?: of)?|reference year(?: of)?|under|than|from what (?:it|they) (?:was|were))\s"
+    r"(?:(?:the\s)?(?:(?:level|emission)s?\s(?:in|of)\s)?|(?:(?:the|those|that|its|their)\s)?"
+    r"(?:(?:level|emission|figure|value|amount)s?\s)?(?:in|of|for)\s(?:the\s)?)(?:year\s)?\Z",
     re.IGNORECASE,
 )
 _LEVELS = re.compile(r"\s(?:emissions?\s)?(?:levels?|baseline|base year|reference)\b", re.IGNORECASE)

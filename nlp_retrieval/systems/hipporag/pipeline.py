@@ -537,7 +537,9 @@ def _loader_of(documents: BaseLoader | str | Path | Iterable[Any]) -> BaseLoader
         from nlp_retrieval.cli import corpus_loader
 
         return corpus_loader(str(documents), None, None)
-    return documents if isinstance(documents, BaseLoader) else _Given(list(documents))
+    if isinstance(documents, BaseLoader):
+        return documents
+    return _Given(list(documents))  # type: ignore[abstract]  # load alone is enough
 
 
 class _Given(BaseLoader):
