@@ -35,7 +35,7 @@ from nlp_retrieval.gate.settings import GateSettings
 from nlp_retrieval.gate.verdict import judge
 
 _PAGE = Path(__file__).parent.parent / "GATE.md"
-_COMMITS, _BRANCHES, _LOSSES, _MARGIN = 100, 200, 400, 0.02
+_COMMITS, _BRANCHES, _LOSSES, _MARGIN = 100, 100, 200, 0.02
 _WRONG = "a recipe of a cookery book with butter, flour and sugar: "
 _MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 Values = NDArray[np.float64]
@@ -96,7 +96,7 @@ def _mirrored(rng: np.random.Generator, differences: Values) -> Values:
 def _centred(rng: np.random.Generator, differences: Values) -> Values:
     """A sample of the differences, whose mean in truth is 0."""
     drawn = rng.integers(len(differences), size=len(differences))
-    return differences[drawn] - differences.mean()
+    return np.clip(differences[drawn] - differences.mean(), -1, 1)
 
 
 def _alarms(pairs: dict[str, tuple[Values, Values, list[str | None]]]) -> str:
@@ -124,7 +124,7 @@ def _power(pairs: dict[str, tuple[Values, Values, list[str | None]]]) -> str:
         rng = np.random.default_rng(2)
         found, said = [], []
         for _ in range(_LOSSES):
-            worse, power = _calls_worse(before, _centred(rng, other - before) - _MARGIN, families, looks)
+            worse, power = _calls_worse(before, np.clip(_centred(rng, other - before) - _MARGIN, -1, 1), families, looks)
             found.append(worse)
             said.append(power)
         rows[f"{name}, {looks} looks"] = [f"{len(before):,}", f"{np.mean(found):.3f}", f"{np.mean(said):.3f}"]

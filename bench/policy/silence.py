@@ -46,7 +46,7 @@ SETS = {"cat": "Climate Action Tracker", "ndc": "contributions, long answers", "
 AS_IT_IS, WITHHELD, CLEARED, SHUFFLED, OTHER = "as it is", "gold withheld", "cleared", "shuffled", "other matters"
 FEATURES = ("likeness", "keywords")
 _NEAR, _FILED, _FEWEST = 0.5, 0.3, 4
-_LOST = 0.1
+_LOST = 0.02
 """Share of addressed questions of the first half that may be called silent."""
 
 _TITLE = "{}: climate plan 2030"
