@@ -171,7 +171,7 @@ def test_results_that_are_none_are_told(searcher: Searcher, results: Any) -> Non
     ("changed", "said"),
     [
         ({"searchers": Bm25Retriever()}, "searchers are given as a list, or by name, not as Bm25Retriever"),
-        ({"searchers": ["bm25"]}, "searchers[0] is str, not a searcher"),
+        ({"searchers": [5]}, "searchers[0] is int, not a searcher"),
         ({"loader": 5}, "loader: expected a BaseLoader such as JsonlLoader(path), found 5"),
         ({"queries": QUERY}, "queries: one query ('q') is given and a list is expected"),
         ({"queries": [5]}, "queries: query 1 is 5 (int); expected a Query"),

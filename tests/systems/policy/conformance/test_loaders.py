@@ -1,4 +1,4 @@
-"""The loader of chunk tables keeps every rule."""
+"""The loaders of chunk tables and of plans keep every rule."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from postgres_server import admin_url
 
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables, ChunkTablesLoader
+from nlp_retrieval.systems.policy.plans import PlansLoader
 from nlp_retrieval.testing import LoaderRules
 
 _SERVERS: list[str] = []  # a URL, then the schemas that were filled
@@ -42,3 +43,16 @@ class TestChunkTables(LoaderRules):
         with ChunkTables(_SERVERS[0], schema=schema, create=True) as tables:
             tables.write(items)
         return schema
+
+
+class TestPlans(LoaderRules):
+    component = PlansLoader
+
+    def prepare(self):
+        folder = self.folder / "plans"
+        folder.mkdir()
+        for number, text in enumerate(text for text in TEXTS if text):
+            (folder / f"Ostland {2020 + number}.txt").write_text(text, "utf-8")
+
+    def make(self):
+        return PlansLoader(self.folder / "plans", size=40, overlap=5)

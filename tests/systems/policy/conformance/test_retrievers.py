@@ -7,9 +7,10 @@ from conformance.test_retrievers import EverythingMatches, Searching
 from hashed_words import HashedWords
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever
+from nlp_retrieval.systems.policy.chunk_tables.retriever import ChunkVectorRetriever
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTablesLoader
 from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
-from nlp_retrieval.testing import RetrieverRules
+from nlp_retrieval.testing import ComponentRules, RetrieverRules
 
 
 class TestHop(EverythingMatches, RetrieverRules):
@@ -52,3 +53,20 @@ class TestHopOfChanges(Searching):
 
     def make(self):
         return HopRetriever(FaissRetriever(HashedWords(dimension=24)), changes="added", min_similarity=0.4)
+
+
+class TestChunkVectors(ComponentRules):
+    """What it indexes are rows of a database; ``chunk_tables/test_stored_vectors.py`` searches them."""
+
+    component = ChunkVectorRetriever
+
+    def make(self):
+        return ChunkVectorRetriever(ChunkTablesLoader("env:PLANS"), HashedWords(dimension=24))
+
+    def other_values(self):
+        return {
+            "source": ChunkTablesLoader("env:PLANS", schema="plans"),
+            "encoder": HashedWords(seed=1),
+            "column": "hoprag_embedding",
+            "word_vectors": HashedWords(seed=2),
+        }
