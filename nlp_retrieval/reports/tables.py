@@ -27,7 +27,7 @@ from nlp_retrieval.reports.figures import (
     family_label,
 )
 from nlp_retrieval.reports.view import QueryGroup, ReportView, Row, view_of
-from nlp_retrieval.text.printing import printable
+from nlp_retrieval.text.printing import printable, spreadsheet_cell
 
 # The comparison as a table in Markdown and in LaTeX, with the marks of the corrected test.
 #
@@ -198,5 +198,5 @@ def _rows(view: ReportView, columns: Sequence[Column]) -> Iterator[dict[str, Any
 
 def _safe(value: object) -> object:
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(("=", "+", "-", "@")) else value
+        return spreadsheet_cell(value)
     return str(value).lower() if isinstance(value, bool) else value

@@ -13,6 +13,7 @@ from nlp_retrieval.text.numbers import numbers_of as numbers_of
 from nlp_retrieval.text.printing import as_latin as as_latin
 from nlp_retrieval.text.printing import fenced as fenced
 from nlp_retrieval.text.printing import printable as printable
+from nlp_retrieval.text.printing import spreadsheet_cell as spreadsheet_cell
 from nlp_retrieval.text.printing import visible as visible
 from nlp_retrieval.text.quantities import Quantity as Quantity
 from nlp_retrieval.text.quantities import Year as Year

@@ -53,6 +53,19 @@ def visible(text: str) -> str:
     return "".join(shown)
 
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def spreadsheet_cell(text: str) -> str:
+    """Return a text as a cell of a CSV file; an apostrophe comes before what a spreadsheet would read as a formula.
+
+    Examples:
+        >>> spreadsheet_cell("=1+1"), spreadsheet_cell("1+1")
+        ("'=1+1", '1+1')
+    """
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
 _MARKS = str.maketrans("[]<>", "\uff3b\uff3d\uff1c\uff1e")
 """Characters of DSPy's fields, numbers of passages, tags and special tokens of models; their wide forms mean nothing."""
 

@@ -14,7 +14,7 @@ from nlp_retrieval.errors import DependencyError, install
 from nlp_retrieval.systems.evidence.audit import AuditRow
 from nlp_retrieval.systems.evidence.audit_report import decisive, result_of, summary_sentence
 from nlp_retrieval.systems.evidence.citations.report import CitedReport
-from nlp_retrieval.text import visible
+from nlp_retrieval.text import spreadsheet_cell, visible
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _COLUMNS = (
     "number", "line", "mark", "status", "reason", "claim", "detail", "support", "url", "title", "passage", "decision", "review",
 )  # fmt: skip
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _STYLES = {"item": "List Bullet", "row": "List Bullet"}
 _AUTHOR, _INITIALS = "Citation audit", "CA"
 _NOT_IN_XML = str.maketrans(dict.fromkeys(("\ufffe", "\uffff"), "\ufffd"))
@@ -56,8 +55,7 @@ def audit_csv(rows: Sequence[AuditRow]) -> str:
 
 
 def _cell(text: str) -> str:
-    shown = " ".join(visible(text).split())
-    return f"'{shown}" if shown.startswith(_FORMULA) else shown
+    return spreadsheet_cell(" ".join(visible(text).split()))
 
 
 def write_audit_docx(rows: Sequence[AuditRow], report: CitedReport, path: str | Path) -> None:

@@ -24,6 +24,7 @@ from nlp_retrieval.core import refuse_lone_surrogates, write_output
 from nlp_retrieval.errors import ConfigurationError, OutputError, SourceError
 from nlp_retrieval.loaders import JsonObject, likely, quoted, read_json_lines, read_lines, read_rows
 from nlp_retrieval.systems.evidence.claims import ClaimVerifier
+from nlp_retrieval.text import spreadsheet_cell
 
 MOST_CLAIMS = 100_000
 """Most claims of a file."""
@@ -42,8 +43,6 @@ _JSON_LINES = (".jsonl", ".ndjson")
 _TEXTS = (".txt", ".text", ".md", "")
 _OTHER_NAMES = ("claims", "claim_text", "statement", "sentence", "text")
 _STANDARD_INPUT = "standard input"
-_NOT_A_CELL = ("=", "+", "-", "@", "\t", "\r")
-"""How a cell begins that a spreadsheet would read as a formula."""
 
 COLUMNS = (
     "id",
@@ -398,6 +397,5 @@ def _written(rows: Sequence[Sequence[object]]) -> bytes:
 
 
 def _cell(value: object) -> str:
-    """Return a value as a cell; an apostrophe comes before what a spreadsheet would read as a formula."""
-    text = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return f"'{text}" if text.startswith(_NOT_A_CELL) else text
+    """Return a value as a cell."""
+    return spreadsheet_cell("" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

@@ -13,11 +13,10 @@ from nlp_retrieval.core import write_output
 from nlp_retrieval.errors import DependencyError, install
 from nlp_retrieval.systems.policy.answers import SIGNAL_FIELDS, AnswerFile, QuestionAnswer, StudyReport
 from nlp_retrieval.systems.policy.hop.ranking import change_asked
-from nlp_retrieval.text import visible
+from nlp_retrieval.text import spreadsheet_cell, visible
 
 Status = Literal["addressed", "not addressed", "only one edition", ""]
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _LONGEST_CELL = 32_000
 _WIDTHS = {"question": 44, "value": 34, "sentence": 70, "document": 26, "passage": 22, "answer": 16}
 
@@ -101,7 +100,7 @@ def answers_csv(report: StudyReport, field: str, *, scores: bool = False) -> str
     written = io.StringIO()
     table = csv.writer(written, lineterminator="\n")
     for row in _table(report, field, scores=scores):
-        table.writerow([f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in row])
+        table.writerow([spreadsheet_cell(cell) if isinstance(cell, str) else cell for cell in row])
     return written.getvalue()
 
 
