@@ -22,7 +22,8 @@ from nlp_retrieval.errors import SourceError
 
 FORMAT = 1
 _MOST_BYTES = 100_000_000
-_RENEW = "renew it with `nlp-retrieval gate GATE.yaml --update --reason TEXT`"
+RENEW = "renew the baseline with `nlp-retrieval gate GATE.yaml --update --reason TEXT`"
+"""What to do where a baseline cannot be used."""
 
 
 def digest(text: str) -> str:
@@ -151,24 +152,24 @@ def read_baseline(path: Path) -> Baseline:
     except FileNotFoundError:
         raise SourceError(f"there is no baseline {path}; make it with `nlp-retrieval gate GATE.yaml --update`") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path} cannot be read ({error}); {_RENEW}") from None
+        raise SourceError(f"{path} cannot be read ({error}); {RENEW}") from None
     if len(content) > _MOST_BYTES:
-        raise SourceError(f"{path} has more than {_MOST_BYTES:,} bytes, which no baseline needs; {_RENEW}")
+        raise SourceError(f"{path} has more than {_MOST_BYTES:,} bytes, which no baseline needs; {RENEW}")
     lines = text.rstrip("\n").split("\n") if text else []
     for number, line in enumerate(lines, start=1):
         if line.startswith(("<<<<<<<", "=======", ">>>>>>>", "|||||||")):
             raise SourceError(
                 f"{path}:{number} has the mark of a merge conflict ({line[:7]}): two branches changed it, and lines of both "
-                f"make no baseline; take one side whole, or {_RENEW}"
+                f"make no baseline; take one side whole, or {RENEW}"
             )
     if not lines:
-        raise SourceError(f"{path} is empty; {_RENEW}")
+        raise SourceError(f"{path} is empty; {RENEW}")
     first = _parsed(lines[0], path, 1)
     if isinstance(first, dict) and first.get("format") != FORMAT:
-        raise SourceError(f"{path} has format {first.get('format')!r}, and this version reads {FORMAT}; {_RENEW}")
+        raise SourceError(f"{path} has format {first.get('format')!r}, and this version reads {FORMAT}; {RENEW}")
     head = _checked(_Head, first, path, 1)
     if head.sha256 != _checksum(lines[1:]):
-        raise SourceError(f"{path} was edited since it was written: its lines do not have its checksum; {_RENEW}")
+        raise SourceError(f"{path} was edited since it was written: its lines do not have its checksum; {RENEW}")
     rest = [(number, _parsed(line, path, number)) for number, line in enumerate(lines[1:], start=2)]
     queries = [_checked(_Query, content, path, number) for number, content in rest if isinstance(content, dict)]
     items = [_checked(_Item, content, path, number).root for number, content in rest if not isinstance(content, dict)]
@@ -188,7 +189,7 @@ def _check_whole(path: Path, queries: Sequence[_Query], items: set[str]) -> None
     ids = [each.query for each in queries]
     wrong = first_repeated(ids) or next((each.query for each in queries if not items.issuperset(each.hits)), None)
     if wrong is not None or not queries:
-        raise SourceError(f"{path} is damaged (query {wrong!r}); {_RENEW}")
+        raise SourceError(f"{path} is damaged (query {wrong!r}); {RENEW}")
 
 
 def _line(content: object) -> str:
@@ -203,7 +204,7 @@ def _parsed(line: str, path: Path, number: int) -> Any:
     try:
         return parse_json(line, max_bytes=_MOST_BYTES)
     except ValueError as error:
-        raise SourceError(f"{path}:{number} is not JSON ({error}); {_RENEW}") from None
+        raise SourceError(f"{path}:{number} is not JSON ({error}); {RENEW}") from None
 
 
 def _checked(model: Any, content: object, path: Path, number: int) -> Any:
@@ -212,4 +213,4 @@ def _checked(model: Any, content: object, path: Path, number: int) -> Any:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise SourceError(f"{path}:{number} is damaged ({place}: {first['msg']}); {_RENEW}") from None
+        raise SourceError(f"{path}:{number} is damaged ({place}: {first['msg']}); {RENEW}") from None

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from nlp_retrieval.benchmarks.benchmarker import group_labels, group_order
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.manifest import run_identity
+from nlp_retrieval.benchmarks.results import masks_of
 from nlp_retrieval.core.candidates import Mask, Scores
 from nlp_retrieval.core.components.component import to_plain
 from nlp_retrieval.core.models import Gold, Query, RetrievalResult, SearchableItem
@@ -20,7 +21,15 @@ from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, QueryError
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
-from nlp_retrieval.gate.baseline import Baseline, BaselineItem, BaselineQuery, digest, read_baseline, write_baseline
+from nlp_retrieval.gate.baseline import (
+    RENEW,
+    Baseline,
+    BaselineItem,
+    BaselineQuery,
+    digest,
+    read_baseline,
+    write_baseline,
+)
 from nlp_retrieval.gate.reasons import GateChange, LostQuery, changes_of, lost_queries
 from nlp_retrieval.gate.settings import GateSettings
 from nlp_retrieval.gate.verdict import MeasureVerdict, Verdict, judge, overall, queries_needed
@@ -144,8 +153,9 @@ class Gate:
         """
         settings, before = self.settings, read_baseline(self.settings.baseline)
         results, tokens = self._searched()
-        current = self._baseline("", results, tokens, timed="latency" in settings.limits)
-        self._check_comparable(before, current)
+        current = self._found("", results, tokens, timed="latency" in settings.limits)
+        texts = self._texts_of(list(before.items))
+        self._check_comparable(before, current, texts)
         compared = [query for query in self.queries if query.query_id in before.queries]
         judged = {each.query_id: each for each in self.gold}
         measured = [query for query in compared if query.query_id in judged]
@@ -153,17 +163,11 @@ class Gate:
         values: dict[str, tuple[Scores, Scores]] = {}
         if measured:
             gold = [judged[query.query_id] for query in measured]
-            values = {
-                name: (old, new)
-                for (name, old), new in zip(
-                    _measured(before, gold, settings.margins).items(),
-                    _measured(current, gold, settings.margins).values(),
-                    strict=True,
-                )
-            }
+            old, new = (_measured(baseline, gold, settings.margins) for baseline in (before, current))
+            values = {name: (old[name], new[name]) for name in old}
             verdicts = judge(
-                {name: old for name, (old, _) in values.items()},
-                {name: new for name, (_, new) in values.items()},
+                old,
+                new,
                 settings.margins,
                 [query.family for query in measured],
                 _groups(measured, settings.group_by),
@@ -185,7 +189,6 @@ class Gate:
             if verdict is None
             else verdict == "no worse" or (verdict == "cannot tell" and settings.cannot_tell == "pass")
         )
-        texts = self._texts_of(list(before.items))
         by_query = dict(zip([query.query_id for query in self.queries], results, strict=True))
         lost = lost_queries(measured, values, before, by_query, judged, self._deeper, texts.__contains__, _SHOWN)
         same = sum(before.queries[query.query_id].hits == current.queries[query.query_id].hits for query in compared)
@@ -209,12 +212,17 @@ class Gate:
         if not reason.strip():
             raise ConfigurationError("the reason is empty; say why these results are accepted")
         results, tokens = self._searched()
-        baseline = self._baseline(reason.strip(), results, tokens, timed=True)
-        write_baseline(self.settings.baseline, baseline)
+        baseline = self._found(reason.strip(), results, tokens, timed=True)
+        measured = _measured(baseline, self.gold, self.settings.margins) if self.gold else {}
+        queries = dict(baseline.queries)
+        for number, each in enumerate(self.gold):
+            own = {name: float(values[number]) for name, values in measured.items()}
+            queries[each.query_id] = replace(queries[each.query_id], measures=own)
+        write_baseline(self.settings.baseline, replace(baseline, queries=queries))
         if not self.gold:
             return ["the queries have no gold: the gate compares rankings, and cannot tell better from worse"]
         notes = []
-        for name, values in _measured(baseline, self.gold, self.settings.margins).items():
+        for name, values in measured.items():
             needed, margin = queries_needed(values, self.settings.margins[name]), self.settings.margins[name]
             if needed > len(values):
                 notes.append(
@@ -247,7 +255,8 @@ class Gate:
         tokens = counts.tokens_in + counts.tokens_out + counts.kept_tokens_in + counts.kept_tokens_out
         return list(results), tokens / len(self.queries)
 
-    def _baseline(self, reason: str, results: Sequence[Sequence[RetrievalResult]], tokens: float, *, timed: bool) -> Baseline:
+    def _found(self, reason: str, results: Sequence[Sequence[RetrievalResult]], tokens: float, *, timed: bool) -> Baseline:
+        """Return what was found as a baseline, without measures."""
         gold = {each.query_id: each for each in self.gold}
         queries = {
             query.query_id: BaselineQuery(
@@ -268,20 +277,7 @@ class Gate:
         if isinstance(self.searcher, BaseSearcher):
             records = self.searcher.index_records()
             costs["index_bytes"] = float(sum(segment.bytes for record in records for segment in record.segments))
-        baseline = Baseline(reason, self.settings.k, queries, items, self._identity(), costs)
-        if not self.gold:
-            return baseline
-        ids = [each.query_id for each in self.gold]
-        by_measure = _measured(baseline, self.gold, self.settings.margins)
-        measured = {
-            query_id: {name: float(values[number]) for name, values in by_measure.items()}
-            for number, query_id in enumerate(ids)
-        }
-        kept = {
-            query_id: BaselineQuery(query_id, each.text, each.gold, each.hits, measured.get(query_id, {}))
-            for query_id, each in queries.items()
-        }
-        return Baseline(reason, self.settings.k, kept, items, baseline.identity, costs)
+        return Baseline(reason, self.settings.k, queries, items, self._identity(), costs)
 
     def _identity(self) -> dict[str, Any]:
         """Return what the results depend on, as plain values."""
@@ -315,10 +311,10 @@ class Gate:
             worked.append(time.perf_counter() - begin)
         return min(searched) / min(worked)
 
-    def _check_comparable(self, before: Baseline, current: Baseline) -> None:
+    def _check_comparable(self, before: Baseline, current: Baseline, texts: Mapping[str, str]) -> None:
         path, settings = self.settings.baseline, self.settings
         if before.k < settings.k:
-            raise ConfigurationError(f"{path} keeps {before.k} hits a query, and the gate's k is {settings.k}; {_RENEW}")
+            raise ConfigurationError(f"{path} keeps {before.k} hits a query, and the gate's k is {settings.k}; {RENEW}")
         gone = [query_id for query_id in before.queries if query_id not in current.queries]
         other = [
             each
@@ -329,12 +325,12 @@ class Gate:
             if ids:
                 raise ConfigurationError(
                     f"{len(ids):,} of {len(before.queries):,} queries of {path} {what} (the first: {ids[0]!r}), so the same "
-                    f"questions cannot be compared; restore them, or {_RENEW}"
+                    f"questions cannot be compared; restore them, or {RENEW}"
                 )
-        if isinstance(self.searcher, BaseSearcher) and not self._texts_of(list(before.items)):
+        if isinstance(self.searcher, BaseSearcher) and not texts:
             raise ConfigurationError(
                 f"none of the {len(before.items):,} items of {path} is in the index: it is of another corpus, or all ids are "
-                f"new; {_RENEW}"
+                f"new; {RENEW}"
             )
 
     def _texts_of(self, item_ids: list[str]) -> dict[str, str]:
@@ -355,14 +351,11 @@ class Gate:
             notes.append(f"{counted(new, 'query is', 'queries are')} not in the baseline, and not compared")
         for name in self.settings.limits:
             if not any(limit.name == name for limit in limits):
-                notes.append(f"the baseline has no {name}, so its limit was not checked; {_RENEW}")
+                notes.append(f"the baseline has no {name}, so its limit was not checked; {RENEW}")
         if self.gold and len(self.gold) < len(self.queries):
             ungraded = counted(len(self.queries) - len(self.gold), "query has", "queries have")
             notes.append(f"{ungraded} no gold; only the agreement counts there")
         return notes
-
-
-_RENEW = "renew the baseline with `nlp-retrieval gate GATE.yaml --update --reason TEXT`"
 
 
 def _measured(baseline: Baseline, gold: Sequence[Gold], margins: Mapping[str, float]) -> dict[str, Scores]:
@@ -376,12 +369,8 @@ def _measured(baseline: Baseline, gold: Sequence[Gold], margins: Mapping[str, fl
 
 
 def _groups(queries: Sequence[Query], key: str | None) -> dict[str, Mask]:
-    groups: dict[str, Mask] = {"": np.ones(len(queries), bool)}
-    if key is not None:
-        labels = [query.metadata.get(key) for query in queries]
-        for label in dict.fromkeys(label for label in labels if label is not None):
-            groups[f"{key}={label}"] = np.array([each == label for each in labels])
-    return groups
+    groups = {} if key is None else masks_of(group_labels(queries, key), group_order(queries, key))
+    return {"": np.ones(len(queries), bool)} | groups
 
 
 def _overlap(before: Sequence[str], now: Sequence[str]) -> float:
@@ -399,10 +388,3 @@ def _overlap(before: Sequence[str], now: Sequence[str]) -> float:
         total += weight * len(seen_before & seen_now) / (rank + 1)
         weights += weight
     return total / weights
-
-
-def check_gate(searcher: Any, path: str | Path) -> GateReport:
-    """Check a searcher by the gate in a YAML file."""
-    from nlp_retrieval.gate.settings import read_gate
-
-    return Gate(read_gate(path), searcher).check()

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from nlp_retrieval.core.candidates import Scores
-from nlp_retrieval.core.models import Gold, Query, RetrievalResult
+from nlp_retrieval.core.models import Gold, Query, RetrievalResult, excerpt
 from nlp_retrieval.gate.baseline import Baseline
 from nlp_retrieval.text import normalize_title
 
@@ -131,12 +131,7 @@ def _differences(old: Any, new: Any, place: str) -> Iterator[str]:
         for number, (first, second) in enumerate(zip(old, new, strict=True)):
             yield from _differences(first, second, f"{place}[{number}]")
     elif old != new:
-        yield f"{place or 'all'}: {_short(old)} -> {_short(new)}"
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+        yield f"{place or 'all'}: {excerpt(repr(old), _LONGEST)} -> {excerpt(repr(new), _LONGEST)}"
 
 
 def lost_queries(
