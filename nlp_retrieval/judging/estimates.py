@@ -8,7 +8,7 @@ People alone: a sum over pairs is estimated by its judged pairs, each divided by
 
 With a model: its grades of all pairs, corrected by what people say about those that both judged (prediction-powered inference,
 Angelopoulos et al., Science 2023; for retrieval measures: https://arxiv.org/abs/2407.02464). The model has the weight
- that makes the interval narrowest (PPI++, https://arxiv.org/abs/2311.01453), chosen for each family by the others, so
+that makes the interval narrowest (PPI++, https://arxiv.org/abs/2311.01453), chosen for each family by the others, so
 that the estimate stays unbiased, and shrunk towards 0 as far as chance could have produced it.
 
 Intervals are Student's, over families, and count one more family that nobody has seen, as far from the mean as the rankings

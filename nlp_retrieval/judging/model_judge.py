@@ -19,7 +19,8 @@ from pydantic import BaseModel, Field, ValidationError
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
-from nlp_retrieval.judging.project import JudgingProject, ModelGrade
+from nlp_retrieval.judging.project import JudgingProject
+from nlp_retrieval.judging.records import ModelGrade
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.reading import LONGEST_ANSWER, read_object
 from nlp_retrieval.text.printing import fenced

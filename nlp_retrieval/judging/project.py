@@ -7,14 +7,11 @@ protected by a digest, because the estimates rest on it.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import math
 import sqlite3
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -23,13 +20,13 @@ from typing import Any, Literal
 import numpy as np
 
 from nlp_retrieval.core.candidates import Mask, Scores
-from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.core.files.database_file import DatabaseRow
 from nlp_retrieval.core.files.trec_ids import encode_id
 from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMissingError, InputError, SourceError
 from nlp_retrieval.evaluation.rankings import Ranking
+from nlp_retrieval.evaluation.resampling import family_numbers
 from nlp_retrieval.judging.pool import JudgingPool
 from nlp_retrieval.judging.project_file import (
     PROJECT_FILE,
@@ -42,14 +39,22 @@ from nlp_retrieval.judging.project_file import (
     texts_of_corpus,
     write_pool,
 )
+from nlp_retrieval.judging.records import (
+    Decision,
+    ModelGrade,
+    PairToJudge,
+    Progress,
+    RelevanceJudgement,
+    judgements_csv,
+    judgements_jsonl,
+)
 from nlp_retrieval.judging.sampling import Design, choose, move_to_front
+from nlp_retrieval.judging.spans import coverage
 from nlp_retrieval.loaders.judgements import read_judgements
 from nlp_retrieval.text.printing import visible
-from nlp_retrieval.text.quotations import fold
 from nlp_retrieval.text.titles import normalize_title
 
 Unit = Literal["item", "title"]
-Decision = Literal["graded", "skipped", "withdrawn", "settled", "not judged"]
 
 INSTRUCTIONS = "Judge whether the passage helps to answer the question. Judge by the passage alone, not by what else you know."
 
@@ -59,114 +64,6 @@ _PACE = 30
 _FEWEST_PACE = 3
 _LONGEST_PAUSE = 300.0
 _SHOWN = 5
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
-@dataclass(frozen=True)
-class PairToJudge:
-    """A pair of question and passage as a judge sees it: without system, rank and score.
-
-    Args:
-        number: of the pair, from 0.
-        query_id: of the question.
-        question: its text.
-        title: of the passage; empty if it has none.
-        content: its text.
-        before: the passage before it in the same document; empty if there is none.
-        after: the passage after it.
-        sha256: of title and content.
-        grades: what others said, by their names, where a disagreement is to be settled.
-    """
-
-    number: int
-    query_id: str
-    question: str
-    title: str
-    content: str
-    before: str = ""
-    after: str = ""
-    sha256: str = ""
-    grades: Mapping[str, int] | None = None
-
-
-@dataclass(frozen=True)
-class ModelGrade:
-    """What a model says about a pair.
-
-    Args:
-        pair: number of the pair.
-        grade: on the scale of the project, also between two grades; None if it is not judged.
-        quote: of the passage.
-        note: its reason, or why it is not judged.
-
-    Examples:
-        >>> project = JudgingProject.create("judging", queries, {"a": {"q1": [("whale", 1.0)]}}, items)
-        >>> project.judge_by_model("words in common", [ModelGrade(pair=0, grade=0.4)])
-        >>> project.pool("words in common").model.tolist()
-        [0.4]
-    """
-
-    pair: int
-    grade: float | None
-    quote: str = ""
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class RelevanceJudgement:
-    """One decision of a person or a model about one pair.
-
-    Args:
-        query_id: of the question.
-        item_id: of the passage, or its title in a project by titles.
-        sha256: of the text that was judged.
-        decision: "graded", "settled" (a disagreement), "skipped", "withdrawn", or "not judged" (a model without a usable
-            answer).
-        grade: None unless "graded" or "settled"; a model may give one between two grades.
-        judge: who.
-        is_model: whether it is a model or another component.
-        note: in the judge's words.
-        quote: of the passage, by a model.
-        seconds: that it took; NaN if unknown.
-        span: part of the passage that answers, in characters of its content; None for all of it.
-        date: ISO 8601, in UTC.
-    """
-
-    query_id: str
-    item_id: str
-    sha256: str
-    decision: Decision
-    grade: float | None
-    judge: str
-    is_model: bool = False
-    note: str = ""
-    quote: str = ""
-    seconds: float = float("nan")
-    span: tuple[int, int] | None = None
-    date: str = ""
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far judging has come.
-
-    Args:
-        chosen: pairs that the design chose.
-        judged: of these, judged by at least one person.
-        mine: judged by this judge.
-        skipped: skipped by this judge.
-        pending: of the chosen, still to be judged by this judge.
-        seconds_left: for these at this judge's pace (median of the last 30); None before three judgements.
-        disputed: pairs with different grades that nobody settled.
-    """
-
-    chosen: int
-    judged: int
-    mine: int
-    skipped: int
-    pending: int
-    seconds_left: float | None
-    disputed: int
 
 
 _JUDGEMENT = (
@@ -582,8 +479,8 @@ class JudgingProject:
             np.bincount(pool.pair_query[pool.chosen & mask], minlength=len(pool.query_ids)) > 0
             for mask in (~np.isnan(grades), np.isnan(grades))
         )
-        families = [name if name is not None else f"\0{number}" for number, name in enumerate(pool.families)]
-        in_order: dict[str, list[int]] = {}
+        families = family_numbers(pool.families).tolist()
+        in_order: dict[int, list[int]] = {}
         for query in self._order:
             in_order.setdefault(families[query], []).append(query)
         members = list(in_order.values())
@@ -642,16 +539,12 @@ class JudgingProject:
             OutputError: the file cannot be written.
         """
         target = Path(path).expanduser()
+        judgements = self.judgements()
+        count = len(judgements)
         if target.suffix == ".jsonl":
-            lines = [canonical_json(_plain(each)) + "\n" for each in self.judgements()]
-            content, count = "".join(lines), len(lines)
+            content = judgements_jsonl(judgements)
         elif target.suffix == ".csv":
-            rows = [_plain(each) for each in self.judgements()]
-            written = io.StringIO()
-            table = csv.DictWriter(written, _COLUMNS, lineterminator="\n")
-            table.writeheader()
-            table.writerows({name: _cell(row[name]) for name in _COLUMNS} for row in rows)
-            content, count = written.getvalue(), len(rows)
+            content = judgements_csv(judgements)
         else:
             qrels = [(query, item, grade) for query, grades in self.qrels().items() for item, grade in grades.items()]
             content = "".join(f"{encode_id(query)} 0 {encode_id(item)} {grade}\n" for query, item, grade in qrels)
@@ -796,49 +689,6 @@ class JudgingProject:
             )
 
 
-_COLUMNS = (
-    "query_id", "item_id", "grade", "decision", "judge", "is_model", "date", "seconds", "note", "quote", "span", "sha256",
-)  # fmt: skip
-
-
-def coverage(span: str, passage: str) -> float:
-    """Return the share of a span's characters that a passage of the same document holds in one piece.
-
-    Args:
-        span: part of the document.
-        passage: another part, which may overlap with it at either end.
-
-    Examples:
-        >>> coverage("red fox saw it", "In the snow, the red fox"), coverage("red fox", "the red fox saw")
-        (0.5, 1.0)
-    """
-    wanted, held = fold(span).folded.strip(), fold(passage).folded.strip()
-    if not wanted or not held:
-        return 0.0
-    if wanted in held:
-        return 1.0
-    if held in wanted:
-        return len(held) / len(wanted)
-    return max(_overlap(held, wanted), _overlap(wanted, held)) / len(wanted)
-
-
-def _overlap(first: str, second: str) -> int:
-    """Return the length of the longest end of one text that begins the other, cut at words; linear (Knuth-Morris-Pratt)."""
-    first = first[-len(second) :]
-    text = second + "\0" + first
-    borders = [0] * len(text)
-    for position in range(1, len(text)):
-        border = borders[position - 1]
-        while border and text[position] != text[border]:
-            border = borders[border - 1]
-        borders[position] = border + (text[position] == text[border])
-    length = borders[-1]
-    whole = (length == len(second) or not second[length - 1 : length + 1].isalnum()) and (
-        length == len(first) or not first[-length - 1 : -length + 1 or None].isalnum()
-    )
-    return length if length and whole else 0
-
-
 def checked_name(name: str) -> str:
     """Return a judge's name without spaces around it.
 
@@ -932,23 +782,6 @@ def _as_judgement(row: DatabaseRow) -> RelevanceJudgement:
         None if begins is None else (begins, ends),
         moment,
     )
-
-
-def _plain(judgement: RelevanceJudgement) -> dict[str, Any]:
-    values = asdict(judgement)
-    seconds = values["seconds"]
-    span = judgement.span
-    return values | {
-        "seconds": None if math.isnan(seconds) else round(seconds, 2),
-        "span": None if span is None else list(span),
-    }
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    shown = " ".join(visible(str(value)).split())
-    return f"'{shown}" if isinstance(value, str) and shown.startswith(_FORMULA) else shown
 
 
 def _moment(moment: datetime) -> str:

@@ -19,6 +19,7 @@ from nlp_retrieval.core.files.database_file import DatabaseFile, DatabaseRow
 from nlp_retrieval.core.models import Query, SearchableItem, join_title
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.evaluation.rankings import Ranking
+from nlp_retrieval.evaluation.resampling import family_numbers
 from nlp_retrieval.judging.pool import JudgingPool
 from nlp_retrieval.judging.sampling import DESIGNS, choose
 from nlp_retrieval.text.titles import normalize_title
@@ -221,11 +222,11 @@ def judging_order(pool: JudgingPool, seed: int) -> list[int]:
     The order within a query is random too: it says nothing about ranks.
     """
     draw = random.Random(seed)  # noqa: S311 -- a reproducible order, no secret
-    family = [name if name is not None else f"\0{number}" for number, name in enumerate(pool.families)]
-    names = list(dict.fromkeys(family))
-    draw.shuffle(names)
-    place = {name: number for number, name in enumerate(names)}
-    keys = [(place[family[query]], query, draw.random()) for query in pool.pair_query.tolist()]
+    families = family_numbers(pool.families).tolist()
+    order = list(range(max(families, default=-1) + 1))
+    draw.shuffle(order)
+    place = {family: number for number, family in enumerate(order)}
+    keys = [(place[families[query]], query, draw.random()) for query in pool.pair_query.tolist()]
     positions = [0] * len(keys)
     for position, pair in enumerate(sorted(range(len(keys)), key=keys.__getitem__)):
         positions[pair] = position

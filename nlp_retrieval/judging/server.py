@@ -16,8 +16,9 @@ from pydantic import BaseModel, Field, StringConstraints
 from nlp_retrieval.core.queries import STOP_WORDS
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, RetrievalError
-from nlp_retrieval.judging.project import JudgingProject, PairToJudge, checked_name
+from nlp_retrieval.judging.project import JudgingProject, checked_name
 from nlp_retrieval.judging.project_file import PROJECT_FILE
+from nlp_retrieval.judging.records import PairToJudge
 from nlp_retrieval.judging.report import decided
 from nlp_retrieval.reports.page.templating import asset, rendered
 from nlp_retrieval.reports.snippets import shared_spans

@@ -19,7 +19,7 @@ import pytest
 from nlp_retrieval import ChunkingLoader, JsonlLoader, Query, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMissingError, InputError, SourceError
 from nlp_retrieval.judging import JudgingProject
-from nlp_retrieval.judging.project import coverage
+from nlp_retrieval.judging.spans import coverage
 
 from .world import ITEMS, QUERIES, RUNS, make
 
