@@ -69,10 +69,7 @@ def judged_together(decider: Decider, sentence: str, sources: Sequence[CitedText
     rows = [by_part[number * len(sources) : (number + 1) * len(sources)] for number in range(len(parts))]
     holds = [[decision.supports for decision in row] for row in rows]
     if joined.supports:
-        holds = [
-            row if any(row) else [_adds(text, source, sources) for source in sources]
-            for row, (_, text) in zip(holds, parts, strict=True)
-        ]
+        holds = [row if any(row) else _adds(text, sources) for row, (_, text) in zip(holds, parts, strict=True)]
     supports = joined.supports or (not joined.there.contradicts_source and all(map(any, holds)))
     own = [_own_parts(parts, places, source.place) for source in sources]
     supported = [[part for part in own[number] if holds[part][number]] for number in range(len(sources))]
@@ -120,12 +117,11 @@ def _own_parts(parts: Sequence[tuple[int, str]], places: Sequence[int], place: i
     return own or list(range(len(parts)))
 
 
-def _adds(text: str, source: CitedText, sources: Sequence[CitedText]) -> bool:
-    """Return whether a source has a number or a name of a part that some other source of the sentence lacks."""
-    missing = [_missing(text, other.whole) for other in sources]
-    mine = missing[sources.index(source)]
+def _adds(text: str, sources: Sequence[CitedText]) -> list[bool]:
+    """Return for each source whether it has a number or a name of a part that some other source of the sentence lacks."""
+    missing = [_missing(text, source.whole) for source in sources]
     total = len(numbers_of(text)) + len(names_of(text))
-    return len(mine) < total and any(other - mine for other in missing)
+    return [len(mine) < total and any(other - mine for other in missing) for mine in missing]
 
 
 def _missing(text: str, whole: str) -> frozenset[str]:
