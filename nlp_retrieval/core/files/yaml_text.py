@@ -75,7 +75,7 @@ def _checked(kind: str) -> Callable[[_Loader, yaml.Node], Any]:
     def checked(loader: _Loader, node: yaml.Node) -> Any:
         try:
             value = construct(loader, node)
-        except (ValueError, KeyError):
+        except (ValueError, LookupError):  # an empty int is an IndexError
             raise ConstructorError(None, None, f"{str(node.value)[:40]!r} is no {kind}", node.start_mark) from None
         if (surrogate := find_lone_surrogate(value)) is not None:
             raise ConstructorError(None, None, f"{surrogate} is half of a surrogate pair, which is not text", node.start_mark)

@@ -76,7 +76,18 @@ def test_what_is_no_mapping_is_refused(read, text):
 
 
 @pytest.mark.parametrize(
-    "text", ["a: [1\nb: 2\n", "a: 'x\n", "a: b: c\n", "? [a]\n: b\n", "a: \x01\n", "a: *none\n", "[" * 1000]
+    "text",
+    [
+        "a: [1\nb: 2\n",
+        "a: 'x\n",
+        "a: b: c\n",
+        "? [a]\n: b\n",
+        "a: \x01\n",
+        "a: *none\n",
+        "a: !!int\n",
+        "!!int : b\n",
+        "[" * 1000,
+    ],
 )
 def test_broken_yaml_is_a_configuration_error_that_names_the_file(read, text):
     with pytest.raises(ConfigurationError, match=r"sweep\.yaml"):
