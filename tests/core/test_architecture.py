@@ -33,6 +33,7 @@ FLOORS = (
     "processors retrievers rerankers",
     "benchmarks",
     "reports",
+    "agents",
     "service",
     "judging gate",
     "demo",

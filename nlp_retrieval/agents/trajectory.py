@@ -1,0 +1,171 @@
+"""What an agent did for a question: its searches, what came back, what it opened, and its answer."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, JsonValue, StringConstraints, model_validator
+
+from nlp_retrieval.core.models import PlainModel
+
+StepKind = Literal["search", "open", "note", "other"]
+"""What a step does: it searches, reads one item, writes down a text, or calls a tool that is none of these."""
+
+Id = Annotated[str, StringConstraints(min_length=1)]
+_MARK = re.compile(r"[\[【]([^\[\]【】]{1,2000})[\]】]")
+_BETWEEN_IDS = re.compile("[,;]")
+Count = Annotated[int, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Step(PlainModel):
+    """One step of an agent.
+
+    Args:
+        kind: what the step does.
+        tool: name of the tool, as the agent called it.
+        query: text of a search.
+        k: number of results that it asked for; None if unknown.
+        where: its filter; None for none.
+        results: ids of what came back, best first.
+        item_id: what an ``open`` step read.
+        text: what a note says.
+        error: why the call failed; empty if it did not.
+        input_tokens: tokens of the language model that led to this step; None if unknown.
+        output_tokens: tokens that it wrote.
+        price: what the step cost, in the currency of the caller; None if unknown.
+        seconds: how long it took; None if unknown.
+
+    Examples:
+        >>> Step(kind="search", query="large whales", results=("whale", "krill")).results
+        ('whale', 'krill')
+    """
+
+    kind: StepKind
+    tool: str = ""
+    query: str = ""
+    k: Count | None = None
+    where: dict[str, JsonValue] | None = None
+    results: tuple[Id, ...] = ()
+    item_id: str = ""
+    text: str = ""
+    error: str = ""
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    price: Amount | None = None
+    seconds: Amount | None = None
+
+    @model_validator(mode="after")
+    def _check_kind(self) -> Step:
+        if self.kind == "open" and not self.item_id and not self.error:
+            raise ValueError('a step of kind "open" names what it read: item_id')
+        return self
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens in and out together; None if neither is known."""
+        if self.input_tokens is None and self.output_tokens is None:
+            return None
+        return (self.input_tokens or 0) + (self.output_tokens or 0)
+
+
+class Trajectory(PlainModel):
+    """Everything that one agent did for one question.
+
+    Args:
+        question_id: the id under which the question has gold.
+        question: its text.
+        agent: name of the agent; trajectories of one agent form a run.
+        steps: in the order in which they happened.
+        answer: the last text, empty if there is none.
+        citations: ids of the items that the answer cites, in order; None if the answer's own marks say so.
+        complete: False if the agent was cut off before it answered.
+        input_tokens: tokens of the whole trajectory, where they are not known by step.
+        output_tokens: the same for what was written.
+        price: the same for what it cost.
+        metadata: further values, such as the model.
+
+    Examples:
+        >>> steps = (Step(kind="search", query="large whales", results=("whale", "krill")), Step(kind="open", item_id="whale"))
+        >>> trajectory = Trajectory(question_id="q1", question="What is large?", agent="one", steps=steps, answer="It [whale].")
+        >>> trajectory.seen(), trajectory.opened(), trajectory.cited()
+        (['whale', 'krill'], ['whale'], ['whale'])
+    """
+
+    question_id: Id
+    question: str = ""
+    agent: str = "agent"
+    steps: tuple[Step, ...] = ()
+    answer: str = ""
+    citations: tuple[Id, ...] | None = None
+    complete: bool = True
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    price: Amount | None = None
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @property
+    def searches(self) -> list[Step]:
+        """The steps that search."""
+        return [step for step in self.steps if step.kind == "search"]
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens of the whole trajectory: as given for it, or the sum over its steps; None if unknown."""
+        if self.input_tokens is not None or self.output_tokens is not None:
+            return (self.input_tokens or 0) + (self.output_tokens or 0)
+        return _sum_of([step.tokens for step in self.steps])
+
+    @property
+    def cost(self) -> float | None:
+        """Its price: as given for it, or the sum over its steps; None if unknown."""
+        return self.price if self.price is not None else _sum_of([step.price for step in self.steps])
+
+    @property
+    def seconds(self) -> float | None:
+        """How long its steps took together; None if unknown."""
+        return _sum_of([step.seconds for step in self.steps])
+
+    def seen(self) -> list[str]:
+        """Return the ids that searches returned, each once, in the order in which they came."""
+        return list(dict.fromkeys(item_id for step in self.steps for item_id in step.results))
+
+    def opened(self) -> list[str]:
+        """Return the ids of what was read, each once, in order."""
+        return list(dict.fromkeys(step.item_id for step in self.steps if step.kind == "open" and not step.error))
+
+    def cited(self) -> list[str]:
+        """Return the ids that the answer cites, each once, in order."""
+        if self.citations is not None:
+            return list(dict.fromkeys(self.citations))
+        known = {*self.seen(), *self.opened()}
+        return list(dict.fromkeys(item_id for item_id, _ in cited_in(self.answer, known)))
+
+
+def cited_in(text: str, known: set[str]) -> list[tuple[str, int]]:
+    """Return the ids that a text cites in brackets, and the position of each bracket: ``[d1]``, ``[d1, d2]``, ``【12】``.
+
+    What stands in brackets is a citation if the agent has seen an item of that id. Where ids are numbers, every number is:
+    one that nobody retrieved is a citation of nothing.
+
+    Args:
+        text: an answer or a note.
+        known: ids that the agent has seen.
+
+    Examples:
+        >>> cited_in("It eats krill [whale], and more [see below].", {"whale", "krill"})
+        [('whale', 14)]
+    """
+    numbers = any(item_id.isascii() and item_id.isdecimal() for item_id in known)
+    cited: list[tuple[str, int]] = []
+    for mark in _MARK.finditer(text):
+        inside = mark[1]
+        parts = [inside] if inside in known else [part.strip() for part in _BETWEEN_IDS.split(inside)]
+        cited += [(part, mark.start()) for part in parts if part in known or (numbers and part.isascii() and part.isdecimal())]
+    return cited
+
+
+def _sum_of(values: list[Any]) -> Any:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
