@@ -19,7 +19,7 @@ Count = Annotated[int, Field(ge=0)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class Step(PlainModel):
+class AgentStep(PlainModel):
     """One step of an agent.
 
     Args:
@@ -38,7 +38,7 @@ class Step(PlainModel):
         seconds: how long it took; None if unknown.
 
     Examples:
-        >>> Step(kind="search", query="large whales", results=("whale", "krill")).results
+        >>> AgentStep(kind="search", query="large whales", results=("whale", "krill")).results
         ('whale', 'krill')
     """
 
@@ -57,7 +57,7 @@ class Step(PlainModel):
     seconds: Amount | None = None
 
     @model_validator(mode="after")
-    def _check_kind(self) -> Step:
+    def _check_kind(self) -> AgentStep:
         if self.kind == "open" and not self.item_id and not self.error:
             raise ValueError('a step of kind "open" names what it read: item_id')
         return self
@@ -87,7 +87,7 @@ class Trajectory(PlainModel):
         metadata: further values, such as the model.
 
     Examples:
-        >>> steps = (Step(kind="search", query="large whales", results=("whale", "krill")), Step(kind="open", item_id="whale"))
+        >>> steps = (AgentStep(kind="search", query="large whales", results=("whale", "krill")), AgentStep(kind="open", item_id="whale"))
         >>> trajectory = Trajectory(question_id="q1", question="What is large?", agent="one", steps=steps, answer="It [whale].")
         >>> trajectory.seen(), trajectory.opened(), trajectory.cited()
         (['whale', 'krill'], ['whale'], ['whale'])
@@ -96,7 +96,7 @@ class Trajectory(PlainModel):
     question_id: Id
     question: str = ""
     agent: str = "agent"
-    steps: tuple[Step, ...] = ()
+    steps: tuple[AgentStep, ...] = ()
     answer: str = ""
     citations: tuple[Id, ...] | None = None
     complete: bool = True
@@ -106,7 +106,7 @@ class Trajectory(PlainModel):
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
     @property
-    def searches(self) -> list[Step]:
+    def searches(self) -> list[AgentStep]:
         """The steps that search."""
         return [step for step in self.steps if step.kind == "search"]
 
