@@ -146,6 +146,7 @@ def _with_own_help(added: typer.Typer) -> None:
         registered.cls = _Command if registered.cls in (None, TyperCommand) else registered.cls
     for group in added.registered_groups:
         if group.typer_instance is not None:
+            group.cls = _KnownOptions
             _with_own_help(group.typer_instance)
 
 

@@ -27,6 +27,13 @@ app = typer.Typer(
     help="Judge passages, and compare systems without gold.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
 )
 
+questions_app = typer.Typer(
+    help="Get questions: from a log, or written by a model.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
+)
+app.add_typer(questions_app, name="questions")
+
+QuestionFile = Annotated[Path, typer.Argument(help="Where to write them: a file named .jsonl, as --queries takes it.")]
+
 _DESIGN, _SCALE = "What is judged", "How it is judged"
 
 
@@ -492,6 +499,33 @@ def _searched(config: Path, questions: list[Query] | None, depth: int) -> _Found
             for question, hits in zip(questions, found, strict=True)
         }
     return by_system, settings.loader.stream(), questions, {}
+
+
+@questions_app.command("from-log")
+def from_log(
+    log: Annotated[Path, typer.Argument(help="CSV, TSV, JSON, JSON lines, or text with a question per line.")],
+    file: QuestionFile,
+    sample: Annotated[int | None, typer.Option(help="Number of questions to draw; default: all.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the draw; a larger sample contains the smaller one.")] = 0,
+    column: Annotated[str | None, typer.Option(help="Column with the question; default: one of the usual names.")] = None,
+) -> None:
+    """Draw questions from a log, each once.
+
+    Questions that differ in case, spaces, Unicode form or the mark at the end are one. Near-duplicates (the same content words,
+    inflected, in another order, or with a typo) become a family, which counts once in statistics.
+    """
+    from nlp_retrieval.judging.query_log import sample_log
+    from nlp_retrieval.loaders.topics import write_queries
+
+    found = sample_log(log, sample, seed=seed, column=column)
+    write_queries(file, found.queries)
+    unusable = f", {found.unusable:,} without words or too long" if found.unusable else ""
+    say(
+        f"{log}: {found.entries:,} entries{unusable}, {found.repeated:,} repeated; {found.distinct:,} questions in "
+        f"{found.families:,} families of near-duplicates"
+    )
+    fewer = f" ({sample:,} were asked for)" if sample is not None and len(found.queries) < sample else ""
+    say(f"{file}: {len(found.queries):,} questions{fewer}. Next: nlp-retrieval judge new PROJECT --queries {file}")
 
 
 for _command in (new, serve, report, health, agreement, model, design, export, refresh):

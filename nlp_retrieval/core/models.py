@@ -157,6 +157,10 @@ def join_title(title: str, content: str) -> str:
     return f"{title} {content}" if title[-1] in ".?!:" else f"{title}. {content}"
 
 
+SYNTHETIC = "synthetic-"
+"""Beginning of the ids of queries that a model wrote; unlike metadata, ids are in every run, qrels and report."""
+
+
 class Query(PlainModel):
     """A query of a benchmark.
 
@@ -175,6 +179,12 @@ class Query(PlainModel):
     text: str
     family: str | None = None
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @property
+    def is_synthetic(self) -> bool:
+        """Return whether a model wrote it: its metadata say ``synthetic: true``, or its id begins with "synthetic-"."""
+        said = str(self.metadata.get("synthetic", "")).lower() in ("true", "yes", "1")
+        return said or self.query_id.startswith(SYNTHETIC)
 
 
 class Gold(PlainModel):

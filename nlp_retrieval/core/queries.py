@@ -42,6 +42,26 @@ def first_repeated(names: Iterable[str]) -> str | None:
     return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
+def synthetic_note(synthetic: int, queries: int) -> str:
+    """Return a sentence that belongs beside every figure over queries of which a model wrote some; ``""`` if it wrote none.
+
+    Args:
+        synthetic: how many it wrote.
+        queries: how many there are.
+
+    Examples:
+        >>> synthetic_note(0, 40)
+        ''
+    """
+    if not synthetic:
+        return ""
+    who = f"All {queries:,} queries are" if synthetic == queries else f"{synthetic:,} of {queries:,} queries are"
+    return (
+        f"{who} synthetic: written by a model from passages that a search found again. Figures may not hold for real queries, "
+        "and favour systems like that search."
+    )
+
+
 def check_k(k: object, name: str = "k") -> int:
     """Return ``k`` if it is an integer of at least 1.
 

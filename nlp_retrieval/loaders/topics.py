@@ -8,8 +8,9 @@ removed but its content kept, and elements of one name are joined by line ends.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import unescape
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -20,10 +21,11 @@ from pydantic import JsonValue
 
 from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
+from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.core.files.records import ID_NAMES, JsonObject, as_id, make_query, metadata_of, quoted
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.core.queries import first_repeated
-from nlp_retrieval.errors import SourceError
+from nlp_retrieval.errors import OutputError, SourceError
 from nlp_retrieval.loaders.files import read_json_lines, read_json_objects, read_lines
 from nlp_retrieval.loaders.judgements import FileFormat, format_of, judged_queries, read_judgements
 from nlp_retrieval.loaders.records import field_of, has_field, joined_text, missing_field, without_fields
@@ -244,6 +246,26 @@ class TopicsLoader(BaseQueryLoader):
                     )
                 columns = ("id", "text")
         return read_rows(self.path, delimiter, quote, columns, offers=_OFFERS)
+
+
+def write_queries(path: str | Path, queries: Iterable[Query]) -> None:
+    """Write queries as JSON lines, which :class:`TopicsLoader` reads again: id, text, family if any, and metadata.
+
+    Args:
+        path: a file named .jsonl; its folder is created if it is missing, and an existing file is replaced.
+        queries: in order.
+
+    Raises:
+        OutputError: the file has another suffix, or cannot be written.
+    """
+    target = Path(path).expanduser()
+    if target.suffix.lower() not in (".jsonl", ".ndjson"):
+        raise OutputError(f"{path}: queries are written as JSON lines, so that they can be read again; call the file .jsonl")
+    rows = [
+        {"id": query.query_id, "text": query.text, **({"family": query.family} if query.family else {}), **query.metadata}
+        for query in queries
+    ]
+    write_output(target, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode("utf-8", "replace"))
 
 
 def _by_line(path: str | Path, lines: Sequence[str]) -> Iterator[tuple[str, JsonObject]]:

@@ -75,7 +75,11 @@ GOOD: dict[str, list[list[str]]] = {
     ],
     "tune": [["sweep.yaml", "--folds", "2", "--seed", "3", "--output", "weights.json"], ["hostile.yaml", "-s", "linked"]],
     "gate": [["gate.yaml", "--update", "--reason", "x"], ["hostile.yaml", "--markdown", "a.md", "--junit", "a.xml"]],
-    "judge": [["new", "judging", "--config", "sweep.yaml", "--queries", "ids.txt"], ["report", "index"], ["export", "run"]],
+    "judge": [
+        ["new", "judging", "--config", "sweep.yaml", "--queries", "ids.txt"], ["report", "index"], ["export", "run"],
+        ["questions", "from-log", "ids.txt", "asked.jsonl", "--sample", "2"],
+        ["questions", "from-log", "claims.json", "asked.jsonl", "--column", "claim"],
+    ],
     "components": [["retrievers", "bm25"], []],
     "demo": [["--output", "demo", "--claims", "3", "--lm", "openai/small", "--lm-api-key-env", "NO_KEY"]],
 }  # fmt: skip

@@ -1,0 +1,134 @@
+"""Questions from a log: each once, near-duplicates in a family, and a sample that others can draw again."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+from cli.commands import run
+
+from nlp_retrieval import TopicsLoader
+from nlp_retrieval.errors import ConfigurationError, SourceError
+from nlp_retrieval.judging.query_log import families_of, sample_log
+
+LOG = [
+    "Who eats krill?",
+    "who  eats KRILL",
+    "\uff57\uff48\uff4f eats krill",
+    "cafe\u0301 hours",
+    "café hours",
+    "",
+    "?!",
+    "arctic foxes",
+]
+
+
+def written(path, lines) -> str:
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return str(path)
+
+
+def test_case_spaces_and_unicode_make_no_other_question(tmp_path):
+    sample = sample_log(written(tmp_path / "log.txt", LOG))
+    assert [query.text for query in sample.queries] == ["Who eats krill?", "cafe\u0301 hours", "arctic foxes"]
+    assert (sample.entries, sample.unusable, sample.repeated, sample.distinct) == (8, 2, 3, 3)
+    assert [query.metadata["times"] for query in sample.queries] == [3, 2, 1]
+    assert not any(query.is_synthetic or query.family for query in sample.queries)
+
+
+def test_the_commonest_spelling_stands_for_all(tmp_path):
+    (query,) = sample_log(written(tmp_path / "log.txt", ["KRILL SIZE", "krill size", "krill size"])).queries
+    assert query.text == "krill size"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "together"),
+    [
+        ("who eats krill", "krill: who eats it?", True),
+        ("how does a whale sing", "singing whales", True),
+        ("olbers paradox", "olber paradox", True),
+        ("olbers paradox explained", "olbers pardaox explained", True),
+        ("population of france 2019", "population of france 2020", False),
+        ("climate target of japan", "climate target of kenya", False),
+        ("capital of iran", "capital of iraq", False),
+        ("whale song", "whale song at night", False),
+        ("鲸鱼 吃 什么", "鲸鱼 在 哪里", False),
+    ],
+)
+def test_near_duplicates_have_the_same_content_words(one, other, together):
+    assert (len(set(families_of([one, other]))) == 1) is together
+
+
+def test_families_are_those_of_a_comparison_of_every_two():
+    """The oracle compares the words of every two questions letter by letter."""
+    words = ["whale", "whales", "krills", "krilla", "paradox", "pardox", "2019", "2020", "fox", "foxes", "singer"]
+    texts = [f"{one} {other}" for one in words for other in words if one < other]
+
+    def key(text):
+        return sorted({word.removesuffix("es") if word == "foxes" else word.removesuffix("s") for word in text.split()})
+
+    def typo(one, other):
+        if one == other:
+            return True
+        if min(len(one), len(other)) < 4 or one[0] != other[0] or not (one + other).isalpha():
+            return False
+        less = [{word, *(word[:at] + word[at + 1 :] for at in range(1, len(word)))} if len(word) > 4 else {word}
+                for word in (one, other)]  # fmt: skip
+        return bool(less[0] & less[1])
+
+    def alike(one, other):
+        first, second = key(one), key(other)
+        if len(first) != len(second):
+            return False
+        rest = [sorted(set(first) - set(second)), sorted(set(second) - set(first))]
+        return len(rest[0]) == 0 or (len(rest[0]) == 1 and typo(rest[0][0], rest[1][0]))
+
+    groups = list(range(len(texts)))
+    for number, one in enumerate(texts):
+        for before in range(number):
+            if alike(one, texts[before]) and groups[number] != groups[before]:
+                low, high = sorted((groups[number], groups[before]))
+                groups = [low if group == high else group for group in groups]
+    assert families_of(texts) == groups
+
+
+def test_a_larger_sample_contains_the_smaller_one_and_each_question_is_equally_likely(tmp_path):
+    names = [f"q{chr(97 + number % 26)}{number}x{number}" for number in range(30)]
+    log = written(tmp_path / "log.txt", names)
+    small, large = sample_log(log, 5, seed=3).queries, sample_log(log, 12, seed=3).queries
+    assert {query.query_id for query in small} < {query.query_id for query in large}
+    backwards = written(tmp_path / "backwards.txt", reversed(names))
+    assert {query.query_id for query in sample_log(backwards, 5, seed=3).queries} == {query.query_id for query in small}
+    drawn = Counter(query.text for seed in range(400) for query in sample_log(log, 6, seed=seed).queries)
+    assert min(drawn.values()) > 45, "80 are expected, with a standard deviation of 8"
+    assert max(drawn.values()) < 115
+
+
+def test_a_csv_becomes_a_file_that_queries_are_read_from(tmp_path):
+    (tmp_path / "log.csv").write_text('date,Query,clicks\n1,"krill, whose food?",9\n2,foods of whales,1\n2,whale food,1\n')
+    done = run("judge", "questions", "from-log", "log.csv", "asked.jsonl", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "3 entries, 0 repeated; 3 questions in 2 families" in done.stderr
+    queries = TopicsLoader(tmp_path / "asked.jsonl").queries()
+    assert [query.text for query in queries] == ["krill, whose food?", "foods of whales", "whale food"]
+    assert queries[0].family is None
+    assert queries[1].family == queries[2].family == queries[1].query_id
+
+
+def test_what_cannot_be_read_is_said(tmp_path):
+    (tmp_path / "log.csv").write_text("when,what\n1,krill\n")
+    with pytest.raises(SourceError, match=r'found: "when", "what"\); pass column='):
+        sample_log(tmp_path / "log.csv")
+    assert sample_log(tmp_path / "log.csv", column="what").queries[0].text == "krill"
+    with pytest.raises(SourceError, match='no "wath" field'):
+        sample_log(tmp_path / "log.csv", column="wath")
+    with pytest.raises(SourceError, match="no question with a word"):
+        sample_log(written(tmp_path / "log.txt", ["", "?"]))
+    with pytest.raises(ConfigurationError, match="count=0"):
+        sample_log(tmp_path / "log.csv", 0)
+    (tmp_path / "log.jsonl").write_text(json.dumps({"query": "krill"}) + "\n" + json.dumps({"query": None}) + "\n")
+    assert sample_log(tmp_path / "log.jsonl").unusable == 1
+    refused = run("judge", "questions", "from-log", "log.jsonl", "asked.csv", folder=tmp_path)
+    assert refused.returncode != 0
+    assert "call the file .jsonl" in refused.stderr
