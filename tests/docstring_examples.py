@@ -21,6 +21,7 @@ import json
 from pathlib import Path
 
 from nlp_retrieval import Gold, Query, SearchableItem
+from nlp_retrieval.agents import AgentStep, Trajectory
 
 items = [
     SearchableItem(item_id="whale", content="It eats tons of Krill a day.", metadata={"title": "Blue whale", "year": 2021}),
@@ -29,6 +30,8 @@ items = [
 ]
 queries = [Query(query_id="q1", text="who eats krill"), Query(query_id="q2", text="animals in the snow")]
 gold = [Gold(query_id="q1", relevance={"whale": 1}), Gold(query_id="q2", relevance={"fox": 1})]
+step = AgentStep(kind="search", query="large whales", results=("whale", "krill"))
+trajectories = [Trajectory(question_id="q1", agent="one", steps=(step,), answer="The blue whale eats krill [whale].")]
 
 lines = [{"id": item.item_id, "content": item.content, **item.metadata} for item in items]
 Path("animals.jsonl").write_text("".join(json.dumps(line) + "\\n" for line in lines))
@@ -43,7 +46,7 @@ index: index
 ''')
 Path("qrels.txt").write_text("q1 0 whale 1\\nq2 0 fox 1\\n")
 """
-"""What every example finds: three items, two queries and their gold; and files of them, of a run and of a benchmark."""
+"""What every example finds: three items, two queries, their gold, what an agent did; files of them, of a run, a benchmark."""
 
 
 def namespace(example: str, module: str, package: str, setup: str = "") -> dict[str, object]:

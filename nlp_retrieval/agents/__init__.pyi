@@ -1,4 +1,10 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
+from nlp_retrieval.agents.files import read_trajectories as read_trajectories
+from nlp_retrieval.agents.files import write_trajectories as write_trajectories
+from nlp_retrieval.agents.measures import TrajectoryEvaluation as TrajectoryEvaluation
+from nlp_retrieval.agents.measures import evaluate_trajectories as evaluate_trajectories
+from nlp_retrieval.agents.replaying import Replay as Replay
+from nlp_retrieval.agents.replaying import replay as replay
 from nlp_retrieval.agents.trajectory import AgentStep as AgentStep
 from nlp_retrieval.agents.trajectory import Trajectory as Trajectory

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, StringConstraints, model_validator
 
@@ -87,8 +88,9 @@ class Trajectory(PlainModel):
         metadata: further values, such as the model.
 
     Examples:
-        >>> steps = (AgentStep(kind="search", query="large whales", results=("whale", "krill")), AgentStep(kind="open", item_id="whale"))
-        >>> trajectory = Trajectory(question_id="q1", question="What is large?", agent="one", steps=steps, answer="It [whale].")
+        >>> search = AgentStep(kind="search", query="large whales", results=("whale", "krill"))
+        >>> steps = (search, AgentStep(kind="open", item_id="whale"))
+        >>> trajectory = Trajectory(question_id="q1", agent="one", steps=steps, answer="The blue whale [whale].")
         >>> trajectory.seen(), trajectory.opened(), trajectory.cited()
         (['whale', 'krill'], ['whale'], ['whale'])
     """
@@ -115,17 +117,20 @@ class Trajectory(PlainModel):
         """Tokens of the whole trajectory: as given for it, or the sum over its steps; None if unknown."""
         if self.input_tokens is not None or self.output_tokens is not None:
             return (self.input_tokens or 0) + (self.output_tokens or 0)
-        return _sum_of([step.tokens for step in self.steps])
+        known = [step.tokens for step in self.steps if step.tokens is not None]
+        return sum(known) if known else None
 
     @property
     def cost(self) -> float | None:
         """Its price: as given for it, or the sum over its steps; None if unknown."""
-        return self.price if self.price is not None else _sum_of([step.price for step in self.steps])
+        known = [step.price for step in self.steps if step.price is not None] if self.price is None else [self.price]
+        return math.fsum(known) if known else None
 
     @property
     def seconds(self) -> float | None:
         """How long its steps took together; None if unknown."""
-        return _sum_of([step.seconds for step in self.steps])
+        known = [step.seconds for step in self.steps if step.seconds is not None]
+        return math.fsum(known) if known else None
 
     def seen(self) -> list[str]:
         """Return the ids that searches returned, each once, in the order in which they came."""
@@ -164,8 +169,3 @@ def cited_in(text: str, known: set[str]) -> list[tuple[str, int]]:
         parts = [inside] if inside in known else [part.strip() for part in _BETWEEN_IDS.split(inside)]
         cited += [(part, mark.start()) for part in parts if part in known or (numbers and part.isascii() and part.isdecimal())]
     return cited
-
-
-def _sum_of(values: list[Any]) -> Any:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None

@@ -476,6 +476,16 @@ from nlp_retrieval.benchmarks.checked import _QUOTED
 for text in ("'" * N, "'a" * N, "a" * N):
     _QUOTED.findall(text)
 """,
+    "agents/trajectory.py": """
+from nlp_retrieval.agents.trajectory import cited_in
+for text in ("[" * N, "[a" * N, "[a]" * N, "[" + "a" * N, "[" + "a," * N + "]", chr(0x3010) * N, "[a " * N + "]"):
+    cited_in(text, {"a"})
+""",
+    "agents/transcripts.py": """
+from nlp_retrieval.agents.transcripts import ids_in
+for text in ("docid" * N, "docid:" * N, "docid " * N, "docid:" + "a" * N, "docid" + " " * N, "docid: a " * N, '["' * N):
+    ids_in(text)
+""",
     "lm/endpoint.py": """
 import re
 for text in ("    endpoint:" * N, chr(10) * N, ("    endpoint:" + chr(10)) * N):

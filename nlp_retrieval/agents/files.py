@@ -1,0 +1,401 @@
+"""Files of trajectories: written as JSON lines or Parquet, and read from those, from recordings and from transcripts."""
+
+from __future__ import annotations
+
+import io
+import json
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from nlp_retrieval.agents.trajectory import AgentStep, StepKind, Trajectory
+from nlp_retrieval.agents.transcripts import (
+    ITEM_IDS,
+    QUESTION_IDS,
+    TranscriptReading,
+    is_browsecomp,
+    is_transcript,
+    read_browsecomp,
+    read_transcript,
+)
+from nlp_retrieval.core.files.atomic import write_output
+from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.core.files.opening import open_bytes, read_error
+from nlp_retrieval.core.files.records import kind, quoted
+from nlp_retrieval.core.models import Query
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
+from nlp_retrieval.reports.view import counted
+
+_STEP = pa.struct(
+    [
+        *((name, pa.string()) for name in ("kind", "tool", "query", "where", "item_id", "text", "error")),
+        *((name, pa.int64()) for name in ("k", "input_tokens", "output_tokens")),
+        *((name, pa.float64()) for name in ("price", "seconds")),
+        ("results", pa.list_(pa.string())),
+    ]
+)
+SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("question_id", "question", "agent", "answer", "metadata")),
+        ("citations", pa.list_(pa.string())),
+        ("complete", pa.bool_()),
+        *((name, pa.int64()) for name in ("input_tokens", "output_tokens")),
+        ("price", pa.float64()),
+        ("steps", pa.list_(_STEP)),
+    ]
+)
+"""Columns of a Parquet file; ``where`` and ``metadata`` are JSON."""
+
+_ALIASES = (
+    dict.fromkeys(QUESTION_IDS, "question_id")
+    | {
+        "type": "kind",
+        "search_query": "query",
+        "docids": "results",
+        "doc_ids": "results",
+        "retrieved": "results",
+        "hits": "results",
+        "top_k": "k",
+        "filter": "where",
+    }
+    | {name: "item_id" for name in ITEM_IDS if name not in (*QUESTION_IDS, "url")}
+)
+_OF_STEPS = frozenset(AgentStep.model_fields)
+_OF_ANSWERS = ("answer", "citations", "complete", "input_tokens", "output_tokens", "price", "metadata")
+
+
+def write_trajectories(path: str | Path, trajectories: Iterable[Trajectory]) -> None:
+    """Write trajectories to a file: Parquet if its name ends so, JSON lines otherwise.
+
+    Args:
+        path: the file; it is replaced as a whole.
+        trajectories: at most one for an agent and a question.
+
+    Raises:
+        ConfigurationError: an agent has two for one question.
+        OutputError: the file cannot be written.
+
+    Examples:
+        >>> write_trajectories("agents.parquet", trajectories)
+        >>> read_trajectories("agents.parquet") == trajectories
+        True
+    """
+    listed = list(trajectories)
+    require_one_each(listed, ConfigurationError, str(path))
+    if str(path).endswith(".parquet"):
+        buffer = io.BytesIO()
+        pq.write_table(pa.Table.from_pylist([_row(trajectory) for trajectory in listed], SCHEMA), buffer)
+        content = buffer.getvalue()
+    else:
+        content = "".join(f"{trajectory.model_dump_json(exclude_defaults=True)}\n" for trajectory in listed).encode()
+    write_output(Path(path), content)
+
+
+def read_trajectories(
+    path: str | Path,
+    *,
+    agent: str | None = None,
+    tools: Mapping[str, StepKind] | None = None,
+    fields: Mapping[str, str] | None = None,
+    questions: Sequence[Query] = (),
+) -> list[Trajectory]:
+    """Read trajectories, in whatever form they were kept.
+
+    Args:
+        path: a file, or a folder of files: JSON lines and Parquet of :func:`write_trajectories`, recorded sessions, run files
+            of BrowseComp-Plus, messages of OpenAI or Anthropic, or JSON lines with one step each.
+        agent: name of the agent where the file gives none; default: the name of the file or folder.
+        tools: what tools do whose names do not say it: ``{"kb": "search", "page": "open"}``.
+        fields: names in JSON lines that differ from those of :class:`AgentStep` and :class:`Trajectory`:
+            ``{"their name": "our name"}``.
+        questions: give transcripts their question ids, by equal text, and run files the texts of their questions.
+
+    Raises:
+        SourceError: it cannot be read, is in no such form, is damaged, or has two answers to one question.
+
+    Examples:
+        >>> line = '{"qid": "q1", "query": "large whales", "docids": ["whale"]}'
+        >>> _ = Path("steps.jsonl").write_text(line)
+        >>> (trajectory,) = read_trajectories("steps.jsonl")
+        >>> trajectory.agent, trajectory.question_id, trajectory.seen()
+        ('steps', 'q1', ['whale'])
+    """
+    place = Path(path)
+    reading = TranscriptReading(dict(tools or {}))
+    if wrong := [name for name, does in reading.tools.items() if does not in ("search", "open", "note", "other")]:
+        raise ConfigurationError(f"tools: {wrong[0]!r} is {reading.tools[wrong[0]]!r}; a tool is 'search', 'open' or 'other'")
+    ids = {query.text: query.query_id for query in questions}
+    texts = {query.query_id: query.text for query in questions}
+    named = agent if agent is not None else place.name.removesuffix(".gz").rpartition(".")[0] or place.name
+    trajectories: list[Trajectory] = []
+    for file in _files(place):
+        lines = _StepLines(named, fields or {}, texts)
+        for location, row in _rows(file):
+            if isinstance(row, Trajectory):
+                trajectories.append(row)
+            elif is_browsecomp(row):
+                trajectories.append(read_browsecomp(row, location, named, texts, reading))
+            elif is_transcript(row):
+                trajectories.append(read_transcript(row, location, file.name.partition(".")[0], named, ids, reading))
+            elif "steps" in row:
+                trajectories.append(_whole(row, location, named))
+            else:
+                lines.add(row, location)
+        trajectories += lines.trajectories()
+    if not trajectories:
+        raise SourceError(f"{path} holds no trajectory; is it the right file?")
+    require_one_each(trajectories, SourceError, str(path))
+    _warn(path, reading)
+    return trajectories
+
+
+def require_one_each(trajectories: Sequence[Trajectory], error: type[Exception], place: str) -> None:
+    """Raise an error if an agent has two trajectories for one question.
+
+    Args:
+        trajectories: of any agents.
+        error: class of the error.
+        place: where they are from.
+    """
+    known: set[tuple[str, str]] = set()
+    for trajectory in trajectories:
+        key = (trajectory.agent, trajectory.question_id)
+        if key in known:
+            raise error(
+                f"{place}: agent {key[0]!r} has two answers to question {key[1]!r}; keep one, or name the second run of the "
+                "agent differently"
+            )
+        known.add(key)
+
+
+def _warn(path: str | Path, reading: TranscriptReading) -> None:
+    notes = []
+    if reading.unknown:
+        names = quoted(list(reading.unknown)[:3])
+        calls = counted(reading.unknown.total(), "call of a tool that is", "calls of tools that are")
+        notes.append(
+            f"{calls} neither a search nor a read by name ({names}) are kept as other steps; "
+            'say what they do with tools={"name": "search"} (--tool name=search)'
+        )
+    if reading.unreadable:
+        searches = counted(reading.unreadable, "search", "searches")
+        notes.append(f"{searches} returned something without ids that can be read; the results are missing")
+    if reading.cut:
+        ends = counted(reading.cut, "trajectory ends", "trajectories end")
+        notes.append(f"{ends} before an answer; what came back until then counts")
+    if reading.other_union:
+        files = counted(reading.other_union, "run file lists", "run files list")
+        notes.append(f"{files} other retrieved documents than the searches in it returned")
+    for note in notes:
+        warnings.warn(f"{path}: {note}", RetrievalWarning, stacklevel=3)
+
+
+def _files(place: Path) -> list[Path]:
+    if not place.is_dir():
+        return [place]
+    endings = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".parquet")
+    files = sorted(file for file in place.iterdir() if file.name.endswith(endings) and file.is_file())
+    if not files:
+        raise SourceError(f"{place} holds no .json, .jsonl or .parquet file; give the folder that the agent wrote to")
+    return files
+
+
+def _rows(file: Path) -> Iterator[tuple[str, Any]]:
+    """Yield trajectories of a Parquet file, and objects of other files with their locations."""
+    try:
+        if file.name.endswith(".parquet"):
+            for row in pq.read_table(file, schema=SCHEMA).to_pylist():
+                yield str(file), _of_row(row, str(file))
+            return
+        with open_bytes(file) as stream:
+            content = stream.read()
+    except (OSError, pa.ArrowException) as error:
+        raise read_error(str(file), error) from error
+    if ".jsonl" in file.name:
+        yield from _lines(file, content)
+        return
+    try:
+        value = parse_json(content)
+    except ValueError as error:
+        raise SourceError(
+            f"{file} is no JSON ({error}); was it cut off? Write it again, or give .jsonl for JSON lines"
+        ) from None
+    if isinstance(value, list) and value and isinstance(value[0], dict) and ("role" in value[0] or "type" in value[0]):
+        value = {"messages": value}
+    rows = value if isinstance(value, list) else [value]
+    for number, row in enumerate(rows, 1):
+        location = str(file) if row is value else f"{file}: object {number}"
+        if not isinstance(row, dict):
+            raise SourceError(f"{location} is {kind(row)}; an object is expected")
+        yield location, row
+
+
+def _lines(file: Path, content: bytes) -> Iterator[tuple[str, Any]]:
+    lines = content.split(b"\n")
+    for number, line in enumerate(lines, 1):
+        location = f"{file} line {number}"
+        if not line.strip():
+            continue
+        try:
+            row = parse_json(line)
+        except ValueError as error:
+            if number == len(lines):  # it has no line end: its writer was killed
+                warnings.warn(f"{location} was torn while it was written, and is left out", RetrievalWarning, stacklevel=4)
+                return
+            raise SourceError(f"{location} is no JSON ({error})") from None
+        if not isinstance(row, dict):
+            raise SourceError(f"{location} is {kind(row)}; an object is expected")
+        yield location, row
+
+
+def _whole(row: Mapping[str, Any], location: str, agent: str) -> Trajectory:
+    values = {name: value for name, value in row.items() if name not in QUESTION_IDS}
+    given = next((row[name] for name in QUESTION_IDS if name in row), None)
+    try:
+        return Trajectory.model_validate_json(
+            json.dumps({"agent": agent} | values | ({} if given is None else {"question_id": str(given)}))
+        )
+    except ValidationError as error:
+        raise SourceError(f"{location}: {_fault(error)}") from None
+
+
+class _StepLines:
+    """Collects lines with a step or an answer each, by session."""
+
+    def __init__(self, agent: str, fields: Mapping[str, str], texts: Mapping[str, str]) -> None:
+        self._agent, self._texts = agent, texts
+        self._fields = _ALIASES | dict(fields)
+        self._sessions: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def add(self, row: Mapping[str, Any], location: str) -> None:
+        """Add a line.
+
+        Raises:
+            SourceError: it names no question, a field that does not exist, a step that is there already, or a second answer.
+        """
+        values = self._named(row, location)
+        agent = str(values.pop("agent", "") or self._agent)
+        question = values.pop("question_id", None)
+        session = values.pop("session", None)
+        if session is None and question is None:
+            raise SourceError(
+                f"{location} names no question ({quoted(list(row)[:5])}); it needs question_id, or say which field is with "
+                'fields={"their name": "question_id"}'
+            )
+        own = self._sessions.setdefault(
+            (agent, str(question if session is None else session)), {"steps": {}, "location": location}
+        )
+        if question is not None:
+            own["question_id"] = str(question)
+        if text := values.pop("question", ""):
+            own["question"] = str(text)
+        values.pop("time", None)
+        number = values.pop("step", None)
+        if own.keys() & {"answer"} and "answer" in values:
+            raise SourceError(f"{location} is a second answer in session {session or question!r}; keep one")
+        if "answer" in values or (values.keys() <= set(_OF_ANSWERS) and number is None and values):
+            own |= {name: values.pop(name) for name in list(values) if name in _OF_ANSWERS}
+        if not values and number is None:
+            return
+        own["steps"][self._number(own["steps"], number, location)] = self._step(values, location)
+
+    def _named(self, row: Mapping[str, Any], location: str) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for name, value in row.items():
+            ours = name if name in _OF_STEPS or name not in self._fields else self._fields[name]
+            if value is None:
+                continue
+            if ours in values:
+                raise SourceError(f"{location}: {ours} is there twice, as {name!r} too; name one of them in fields")
+            values[ours] = value
+        return values
+
+    @staticmethod
+    def _number(steps: Mapping[int, AgentStep], number: object, location: str) -> int:
+        if number is None:
+            return len(steps) + 1
+        if type(number) is not int or number < 1:
+            raise SourceError(f"{location}: step is {number!r}; steps count from 1")
+        if number in steps:
+            raise SourceError(f"{location}: step {number} of this session is there already; are two runs in one file?")
+        return number
+
+    @staticmethod
+    def _step(values: dict[str, Any], location: str) -> AgentStep:
+        if "kind" not in values:
+            values["kind"] = "open" if "item_id" in values else "search" if "query" in values or "results" in values else "note"
+        if isinstance(values.get("results"), list):
+            values["results"] = [_id_in(result, location) for result in values["results"]]
+        if isinstance(values.get("item_id"), int):
+            values["item_id"] = str(values["item_id"])
+        try:
+            return AgentStep.model_validate_json(json.dumps(values))
+        except ValidationError as error:
+            raise SourceError(f"{location}: {_fault(error)}") from None
+
+    def trajectories(self) -> list[Trajectory]:
+        """Return the sessions as trajectories.
+
+        Raises:
+            SourceError: a step is missing.
+        """
+        made = []
+        for (agent, session), own in self._sessions.items():
+            steps: dict[int, AgentStep] = own.pop("steps")
+            location = own.pop("location")
+            if steps and max(steps) != len(steps):
+                missing = next(number for number in range(1, max(steps)) if number not in steps)
+                raise SourceError(
+                    f"{location}: session {session!r} has step {max(steps)} and no step {missing}; a part is missing"
+                )
+            own.setdefault("question_id", session)
+            own.setdefault("question", self._texts.get(own["question_id"], ""))
+            ordered = tuple(steps[number] for number in sorted(steps))
+            try:
+                made.append(
+                    Trajectory.model_validate_json(json.dumps({"agent": agent} | own)).model_copy(update={"steps": ordered})
+                )
+            except ValidationError as error:
+                raise SourceError(f"{location}: {_fault(error)}") from None
+        return made
+
+
+def _id_in(result: object, location: str) -> str:
+    if isinstance(result, dict):
+        result = next((result[name] for name in ITEM_IDS if name in result), None)
+    if isinstance(result, str | int) and not isinstance(result, bool) and str(result):
+        return str(result)
+    raise SourceError(f"{location}: a result is {kind(result)}; ids, or objects with an id, are expected")  # type: ignore[arg-type]
+
+
+def _fault(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    place = ".".join(map(str, first["loc"])) or "it"
+    if first["type"] == "extra_forbidden":
+        known = quoted(sorted({*AgentStep.model_fields, *Trajectory.model_fields}))
+        return f"there is no field {place!r}; known are {known}; map others with fields={{'their name': 'our name'}}"
+    return f"{place}: {first['msg']}"
+
+
+def _row(trajectory: Trajectory) -> dict[str, Any]:
+    row = trajectory.model_dump()
+    row["metadata"] = json.dumps(row["metadata"], ensure_ascii=False)
+    for step in row["steps"]:
+        step["where"] = None if step["where"] is None else json.dumps(step["where"], ensure_ascii=False)
+    return row
+
+
+def _of_row(row: dict[str, Any], location: str) -> Trajectory:
+    try:
+        row["metadata"] = parse_json(row["metadata"])
+        for step in row["steps"]:
+            step["where"] = None if step["where"] is None else parse_json(step["where"])
+        return Trajectory.model_validate_json(json.dumps(row))
+    except (ValidationError, ValueError, TypeError) as error:
+        fault = _fault(error) if isinstance(error, ValidationError) else error
+        raise SourceError(f"{location} is no file of trajectories ({fault}); write it with write_trajectories") from None

@@ -1,0 +1,279 @@
+"""Reading trajectories in every form that they come in, and what is wrong with them."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from nlp_retrieval import Query
+from nlp_retrieval.agents import AgentStep, Trajectory, read_trajectories, write_trajectories
+from nlp_retrieval.agents.transcripts import ids_in
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
+
+CHAT = [
+    {"role": "system", "content": "You search."},
+    {"role": "user", "content": "What eats krill?"},
+    {
+        "role": "assistant",
+        "content": "I search first.",
+        "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "search", "arguments": '{"query": "krill", "k": 2}'}}
+        ],
+        "usage": {"prompt_tokens": 10, "completion_tokens": 4},
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": '[{"docid": "whale"}, {"docid": "krill"}]'},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": "c2", "type": "function", "function": {"name": "get_document", "arguments": '{"docid": "whale"}'}}
+        ],
+        "usage": {"prompt_tokens": 20, "completion_tokens": 5},
+    },
+    {"role": "tool", "tool_call_id": "c2", "content": "A whale eats krill."},
+    {"role": "assistant", "content": "The blue whale [whale].", "usage": {"prompt_tokens": 30, "completion_tokens": 6}},
+]
+RESPONSES = {
+    "input": [{"role": "user", "content": [{"type": "input_text", "text": "What eats krill?"}]}],
+    "output": [
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I search first."}]},
+        {"type": "function_call", "call_id": "c1", "name": "search", "arguments": '{"query": "krill", "k": 2}'},
+        {"type": "function_call_output", "call_id": "c1", "output": '{"results": [{"id": "whale"}, {"id": "krill"}]}'},
+        {"type": "function_call", "call_id": "c2", "name": "get_document", "arguments": '{"docid": "whale"}'},
+        {"type": "function_call_output", "call_id": "c2", "output": "A whale eats krill."},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "The blue whale [whale]."}]},
+    ],
+    "usage": {"input_tokens": 60, "output_tokens": 15},
+}
+ANTHROPIC = [
+    {"role": "user", "content": "What eats krill?"},
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "text", "text": "I search first."},
+            {"type": "tool_use", "id": "t1", "name": "search", "input": {"query": "krill", "k": 2}},
+        ],
+        "usage": {"input_tokens": 10, "output_tokens": 4},
+    },
+    {
+        "role": "user",
+        "content": [
+            {
+                "type": "tool_result",
+                "tool_use_id": "t1",
+                "content": [
+                    {"type": "text", "text": '{"results": [{"item": {"item_id": "whale"}}, {"item": {"item_id": "krill"}}]}'}
+                ],
+            }
+        ],
+    },
+    {
+        "role": "assistant",
+        "content": [{"type": "tool_use", "id": "t2", "name": "get_document", "input": {"docid": "whale"}}],
+        "usage": {"input_tokens": 20, "output_tokens": 5},
+    },
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t2", "content": "A whale eats krill."}]},
+    {
+        "role": "assistant",
+        "content": [{"type": "text", "text": "The blue whale [whale]."}],
+        "usage": {"input_tokens": 30, "output_tokens": 6},
+    },
+]
+BROWSECOMP = {
+    "metadata": {"model": "m"},
+    "query_id": "q1",
+    "tool_call_counts": {"search": 1, "get_document": 1},
+    "usage": {"input_tokens": 60, "output_tokens": 15, "total_tokens": 75},
+    "status": "completed",
+    "retrieved_docids": ["krill", "whale"],
+    "result": [
+        {"type": "reasoning", "tool_name": None, "arguments": None, "output": ["I search first."]},
+        {
+            "type": "tool_call",
+            "tool_name": "search",
+            "arguments": '{"query": "krill", "k": 2}',
+            "output": '[{"docid": "whale", "score": 2.0, "snippet": "..."}, {"docid": "krill", "score": 1.0, "snippet": ""}]',
+        },
+        {"type": "tool_call", "tool_name": "get_document", "arguments": '{"docid": "whale"}', "output": "{}"},
+        {"type": "output_text", "tool_name": None, "arguments": None, "output": "The blue whale [whale]."},
+    ],
+}
+QUESTIONS = [Query(query_id="q1", text="What eats krill?")]
+
+
+def written(folder: Path, name: str, value: object) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(json.dumps(value), "utf-8")
+    return folder / name
+
+
+@pytest.mark.parametrize(
+    "value", [{"messages": CHAT}, CHAT, RESPONSES, ANTHROPIC, {"messages": ANTHROPIC, "qid": "q1"}, BROWSECOMP]
+)
+def test_all_forms_of_one_transcript_are_one_trajectory(tmp_path: Path, value: object) -> None:
+    (trajectory,) = read_trajectories(written(tmp_path, "run_1.json", value), questions=QUESTIONS)
+    assert (trajectory.question_id, trajectory.question) == ("q1", "What eats krill?")
+    assert [step.kind for step in trajectory.steps] == ["note", "search", "open"]
+    search = trajectory.searches[0]
+    assert (search.query, search.k, search.results) == ("krill", 2, ("whale", "krill"))
+    assert (trajectory.opened(), trajectory.cited(), trajectory.complete) == (["whale"], ["whale"], True)
+    assert (trajectory.input_tokens, trajectory.output_tokens, trajectory.tokens) == (60, 15, 75)
+
+
+def test_the_name_of_the_agent_is_the_folder_or_given_and_each_file_has_its_question(tmp_path: Path) -> None:
+    written(tmp_path / "careful", "a.json", CHAT)
+    written(tmp_path / "careful", "b.json", ANTHROPIC)
+    assert [(t.agent, t.question_id) for t in read_trajectories(tmp_path / "careful")] == [("careful", "a"), ("careful", "b")]
+    assert {t.agent for t in read_trajectories(tmp_path / "careful", agent="mine")} == {"mine"}
+
+
+@pytest.mark.parametrize("name", ["kept.jsonl", "kept.parquet"])
+def test_what_is_written_is_read_again(tmp_path: Path, name: str) -> None:
+    steps = (
+        AgentStep(kind="search", query="“whales”\n", k=3, where={"year": {"gte": 2000}}, results=("a", "b"), price=0.25),
+        AgentStep(kind="open", item_id="a", seconds=0.5, input_tokens=7),
+        AgentStep(kind="other", tool="calculator", error="no such tool"),
+    )
+    kept = [
+        Trajectory(
+            question_id="q1", agent="one", steps=steps, answer="A [a].", citations=(), metadata={"model": "m", "seed": 1}
+        ),
+        Trajectory(question_id="q1", agent="two", complete=False, input_tokens=5, price=0.5),
+    ]
+    write_trajectories(tmp_path / name, kept)
+    assert read_trajectories(tmp_path / name) == kept
+
+
+def test_lines_of_steps_are_put_together_by_session_whatever_their_order(tmp_path: Path) -> None:
+    lines = [
+        {"session": "s", "question_id": "q1", "step": 2, "kind": "open", "docid": "d1"},
+        {"session": "s", "question_id": "q1", "step": 1, "query": "krill", "docids": ["d1", 2]},
+        {"session": "t", "question_id": "q2", "query": "fox", "retrieved": [{"id": "d3"}]},
+        {"session": "s", "answer": "It is [d1]."},
+    ]
+    (tmp_path / "s.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    one, two = read_trajectories(tmp_path / "s.jsonl")
+    assert (one.question_id, one.seen(), one.opened(), one.cited()) == ("q1", ["d1", "2"], ["d1"], ["d1"])
+    assert (two.question_id, two.seen(), two.answer) == ("q2", ["d3"], "")
+
+
+def test_other_names_of_fields_and_tools_are_given(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text('{"claim_nr": 7, "asked": "krill", "got": ["d1"]}\n')
+    (trajectory,) = read_trajectories(
+        tmp_path / "log.jsonl", fields={"claim_nr": "question_id", "asked": "query", "got": "results"}
+    )
+    assert (trajectory.question_id, trajectory.seen()) == ("7", ["d1"])
+    chat = json.loads(json.dumps(CHAT).replace('"search"', '"kb"'))
+    with pytest.warns(RetrievalWarning, match=r'1 call of a tool.*"kb".*tools='):
+        (trajectory,) = read_trajectories(written(tmp_path, "c.json", chat))
+    assert trajectory.searches == []
+    (trajectory,) = read_trajectories(tmp_path / "c.json", tools={"kb": "search"})
+    assert trajectory.seen() == ["whale", "krill"]
+
+
+def test_a_transcript_that_was_cut_keeps_what_was_found_and_says_so(tmp_path: Path) -> None:
+    path = written(tmp_path, "cut.json", CHAT[:5])
+    with pytest.warns(RetrievalWarning, match="1 trajectory ends before an answer"):
+        (trajectory,) = read_trajectories(path)
+    assert (trajectory.complete, trajectory.seen(), trajectory.opened()) == (False, ["whale", "krill"], [])
+    assert trajectory.steps[-1].error == "the transcript ends before its result"
+    whole = tmp_path / "torn.jsonl"
+    whole.write_text('{"question_id": "q1", "query": "krill", "results": ["d1"]}\n{"question_id": "q1", "query": "wh')
+    with pytest.warns(RetrievalWarning, match="line 2 was torn"):
+        (trajectory,) = read_trajectories(whole)
+    assert trajectory.seen() == ["d1"]
+
+
+def test_results_without_ids_and_failed_calls_are_steps_with_an_error(tmp_path: Path) -> None:
+    def chat(content: object) -> list[object]:
+        return [*CHAT[:3], {"role": "tool", "tool_call_id": "c1", "content": content}, CHAT[-1]]
+
+    with pytest.warns(RetrievalWarning, match="1 search returned something without ids"):
+        (trajectory,) = read_trajectories(written(tmp_path, "a.json", chat("Whales eat krill.")))
+    assert (trajectory.searches[0].results, trajectory.searches[0].error) == ((), "no ids can be read in what came back")
+    (trajectory,) = read_trajectories(written(tmp_path, "b.json", chat("Error: the index is closed")))
+    assert trajectory.searches[0].error == "Error: the index is closed"
+    broken = json.loads(json.dumps(CHAT).replace('{\\"query\\": \\"krill\\", \\"k\\": 2}', '{\\"query\\": \\"kri'))
+    (trajectory,) = read_trajectories(written(tmp_path, "c.json", broken))
+    assert trajectory.searches[0].error == "its arguments are no JSON object"
+
+
+@pytest.mark.parametrize(
+    ("messages", "message"),
+    [
+        ([CHAT[1], CHAT[3], CHAT[2]], "message 2 is the result of the call 'c1', which is not before it"),
+        ([*CHAT[:4], CHAT[3]], "message 5 is a second result of the call 'c1'"),
+        ([*CHAT[:4], CHAT[2]], "message 5: the call 'c1' is there already"),
+        ([CHAT[1], "hello"], "message 2 is text"),
+        ([{"role": "robot", "content": "x"}], "message 1 has the role 'robot'"),
+    ],
+)
+def test_transcripts_that_are_out_of_order_are_refused(tmp_path: Path, messages: list[object], message: str) -> None:
+    with pytest.raises(SourceError, match=re.escape(message)):
+        read_trajectories(written(tmp_path, "t.json", messages))
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (['{"query": "krill"}'], "line 1 names no question"),
+        (['{"qid": "q", "query": "a", "step": 1}', '{"qid": "q", "query": "b", "step": 1}'], "line 2: step 1 of this session"),
+        (['{"qid": "q", "query": "a", "step": 3}'], "has step 3 and no step 1"),
+        (['{"qid": "q", "query": "a", "step": "one"}'], "line 1: step is 'one'"),
+        (['{"qid": "q", "answer": "a"}', '{"qid": "q", "answer": "b"}'], "line 2 is a second answer"),
+        (['{"qid": "q", "query": "a", "colour": "red"}'], "line 1: there is no field 'colour'"),
+        (['{"qid": "q", "query": "a", "results": [null]}'], "line 1: a result is null"),
+        (['{"qid": "q", "query": "a", "k": -1}'], "line 1: k: "),
+        (['{"qid": "q", "query"', "{}"], "line 1 is no JSON"),
+        (["[1]"], "line 1 is a list"),
+        (['{"question_id": "q", "steps": []}', '{"question_id": "q", "steps": []}'], "has two answers to question 'q'"),
+    ],
+)
+def test_lines_that_are_wrong_are_refused_with_their_place(tmp_path: Path, lines: list[str], message: str) -> None:
+    (tmp_path / "t.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    with pytest.raises(SourceError, match=re.escape(message)):
+        read_trajectories(tmp_path / "t.jsonl")
+
+
+def test_files_that_hold_nothing_or_something_else_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "cut.json").write_text('{"messages": [')
+    with pytest.raises(SourceError, match="was it cut off"):
+        read_trajectories(tmp_path / "cut.json")
+    (tmp_path / "x.parquet").write_bytes(b"PAR1nothingPAR1")
+    with pytest.raises(SourceError, match=r"x\.parquet"):
+        read_trajectories(tmp_path / "x.parquet")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SourceError, match=r"holds no \.json"):
+        read_trajectories(tmp_path / "empty")
+    with pytest.raises(ConfigurationError, match="'kb' is 'seek'"):
+        read_trajectories(tmp_path / "cut.json", tools={"kb": "seek"})  # type: ignore[dict-item]
+    with pytest.raises(ConfigurationError, match="has two answers"):
+        write_trajectories(tmp_path / "o.jsonl", [Trajectory(question_id="q"), Trajectory(question_id="q")])
+
+
+def test_a_hundred_thousand_steps_are_read(tmp_path: Path) -> None:
+    line = '{"qid": "q", "query": "krill", "results": ["d1"]}\n'
+    (tmp_path / "long.jsonl").write_text(line * 100_000)
+    (trajectory,) = read_trajectories(tmp_path / "long.jsonl")
+    assert len(trajectory.steps) == 100_000
+
+
+@pytest.mark.parametrize(
+    ("output", "ids"),
+    [
+        ('[{"docid": "1"}, {"docid": 2}]', ["1", "2"]),
+        ('{"hits": [{"_id": "a", "_source": {}}]}', ["a"]),
+        ([{"type": "text", "text": '{"results": []}'}], []),
+        ([{"metadata": {"doc_id": "m"}, "page_content": "..."}], ["m"]),
+        ({"structuredContent": {"results": [{"item": {"item_id": "x"}}]}}, ["x"]),
+        ("1. docid: 12 score: 3\n2. docid: 7", ["12", "7"]),
+        ("docid=a-1, docid='b 2'", ["a-1", "b"]),
+        ("", []),
+        (None, []),
+        ("It eats krill.", None),
+        ({"count": 3}, None),
+    ],
+)
+def test_ids_are_read_from_what_tools_return(output: object, ids: list[str] | None) -> None:
+    assert ids_in(output) == ids

@@ -1,0 +1,154 @@
+"""Measures of agents against a plain recomputation, curves, areas, groups, tests between agents, and what is refused."""
+
+import numpy as np
+import pytest
+
+from nlp_retrieval import Gold
+from nlp_retrieval.agents import AgentStep, Trajectory, evaluate_trajectories
+from nlp_retrieval.agents.measures import COUNTS, MEASURES
+from nlp_retrieval.errors import ConfigurationError, GoldError, ItemError, QueryError, RetrievalWarning
+
+SEED = 11
+ITEMS = [f"d{number}" for number in range(12)]
+
+
+def search(query: str, *results: str, tokens: int | None = None) -> AgentStep:
+    return AgentStep(kind="search", query=query, results=results, input_tokens=tokens)
+
+
+def wandering(question: int, agent: str, generator: np.random.Generator) -> Trajectory:
+    """An agent that searches, reads and cites at random."""
+    steps = []
+    for _ in range(generator.integers(0, 7)):
+        found = generator.choice(ITEMS, generator.integers(0, 4), replace=False).tolist()
+        if generator.random() < 0.7:
+            steps.append(search(f"  Query {generator.integers(3)}", *found, tokens=int(generator.integers(0, 50))))
+        else:
+            steps.append(AgentStep(kind="open", item_id=generator.choice(ITEMS).item(), input_tokens=3))
+    cited = generator.choice(ITEMS, generator.integers(0, 3), replace=False).tolist()
+    return Trajectory(question_id=f"q{question}", agent=agent, steps=tuple(steps), citations=tuple(cited))
+
+
+def plainly(trajectory: Trajectory, gold: set[str], limit: int) -> dict[str, float]:
+    """The measures by sets, each from its definition."""
+    steps = trajectory.steps
+    came = [set(step.results) if step.kind == "search" else {step.item_id} for step in steps]
+    after = [gold & set().union(*came[:number]) for number in range(len(steps) + 1)]
+    union = set().union(*came)
+    searches = [number for number, step in enumerate(steps) if step.kind == "search"]
+    by_search = []
+    for number in range(1, limit + 1):
+        end = searches[number] if number < len(searches) else len(steps)  # until the next search begins
+        by_search.append(len(after[end]) / len(gold))
+    results = [(number, item) for number in searches for item in steps[number].results]
+    queries = [" ".join(steps[number].query.lower().split()) for number in searches]
+    complete = gold <= union
+    last = next((number for number in range(1, len(steps) + 1) if complete and gold <= set().union(*came[:number])), None)
+    opened = {step.item_id for step in steps if step.kind == "open"}
+    cited = list(trajectory.citations or ())
+    brought = bool(searches) and len(after[searches[-1] + 1]) > len(after[searches[-1]])
+    return {
+        "recall": len(gold & union) / len(gold),
+        "perfect_recall": float(complete),
+        "recall_by_search": sum(by_search) / limit,
+        "redundancy": sum(item in set().union(*came[:number]) for number, item in results) / len(results) if results else 0.0,
+        "repeated_queries": sum(query in queries[:place] for place, query in enumerate(queries)) / len(queries)
+        if queries
+        else 0.0,
+        "gold_unopened": len((gold & union) - opened) / len(gold),
+        "gold_uncited": len((gold & union) - set(cited)) / len(gold),
+        "citation_precision": sum(item in gold for item in cited) / len(cited) if cited else 0.0,
+        "citation_recall": len(gold & set(cited)) / len(gold),
+        "cited_unseen": sum(item not in union for item in cited) / len(cited) if cited else 0.0,
+        "stopped_early": float(not complete and brought),
+        "searched_on": sum(number >= last for number in searches) / len(searches) if last is not None and searches else 0.0,
+        "searches": len(searches),
+        "last_gold_step": np.nan if last is None else last,
+        "tokens": sum(step.input_tokens or 0 for step in steps) if steps else np.nan,
+    }
+
+
+def test_every_measure_is_what_its_definition_says_for_agents_that_wander() -> None:
+    generator = np.random.default_rng(SEED)
+    gold = {f"q{n}": set(generator.choice(ITEMS, generator.integers(1, 4), replace=False).tolist()) for n in range(60)}
+    trajectories = [wandering(n, agent, generator) for agent in ("one", "two") for n in range(60)]
+    evaluation = evaluate_trajectories(trajectories, gold)
+    assert evaluation.limit == max(len(trajectory.searches) for trajectory in trajectories)
+    table = evaluation.to_arrow().to_pylist()
+    assert len(table) == 120
+    for trajectory, row in zip(trajectories, table, strict=True):
+        assert (row["agent"], row["qid"]) == (trajectory.agent, trajectory.question_id)
+        wanted = plainly(trajectory, gold[trajectory.question_id], evaluation.limit)
+        assert {name: np.nan if row[name] is None else row[name] for name in wanted} == pytest.approx(wanted, nan_ok=True)
+        assert row.keys() == {"agent", "qid", *MEASURES, *COUNTS}
+
+
+def test_curves_and_areas_hold_what_was_found_until_the_end() -> None:
+    steps = (
+        search("a", "x", tokens=1000),
+        search("b", "d1", tokens=500),
+        AgentStep(kind="note", text="..."),
+        search("c", "d2"),
+    )
+    evaluation = evaluate_trajectories([Trajectory(question_id="q", steps=steps)], {"q": ["d1", "d2"]})
+    assert evaluation.curve("agent", "search").tolist() == [0, 0, 0.5, 1]
+    assert evaluation.curve("agent", "step").tolist() == [0, 0, 0.5, 0.5, 1]
+    assert evaluation.curve("agent", "search", most=5).tolist() == [0, 0, 0.5, 1, 1, 1]
+    assert evaluation.curve("agent", "search", measure="perfect_recall").tolist() == [0, 0, 0, 1]
+    assert evaluation.curve("agent", "tokens", 500).tolist() == [0, 0, 0, 1]  # the last search cost no tokens
+    assert evaluation.area("agent", "search", 3) == pytest.approx(0.5)
+    assert evaluation.area("agent", "tokens", 2000) == pytest.approx(0.25)
+    with pytest.raises(ConfigurationError, match="the price of single steps are not known"):
+        evaluation.curve("agent", "price")
+    with pytest.raises(ConfigurationError, match="no agent 'me'"):
+        evaluation.curve("me")
+
+
+def test_gold_by_title_is_found_by_any_passage_of_it() -> None:
+    titles = {"p1": "Blue whale", "p2": "Blue  Whale", "p3": "Krill"}
+    gold = [Gold(query_id="q", relevance={"Blue whale": 1, "Krill": 1}, by="title")]
+    evaluation = evaluate_trajectories([Trajectory(question_id="q", steps=(search("a", "p2", "p1"),))], gold, titles=titles)
+    assert evaluation.means("agent")["recall"] == 0.5
+    with pytest.raises(GoldError, match="give titles"):
+        evaluate_trajectories([Trajectory(question_id="q")], gold)
+    with pytest.raises(ItemError, match=r"1 of 1 items that came back are not in the corpus .*'p9'"):
+        evaluate_trajectories([Trajectory(question_id="q", steps=(search("a", "p9"),))], gold, titles=titles)
+
+
+def test_agents_are_compared_over_families_and_groups() -> None:
+    gold = {f"q{number}": ["d"] for number in range(12)}
+    found = [Trajectory(question_id=query_id, agent="good", steps=(search("a", "d"),)) for query_id in gold]
+    missed = [Trajectory(question_id=query_id, agent="bad", steps=(search("a", "e"),)) for query_id in gold]
+    groups = {query_id: "even" if number % 2 == 0 else "odd" for number, query_id in enumerate(gold)}
+    families = {query_id: f"f{number // 2}" for number, query_id in enumerate(gold)}
+    evaluation = evaluate_trajectories([*missed, *found], gold, groups=groups, families=families)
+    (comparison,) = evaluation.compare("recall", baseline="bad")
+    assert (comparison.system, comparison.difference, comparison.families, comparison.p) == ("good", 1.0, 6, 2 / 2**6)
+    (of_group,) = evaluation.compare("recall", baseline="bad", group="odd")
+    assert of_group.queries == 6
+    low, high = evaluation.intervals["good"]["recall"]
+    assert 0.4 < low < high == 1
+    with pytest.raises(ConfigurationError, match="no measure 'speed'"):
+        evaluation.compare("speed")
+
+
+def test_questions_without_a_trajectory_count_and_trajectories_without_gold_do_not() -> None:
+    trajectories = [Trajectory(question_id=name, steps=(search("a", "d"),)) for name in ("q1", "q9")]
+    with pytest.warns(RetrievalWarning) as noted:
+        evaluation = evaluate_trajectories(trajectories, {"q1": ["d"], "q2": ["d"]})
+    assert evaluation.means("agent")["recall"] == 0.5
+    said = " ".join(str(note.message) for note in noted)
+    assert "no trajectory for 1 of 2 questions (the first: 'q2')" in said
+    assert "1 trajectory is of a question without gold" in said
+    with pytest.raises(QueryError, match="none of the 2 trajectories"):
+        evaluate_trajectories(trajectories, {"other": ["d"]})
+    with pytest.raises(ConfigurationError, match="two answers to question 'q1'"):
+        evaluate_trajectories([trajectories[0], trajectories[0]], {"q1": ["d"]})
+
+
+def test_a_number_nobody_retrieved_is_a_citation_of_nothing_where_ids_are_numbers() -> None:
+    steps = (search("a", "12", "7"),)
+    trajectory = Trajectory(question_id="q", steps=steps, answer="It is so [12], [99; 7] and [sic] 【7】.")
+    assert trajectory.cited() == ["12", "99", "7"]
+    named = Trajectory(question_id="q", steps=(search("a", "whale"),), answer="In [2019] it was [whale, krill].")
+    assert named.cited() == ["whale"]
