@@ -94,6 +94,11 @@ class LanguageModel(EndpointComponent):
         cache_dir: str | Path | None = None,
         **_: Any,
     ) -> None:
+        if model.startswith(f"{_CLIENT}/") and not self.only_in_memory:
+            raise ConfigurationError(
+                "LanguageModel: this was an object with complete(prompt) in the program that wrote it, which no file can hold: "
+                "give that object to the component in Python, or write here a model with a server, such as openai/gpt-4o-mini"
+            )
         self.model = model
         self.base_url = base_url
         self.api_key_env = api_key_env
@@ -293,6 +298,7 @@ class ClientModel(LanguageModel):
     """
 
     name = _CLIENT
+    only_in_memory = True
     _client: Any
 
     def __new__(cls, model: str, client: Any, calls_at_once: int = 1) -> Self:

@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+import yaml
 from chat_server import chat_server, fields
+from embedding_server import embedding_server
 from postgres_server import shared_server
+from systems.hipporag.knowledge.reading_model import by_the_rule
 from systems.policy.study import studies
 
 from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
@@ -96,6 +99,13 @@ def names() -> None:
     lines("knowledge.jsonl", *known)
 
 
+def of_people(body: dict[str, Any]) -> str:
+    """A model that extracts by a rule, and gives one answer."""
+    if "[[ ## question ## ]]" in body["messages"][-1]["content"]:
+        return fields(reasoning="r", citations="1.1", answer="Montebello")
+    return by_the_rule(body)
+
+
 def updates() -> None:
     index("indexes/wiki", "item-7", "item-8", "item-9", "item-10", "item-11")
     lines("more.jsonl", item("item-12", "A new ferry was built."))
@@ -156,7 +166,12 @@ def world(page: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Change]:
         monkeypatch.setattr(functions, "_opened", functions._OpenStudy())
         monkeypatch.setattr(functions.StudyConfig, "read", lambda _: opened_study())
         encoder = "HippoRagRetriever(__import__('hashed_words').HashedWords(64), "
-        yield lambda text: text.replace("HippoRagRetriever(", encoder).replace("Japan", "Ostland")
+        with chat_server(of_people) as chat, embedding_server() as embeddings:
+            settings = yaml.safe_load(Path("hipporag2.yaml").read_text("utf-8"))
+            settings["llm"] = {"provider": "openai-compatible", "model_name": "small", "base_url": chat.url}
+            settings["embedding"] = {"provider": "custom", "model_name": "e", "base_url": embeddings.url, "dimension": 16}
+            Path("hipporag2.yaml").write_text(yaml.safe_dump(settings), "utf-8")
+            yield lambda text: text.replace("HippoRagRetriever(", encoder).replace("Japan", "Ostland")
         return
     if page == "ANSWERS.md":
         index("my-index", "d1", "d2")

@@ -72,7 +72,7 @@ def test_a_client_that_fails_costs_its_answer_and_says_why(answer, said):
 
 
 def test_what_is_no_client_is_refused():
-    with pytest.raises(ConfigurationError, match="Input should be an instance of LanguageModel"):
+    with pytest.raises(ConfigurationError, match=r"Input should be a LanguageModel or an object with complete\(prompt\)"):
         HyDE(object())
     with pytest.raises(ConfigurationError, match=r"an object with a method complete\(prompt\)"):
         LanguageModel.of_client(Stub)
@@ -85,3 +85,11 @@ def test_every_component_with_a_language_model_takes_one(tmp_path):
     searcher = Searcher([Bm25Retriever()], reranker=ListwiseReranker(Stub("[[ ## ranking ## ]]\n2, 1")))
     searcher.index({"a": "krill krill", "b": "krill"}, tmp_path / "index")
     assert [found.item.item_id for found in searcher.search("krill")[0]] == ["b", "a"]
+
+
+def test_a_searcher_with_one_is_not_written_to_a_file_and_a_file_with_one_says_what_to_do():
+    searcher = Searcher(["bm25"], processor=HyDE(Stub("krill")))
+    with pytest.raises(ConfigurationError, match="is an object of this program, and no configuration can hold it"):
+        searcher.to_config()
+    with pytest.raises(ConfigurationError, match=r"config.processor.lm: .* give that object to the component in Python"):
+        Searcher.from_config(searcher.config)

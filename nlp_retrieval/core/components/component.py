@@ -34,6 +34,9 @@ _MEANT = {
     "dict_type": "Input should be a mapping",
     "sequence_str": "Input should be a list",
     "Input should be an instance of Sequence": "Input should be a list",
+    "String should match pattern '^[^/\\s]+/\\S+$'": "write provider/model, such as openai/gpt-4o-mini; your own "
+    "server's is openai/<model> with base_url",
+    "Input should be an instance of LanguageModel": "Input should be a LanguageModel or an object with complete(prompt)",
     "Input should be an instance of FirstCandidates": "Input should be an instance of BaseReranker",
 }
 """pydantic's messages in plain words."""
@@ -165,6 +168,9 @@ class Component:
     """True to look for models only in the hub's cache and in installed packages, not in folders or on the network.
 
     Set for components described by the manifest of an index or a run; see :mod:`nlp_retrieval.core.components.registry`."""
+
+    only_in_memory: ClassVar[bool] = False
+    """True for a class whose components hold an object of this program, which no file can describe."""
 
     _arguments: dict[str, Any]
 

@@ -298,7 +298,11 @@ def _pop_name(kind: str, fields: dict[str, Any], prefix: str, wanted: type[Compo
     if not isinstance(name, str):
         raise ConfigurationError(f"{prefix}name: {name!r} is not a string")
     if kind in _NAMED_BY_MODEL and name not in registered(kind):
-        fields["model"], name = name, _builder_of_models(kind, wanted)
+        model = fields.setdefault("model", name)
+        if model != name and not str(model).startswith(f"{name}/"):
+            whole = f"write model: {name}/<model>, or " if kind == "language_models" and "/" not in name else ""
+            raise ConfigurationError(f"{prefix}name: {name!r} and `model` name two models; {whole}leave out name")
+        name = _builder_of_models(kind, wanted)
     return name
 
 

@@ -15,7 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, overload
 
-from nlp_retrieval.core.components.component import Component, Config, canonical_json, refuse_secrets
+from nlp_retrieval.core.components.component import Component, Config, canonical_json, refuse_secrets, with_held
 from nlp_retrieval.core.components.registry import (
     PlannedComponent,
     asked_for,
@@ -272,9 +272,16 @@ class FromSettings(Component):
         """Return all settings as plain values, for YAML or JSON; :meth:`from_config` creates an equal searcher from them.
 
         Raises:
-            ConfigurationError: one of them is a secret, which must not be written to a file.
+            ConfigurationError: one of them is a secret, which must not be written to a file, or an object of this program,
+                such as a client with ``complete(prompt)``, which no file can hold.
         """
         refuse_secrets(self, "written into a configuration")
+        for part in with_held(self):
+            if part.only_in_memory:
+                raise ConfigurationError(
+                    f"{part!r} is an object of this program, and no configuration can hold it: give {type(self).__name__} a "
+                    "model with a name and a server, as LanguageModel(...), or keep the searcher in Python"
+                )
         return self.config
 
 

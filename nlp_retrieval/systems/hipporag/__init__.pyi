@@ -8,6 +8,9 @@ from nlp_retrieval.systems.hipporag.knowledge import PassageKnowledge as Passage
 from nlp_retrieval.systems.hipporag.knowledge import Triple as Triple
 from nlp_retrieval.systems.hipporag.pipeline import HippoRagPipeline as HippoRagPipeline
 from nlp_retrieval.systems.hipporag.pipeline import PipelineMetrics as PipelineMetrics
+from nlp_retrieval.systems.hipporag.pipeline import QueryResult as QueryResult
+from nlp_retrieval.systems.hipporag.pipeline import RetrievedPassage as RetrievedPassage
+from nlp_retrieval.systems.hipporag.plan import ExtractionPlan as ExtractionPlan
 from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever as HippoRagRetriever
 from nlp_retrieval.systems.hipporag.settings import HippoRagSettings as HippoRagSettings
 from nlp_retrieval.systems.hipporag.shared_knowledge import SharedKnowledge as SharedKnowledge

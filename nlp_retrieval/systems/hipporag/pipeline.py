@@ -47,7 +47,7 @@ from nlp_retrieval.systems.hipporag.settings import DEFAULT_FOLDER, EmbeddingSec
 from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 from nlp_retrieval.text import printable
 
-__all__ = ["HippoRagPipeline", "PipelineMetrics"]
+__all__ = ["HippoRagPipeline", "PipelineMetrics", "QueryResult", "RetrievedPassage"]
 
 # Components by the settings of HippoRAG 2.
 

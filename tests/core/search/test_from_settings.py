@@ -100,6 +100,15 @@ def check_parts(named, by_hand):
         ),
         (lambda: Searcher(["bm25"], reranker="rrf"), "reranker: there is no reranker called 'rrf'; valid: "),
         (lambda: Searcher([{"k1": 1}]), "retrievers[0]: no 'name' (found: 'k1')"),
+        (lambda: Searcher(["bm25"], processor={"name": "hyde", "lm": "gpt-4o-mini"}), "write provider/model, such as openai/"),
+        (
+            lambda: Searcher(["bm25"], processor={"name": "hyde", "lm": {"name": "openai", "model": "gpt-4o-mini"}}),
+            "processor.lm: name: 'openai' and `model` name two models; write model: openai/<model>, or leave out name",
+        ),
+        (
+            lambda: Searcher([{"name": "faiss", "encoder": {"name": "small", "model": "large"}}]),
+            "retrievers[0].encoder: name: 'small' and `model` name two models; leave out name",
+        ),
         (lambda: LinkGraphRetriever(seeds=["bm52"]), "LinkGraphRetriever: seeds[0]: there is no retriever called 'bm52'"),
     ],
 )
