@@ -28,9 +28,26 @@ def write_section(path: Path, title: str, text: str, **values: object) -> None:
     """
     section = f"## {title}\n\n{page(text, **values)}"
     before = path.read_text("utf-8") if path.exists() else _INTRODUCTION
-    found = re.search(rf"^## {re.escape(title)}\n.*?(?=^## |\Z)", before, re.MULTILINE | re.DOTALL)
+    found = _section(before, title)
     whole = before[: found.start()] + section + "\n" + before[found.end() :] if found else f"{before}\n{section}"
     path.write_text(whole.rstrip() + "\n", "utf-8")
+
+
+def write_page(path: Path, text: str, kept: Sequence[str]) -> None:
+    """Write a page anew, and keep the sections of other scripts at its end.
+
+    Args:
+        path: of the page.
+        text: of it.
+        kept: titles of these sections, in order.
+    """
+    before = path.read_text("utf-8") if path.exists() else ""
+    sections = [found.group().strip() for title in kept if (found := _section(before, title)) is not None]
+    path.write_text("\n\n".join([text.strip(), *sections]) + "\n", "utf-8")
+
+
+def _section(text: str, title: str) -> re.Match[str] | None:
+    return re.search(rf"^## {re.escape(title)}\n.*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
 
 
 def milliseconds(seconds: Sequence[float]) -> list[str]:

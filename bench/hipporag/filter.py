@@ -135,7 +135,7 @@ def write(data: Data, encoder: str, model: str, base_url: str, minutes: float) -
         tokens_in=f"{counts.tokens_in:,}",
         tokens_out=f"{counts.tokens_out:,}",
         unusable=kept.pop(None, 0),
-        kept=", ".join(f"{count} of {number} questions" for count, number in sorted(kept.items(), key=str)),
+        kept=", ".join(f"{count} for {number}" for count, number in sorted(kept.items(), key=str)),
         table=table(["", *map(words, names), "recall@5 minus all 5 facts"], rows),
     )
 
