@@ -10,7 +10,7 @@ from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun, Counted, Entrant, Measures, judged, masks_of
 from nlp_retrieval.benchmarks.runs import SavedRun, Sources, corpora_record
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.models import Gold
+from nlp_retrieval.core.models import SYNTHETIC, Gold
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, nearest
 from nlp_retrieval.evaluation.comparison import LEVEL, MOST_RESAMPLES, RESAMPLES
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
@@ -90,6 +90,9 @@ def compare_runs(
     alike = all(machine == hardware[0] for machine in hardware)
     entrants = {name: entrant if alike else replace(entrant, cost=None) for name, entrant in sources.entrants.items()}
     order = list(saved[0].report.query_counts) if saved else []
+    counts = [run.report.manifest.get("synthetic") for run in saved]
+    by_id = sum(query_id.startswith(SYNTHETIC) for query_id in lists.query_ids)
+    synthetic = max([by_id, *(count for count in counts if isinstance(count, int))])
     chosen_on = [f"{run.folder}: {note}" for run in saved if (note := run.report.selection_note)]
     report = BenchmarkReport(
         configurations=[],
@@ -108,6 +111,7 @@ def compare_runs(
         | corpora_record(sources.corpora)
         | describe_environment()
         | ({"hardware": hardware[0]} if saved and alike else {})
+        | ({"synthetic": synthetic} if synthetic else {})
         | ({"halving": {"note": " ".join(chosen_on)}} if chosen_on else {}),
         counted=_counted(sources),
         prices=saved[0].report.prices if saved and all(run.report.prices == saved[0].report.prices for run in saved) else None,

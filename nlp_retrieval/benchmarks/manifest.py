@@ -67,6 +67,7 @@ def manifest_of(
         "queries": len(settings.queries),
         "query_fingerprint": _hash([asked, qrels]),
         "query_parts": _parts(settings, qrels),
+        **({"synthetic": written} if (written := sum(query.is_synthetic for query in settings.queries)) else {}),
         "index": str(settings.index_path),
         **_recorded(settings),
         "filters": _hash(_filters(settings)) if any(settings.filters) else None,

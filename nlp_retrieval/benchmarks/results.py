@@ -17,6 +17,7 @@ from nlp_retrieval.core.candidates import Mask, Scores
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.queries import synthetic_note
 from nlp_retrieval.core.tables import DataTable, columns_of, html_table, html_text
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.evaluation.answers import GoldAnswer
@@ -225,6 +226,12 @@ class BenchmarkReport:
         halving = self.manifest.get("halving")
         return str(halving.get("note", "")) if isinstance(halving, dict) else ""
 
+    @property
+    def synthetic_note(self) -> str:
+        """Return how many queries a model wrote, and what that means for every figure; ``""`` if it wrote none."""
+        written = self.manifest.get("synthetic")
+        return synthetic_note(written, self.query_counts.get("", written)) if isinstance(written, int) else ""
+
     def table(self, group: str = "") -> DataTable:
         """Return a row for each configuration: ``recall@5`` and the other measures, their intervals, and cost.
 
@@ -290,6 +297,7 @@ class BenchmarkReport:
             for result in self.configurations
         ]
         marks = "[interval]; ▲ better, ▼ worse than the baseline by the corrected test. report.table() has all figures."
+        marks = " ".join(filter(None, [self.synthetic_note, marks]))
         return ["", *(measure.label for measure in shown), "median ms", "index MB"], rows, marks
 
 

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nlp_retrieval.cli.console import parse_component, say
-from nlp_retrieval.cli.indexes import Loader, LoaderOptions, corpus_loader
+from nlp_retrieval.cli.indexes import Loader, LoaderOptions, Trust, corpus_loader
+from nlp_retrieval.cli.search import FusionName, RerankerName, Retrievers, SearcherName, composed, configured
 from nlp_retrieval.errors import ConfigurationError, SourceError
 
 if TYPE_CHECKING:
     from nlp_retrieval.core.models import Query, SearchableItem
     from nlp_retrieval.evaluation.rankings import Ranking
     from nlp_retrieval.judging.agreement import JudgeAgreement
+    from nlp_retrieval.judging.model_judge import ModelPlan
     from nlp_retrieval.judging.report import JudgingReport
+    from nlp_retrieval.lm.language_model import LanguageModel
 
 Project = Annotated[Path, typer.Argument(help="Folder of the judging project.")]
 JudgeName = Annotated[str, typer.Option("--judge", help="Your name; it is kept with every judgement.")]
@@ -33,6 +36,15 @@ questions_app = typer.Typer(
 app.add_typer(questions_app, name="questions")
 
 QuestionFile = Annotated[Path, typer.Argument(help="Where to write them: a file named .jsonl, as --queries takes it.")]
+
+_LM = "A language model: openai/gpt-4o-mini, or openai/NAME:base_url=http://..."
+Price = Annotated[
+    str | None, typer.Option("--price", help="Price of a million tokens, in and out: 0.15,0.60.", rich_help_panel="Budget")
+]
+Budget = Annotated[
+    float | None, typer.Option("--budget", help="The most it may cost, in the currency of --price.", rich_help_panel="Budget")
+]
+PlanOnly = Annotated[bool, typer.Option("--plan", help="Say what would be asked, and ask nothing.", rich_help_panel="Budget")]
 
 _DESIGN, _SCALE = "What is judged", "How it is judged"
 
@@ -342,9 +354,7 @@ def _figure(value: float, interval: tuple[float, float]) -> str:
 
 def model(
     project: Project,
-    lm: Annotated[
-        str | None, typer.Option("--lm", help="A language model: openai/gpt-4o-mini, or openai/NAME:base_url=http://...")
-    ] = None,
+    lm: Annotated[str | None, typer.Option("--lm", help=_LM)] = None,
     scorer: Annotated[
         str | None, typer.Option("--scorer", help="A reranker instead: overlap, cross_encoder:model=..., ...")
     ] = None,
@@ -352,15 +362,9 @@ def model(
     both_orders: Annotated[
         bool, typer.Option("--both-orders", help="Every other sample shows the passage before the question.")
     ] = False,
-    price: Annotated[
-        str | None, typer.Option(help="Price of a million tokens, in and out: 0.15,0.60.", rich_help_panel="Budget")
-    ] = None,
-    budget: Annotated[
-        float | None, typer.Option(help="The most it may cost, in the currency of --price.", rich_help_panel="Budget")
-    ] = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Say what would be asked, and ask nothing.", rich_help_panel="Budget")
-    ] = False,
+    price: Price = None,
+    budget: Budget = None,
+    plan: PlanOnly = False,
 ) -> None:
     """Let a model judge every pair, to make the intervals narrower.
 
@@ -370,7 +374,6 @@ def model(
     from nlp_retrieval.core.search.reranker import BaseReranker
     from nlp_retrieval.judging.model_judge import ModelJudge, ScoreJudge
     from nlp_retrieval.judging.project import JudgingProject
-    from nlp_retrieval.lm.language_model import LanguageModel
 
     if (lm is None) == (scorer is None):
         raise ConfigurationError("give either --lm (a language model) or --scorer (a reranker)")
@@ -379,11 +382,25 @@ def model(
         done = ScoreJudge(build_as(BaseReranker, "rerankers", parse_component(scorer), "--scorer")).judge(opened)
         say(f"{done.graded:,} pairs scored")
         return
-    settings = parse_component(lm or "")
-    named = settings | {"name": "dspy", "model": settings["name"]}
-    judge = ModelJudge(build_as(LanguageModel, "language_models", named, "--lm"), samples=samples, both_orders=both_orders)
-    planned = judge.plan(opened)
+    judge = ModelJudge(_language_model(lm or ""), samples=samples, both_orders=both_orders)
     prices = _prices(price)
+    _say_plan(judge.plan(opened), prices, budget, "fewer samples")
+    if plan:
+        return
+    done = judge.judge(opened)
+    say(f"{done.graded:,} pairs graded by {judge.name}, {done.not_judged:,} not judged; {_calls(judge.lm, prices)}")
+
+
+def _language_model(lm: str) -> LanguageModel:
+    from nlp_retrieval.core.components.registry import build_as
+    from nlp_retrieval.lm.language_model import LanguageModel
+
+    settings = parse_component(lm)
+    return build_as(LanguageModel, "language_models", settings | {"name": "dspy", "model": settings["name"]}, "--lm")
+
+
+def _say_plan(planned: ModelPlan, prices: tuple[float, float] | None, budget: float | None, less: str) -> None:
+    """Say what is to be asked, and raise an error if it costs more than the budget."""
     costs = "" if prices is None else f", at most about {planned.price(*prices):.2f}"
     say(f"{planned.calls:,} questions, about {planned.tokens_in:,} tokens in and {planned.tokens_out:,} out{costs}")
     if budget is not None and prices is None:
@@ -391,16 +408,16 @@ def model(
     if budget is not None and prices is not None and planned.price(*prices) > budget:
         raise ConfigurationError(
             f"that would cost about {planned.price(*prices):.2f}, and --budget is {budget:g}: nothing was asked; take a "
-            "cheaper model, fewer samples, or a larger budget"
+            f"cheaper model, {less}, or a larger budget"
         )
-    if plan:
-        return
-    done = judge.judge(opened)
-    counts = judge.lm.counts
+
+
+def _calls(lm: LanguageModel, prices: tuple[float, float] | None) -> str:
+    counts = lm.counts
     paid = "" if prices is None else f", {(counts.tokens_in * prices[0] + counts.tokens_out * prices[1]) / 1e6:.2f}"
-    say(
-        f"{done.graded:,} pairs graded by {judge.name}, {done.not_judged:,} not judged; {counts.calls:,} calls, "
-        f"{counts.cache_hits:,} answers from disk, {counts.tokens_in:,} tokens in and {counts.tokens_out:,} out{paid}"
+    return (
+        f"{counts.calls:,} calls, {counts.cache_hits:,} answers from disk, {counts.tokens_in:,} tokens in and "
+        f"{counts.tokens_out:,} out{paid}"
     )
 
 
@@ -526,6 +543,72 @@ def from_log(
     )
     fewer = f" ({sample:,} were asked for)" if sample is not None and len(found.queries) < sample else ""
     say(f"{file}: {len(found.queries):,} questions{fewer}. Next: nlp-retrieval judge new PROJECT --queries {file}")
+
+
+@questions_app.command()
+def write(
+    index: Annotated[Path, typer.Argument(help="An index directory; its passages are those that questions are about.")],
+    file: QuestionFile,
+    lm: Annotated[str, typer.Option("--lm", help=_LM)],
+    single: Annotated[int, typer.Option(help="Passages to ask about; not every question is kept.")] = 60,
+    linked: Annotated[
+        int, typer.Option(help="Pairs of passages to ask about, of which one mentions the title of the other.")
+    ] = 0,
+    examples: Annotated[
+        Path | None, typer.Option(help="A file of up to five questions as users ask them; their style is imitated.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", help="A search must find the passages again among its first k.")] = 10,
+    seed: Annotated[int, typer.Option(help="Seed of the choice of passages.")] = 0,
+    qrels: Annotated[
+        Path | None, typer.Option(help="Also write the passages as gold; others may answer a question too.")
+    ] = None,
+    retriever: Retrievers = None,
+    fusion: FusionName = None,
+    reranker: RerankerName = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="A benchmark configuration to take the searcher from.")
+    ] = None,
+    searcher: SearcherName = None,
+    trust: Trust = False,
+    price: Price = None,
+    budget: Budget = None,
+    plan: PlanOnly = False,
+) -> None:
+    """Let a model write questions from passages; they are synthetic, and marked so.
+
+    A question is kept if its answer stands in the passage word for word, and the search (by default, with all retrievers of the
+    index) finds the passage again. So they favour systems like that search, and are no substitute for real questions.
+    """
+    from nlp_retrieval.core.files.atomic import check_file_for_output
+    from nlp_retrieval.evaluation.trec import write_qrels
+    from nlp_retrieval.judging.question_writer import QuestionWriter, choose_sources
+    from nlp_retrieval.loaders.topics import write_queries
+
+    texts = [] if examples is None else [example.text for example in _questions(examples)]
+    writer = QuestionWriter(_language_model(lm), texts, k=k)
+    prices = _prices(price)
+    chosen = configured(config, searcher) if config is not None else composed(index, retriever, fusion, reranker, trust=trust)
+    chosen.open(index)
+    if chosen.opened is None:
+        raise ConfigurationError(f"{config}: this searcher keeps its items in a way of its own; take one with an index")
+    sources = choose_sources(chosen.opened.items, single, linked, seed=seed)
+    if not sources:
+        raise ConfigurationError(
+            f"{index} has no passages of five words or more, or none that mention the title of another; ask about single ones"
+        )
+    pairs = sum(len(source) == 2 for source in sources)
+    say(f"{index}: {len(sources) - pairs:,} passages and {pairs:,} pairs to ask about")
+    _say_plan(writer.plan(sources), prices, budget, "fewer passages")
+    if plan:
+        return
+    check_file_for_output(file)
+    written = writer.write(sources, chosen)
+    write_queries(file, written.queries)
+    if qrels is not None:
+        write_qrels(qrels, written.qrels)
+    for reason, count in written.dropped.items():
+        say(f"{count:,} dropped: {reason}")
+    say(f"{file}: {len(written.queries):,} of {written.asked:,} questions kept, all synthetic; {_calls(writer.lm, prices)}")
 
 
 for _command in (new, serve, report, health, agreement, model, design, export, refresh):

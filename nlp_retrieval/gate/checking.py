@@ -17,6 +17,7 @@ from nlp_retrieval.benchmarks.results import masks_of
 from nlp_retrieval.core.candidates import Mask, Scores
 from nlp_retrieval.core.components.component import to_plain
 from nlp_retrieval.core.models import Gold, Query, RetrievalResult, SearchableItem
+from nlp_retrieval.core.queries import synthetic_note
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, QueryError
@@ -346,7 +347,7 @@ class Gate:
         return list(self.searcher.search([query], k)[0])
 
     def _notes(self, compared: Sequence[Query], limits: Sequence[LimitVerdict]) -> list[str]:
-        notes = []
+        notes = [note] if (note := synthetic_note(sum(query.is_synthetic for query in compared), len(compared))) else []
         if new := len(self.queries) - len(compared):
             notes.append(f"{counted(new, 'query is', 'queries are')} not in the baseline, and not compared")
         for name in self.settings.limits:

@@ -136,7 +136,9 @@ def health_of(project: JudgingProject, k: int | None = None) -> CollectionHealth
         for pair, question, item in texts
         if len(words_of(question)) > _SHINGLE and len(item.content) >= len(question) and same_text(question, item.content)
     ]
-    return CollectionHealth(depth, systems, without, exact, near, verbatim, _warnings(systems, depth, without, verbatim, exact))
+    warnings = [note.rstrip(".")] if (note := pool.synthetic_note) else []
+    warnings += _warnings(systems, depth, without, verbatim, exact)
+    return CollectionHealth(depth, systems, without, exact, near, verbatim, warnings)
 
 
 def _rank_biased(rankings: list[Rows], judged: Mask, relevant: Mask) -> tuple[float, float]:

@@ -11,7 +11,8 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, Field, ValidationError
@@ -26,9 +27,11 @@ from nlp_retrieval.lm.reading import LONGEST_ANSWER, read_object
 from nlp_retrieval.text.printing import fenced
 from nlp_retrieval.text.quotations import located
 
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
+
 _BATCH = 64
 _MOST_QUESTION = 2_000
-_CHARACTERS_OF_TOKEN = 4
+CHARACTERS_OF_TOKEN = 4
 _PROMPT_TOKENS, _ANSWER_TOKENS = 350, 80
 _ALIKE = 20
 _MOST_REASON = 500
@@ -54,7 +57,7 @@ class ModelPlan:
     """What a model is to be asked.
 
     Args:
-        pairs: number of pairs that it has not judged yet.
+        pairs: number of pairs that it has not judged yet; of a writer of questions, of sources.
         calls: number of questions; those with a stored answer cost nothing.
         tokens_in: of all prompts, about (4 characters a token).
         tokens_out: of all answers, about.
@@ -129,8 +132,8 @@ class ModelJudge:
         texts = _unjudged(project, self.name)
         shown = sum(min(len(item.text), self.most_characters) + len(question) for _, question, item in texts)
         calls = self.samples * len(texts)
-        per_call = _PROMPT_TOKENS + len(project.instructions) // _CHARACTERS_OF_TOKEN
-        tokens = self.samples * shown // _CHARACTERS_OF_TOKEN + per_call * calls
+        per_call = _PROMPT_TOKENS + len(project.instructions) // CHARACTERS_OF_TOKEN
+        tokens = self.samples * shown // CHARACTERS_OF_TOKEN + per_call * calls
         return ModelPlan(len(texts), calls, tokens, _ANSWER_TOKENS * calls)
 
     def judge(self, project: JudgingProject) -> ModelJudged:
@@ -144,12 +147,7 @@ class ModelJudge:
             DependencyError: DSPy is not installed.
         """
         plan = self.plan(project)
-        most = self.lm.endpoint.max_calls
-        if most is not None and plan.calls > most:
-            raise ConfigurationError(
-                f"{plan.calls:,} questions for {plan.pairs:,} pairs, and max_calls={most:,}: nothing was asked; allow more "
-                "calls, or take fewer samples"
-            )
+        refuse_too_many_calls(self.lm, plan, "pairs", "take fewer samples")
         self.lm.check_ready()
         from nlp_retrieval.lm.asking import AskingLine
 
@@ -170,15 +168,14 @@ class ModelJudge:
         return _summed(self.name, grades, len(texts))
 
     def _question(self, project: JudgingProject, question: str, passage: str) -> dict[str, str]:
-        """Return the input fields: no text can contain the mark around it, because the mark is derived from all of the text."""
+        """Return the input fields."""
         asked, shown = fenced(question[:_MOST_QUESTION]), fenced(passage[: self.most_characters])
-        mark = hashlib.sha256(f"{asked}\n{shown}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
         scale = "; ".join(f"{grade}: {name}" for grade, name in enumerate(project.scale))
         return {
             "task": fenced(project.instructions),
             "scale": fenced(scale),
             "question": asked,
-            "passage": f"{mark} begin\n{shown}\n{mark} end",
+            "passage": marked(shown, asked),
         }
 
     def _answers(self, questions: Sequence[Mapping[str, str]], sample: int, line: Any) -> list[PassageGrade | None]:
@@ -194,7 +191,14 @@ class ModelJudge:
             lm = lm.copy(rollout_id=sample, temperature=_OTHER_TEMPERATURE)
         with dspy.context(lm=lm):
             return ask_all(
-                self.lm, program, questions, "judgement", _read, f"judging by {self.lm.model}", "are not judged by it", line
+                self.lm,
+                program,
+                questions,
+                "judgement",
+                partial(read_answer, PassageGrade),
+                f"judging by {self.lm.model}",
+                "are not judged by it",
+                line,
             )
 
 
@@ -298,14 +302,45 @@ def _why_not(given: Sequence[PassageGrade | None]) -> str:
     return "no usable answer" if all(answer is None for answer in given) else "its quote is not in the passage"
 
 
-def _read(_: Mapping[str, Any], answer: object) -> PassageGrade | None:
-    if isinstance(answer, PassageGrade):
+def read_answer(kind: type[AnswerT], _: Mapping[str, Any], answer: object) -> AnswerT | None:
+    """Return the answer of a model as an object of a class; None if it does not fit.
+
+    Args:
+        kind: the class.
+        answer: an object of it, or a text with JSON.
+    """
+    if isinstance(answer, kind):
         return answer
     values = read_object(answer) if isinstance(answer, str) else None
     try:
-        return None if values is None else PassageGrade.model_validate(values)
+        return None if values is None else kind.model_validate(values)
     except ValidationError:
         return None
+
+
+def marked(passage: str, *others: str) -> str:
+    """Return a fenced passage between two lines with a mark that no text of the prompt contains: it is a digest of them all.
+
+    Args:
+        passage: to show.
+        others: the other texts that nobody vouches for.
+    """
+    mark = hashlib.sha256("\n".join([*others, passage]).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{mark} begin\n{passage}\n{mark} end"
+
+
+def refuse_too_many_calls(lm: LanguageModel, plan: ModelPlan, what: str, cure: str) -> None:
+    """Raise an error if a model may be asked fewer questions than are planned.
+
+    Raises:
+        ConfigurationError: its ``max_calls`` is too small; the message says that nothing was asked, and what to do.
+    """
+    most = lm.endpoint.max_calls
+    if most is not None and plan.calls > most:
+        raise ConfigurationError(
+            f"{plan.calls:,} questions for {plan.pairs:,} {what}, and max_calls={most:,}: nothing was asked; allow more calls, "
+            f"or {cure}"
+        )
 
 
 def _summed(name: str, grades: Counter[float], n: int) -> ModelJudged:

@@ -8,6 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nlp_retrieval.core.queries import synthetic_note
+
+SYNTHETIC_GROUP = "synthetic"
+"""Name of the group of the questions that a model wrote."""
+
 
 @dataclass(frozen=True, eq=False)
 class JudgingPool:
@@ -49,3 +54,9 @@ class JudgingPool:
     model: NDArray[np.float64]
     relevant_from: float = 1
     reached: NDArray[np.bool_] | None = None
+
+    @property
+    def synthetic_note(self) -> str:
+        """Return the sentence that belongs beside every figure if a model wrote some of the questions; else ``""``."""
+        members = self.groups.get(SYNTHETIC_GROUP)
+        return "" if members is None else synthetic_note(int(members.sum()), len(members))

@@ -20,7 +20,7 @@ from nlp_retrieval.core.models import Query, SearchableItem, join_title
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.evaluation.rankings import Ranking
 from nlp_retrieval.evaluation.resampling import family_numbers
-from nlp_retrieval.judging.pool import JudgingPool
+from nlp_retrieval.judging.pool import SYNTHETIC_GROUP, JudgingPool
 from nlp_retrieval.judging.sampling import DESIGNS, choose
 from nlp_retrieval.text.titles import normalize_title
 
@@ -165,12 +165,14 @@ def pooled(
             keys = list(dict.fromkeys(found))[:depth]
             lists.append(np.array([numbers.setdefault((number, key), len(numbers)) for key in keys], np.int64))
         systems[system] = lists
+    written = [query.query_id for query in order if query.is_synthetic]
+    all_groups = {**groups, **({SYNTHETIC_GROUP: [*written, *groups.get(SYNTHETIC_GROUP, [])]} if written else {})}
     pairs = list(numbers)
     ones = np.ones(len(pairs))
     pool = JudgingPool(
         query_ids=[query.query_id for query in order],
         families=[query.family for query in order],
-        groups={name: np.array([query.query_id in set(ids) for query in order], bool) for name, ids in groups.items()},
+        groups={name: np.array([query.query_id in set(ids) for query in order], bool) for name, ids in all_groups.items()},
         systems=systems,
         pair_query=np.array([query for query, _ in pairs], np.int64),
         item_ids=[key for _, key in pairs],
@@ -195,7 +197,7 @@ def texts_of_corpus(
     previous: SearchableItem | None = None
     last = ""
     for item in items:
-        together = previous is not None and _document(previous) == _document(item) != ""
+        together = previous is not None and document_of(previous) == document_of(item) != ""
         if together and last:
             texts[last] = replace(texts[last], after=item.content)
         last = ""
@@ -211,7 +213,8 @@ def texts_of_corpus(
     return texts
 
 
-def _document(item: SearchableItem) -> str:
+def document_of(item: SearchableItem) -> str:
+    """Return what the passages of a document have in common: ``parent_id``, or the title; empty if there is neither."""
     parent = item.metadata.get("parent_id")
     return parent if isinstance(parent, str) else item.title
 

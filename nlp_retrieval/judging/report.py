@@ -141,8 +141,8 @@ def decided(project: JudgingProject) -> str:
     decisions = _decisions(project, pool, estimates, 0.0)
     if not decisions or not decisions[0].decision.judgements or all(each.decision.reason for each in decisions):
         return ""
-    said = _sentence(estimates, decisions)
-    return f"{said} You can stop." if all(each.decision.decided for each in decisions) else said
+    stop = " You can stop." if all(each.decision.decided for each in decisions) else ""
+    return " ".join(filter(None, [f"{_sentence(estimates, decisions)}{stop}", pool.synthetic_note]))
 
 
 def best_known(estimate: Estimate) -> ValueInterval | None:
@@ -230,7 +230,7 @@ def _decisions(project: JudgingProject, pool: JudgingPool, estimates: Sequence[E
 
 
 def _notes(project: JudgingProject, pool: JudgingPool) -> list[str]:
-    notes = []
+    notes = [note.rstrip(".")] if (note := pool.synthetic_note) else []
     if disputed := len(project.disputed()):
         notes.append(f"{disputed:,} pairs have different grades, and the lower median counts; settle them")
     grades = pool.grades[pool.chosen & ~np.isnan(pool.grades)]

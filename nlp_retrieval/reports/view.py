@@ -103,10 +103,10 @@ def prices_legend(report: BenchmarkReport) -> str:
 
 
 def comparison_notes(report: BenchmarkReport) -> list[str]:
-    """Return warnings about all figures: filters and, for separate runs, their corpora, families and groups."""
+    """Return warnings about all figures: synthetic queries, filters and, for separate runs, corpora, families and groups."""
     if "compared" not in report.manifest:
-        return [note] if (note := _filters_note(report.manifest)) else []
-    return [note for note in (corpora_note(corpora_of(report)), *cautions_in(report)) if note]
+        return [note for note in (report.synthetic_note, _filters_note(report.manifest)) if note]
+    return [note for note in (report.synthetic_note, corpora_note(corpora_of(report)), *cautions_in(report)) if note]
 
 
 def counting_note(report: BenchmarkReport) -> str:

@@ -79,6 +79,7 @@ GOOD: dict[str, list[list[str]]] = {
         ["new", "judging", "--config", "sweep.yaml", "--queries", "ids.txt"], ["report", "index"], ["export", "run"],
         ["questions", "from-log", "ids.txt", "asked.jsonl", "--sample", "2"],
         ["questions", "from-log", "claims.json", "asked.jsonl", "--column", "claim"],
+        ["questions", "write", "index", "asked.jsonl", "--lm", "openai/small", "--single", "2", "--plan"],
     ],
     "components": [["retrievers", "bm25"], []],
     "demo": [["--output", "demo", "--claims", "3", "--lm", "openai/small", "--lm-api-key-env", "NO_KEY"]],
