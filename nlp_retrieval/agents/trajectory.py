@@ -148,8 +148,8 @@ class Trajectory(PlainModel):
         return list(dict.fromkeys(item_id for item_id, _ in cited_in(self.answer, known)))
 
 
-def cited_in(text: str, known: set[str]) -> list[tuple[str, int]]:
-    """Return the ids that a text cites in brackets, and the position of each bracket: ``[d1]``, ``[d1, d2]``, ``【12】``.
+def cited_in(text: str, known: set[str]) -> list[tuple[str, tuple[int, int]]]:
+    """Return the ids that a text cites in brackets, and where each mark begins and ends: ``[d1]``, ``[d1, d2]``, ``【12】``.
 
     What stands in brackets is a citation if the agent has seen an item of that id. Where ids are numbers, every number is:
     one that nobody retrieved is a citation of nothing.
@@ -160,12 +160,12 @@ def cited_in(text: str, known: set[str]) -> list[tuple[str, int]]:
 
     Examples:
         >>> cited_in("It eats krill [whale], and more [see below].", {"whale", "krill"})
-        [('whale', 14)]
+        [('whale', (14, 21))]
     """
     numbers = any(item_id.isascii() and item_id.isdecimal() for item_id in known)
-    cited: list[tuple[str, int]] = []
+    cited: list[tuple[str, tuple[int, int]]] = []
     for mark in _MARK.finditer(text):
         inside = mark[1]
         parts = [inside] if inside in known else [part.strip() for part in _BETWEEN_IDS.split(inside)]
-        cited += [(part, mark.start()) for part in parts if part in known or (numbers and part.isascii() and part.isdecimal())]
+        cited += [(part, mark.span()) for part in parts if part in known or (numbers and part.isascii() and part.isdecimal())]
     return cited

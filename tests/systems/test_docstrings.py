@@ -30,6 +30,7 @@ Path("hipporag.yaml").write_text("llm: {provider: openai, model_name: gpt-4o-min
 
 EVIDENCE = """
 from nlp_retrieval import Searcher
+from nlp_retrieval.agents import AgentStep, Trajectory
 from nlp_retrieval.systems.evidence import EvidenceIndex
 
 whale, fox = "The blue whale eats four tons of krill a day.", "An Arctic fox weighs 3 kilograms, and hunts lemmings."

@@ -7,6 +7,9 @@ from nlp_retrieval.systems.evidence.reviews import Reviews as Reviews
 from nlp_retrieval.systems.evidence.testing import FetcherRules as FetcherRules
 from nlp_retrieval.systems.evidence.testing import VerifierRules as VerifierRules
 from nlp_retrieval.systems.evidence.testing import WebSearchRules as WebSearchRules
+from nlp_retrieval.systems.evidence.trajectories import JudgedCitation as JudgedCitation
+from nlp_retrieval.systems.evidence.trajectories import accuracy_by_calls as accuracy_by_calls
+from nlp_retrieval.systems.evidence.trajectories import audit_trajectories as audit_trajectories
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier as BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.base import Judgement as Judgement
 from nlp_retrieval.systems.evidence.verifiers.language_model import LanguageModelVerifier as LanguageModelVerifier

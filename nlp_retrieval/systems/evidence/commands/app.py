@@ -8,6 +8,7 @@ from nlp_retrieval.systems.evidence.commands.claims import verify
 from nlp_retrieval.systems.evidence.commands.demonstration import demo
 from nlp_retrieval.systems.evidence.commands.reports import audit, review
 from nlp_retrieval.systems.evidence.commands.sources import add, delete, edit, export, list_sources, research, search, stats
+from nlp_retrieval.systems.evidence.commands.trajectories import trajectories
 from nlp_retrieval.systems.evidence.commands.verifiers import calibrate, train_verifier
 
 app = typer.Typer(
@@ -15,6 +16,21 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-for each in (add, edit, delete, research, search, verify, audit, review, stats, export, calibrate, train_verifier, demo):
+for each in (
+    add,
+    edit,
+    delete,
+    research,
+    search,
+    verify,
+    audit,
+    review,
+    trajectories,
+    stats,
+    export,
+    calibrate,
+    train_verifier,
+    demo,
+):
     app.command(each.__name__.replace("_", "-"))(each)
 app.command("list")(list_sources)

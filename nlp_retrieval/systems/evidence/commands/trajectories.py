@@ -1,0 +1,76 @@
+"""The command that audits what agents cite."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nlp_retrieval.cli import Loader, LoaderOptions, corpus_loader, print_json_line, say
+from nlp_retrieval.systems.evidence.commands.project import VerifierOption, chosen_verifier, console
+
+_LONGEST_TABLE = 20
+
+
+def trajectories(
+    files: Annotated[list[Path], typer.Argument(help="Trajectories: JSON lines, Parquet, recordings or transcripts.")],
+    corpus: Annotated[str, typer.Option("--corpus", help="File, folder or database URL of the texts that the agents read.")],
+    loader: Loader = None,
+    option: LoaderOptions = None,
+    verifier: VerifierOption = "lexical",
+    threshold: Annotated[float | None, typer.Option(help="Lowest probability of support; by default the verifier's.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print every citation as a line of JSON instead.")] = False,
+) -> None:
+    """Audit what agents cite, by the number of their calls.
+
+    Of each citation in a note or an answer: had its source come back, was it opened, and does it support the sentence.
+    """
+    from nlp_retrieval.agents import read_trajectories
+    from nlp_retrieval.systems.evidence.trajectories import accuracy_by_calls, audit_trajectories
+
+    read = [trajectory for file in files for trajectory in read_trajectories(file)]
+    texts = {item.item_id: item.text for item in corpus_loader(corpus, loader, option).stream()}
+    rows = audit_trajectories(read, texts, chosen_verifier(verifier), threshold)
+    if as_json:
+        for row in rows:
+            judged = {"status": row.status, "support": row.support, "weak": row.is_weak, "detail": row.detail}
+            print_json_line(asdict(row.citation) | judged)
+        return
+    if not rows:
+        say("nothing is cited: an answer cites an item by its id in brackets, as in [d1]")
+        return
+    passed = sum(row.passes for row in rows)
+    say(f"{passed:,} of {len(rows):,} citations had been retrieved and are supported by their source.")
+    _print_table(
+        ["calls", "citations", "retrieved", "opened", "supported", "both", "95% interval"],
+        [
+            [
+                f"{row.least}+" if row.most is None else f"{row.least} to {row.most}",
+                f"{row.citations:,}",
+                *(f"{share:.2f}" for share in (row.came, row.opened, row.supported, row.passed)),
+                "" if row.interval is None else f"{row.interval[0]:.2f} to {row.interval[1]:.2f}",
+            ]
+            for row in accuracy_by_calls(rows)
+        ],
+    )
+    wrong = [row for row in rows if not row.passes]
+    for row in wrong[:_LONGEST_TABLE]:
+        citation = row.citation
+        never = "it never came back; " if citation.came is None else ""
+        say(f"{citation.agent}, {citation.question_id}, [{citation.item_id}]: {never}{row.status}: {row.detail}")
+        say(f"  {citation.claim}")
+    if len(wrong) > _LONGEST_TABLE:
+        say(f"{len(wrong) - _LONGEST_TABLE:,} more with --json")
+
+
+def _print_table(heads: list[str], rows: list[list[str]]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for head in heads:
+        table.add_column(head, justify="left" if head == "calls" else "right")
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)
