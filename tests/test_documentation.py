@@ -121,9 +121,8 @@ def test_the_list_of_public_names_is_the_documented_one() -> None:
     lines = [
         "# Public names",
         "",
-        "`nlp_retrieval` has what you compose, search and compare with. `nlp_retrieval.evidence`, `.hipporag`, `.hover` and",
-        "`.policy` are whole systems; the other packages are for components of your own. `help(name)`, and the reference that",
-        "`make docs` builds, describe each name.",
+        "`nlp_retrieval` has what you compose, search and compare with; `.evidence`, `.hipporag`, `.hover` and `.policy` are",
+        "systems; other packages serve components of your own. `help(name)` and `make docs` describe each name.",
     ]
     for shown, package in packages.items():
         assert [name for name in modules_of(package) if name != "__version__" and not documented(package, name)] == []

@@ -8,5 +8,9 @@ from nlp_retrieval.agents.measures import TrajectoryEvaluation as TrajectoryEval
 from nlp_retrieval.agents.measures import evaluate_trajectories as evaluate_trajectories
 from nlp_retrieval.agents.replaying import Replay as Replay
 from nlp_retrieval.agents.replaying import replay as replay
+from nlp_retrieval.agents.searchers import AgentAnswer as AgentAnswer
+from nlp_retrieval.agents.searchers import AgentSearcher as AgentSearcher
+from nlp_retrieval.agents.tools import AgentTools as AgentTools
+from nlp_retrieval.agents.tools import running_tools as running_tools
 from nlp_retrieval.agents.trajectory import AgentStep as AgentStep
 from nlp_retrieval.agents.trajectory import Trajectory as Trajectory

@@ -76,5 +76,6 @@ class AnswerScope:
 
     def keep(self) -> None:
         """Store the noted answers, which were usable."""
-        for store, question, answer in self._fresh:
+        fresh, self._fresh = self._fresh, []
+        for store, question, answer in fresh:
             store.keep(question, answer)

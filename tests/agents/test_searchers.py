@@ -1,0 +1,316 @@
+"""An agent is a searcher: what it does is counted, limited and kept, and what it found is measured as any ranking is."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pyarrow.parquet as pq
+import pytest
+from chat_server import ChatServer, MakeModel, asked, fields, model, server  # noqa: F401
+from demo_index import DEMO, index  # noqa: F401
+
+from nlp_retrieval import BeirLoader, Benchmarker, Searcher, write_run_files
+from nlp_retrieval.agents import AgentAnswer, AgentSearcher, AgentTools, Trajectory, running_tools
+from nlp_retrieval.benchmarks.cost import price_per_1000_queries
+from nlp_retrieval.errors import ConfigurationError, EngineError, IndexMissingError, ItemError, QueryError, SourceError
+from nlp_retrieval.loaders.datasets import HoverLoader
+
+CLAIMS = HoverLoader(DEMO / "claims.json").queries()[:8]
+TEXTS = [claim.text for claim in CLAIMS]
+GOLD = HoverLoader(DEMO / "claims.json").gold()[:8]
+
+
+def halves(question: str, tools: AgentTools) -> AgentAnswer:
+    """Searches for both halves of a question, and reads and cites the best of the second."""
+    words = question.split()
+    middle = len(words) // 2
+    tools.search(" ".join(words[:middle]), k=3)
+    second = tools.search(" ".join(words[middle:]), k=3)
+    tools.note("halfway")
+    best = tools.open(second[0].item.item_id)
+    return AgentAnswer(best.title, [best.item_id])
+
+
+def opened(index: Path, agent: Callable[..., Any] = halves, **settings: Any) -> AgentSearcher:  # noqa: F811
+    searcher: AgentSearcher = AgentSearcher(agent, Searcher(["bm25"]), **settings).open(index)
+    return searcher
+
+
+def test_it_finds_the_union_of_its_searches_in_order_of_first_appearance(index: Path) -> None:  # noqa: F811
+    searcher, plain = opened(index), Searcher(["bm25"]).open(index)
+    for text, hits, trajectory in zip(TEXTS, searcher.search(TEXTS), searcher.trajectories(), strict=True):
+        words = text.split()
+        halves = [" ".join(words[: len(words) // 2]), " ".join(words[len(words) // 2 :])]
+        first, second = [[hit.item.item_id for hit in found] for found in plain.search(halves, k=3)]
+        assert [hit.item.item_id for hit in hits] == list(dict.fromkeys([*first, *second])) == trajectory.seen()
+        assert [hit.score for hit in hits] == [1 / rank for rank in range(1, len(hits) + 1)]
+        for hit in hits:
+            item_id = hit.item.item_id
+            wanted = {"agent.step": 1.0 if item_id in first else 2.0}
+            assert hit.signals == wanted | ({"agent.opened": 4.0, "agent.cited": 1.0} if item_id == second[0] else {})
+        assert (trajectory.question_id, trajectory.question, trajectory.agent) == (text, text, "halves")
+        assert [step.kind for step in trajectory.steps] == ["search", "search", "note", "open"]
+        assert [step.query for step in trajectory.searches] == halves
+        assert (trajectory.complete, trajectory.cited(), trajectory.tokens) == (True, [second[0]], None)
+    assert [len(hits) for hits in searcher.search(TEXTS, k=2)] == [2] * len(TEXTS)
+
+
+def endless(question: str, tools: AgentTools) -> None:
+    """Never stops, and takes every error for a passing one."""
+    while True:
+        with suppress(Exception):
+            tools.search(question, k=1)
+
+
+def test_a_budget_of_steps_ends_an_agent_that_would_not(index: Path) -> None:  # noqa: F811
+    searcher = opened(index, endless, steps=3)
+    results = searcher.search(TEXTS)
+    assert [len(hits) for hits in results] == [1] * len(TEXTS)
+    for trajectory in searcher.trajectories():
+        assert len(trajectory.steps) == 3
+        assert not trajectory.complete
+        assert trajectory.metadata == {"error": "its budget is spent"}
+
+
+def test_an_agent_that_stays_within_its_budget_is_complete(index: Path) -> None:  # noqa: F811
+    searcher = opened(index, steps=3)  # the note is no call
+    searcher.search(TEXTS)
+    assert all(trajectory.complete for trajectory in searcher.trajectories())
+
+
+def test_a_budget_of_tokens_ends_it_too_and_tokens_are_known_by_step(index: Path) -> None:  # noqa: F811
+    def paying(question: str, tools: AgentTools) -> str:
+        for _ in range(9):
+            tools.count_tokens("own/model", 90, 10)
+            tools.search(question)
+        return "done"
+
+    searcher = opened(index, paying, tokens=300)
+    searcher.search(TEXTS[0])
+    (trajectory,) = searcher.trajectories()
+    assert [(step.input_tokens, step.output_tokens) for step in trajectory.steps] == [(90, 10), (90, 10)]
+    assert (trajectory.complete, trajectory.tokens) == (False, 300)
+
+
+def test_a_call_that_fails_is_a_step_with_an_error(index: Path) -> None:  # noqa: F811
+    def clumsy(question: str, tools: AgentTools) -> str:
+        for call in (
+            lambda: tools.open("never found"),
+            lambda: tools.search(question, k=0),
+            lambda: tools.search(None),  # type: ignore[arg-type]
+            lambda: tools.search(question, where={"year": {"beyond": 1}}),
+            lambda: tools.search("half \ud800"),
+        ):
+            with pytest.raises((ItemError, QueryError)):
+                call()
+        return "half \ud800"
+
+    searcher = opened(index, clumsy)
+    assert searcher.search(TEXTS[0]) == [[]]
+    (trajectory,) = searcher.trajectories()
+    assert [step.error.partition(";")[0][:30] for step in trajectory.steps][:1] == ["'never found' is the id of not"]
+    assert all(step.error for step in trajectory.steps)
+    assert Trajectory.model_validate_json(trajectory.model_dump_json(exclude_defaults=True)) == trajectory
+
+
+def test_an_agent_that_breaks_leaves_what_it_did_and_stops_no_other(index: Path) -> None:  # noqa: F811
+    def breaking(question: str, tools: AgentTools) -> str:
+        tools.search(question)
+        if question == TEXTS[1]:
+            raise KeyError("gone")
+        return "fine"
+
+    searcher = opened(index, breaking)
+    with pytest.warns(UserWarning, match=r"'breaking' failed for 1 of 8 questions .*KeyError: 'gone'"):
+        results = searcher.search(TEXTS)
+    assert all(results)
+    assert [trajectory.complete for trajectory in searcher.trajectories()] == [text != TEXTS[1] for text in TEXTS]
+
+
+def test_an_agent_that_always_breaks_is_an_error(index: Path) -> None:  # noqa: F811
+    with pytest.raises(EngineError, match="failed for 8 of 8 questions"):
+        opened(index, lambda question, tools: 1 // 0).search(TEXTS)
+    with pytest.raises(EngineError, match="it returns a text"):
+        opened(index, lambda question, tools: {"answer": 3}).search(TEXTS)
+    with pytest.raises(ConfigurationError, match=r"is called as agent\(question, tools\)"):
+        AgentSearcher(lambda question: question, Searcher(["bm25"]))
+    with pytest.raises(ConfigurationError, match="steps"):
+        AgentSearcher(halves, Searcher(["bm25"]), steps=0)
+    with pytest.raises(IndexMissingError):
+        AgentSearcher(halves, Searcher(["bm25"])).search("krill")
+    with pytest.raises(ConfigurationError, match="no agent runs"):
+        running_tools()
+
+
+def test_filters_of_the_benchmark_hold_for_all_searches(tmp_path: Path) -> None:
+    items = [{"id": f"{year}{n}", "text": "krill", "year": year, "n": n} for year in (2019, 2020, 2021) for n in range(3)]
+
+    def filtering(question: str, tools: AgentTools) -> None:
+        tools.search(question)
+        tools.search(question, where={"n": {"gte": 1}})
+
+    searcher = AgentSearcher(filtering, Searcher(["bm25"]))
+    searcher.index(items, tmp_path / "index")
+    searcher.search("krill", where={"year": {"gte": 2020}})
+    first, second = (set(step.results) for step in searcher.trajectories()[0].steps)
+    assert first == {"20200", "20201", "20202", "20210", "20211", "20212"}
+    assert second == {"20201", "20202", "20211", "20212"}
+    with pytest.raises(QueryError):
+        searcher.search("krill", where={"nowhere": 1})
+
+
+def test_trajectories_of_queries_have_their_ids(index: Path) -> None:  # noqa: F811
+    searcher = opened(index)
+    searcher.search(TEXTS)
+    assert [one.question_id for one in searcher.trajectories(CLAIMS[2:4])] == [claim.query_id for claim in CLAIMS[2:4]]
+    searcher = opened(index)
+    searcher.search(CLAIMS)
+    assert [one.question_id for one in searcher.trajectories()] == [claim.query_id for claim in CLAIMS]
+
+
+def test_a_copy_goes_on_where_the_searcher_is(index: Path) -> None:  # noqa: F811
+    searcher = opened(index, label="halves 1", steps=9)
+    for again in (copy.deepcopy(searcher), copy.copy(searcher), pickle.loads(pickle.dumps(searcher))):
+        assert again.search(TEXTS) == searcher.search(TEXTS)
+        assert (again, again.fingerprint) == (searcher, searcher.fingerprint)
+    assert opened(index).fingerprint != opened(index).fingerprint  # nothing says that both do the same
+    plain = Searcher(["bm25"]).open(index)
+    assert AgentSearcher(halves, plain).search(TEXTS) == searcher.search(TEXTS)
+    with pytest.raises(ConfigurationError, match="Python code"):
+        searcher.to_config()
+
+
+def test_a_file_holds_each_trajectory_as_a_line(index: Path, tmp_path: Path) -> None:  # noqa: F811
+    path = tmp_path / "halves.jsonl"
+    searcher = opened(index, record=path)
+    searcher.search(TEXTS[0])
+    searcher.search(TEXTS)
+    lines = path.read_text("utf-8").splitlines()
+    timeless = [without_seconds(Trajectory.model_validate_json(line)) for line in lines]
+    assert timeless == [without_seconds(trajectory) for trajectory in searcher.trajectories()]
+    path.write_bytes(path.read_bytes()[:-20])  # a kill tears the last line
+    opened(index, record=path).search(TEXTS[:2])
+    assert path.read_text("utf-8").splitlines() == lines[:-1]
+    opened(index, record=path).search(TEXTS)
+    assert [json.loads(line)["question"] for line in path.read_text("utf-8").splitlines()] == TEXTS
+
+
+def test_a_question_that_went_otherwise_replaces_its_line(index: Path, tmp_path: Path) -> None:  # noqa: F811
+    runs = iter(range(100))
+    searcher = opened(index, lambda question, tools: str(next(runs)), record=tmp_path / "a.jsonl")
+    searcher.search(TEXTS)
+    searcher.search(TEXTS[:2])
+    answers = [json.loads(line)["answer"] for line in (tmp_path / "a.jsonl").read_text("utf-8").splitlines()]
+    assert answers == ["8", "9", "2", "3", "4", "5", "6", "7"]
+
+
+def test_nothing_else_is_overwritten(index: Path, tmp_path: Path) -> None:  # noqa: F811
+    (tmp_path / "own.jsonl").write_text('{"mine": 1}\n')
+    with pytest.raises(SourceError, match=r"own\.jsonl: line 1 is no trajectory"):
+        opened(index, record=tmp_path / "own.jsonl").search(TEXTS[0])
+    opened(index, record=tmp_path / "a.jsonl").search(TEXTS[0])
+    with pytest.raises(SourceError, match="'halves' did"):
+        opened(index, label="other", record=tmp_path / "a.jsonl").search(TEXTS[0])
+    assert (tmp_path / "own.jsonl").read_text() == '{"mine": 1}\n'
+
+
+def without_seconds(trajectory: Trajectory) -> Trajectory:
+    steps = tuple(step.model_copy(update={"seconds": None}) for step in trajectory.steps)
+    return trajectory.model_copy(update={"steps": steps})
+
+
+def find(query: str) -> list[str]:
+    """Search, for a DSPy program."""
+    return [f"{hit.item.title}: {hit.item.content}"[:80] for hit in running_tools().search(query, k=3)]
+
+
+def reacts(body: dict[str, Any]) -> str:
+    """Searches for the claim and then for its end, and answers."""
+    if "`next_tool_args`" not in body["messages"][0]["content"]:
+        return fields(reasoning="It is plain.", answer="yes")
+    claim = asked(body, "question")
+    done = body["messages"][-1]["content"].count("[[ ## observation_")
+    tool, query = ("finish", None) if done > 1 else ("find", claim if not done else " ".join(claim.split()[-3:]))
+    return fields(next_thought="I look.", next_tool_name=tool, next_tool_args={} if query is None else {"query": query})
+
+
+def test_a_dspy_program_is_counted_priced_and_never_paid_twice(
+    index: Path,  # noqa: F811
+    server: ChatServer,  # noqa: F811
+    model: MakeModel,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    server.answer = reacts
+
+    def run(name: str) -> tuple[Any, AgentSearcher]:
+        program = dspy.ReAct("question -> answer", tools=[find], max_iters=4)
+        agent = AgentSearcher(program, Searcher(["bm25"]), model(), label="ReAct", steps=5)
+        benchmark = Benchmarker(
+            {"single": Searcher(["bm25"]), "react": agent},
+            BeirLoader(DEMO / "corpus.jsonl"),
+            CLAIMS,
+            GOLD,
+            index_path=tmp_path / "index",
+            stage_folder=tmp_path / name,
+            measures=["recall@3", "recall@20"],
+            prices={"openai/small": {"input": 1.0, "output": 2.0}},
+            resamples=20,
+            latency_queries=2,
+        )
+        return benchmark.run(), agent
+
+    first, agent = run("first")
+    write_run_files(first, tmp_path / "out")
+    hits = pq.read_table(tmp_path / "out" / "hits.parquet").to_pylist()
+    assert {hit["configuration"] for hit in hits if dict(hit["signals"]).get("agent.step")} == {"react"}
+    calls = server.calls
+    assert calls == 4 * len(CLAIMS)
+    single, react = first.report.configurations
+    assert react.cost.language_model.calls == calls
+    assert (react.cost.language_model.query_tokens_in, react.cost.language_model.query_tokens_out) == (400, 40)
+    prices = [price_per_1000_queries(result.cost, first.report.prices) for result in (single, react)]
+    assert prices == [0.0, pytest.approx(0.48)]
+    assert react.measures["recall@20"] >= react.measures["recall@3"] > 0
+    assert list(react.cost.stage_ms) == ["agent", "search"]
+    for trajectory in agent.trajectories():
+        assert [step.input_tokens for step in trajectory.steps] == [100, 100]
+        assert (trajectory.tokens, trajectory.answer, trajectory.complete) == (440, "yes", True)
+    again, _ = run("again")
+    assert server.calls == calls
+    assert again.report.configurations[1].measures == react.measures
+    assert again.report.configurations[1].cost.language_model.query_tokens_in == 400
+
+
+def test_a_killed_run_pays_for_the_question_in_hand_alone(
+    index: Path,  # noqa: F811
+    server: ChatServer,  # noqa: F811
+    model: MakeModel,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server.answer = reacts
+    program = dspy.ReAct("question -> answer", tools=[find], max_iters=4)
+    searches = iter(range(100))
+
+    class Killed(BaseException):
+        pass
+
+    def search(*given: Any) -> Any:
+        if next(searches) == 3:
+            raise Killed
+        return real(*given)
+
+    real = Searcher.search
+    with monkeypatch.context() as patched:
+        patched.setattr(Searcher, "search", search)
+        with pytest.raises(Killed):
+            opened(index, program, lm=model(calls_at_once=1), label="ReAct").search(TEXTS)
+    assert server.calls == 4 + 2  # the second question's second search was never done
+    opened(index, program, lm=model(calls_at_once=1), label="ReAct").search(TEXTS)
+    assert server.calls == 6 + 3 + 4 * 6
