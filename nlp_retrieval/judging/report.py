@@ -20,12 +20,13 @@ _MODEL_PAIRS = 10
 
 @dataclass(frozen=True)
 class ModelBias:
-    """How far a model's grades are from people's, on pairs that both judged.
+    """How far a model's grades are from people's, estimated from pairs that both judged.
 
     Args:
         part: "all", "grade 2", "system A", or "group 2 hops".
         pairs: number of pairs.
-        bias: mean of the model's grade minus people's.
+        bias: mean of the model's grade minus people's, over all pairs that the design can choose: one that was chosen with a
+            probability of a tenth counts ten times (Hájek, 1971).
     """
 
     part: str
@@ -156,7 +157,7 @@ def biases_of(pool: JudgingPool) -> list[ModelBias]:
     Args:
         pool: with grades of both.
     """
-    both = ~np.isnan(pool.grades) & ~np.isnan(pool.model)
+    both = pool.chosen & ~np.isnan(pool.grades) & ~np.isnan(pool.model)
     parts = {"all": both}
     parts |= {f"grade {grade:g}": both & (pool.grades == grade) for grade in np.unique(pool.grades[both]).tolist()}
     for name, rankings in pool.systems.items():
@@ -167,7 +168,9 @@ def biases_of(pool: JudgingPool) -> list[ModelBias]:
     if both.sum() < _MODEL_PAIRS:
         return []
     return [
-        ModelBias(part, int(chosen.sum()), float((pool.model - pool.grades)[chosen].mean()))
+        ModelBias(
+            part, int(chosen.sum()), float(np.average((pool.model - pool.grades)[chosen], weights=1 / pool.inclusion[chosen]))
+        )
         for part, chosen in parts.items()
         if chosen.any()
     ]

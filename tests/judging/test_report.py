@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from cli.commands import run
 
 from nlp_retrieval import Query, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, InputError
 from nlp_retrieval.judging import JudgingProject, ModelGrade
-from nlp_retrieval.judging.report import decided, report_of
+from nlp_retrieval.judging.report import biases_of, decided, report_of
+from nlp_retrieval.judging.sampling import choose
+
+from .test_estimates import judged, world
 
 N = 60
 QUESTIONS = [Query(query_id=f"q{n}", text=f"Question {n}?") for n in range(N)]
@@ -128,3 +133,30 @@ def test_names_that_do_not_exist_are_told(tmp_path):
         report_of(project, model="gpt")
     with pytest.raises(ConfigurationError, match="presicion"):
         report_of(project, ["presicion@2"])
+
+
+@pytest.mark.parametrize("design", ["depth-k", "stratified", "decisive"])
+def test_the_bias_of_a_model_is_that_over_all_pairs_however_they_were_chosen(design):
+    """The oracle is the mean over all pairs of which the grades are known, in 200 draws of the design.
+
+    The model overrates what is relevant by nothing and what is not the more, the rarer the design chooses it.
+    """
+    pool, truth = world(24, seed=3)
+    size = choose(pool, "stratified", budget=80, seed=0).inclusion
+    pool = replace(pool, model=truth + (1 - size) * (1 - truth))
+    possible = choose(pool, design, budget=80, seed=0, measure="precision@5").inclusion > 0
+    wrong = pool.model - truth
+    found: dict[str, list[float]] = {}
+    plain = []
+    for seed in range(200):
+        drawn = judged(choose(pool, design, budget=80, seed=seed, measure="precision@5"), truth)
+        for each in biases_of(drawn):
+            found.setdefault(each.part, []).append(each.bias)
+        plain.append(wrong[drawn.chosen].mean())
+    own = np.zeros(len(truth), bool)
+    own[np.concatenate(pool.systems["a"])] = True
+    for part, members in {"all": possible, "grade 0": possible & (truth == 0), "system a": possible & own}.items():
+        error = np.std(found[part]) / np.sqrt(len(found[part]))
+        assert abs(np.mean(found[part]) - wrong[members].mean()) < 4 * error + 0.004, "a ratio is biased a little itself"
+    if design == "stratified":
+        assert abs(np.mean(plain) - wrong[possible].mean()) > 0.05, "unweighted, this would find nothing"
