@@ -18,6 +18,9 @@ def command(
     config: Annotated[Path, typer.Argument(help="YAML: baseline, queries, margins, searcher, index, corpus.")],
     update: Annotated[bool, typer.Option("--update", help="Accept what is found now as the baseline.")] = False,
     reason: Annotated[str, typer.Option(help="Why it is accepted, with --update; kept in the baseline.")] = "",
+    judge: Annotated[
+        bool, typer.Option("--judge", help="Make a judging project of the passages that differ and are not judged.")
+    ] = False,
     markdown_file: Annotated[Path | None, typer.Option("--markdown", help="Also write Markdown, for a pull request.")] = None,
     junit_file: Annotated[Path | None, typer.Option("--junit", help="Also write JUnit XML.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write JSON.")] = None,
@@ -35,6 +38,8 @@ def command(
 
     if reason and not update:
         raise ConfigurationError("--reason is for --update")
+    if judge and update:
+        raise ConfigurationError("--judge is for a check, and --update accepts what is found; run one after the other")
     writers: list[tuple[Path | None, Callable[[GateReport], str | bytes]]] = [
         (markdown_file, markdown),
         (junit_file, junit),
@@ -49,7 +54,7 @@ def command(
             say(f"note: {note}")
         say(f"written: {gate.settings.baseline}")
         return
-    report = gate.check()
+    report = gate.check(judge_change=judge)
     for line in lines_of(report):
         typer.echo(line)
     for path, write in files:

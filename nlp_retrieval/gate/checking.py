@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, QueryError
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
+from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.gate.baseline import (
     RENEW,
     Baseline,
@@ -31,9 +33,20 @@ from nlp_retrieval.gate.baseline import (
     read_baseline,
     write_baseline,
 )
+from nlp_retrieval.gate.judged import (
+    ChangedPassage,
+    ChangeToJudge,
+    JudgedTexts,
+    Side,
+    changed_passages,
+    gold_of_change,
+    make_project,
+    precision_of_change,
+    with_judged,
+)
 from nlp_retrieval.gate.reasons import GateChange, LostQuery, changes_of, lost_queries
 from nlp_retrieval.gate.settings import GateSettings
-from nlp_retrieval.gate.verdict import MeasureVerdict, Verdict, judge, overall, queries_needed
+from nlp_retrieval.gate.verdict import MeasureVerdict, Verdict, in_every_case, judge, overall, queries_needed
 from nlp_retrieval.lm.counting import record_calls
 from nlp_retrieval.reports import counted
 
@@ -41,6 +54,7 @@ _TIMED = 20
 _ROUNDS = 5
 _PERSISTENCE = 0.9
 _SHOWN = 5
+_UNKNOWN: tuple[Side | None, ...] = ("baseline", "now", None)
 
 
 @dataclass(frozen=True)
@@ -75,7 +89,7 @@ class GateReport:
     """Result of a gate.
 
     Args:
-        verdict: on all measures together; None without gold.
+        verdict: on all measures together; None without gold or judgements of what changed.
         passes: whether the gate passes.
         measures: the verdict on each measure in each group.
         limits: costs beside their limits.
@@ -87,6 +101,7 @@ class GateReport:
         notes: what was noticed besides.
         level: chance of a false alarm over ``looks`` changes of the results.
         looks: number of changes that the baseline judges.
+        change: how far people judged what changed; None if they are not asked.
 
     Examples:
         >>> report = GateReport(None, False, [], [], agreement=0.41, same=0, queries=2, changes=[], lost=[])
@@ -106,6 +121,7 @@ class GateReport:
     notes: list[str] = field(default_factory=list)
     level: float = 0.05
     looks: int = 100
+    change: ChangeToJudge | None = None
 
     def __bool__(self) -> bool:
         """Return whether the gate passes."""
@@ -138,44 +154,64 @@ class Gate:
         if self.searcher is None:
             raise ConfigurationError("the gate has no searcher; pass one, or write 'searcher' in its file")
         self._opened = searcher is not None
+        self._items: dict[str, SearchableItem] = {}
         self.queries = settings.query_loader.queries()
         if not self.queries:
             raise QueryError("the gate has no queries; check the path and the filters of their loader")
         gold = {each.query_id: each for each in settings.query_loader.gold()}
         self.gold: list[Gold] = [gold[query.query_id] for query in self.queries if query.query_id in gold]
+        others = [name for name in settings.margins if Measure.parse(name).family != "precision"]
+        if settings.judging is not None and not self.gold and others:
+            raise ConfigurationError(
+                f"margins: {others[0]} needs all relevant passages, and the queries have no gold. Of what changed alone people "
+                "can judge precision: write {precision@10: 0.02}"
+            )
 
-    def check(self) -> GateReport:
+    def check(self, *, judge_change: bool = False) -> GateReport:
         """Return the report on the searcher.
+
+        Args:
+            judge_change: whether to make a judging project of the passages that differ and are not judged.
 
         Raises:
             SourceError: the baseline is missing, damaged or edited.
-            ConfigurationError: the baseline is of other queries, of another corpus, or keeps fewer hits.
+            ConfigurationError: the baseline is of other queries, of another corpus, or keeps fewer hits; or there is no folder
+                for a judging project.
             QueryError: the searcher finds nothing for any query.
         """
         settings, before = self.settings, read_baseline(self.settings.baseline)
+        if judge_change and settings.judging is None:
+            raise ConfigurationError("there is no folder for judging projects; write 'judging: FOLDER' in the gate's file")
         results, tokens = self._searched()
         current = self._found("", results, tokens, timed="latency" in settings.limits)
         texts = self._texts_of(list(before.items))
         self._check_comparable(before, current, texts)
         compared = [query for query in self.queries if query.query_id in before.queries]
         judged = {each.query_id: each for each in self.gold}
+        change: ChangeToJudge | None = None
+        passages: list[ChangedPassage] = []
+        if settings.judging is not None:
+            asked = [query for query in compared if query.query_id in judged] or compared
+            change, passages = self._change(settings.judging, asked, before, current, texts, judge_change)
+            judged = with_judged(judged, passages, before, current)
         measured = [query for query in compared if query.query_id in judged]
         verdicts: list[MeasureVerdict] = []
         values: dict[str, tuple[Scores, Scores]] = {}
         if measured:
             gold = [judged[query.query_id] for query in measured]
             old, new = (_measured(baseline, gold, settings.margins) for baseline in (before, current))
+            verdicts = self._judged(measured, old, new)
             values = {name: (old[name], new[name]) for name in old}
-            verdicts = judge(
-                old,
-                new,
-                settings.margins,
-                [query.family for query in measured],
-                _groups(measured, settings.group_by),
-                level=settings.level,
-                looks=settings.looks,
-                seed=settings.seed,
+        elif change is not None:
+            measured = compared
+            worst, best, known = (
+                precision_of_change(compared, before, current, settings.margins, passages, unknown) for unknown in _UNKNOWN
             )
+            verdicts = self._judged(compared, *known)
+            if change.unjudged:
+                verdicts = in_every_case(verdicts, self._judged(compared, *worst), self._judged(compared, *best))
+            values = {name: (known[0][name], known[1][name]) for name in settings.margins}
+            judged = gold_of_change(compared, passages)
         verdict = overall(verdicts) if verdicts else None
         overlaps = [_overlap(before.queries[query.query_id].hits, current.queries[query.query_id].hits) for query in compared]
         agreement = math.fsum(overlaps) / len(overlaps)
@@ -187,7 +223,7 @@ class Gate:
         notes = self._notes(compared, limits)
         passes = all(limit.passes for limit in limits) and (
             agreement >= settings.least_agreement
-            if verdict is None
+            if verdict is None or (verdict == "cannot tell" and not self.gold and change is not None and change.unjudged)
             else verdict == "no worse" or (verdict == "cannot tell" and settings.cannot_tell == "pass")
         )
         by_query = dict(zip([query.query_id for query in self.queries], results, strict=True))
@@ -196,7 +232,7 @@ class Gate:
         changes = changes_of(before, current, texts)
         return GateReport(
             verdict, passes, verdicts, limits, agreement, same, len(compared), changes, lost, notes, settings.level,
-            settings.looks,
+            settings.looks, change,
         )  # fmt: skip
 
     def update(self, reason: str) -> list[str]:
@@ -221,7 +257,8 @@ class Gate:
             queries[each.query_id] = replace(queries[each.query_id], measures=own)
         write_baseline(self.settings.baseline, replace(baseline, queries=queries))
         if not self.gold:
-            return ["the queries have no gold: the gate compares rankings, and cannot tell better from worse"]
+            until = "" if self.settings.judging is None else " until people have judged what changed (gate --judge)"
+            return [f"the queries have no gold: the gate compares rankings, and cannot tell better from worse{until}"]
         notes = []
         for name, values in measured.items():
             needed, margin = queries_needed(values, self.settings.margins[name]), self.settings.margins[name]
@@ -252,6 +289,7 @@ class Gate:
             raise QueryError(
                 f"the searcher found nothing for any of {len(self.queries):,} queries; is its index the right one?"
             )
+        self._items = {hit.item.item_id: hit.item for hits in results for hit in hits}
         counts = calls.counts
         tokens = counts.tokens_in + counts.tokens_out + counts.kept_tokens_in + counts.kept_tokens_out
         return list(results), tokens / len(self.queries)
@@ -342,6 +380,40 @@ class Gate:
         rows = table.find(item_ids)
         items: list[SearchableItem] = table.items(rows[rows >= 0])
         return {item.item_id: digest(item.text) for item in items}
+
+    def _judged(self, queries: Sequence[Query], old: Mapping[str, Scores], new: Mapping[str, Scores]) -> list[MeasureVerdict]:
+        settings, families = self.settings, [query.family for query in queries]
+        groups = _groups(queries, settings.group_by)
+        return judge(
+            old, new, settings.margins, families, groups, level=settings.level, looks=settings.looks, seed=settings.seed
+        )
+
+    def _change(
+        self, folder: Path, queries: Sequence[Query], before: Baseline, now: Baseline, texts: Mapping[str, str], make: bool
+    ) -> tuple[ChangeToJudge, list[ChangedPassage]]:
+        """Return the passages that differ with people's judgements, and how far they are judged."""
+        here = {**texts, **{item_id: item.digest for item_id, item in now.items.items()}}
+        cutoffs = [Measure.parse(name).cutoff or self.settings.k for name in self.settings.margins]
+        gold = {each.query_id: each for each in self.gold}
+        people = JudgedTexts(folder)
+        passages = changed_passages(queries, before, now, cutoffs, people, here, gold)
+        open_ = [each for each in passages if each.relevant is None]
+        change = ChangeToJudge(
+            len(passages), len(passages) - len(open_), sum(not each.has_text for each in open_), not self.gold
+        )
+        if make:
+            made, waiting = make_project(people, queries, open_, self._items_of, here)
+            change = replace(change, project=made, waiting=waiting)
+        return change, passages
+
+    def _items_of(self, item_ids: Sequence[str]) -> list[SearchableItem]:
+        """Return items with those beside them in the corpus; of a searcher of another kind, those that it found."""
+        if not isinstance(self.searcher, BaseSearcher):
+            return [self._items[item_id] for item_id in item_ids]
+        table = self.searcher.opened.items
+        rows = np.unique(table.find(list(item_ids))[:, None] + np.array([-1, 0, 1]))
+        rows = rows[(rows >= 0) & (rows < len(table))]
+        return table.items(rows if table.live is None else rows[table.live[rows]])
 
     def _deeper(self, query: str, k: int) -> list[RetrievalResult]:
         return list(self.searcher.search([query], k)[0])

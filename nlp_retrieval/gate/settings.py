@@ -70,6 +70,8 @@ class GateSettings:
         least_agreement: the least mean overlap with the baseline's rankings (rank-biased overlap, 0 to 1) where there is no
             gold.
         limits: ratios to the baseline that cost may reach: ``latency``, ``index_bytes``, ``tokens``.
+        judging: a folder for judging projects. Passages that only one of the two rankings has are judged there
+            (``gate --judge``). With gold, those judged relevant are added to it; without, they decide about precision.
         seed: of the tests, and of the queries that are timed.
 
     Raises:
@@ -94,6 +96,7 @@ class GateSettings:
     cannot_tell: Literal["pass", "fail"] = "pass"
     least_agreement: Annotated[float, Field(ge=0, le=1)] = 0.9
     limits: Annotated[Mapping[str, float], SkipValidation, BeforeValidator(_limits)] = Field(default_factory=dict)
+    judging: Path | None = None
     seed: Annotated[Integer, Field(ge=0)] = 0
 
     def __post_init__(self) -> None:
@@ -124,7 +127,7 @@ def read_gate(path: str | Path) -> GateSettings:
             values[name] = build_as(cls, cls.kind, values[name], "queries" if name == "query_loader" else "corpus")
     if isinstance(values.get("searcher"), Mapping):
         values["searcher"] = build("searchers", {"name": Searcher.name} | dict(values["searcher"]), "searcher")
-    for name in ("baseline", "index_path"):
+    for name in ("baseline", "index_path", "judging"):
         if isinstance(values.get(name), str):
             values[name] = Path(values[name]).expanduser()
     return values_of(GateSettings, values, str(path))

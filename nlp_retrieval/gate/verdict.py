@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Literal
 
@@ -47,7 +47,7 @@ class MeasureVerdict:
         level: p-values below it are a loss.
         power: the chance that a true loss of the margin is called worse with these queries.
         more: number of further queries, like these, that could show that nothing beyond the margin was lost; 0 unless the
-            verdict is "cannot tell".
+            verdict is "cannot tell", and while judgements are missing.
         verdict: of this measure.
     """
 
@@ -127,6 +127,23 @@ def overall(verdicts: Sequence[MeasureVerdict]) -> Verdict:
     """Return the verdict on all together: the worst."""
     given = {verdict.verdict for verdict in verdicts}
     return "worse" if "worse" in given else "cannot tell" if "cannot tell" in given else "no worse"
+
+
+def in_every_case(
+    known: Sequence[MeasureVerdict], worst: Sequence[MeasureVerdict], best: Sequence[MeasureVerdict]
+) -> list[MeasureVerdict]:
+    """Return the verdicts that hold whatever people will say of what they have not judged yet.
+
+    Args:
+        known: verdicts by what is judged, whose means are kept.
+        worst: the same if what is not judged speaks against the searcher.
+        best: the same if it speaks for it.
+    """
+    verdicts = []
+    for each, low, high in zip(known, worst, best, strict=True):
+        verdict: Verdict = "no worse" if low.verdict == "no worse" else "worse" if high.verdict == "worse" else "cannot tell"
+        verdicts.append(replace(each, low=low.low, p=high.p, power=low.power, more=0, verdict=verdict))
+    return verdicts
 
 
 def queries_needed(before: Scores, margin: float) -> int:

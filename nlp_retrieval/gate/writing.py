@@ -12,6 +12,7 @@ from nlp_retrieval.core.components.component import to_plain
 from nlp_retrieval.core.models import excerpt
 from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.gate.checking import GateReport, LimitVerdict
+from nlp_retrieval.gate.judged import lines_to_judge
 from nlp_retrieval.gate.reasons import LostDocument, LostQuery
 from nlp_retrieval.gate.verdict import MeasureVerdict
 from nlp_retrieval.reports import counted, listed
@@ -31,8 +32,14 @@ def headline(report: GateReport) -> str:
         least = "rankings agree with the baseline" if report.passes else "rankings differ from the baseline"
         return f"{least.capitalize()} by {report.agreement:.2f}; without gold, this says nothing about quality."
     of_kind = [each for each in report.measures if each.verdict == report.verdict]
+    change = report.change
     if report.verdict == "worse":
         said = "Worse: " + listed([f"{_name(each)} fell from {each.before:.3f} to {each.now:.3f}" for each in of_kind])
+    elif report.verdict == "cannot tell" and all(not each.more for each in of_kind) and change is not None:
+        said = (
+            f"Cannot tell: {change.unjudged:,} of {change.passages:,} passages that differ are not judged; rankings agree with "
+            f"the baseline by {report.agreement:.2f}"
+        )
     elif report.verdict == "cannot tell":
         first = max(of_kind, key=lambda each: each.more)
         said = (
@@ -63,6 +70,8 @@ def lines_of(report: GateReport) -> Iterator[str]:
         yield "Queries that lost most:"
         for query in report.lost:
             yield from (f"  {line}" for line in _query(query))
+    if report.change is not None and report.change.passages:
+        yield from (f"  {visible(line)}" for line in lines_to_judge(report.change))
     yield from (f"note: {visible(note)}" for note in report.notes)
     if report.verdict is not None:
         yield (
@@ -84,6 +93,8 @@ def markdown(report: GateReport) -> str:
         lines.append("")
     lines += [f"- {_escaped(_limit(each))}; limit {each.limit:g}" for each in report.limits]
     lines += [f"- changed: {change.kind}: {_escaped(change.detail)}" for change in report.changes]
+    if report.change is not None and report.change.passages:
+        lines += [f"- {_escaped(line)}" for line in lines_to_judge(report.change)]
     lines += [f"- note: {_escaped(note)}" for note in report.notes]
     if report.lost:
         lines += ["", "<details><summary>Queries that lost most</summary>", ""]
@@ -130,7 +141,7 @@ def _measure(each: MeasureVerdict) -> str:
         f"{_name(each)}: {each.before:.3f} -> {each.now:.3f} ({each.difference:+.3f}; at least {each.low:+.3f} with 95%), "
         f"margin {each.margin:g}: {each.verdict}"
     )
-    if each.verdict != "cannot tell":
+    if not each.more:
         return said
     return (
         f"{said}; about {each.more:,} more queries could tell. A loss of the margin is found with a chance of {each.power:.2f}"

@@ -74,7 +74,10 @@ GOOD: dict[str, list[list[str]]] = {
         ["run", "--output", "reported", "--format", "csv", "--columns", "recall,cost"],
     ],
     "tune": [["sweep.yaml", "--folds", "2", "--seed", "3", "--output", "weights.json"], ["hostile.yaml", "-s", "linked"]],
-    "gate": [["gate.yaml", "--update", "--reason", "x"], ["hostile.yaml", "--markdown", "a.md", "--junit", "a.xml"]],
+    "gate": [
+        *(["gate.yaml", *options] for options in (["--update", "--reason", "x"], ["--judge"])),
+        ["hostile.yaml", "--markdown", "a.md", "--junit", "a.xml"],
+    ],
     "judge": [
         ["new", "judging", "--config", "sweep.yaml", "--queries", "ids.txt"], ["report", "index"], ["export", "run"],
         ["questions", "from-log", "ids.txt", "asked.jsonl", "--sample", "2"],
