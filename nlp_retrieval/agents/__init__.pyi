@@ -6,6 +6,9 @@ from nlp_retrieval.agents.files import read_trajectories as read_trajectories
 from nlp_retrieval.agents.files import write_trajectories as write_trajectories
 from nlp_retrieval.agents.measures import TrajectoryEvaluation as TrajectoryEvaluation
 from nlp_retrieval.agents.measures import evaluate_trajectories as evaluate_trajectories
+from nlp_retrieval.agents.recorder import Recorder as Recorder
+from nlp_retrieval.agents.recorder import Session as Session
+from nlp_retrieval.agents.recorder import recording as recording
 from nlp_retrieval.agents.replaying import Replay as Replay
 from nlp_retrieval.agents.replaying import replay as replay
 from nlp_retrieval.agents.searchers import AgentAnswer as AgentAnswer

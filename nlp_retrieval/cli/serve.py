@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -20,7 +21,7 @@ from nlp_retrieval.errors import ConfigurationError, IndexMissingError, nearest
 
 if TYPE_CHECKING:
     from nlp_retrieval.service.endpoints import BaseService
-    from nlp_retrieval.service.settings import ServiceLimits
+    from nlp_retrieval.service.settings import ServiceSettings
 
 _COMMON = ("path", "retrievers", "trust")
 """Parameters of every service that have command-line options of their own."""
@@ -164,6 +165,18 @@ def command(
     log_queries: Annotated[
         bool, typer.Option("--log-queries", help="Also log the bodies of requests.", rich_help_panel="Operation")
     ] = False,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            "--record",
+            help="Folder in which the sessions of agents are recorded: queries, ids of results, what was read; no texts.",
+            rich_help_panel="Recording",
+        ),
+    ] = None,
+    record_days: Annotated[
+        float,
+        typer.Option("--record-days", help="Days after its last step that a session is kept.", rich_help_panel="Recording"),
+    ] = 30.0,
     trust: Trust = False,
     config: Annotated[
         Path | None,
@@ -186,6 +199,7 @@ def command(
     del config  # it was read by read_settings
     from nlp_retrieval.service.application import require_packages
     from nlp_retrieval.service.serving import listen, serve
+    from nlp_retrieval.service.sessions import SessionRecord
     from nlp_retrieval.service.settings import ServiceLimits, ServiceSettings, read_token
 
     if not 0 < max_body <= 1024:
@@ -193,13 +207,16 @@ def command(
     limits = ServiceLimits(body=int(max_body * 2**20), seconds=seconds, threads=threads, waiting=waiting)
     kind = _kind_of(path, served_as)
     opening = _Opening(path, kind, tuple(retriever or ()), parse_options(setting or []), trust)
+    if record is not None and record.resolve().is_relative_to(path.resolve()):
+        raise ConfigurationError(f"--record {record}: it is inside of what is served; choose a folder beside {path}")
     if mcp:
         if any(is_given(context, name) for name in _OF_HTTP):
             raise ConfigurationError(
                 "--mcp answers the program that started it, on standard input and output; leave out --mcp-http, --workers, "
                 "--host, --port, --allowed-host and the options of the token, which are for HTTP"
             )
-        _serve_stdio(opening, limits, f"the {kind} {path}", check=check)
+        settings = ServiceSettings(limits=limits, record=record, record_days=record_days)
+        _serve_stdio(opening, settings, f"the {kind} {path}", check=check)
         return
     if is_given(context, "token_env") and not is_given(context, "token_file"):
         token_file = None  # of the environment or the file
@@ -217,11 +234,14 @@ def command(
         log_format=log_format,  # type: ignore[arg-type]  # checked there
         log_level=log_level,  # type: ignore[arg-type]
         log_queries=log_queries,
+        record=record,
+        record_days=record_days,
     )
     if not check:
         serve(opening, settings, lambda address: say(f"serving the {kind} {path} on {address}"))
         return
     require_packages()
+    SessionRecord.of(settings)
     if mcp_http:
         from nlp_retrieval.service.mcp import require_mcp
 
@@ -233,11 +253,13 @@ def command(
     say(f"the {kind} {path} can be served on {host} port {port}, {asked}, by {workers} process{'es' if workers > 1 else ''}")
 
 
-def _serve_stdio(opening: _Opening, limits: ServiceLimits, what: str, *, check: bool) -> None:
+def _serve_stdio(opening: _Opening, settings: ServiceSettings, what: str, *, check: bool) -> None:
     from nlp_retrieval.service.mcp import require_mcp, serve_stdio
+    from nlp_retrieval.service.sessions import SessionRecord
 
+    record = SessionRecord.of(settings, f"stdio-{uuid.uuid4().hex}")
     if not check:
-        serve_stdio(opening, limits, lambda: say(f"serving {what} over MCP on standard input and output"))
+        serve_stdio(opening, settings.limits, lambda: say(f"serving {what} over MCP on standard input and output"), record)
         return
     require_mcp()
     opening().close()

@@ -26,6 +26,7 @@ from nlp_retrieval.core.components.trust_rules import may_set as may_set
 from nlp_retrieval.core.components.trust_rules import reads_model as reads_model
 from nlp_retrieval.core.context import add_note as add_note
 from nlp_retrieval.core.context import collected_notes as collected_notes
+from nlp_retrieval.core.context import record_steps as record_steps
 from nlp_retrieval.core.context import stage as stage
 from nlp_retrieval.core.context import suppress_empty_notes as suppress_empty_notes
 from nlp_retrieval.core.cures import said_in_yaml as said_in_yaml

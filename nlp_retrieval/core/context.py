@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -27,6 +27,7 @@ __all__ = [
     "add_note",
     "collected_notes",
     "record_stages",
+    "record_steps",
     "search_context",
     "stage",
     "suppress_empty_notes",
@@ -115,6 +116,7 @@ class SearchContext:
         workers: the workers that encode; None for this process.
         abandoned: set when nobody waits for the result any more; None if somebody always does.
         spans: makes a span of a trace from a name and attributes, for each stage and each call of a model; None for no trace.
+        record: takes what an agent does, step by step; None if nobody records it. Threads call it at once.
     """
 
     stages: object | None = None
@@ -125,6 +127,7 @@ class SearchContext:
     workers: WorkerLease | None = None
     abandoned: Event | None = None
     spans: Callable[[str, Mapping[str, str]], AbstractContextManager[object]] | None = None
+    record: Callable[[Mapping[str, Any]], None] | None = None
 
     def span(self, name: str, **attributes: str) -> AbstractContextManager[object]:
         """Make the block a span of the current trace, if there is one."""
@@ -184,6 +187,49 @@ def record_stages() -> Iterator[StageSeconds]:
     seconds: StageSeconds = {}
     with changed_context(seconds=seconds):
         yield seconds
+
+
+# steps of an agent
+
+
+@contextmanager
+def record_steps(steps: Iterable[Mapping[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Record what the block does as steps of an agent, if somebody records, and nothing that it calls for that.
+
+    Args:
+        steps: the steps, in fields of :class:`~nlp_retrieval.agents.AgentStep`; not used if nobody records.
+
+    Yields:
+        The steps, to be completed by the block: what a search found. Empty if nobody records.
+
+    Examples:
+        >>> from nlp_retrieval.agents import recording
+        >>> with recording(question_id="q1") as session:
+        ...     with record_steps([{"kind": "open", "item_id": "whale"}]):
+        ...         text = "A whale eats krill."
+        >>> session.steps[0].item_id
+        'whale'
+    """
+    record = _current.get().record
+    if record is None:
+        yield []
+        return
+    taken, begin, error = [dict(step) for step in steps], time.perf_counter(), ""
+    try:
+        with changed_context(record=None):
+            yield taken
+    except BaseException as failure:
+        error = str(failure) or type(failure).__name__
+        raise
+    finally:
+        seconds = (time.perf_counter() - begin) / max(1, len(taken))
+        for step in taken:
+            record(step | {"seconds": seconds, "error": error})
+
+
+def search_steps(queries: Iterable[str], k: int, where: Mapping[str, Any] | None) -> Iterator[dict[str, Any]]:
+    """Yield a step for each query, for :func:`record_steps`."""
+    yield from ({"kind": "search", "query": query, "k": k, "where": where} for query in queries)
 
 
 # Notes: what was skipped or found nothing, and what to do about it. Python and the command line show them as warnings;

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -94,6 +95,10 @@ def is_secret_name(name: str) -> bool:
     return name.lower() not in _NOT_SECRET and _SECRET_NAME.search(name) is not None
 
 
+_is_secret_variable = lru_cache(1024)(is_secret_name)
+"""The same for names of environment variables, which are few and asked for again and again."""
+
+
 def _without(value: Any, known: list[str]) -> Any:
     if isinstance(value, Mapping):
         return {key: _hidden(inner) if is_secret_name(str(key)) else _without(inner, known) for key, inner in value.items()}
@@ -124,8 +129,8 @@ def _hide_setting(match: re.Match[str]) -> str:
 
 def _of_environment() -> list[str]:
     """Values of environment variables that were read, or have secret-looking names and are not paths, longest first."""
-    values = {value for name, value in os.environ.items() if len(value) >= _SHORTEST and is_secret_name(name)}
-    known = {value for value in values if not value.startswith(("/", "."))}
+    values = {os.environ.get(name, "") for name in os.environ if _is_secret_variable(name)}
+    known = {value for value in values if len(value) >= _SHORTEST and not value.startswith(("/", "."))}
     known |= {value for value in _read if len(value) >= _SHORTEST_READ}
     return sorted(known, key=len, reverse=True)
 

@@ -24,6 +24,7 @@ from nlp_retrieval.service.guard import PROBES, RequestGuard
 from nlp_retrieval.service.metrics import METRICS_TYPE, Metrics
 from nlp_retrieval.service.observer import Observer
 from nlp_retrieval.service.readiness import Readiness
+from nlp_retrieval.service.sessions import SessionRecord
 from nlp_retrieval.service.settings import ServiceSettings
 from nlp_retrieval.service.tracing import Tracing, configured_tracing
 from nlp_retrieval.service.work import WorkPool
@@ -96,11 +97,12 @@ def create_app(service: BaseService, settings: ServiceSettings, tracing: Tracing
     from fastapi.security import HTTPBearer
 
     limits, metrics, tracing = settings.limits, Metrics(), tracing or configured_tracing()
+    record = SessionRecord.of(settings)
     reading = WorkPool(limits.threads, limits.waiting, limits.seconds, "reading", metrics)
     writing = WorkPool(1, limits.waiting, limits.writing_seconds, "writing", metrics)
     readiness = Readiness(service, metrics, warm=settings.warm, drain=settings.drain)
 
-    manager = _session_manager(service, settings, reading, writing) if settings.mcp else None
+    manager = _session_manager(service, settings, reading, writing, record) if settings.mcp else None
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
@@ -126,7 +128,7 @@ def create_app(service: BaseService, settings: ServiceSettings, tracing: Tracing
         telemetry={"tracing": False, "metrics": False, "logs": False},  # FastAPI's own would show query strings
     )
     bearer = [] if settings.token is None else [Depends(HTTPBearer(auto_error=False))]  # for the schema; the guard checks it
-    for endpoint in [*service.endpoints, *_added_endpoints(service)]:
+    for endpoint in record.endpoints([*service.endpoints, *_added_endpoints(service)]):
         pool = writing if endpoint.writes else reading
         statuses = _REFUSALS.keys() - (set() if endpoint.body else _WITH_BODY) - (set() if bearer else {401})
         responses: dict[int | str, dict[str, Any]] = {
@@ -185,11 +187,11 @@ def _added_endpoints(service: BaseService) -> list[Endpoint]:
 
 
 def _session_manager(
-    service: BaseService, settings: ServiceSettings, reading: WorkPool, writing: WorkPool
+    service: BaseService, settings: ServiceSettings, reading: WorkPool, writing: WorkPool, record: SessionRecord
 ) -> StreamableHTTPSessionManager:
     from nlp_retrieval.service.mcp import create_mcp_server, session_manager_of
 
-    return session_manager_of(create_mcp_server(service, settings.limits.body, reading, writing), settings)
+    return session_manager_of(create_mcp_server(service, settings.limits.body, reading, writing, record), settings)
 
 
 def _handler(endpoint: Endpoint, pool: WorkPool, *, log_bodies: bool) -> Callable[..., Awaitable[object]]:

@@ -215,6 +215,7 @@ class Endpoint:
         method: of HTTP; by default POST with a body, else GET.
         media: type of what ``run`` returns, if it is not JSON.
         without_token: whether it is answered without a token: a page that holds nothing of what is served.
+        records: whether it says by :func:`~nlp_retrieval.core.record_steps` what a recorded session keeps of it.
 
     Examples:
         >>> def count(_: None) -> bytes:
@@ -233,6 +234,7 @@ class Endpoint:
     method: str = ""
     media: str = "application/json"
     without_token: bool = False
+    records: bool = False
 
     @property
     def http_method(self) -> str:
@@ -254,6 +256,8 @@ class McpTool:
         writes: whether it changes the served data.
         destroys: whether it takes away what only adding again brings back.
         hints: more about arguments than their model says, by name: what is served decides it.
+        records: whether it says by :func:`~nlp_retrieval.core.record_steps` what a recorded session keeps of it; of other
+            tools, the session keeps the name.
 
     Examples:
         >>> class Asked(RequestBody):
@@ -276,6 +280,7 @@ class McpTool:
     writes: bool = False
     destroys: bool = False
     hints: Mapping[str, str] = field(default_factory=dict)
+    records: bool = False
 
     def call(self, arguments: RequestBody) -> dict[str, Any]:
         """Return the result of the tool, as plain values.

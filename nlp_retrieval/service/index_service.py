@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.context import collected_notes
+from nlp_retrieval.core.context import collected_notes, record_steps, search_steps
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import Lock
@@ -168,7 +168,7 @@ class IndexService(BaseService):
     def endpoints(self) -> list[Endpoint]:
         """Search, and statistics."""
         return [
-            Endpoint("/search", "Search the index.", self._search, SearchResults, SearchBody),
+            Endpoint("/search", "Search the index.", self._search, SearchResults, SearchBody, records=True),
             Endpoint("/stats", "What the index holds.", self._stats, IndexFigures),
         ]
 
@@ -192,6 +192,7 @@ class IndexService(BaseService):
                 ItemsFound,
                 search,
                 hints={"where": describe_filter(self.searcher.opened.items.kinds)},
+                records=True,
             ),
             McpTool(
                 "read_passage",
@@ -199,6 +200,7 @@ class IndexService(BaseService):
                 ItemArguments,
                 SearchableItem,
                 lambda given: self.read(given.item_id),
+                records=True,
             ),
         ]
 
@@ -230,15 +232,18 @@ class IndexService(BaseService):
         """
         self._refresh()
         items = self.searcher.opened.items
-        rows = items.find([item_id])
-        if rows[0] < 0:
-            raise RefusedError(404, "not_found", f"no item of this index has the id {item_id!r}; search gives ids")
+        with record_steps([{"kind": "open", "item_id": item_id}]):
+            rows = items.find([item_id])
+            if rows[0] < 0:
+                raise RefusedError(404, "not_found", f"no item of this index has the id {item_id!r}; search gives ids")
         return items.items(rows)[0].model_dump_json().encode()
 
     def _search(self, body: SearchBody) -> bytes:
         self._refresh()
-        with collected_notes() as notes:
+        with record_steps(search_steps(body.texts, body.k, body.where)) as steps, collected_notes() as notes:
             results = self.searcher.search(body.texts, body.k, body.where)
+            for step, found in zip(steps, results, strict=False):
+                step["results"] = [result.item.item_id for result in found]
         return SearchResults.model_construct(results=results, notes=notes).model_dump_json().encode()
 
     def _stats(self, _: None) -> bytes:

@@ -13,6 +13,7 @@ import logging.config
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Literal, TextIO, get_args
@@ -20,7 +21,17 @@ from typing import Any, Literal, TextIO, get_args
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.text.printing import printable
 
-__all__ = ["ACCESS", "LOG_FORMATS", "LOG_LEVELS", "LogFormat", "LogLevel", "configure_logs", "current_request", "log_config"]
+__all__ = [
+    "ACCESS",
+    "LOG_FORMATS",
+    "LOG_LEVELS",
+    "LogFormat",
+    "LogLevel",
+    "configure_logs",
+    "current_headers",
+    "current_request",
+    "log_config",
+]
 
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -32,6 +43,9 @@ ACCESS = "nlp_retrieval.access"
 
 current_request: ContextVar[str] = ContextVar("nlp_retrieval_request", default="")
 """The id of the request that is being answered; empty outside of one."""
+
+current_headers: ContextVar[Sequence[tuple[bytes, bytes]]] = ContextVar("nlp_retrieval_headers", default=())
+"""Headers of the request that is being answered, for the names that a recorded session takes from them; they are not logged."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName", "request_id"}
 """Attributes of every record; others were given to it as ``extra``."""

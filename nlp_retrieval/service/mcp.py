@@ -20,6 +20,7 @@ from nlp_retrieval.core.files.json_text import MAX_DEPTH, is_deeper
 from nlp_retrieval.errors import DependencyError, install
 from nlp_retrieval.service.endpoints import ABOUT_TEXTS, BaseService, McpTool, RefusedError, faults_of, refusal_of
 from nlp_retrieval.service.guard import known_hosts
+from nlp_retrieval.service.sessions import SessionRecord
 from nlp_retrieval.service.settings import ServiceLimits, ServiceSettings
 from nlp_retrieval.service.work import WorkPool, leave_notes_out
 
@@ -54,7 +55,9 @@ def require_mcp() -> None:
     del mcp, mcp_types
 
 
-def create_mcp_server(service: BaseService, body: int, reading: WorkPool, writing: WorkPool) -> Server[Any]:
+def create_mcp_server(
+    service: BaseService, body: int, reading: WorkPool, writing: WorkPool, record: SessionRecord | None = None
+) -> Server[Any]:
     """Return the protocol server of a service.
 
     Args:
@@ -62,6 +65,7 @@ def create_mcp_server(service: BaseService, body: int, reading: WorkPool, writin
         body: maximum size of the arguments of a call, in bytes.
         reading: runs calls that change nothing.
         writing: runs the other calls.
+        record: records sessions; None records nothing.
 
     Raises:
         DependencyError: the protocol's package is not installed.
@@ -70,17 +74,19 @@ def create_mcp_server(service: BaseService, body: int, reading: WorkPool, writin
     from mcp.server.lowlevel import Server
     from mcp_types import CallToolResult, ListToolsResult, TextContent
 
-    tools = {tool.name: tool for tool in service.tools}
+    recorded = record or SessionRecord()
+    tools = {tool.name: tool for tool in recorded.tools(service.tools)}
 
     async def list_tools(*_: object) -> ListToolsResult:
-        listed = await reading.run(lambda: [_tool_of(tool) for tool in service.tools])
+        listed = await reading.run(lambda: [_tool_of(tool) for tool in recorded.tools(service.tools)])
         return ListToolsResult(tools=listed)
 
     async def call_tool(_: object, params: Any) -> CallToolResult:
         try:
             tool, arguments = _check_arguments(tools, params.name, params.arguments or {}, body)
             pool = writing if tool.writes else reading
-            structured, text = await pool.run(functools.partial(_call, tool, arguments))
+            with recorded.called_with(params.meta):
+                structured, text = await pool.run(functools.partial(_call, tool, arguments))
         except Exception as error:
             refusal = refusal_of(error)
             if refusal.kind == "internal":
@@ -183,13 +189,16 @@ def mcp_route(manager: StreamableHTTPSessionManager) -> Route:
 # The protocol over standard input and output, for the program that started this one; nothing else is written there.
 
 
-def serve_stdio(opening: Callable[[], BaseService], limits: ServiceLimits, on_ready: Callable[[], None]) -> None:
+def serve_stdio(
+    opening: Callable[[], BaseService], limits: ServiceLimits, on_ready: Callable[[], None], record: SessionRecord | None = None
+) -> None:
     """Answer messages on standard input until it ends, or until a signal ends the process.
 
     Args:
         opening: opens the service.
         limits: limits of a call.
         on_ready: called when it is open.
+        record: records the session; None records nothing.
 
     Raises:
         DependencyError: the protocol's package is not installed.
@@ -203,17 +212,17 @@ def serve_stdio(opening: Callable[[], BaseService], limits: ServiceLimits, on_re
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     on_ready()
     try:
-        asyncio.run(_answer(service, limits))
+        asyncio.run(_answer(service, limits, record))
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-async def _answer(service: BaseService, limits: ServiceLimits) -> None:
+async def _answer(service: BaseService, limits: ServiceLimits, record: SessionRecord | None) -> None:
     from mcp.server.stdio import stdio_server
 
     reading = WorkPool(limits.threads, limits.waiting, limits.seconds)
     writing = WorkPool(1, limits.waiting, limits.writing_seconds)
-    server = create_mcp_server(service, limits.body, reading, writing)
+    server = create_mcp_server(service, limits.body, reading, writing, record)
     try:
         async with stdio_server() as (incoming, outgoing):  # all other output meanwhile goes to standard error
             await server.run(incoming, outgoing, server.create_initialization_options())

@@ -65,6 +65,8 @@ class ServiceSettings:
         log_format: ``text`` or ``json``.
         log_level: of the lowest records that are logged: ``debug``, ``info``, ``warning`` or ``error``.
         log_queries: whether the bodies of requests are logged, cut to 2,000 characters.
+        record: folder in which the sessions of agents are recorded; None records nothing.
+        record_days: how long a session is kept after its last step.
 
     Raises:
         ConfigurationError: one of them is invalid.
@@ -82,6 +84,8 @@ class ServiceSettings:
     log_format: LogFormat = "text"
     log_level: LogLevel = "info"
     log_queries: bool = False
+    record: Path | None = None
+    record_days: float = 30.0
 
     def __post_init__(self) -> None:
         """Raise an error for invalid values."""
@@ -91,6 +95,8 @@ class ServiceSettings:
             raise ConfigurationError(f"workers={self.workers}; take 1 to 256 processes")
         if not 0 <= self.drain <= 3600:
             raise ConfigurationError(f"drain={self.drain}; take 0 to 3,600 seconds")
+        if not 0 < self.record_days <= 36_500:
+            raise ConfigurationError(f"record_days={self.record_days}; it must be above 0, and at most 36,500 (a century)")
         for name, value, known in (
             ("log_format", self.log_format, LOG_FORMATS),
             ("log_level", self.log_level, LOG_LEVELS),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dspy
 
 from nlp_retrieval import Searcher
+from nlp_retrieval.agents import recording
 from nlp_retrieval.integrations.dspy import DspyRetriever
 
 from .conftest import QUERY
@@ -36,3 +37,21 @@ def test_k_and_filter_hold_for_all_calls_or_for_one(searcher: Searcher) -> None:
     retriever = DspyRetriever(searcher, k=1, where={"country": "Japan"})
     assert [passage.metadata["country"] for passage in retriever(QUERY)] == ["Japan"]
     assert {passage.pid for passage in retriever(QUERY, k=5, where={"country": "Norway"})} == {"oslo", "bergen"}
+
+
+def test_a_program_is_recorded_by_one_line_and_in_threads_by_one_inside_of_them(searcher: Searcher) -> None:
+    retriever = DspyRetriever(searcher, k=2)
+
+    class Asking(dspy.Module):  # type: ignore[misc]
+        def forward(self, question: str) -> dspy.Prediction:
+            with recording(question_id=question) as session:
+                retriever(question)
+            return dspy.Prediction(session=session)
+
+    with recording() as around:
+        asked = dspy.Parallel(num_threads=2, disable_progress_bar=True)(
+            [(Asking(), {"question": each}) for each in ("fjord", "rain")]
+        )
+        retriever(QUERY)
+    assert [[step.query for step in one.session.steps] for one in asked] == [["fjord"], ["rain"]]
+    assert [step.query for step in around.steps] == [QUERY]

@@ -9,6 +9,7 @@ from haystack import Document, Pipeline
 from haystack.components.joiners import DocumentJoiner
 
 from nlp_retrieval import SearchableItem, Searcher
+from nlp_retrieval.agents import recording
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.integrations.haystack import HaystackRetriever, to_items
 
@@ -58,3 +59,12 @@ def test_documents_become_the_items_that_they_were_made_of(items: list[Searchabl
 def test_a_document_that_is_no_item_is_named() -> None:
     with pytest.raises(SourceError, match="document 1: 'a' has no content"):
         list(to_items([Document(id="a")]))
+
+
+def test_a_pipeline_is_recorded_by_one_line_awaited_or_not(searcher: Searcher) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("search", HaystackRetriever(searcher))
+    with recording() as session:
+        pipeline.run({"search": {"query": QUERY}})
+        asyncio.run(HaystackRetriever(searcher).run_async("temples"))
+    assert [step.query for step in session.steps] == [QUERY, "temples"]

@@ -10,6 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 
 from nlp_retrieval import SearchableItem, Searcher
+from nlp_retrieval.agents import recording
 from nlp_retrieval.errors import QueryError, SourceError
 from nlp_retrieval.integrations.langchain import LangChainRetriever, to_documents, to_items
 
@@ -57,3 +58,11 @@ def test_a_document_that_is_no_item_is_named(items: list[SearchableItem]) -> Non
         list(to_items([Document(id="a", page_content="x"), Document(page_content="y")]))
     with pytest.raises(SourceError, match=r"document 1: item 'a': metadata\.when"):
         list(to_items([Document(id="a", page_content="x", metadata={"when": date(2026, 1, 1)})]))
+
+
+def test_a_batch_in_threads_is_recorded_by_one_line(searcher: Searcher) -> None:
+    retriever = LangChainRetriever(searcher=searcher, k=2)
+    with recording() as session:
+        retriever.batch([QUERY, "temples"])
+        asyncio.run(retriever.ainvoke("rain"))
+    assert sorted(step.query for step in session.steps) == [QUERY, "rain", "temples"]

@@ -13,6 +13,7 @@ from llama_index.core.response_synthesizers import get_response_synthesizer
 from llama_index.core.schema import MetadataMode
 
 from nlp_retrieval import SearchableItem, Searcher
+from nlp_retrieval.agents import recording
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.integrations.llama_index import LlamaIndexRetriever, to_items
 
@@ -68,3 +69,10 @@ def test_documents_and_nodes_become_items(items: list[SearchableItem], searcher:
 def test_a_document_that_is_no_item_is_named() -> None:
     with pytest.raises(SourceError, match='node 1: "id_" is empty'):
         list(to_items([Document(id_=" ", text="x")]))
+
+
+def test_it_is_recorded_by_one_line_awaited_or_not(searcher: Searcher) -> None:
+    with recording() as session:
+        LlamaIndexRetriever(searcher, k=2).retrieve(QUERY)
+        asyncio.run(LlamaIndexRetriever(searcher, k=2).aretrieve("temples"))
+    assert [step.query for step in session.steps] == [QUERY, "temples"]

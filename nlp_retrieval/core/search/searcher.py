@@ -21,7 +21,7 @@ from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, codes_in, with_held
 from nlp_retrieval.core.components.registry import ByName, require_distinct_names, resolve_components
 from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
-from nlp_retrieval.core.context import SearchContext, changed_context, search_context
+from nlp_retrieval.core.context import SearchContext, changed_context, record_steps, search_context, search_steps
 from nlp_retrieval.core.explanation import Explanation, Explanations
 from nlp_retrieval.core.files.frames import Queries, texts_of
 from nlp_retrieval.core.filters import Where
@@ -176,15 +176,19 @@ class Searcher(BaseSearcher, Expression):
             IndexDamagedError: a file of the index has changed since it was opened.
             ForkError: it was opened before a fork, which one of the engines does not survive.
         """
-        (ids, nlqs), cut, context = texts_of(queries), check_k(k), search_context()
-        opened = self.open_retrievers()
-        opened.generation.item_files.check()
-        allowed = opened.generation.items.allowed(where)
-        if allowed is not None and not allowed.any():
-            return RankedLists(nlqs, ([] for _ in nlqs), ids)
-        batch = self._found(context, opened, nlqs, cut, allowed, subqueries)
-        with context.stage("items"):
-            return RankedLists(nlqs, to_results(batch, opened.generation.items), ids)
+        (ids, nlqs), cut = texts_of(queries), check_k(k)
+        with record_steps(search_steps(nlqs, cut, where)) as steps:
+            context, opened = search_context(), self.open_retrievers()
+            opened.generation.item_files.check()
+            allowed = opened.generation.items.allowed(where)
+            if allowed is not None and not allowed.any():
+                return RankedLists(nlqs, ([] for _ in nlqs), ids)
+            batch = self._found(context, opened, nlqs, cut, allowed, subqueries)
+            with context.stage("items"):
+                ranked = RankedLists(nlqs, to_results(batch, opened.generation.items), ids)
+            for step, results in zip(steps, ranked, strict=False):
+                step["results"] = [result.item.item_id for result in results]
+            return ranked
 
     @property
     def explains(self) -> bool:

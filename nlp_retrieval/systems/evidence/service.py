@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar, Literal, Self
 
 from nlp_retrieval import RetrievalResult, SearchableItem
-from nlp_retrieval.core import BaseRetriever, Config, build_as, collected_notes, read_manifest
+from nlp_retrieval.core import BaseRetriever, Config, build_as, collected_notes, read_manifest, record_steps
 from nlp_retrieval.errors import InputError, QueryError
 from nlp_retrieval.lm import BaseAnswerer
 from nlp_retrieval.service import (
@@ -144,13 +144,13 @@ class ProjectService(BaseService):
         return [
             *([] if self._audited is None else [page]),
             Endpoint("/index", "Add sources, and make them searchable.", self._add, IndexAnswer, IndexBody, writes=True),
-            Endpoint("/search", "Search all sources.", self._search, PassagesAnswer, PassageSearchBody),
+            Endpoint("/search", "Search all sources.", self._search, PassagesAnswer, PassageSearchBody, records=True),
             Endpoint("/verify", "Verify claims against the sources.", self._verify, VerifyResult, VerifyBody),
             Endpoint("/answer", "Answer a question from the sources.", self._answer, AuditedAnswer, QuestionBody),
             Endpoint("/audit", "Audit every citation of a report.", self._audit, AuditAnswer, AuditBody),
             Endpoint("/reviews", "All reviews of citations, oldest first.", self._all_reviews, ReviewsAnswer),
             Endpoint("/reviews", "Review a citation.", self._review, Review, ReviewBody, writes=True),
-            Endpoint("/passages/{key}", "All passages of a source, in order.", self._passages, PassagesAnswer),
+            Endpoint("/passages/{key}", "All passages of a source, in order.", self._passages, PassagesAnswer, records=True),
             Endpoint("/sources", "All sources, in the order of adding.", self._sources, SourcesAnswer),
             Endpoint(
                 "/sources/{key:path}",
@@ -180,9 +180,12 @@ class ProjectService(BaseService):
             return self._add(IndexBody(documents=[arguments]))
 
         def read(arguments: PassageArguments) -> bytes:
-            passages = json.loads(self._passages(arguments.key))["passages"]
-            following = [passage for passage in passages if passage["end"] > arguments.start]
-            return json.dumps({"passages": following[: arguments.count]}).encode()
+            with record_steps([{"kind": "open", "item_id": f"{arguments.key}:{arguments.start}"}]) as steps:
+                passages = json.loads(self._passages(arguments.key))["passages"]
+                following = [passage for passage in passages if passage["end"] > arguments.start][: arguments.count]
+                for step in steps:
+                    step["results"] = [f"{passage['key']}:{passage['start']}" for passage in following]
+            return json.dumps({"passages": following}).encode()
 
         def verify(arguments: ClaimArguments) -> bytes:
             (verdict,) = self._verdicts([arguments.claim], arguments.claim_type)
@@ -199,6 +202,7 @@ class ProjectService(BaseService):
                 PassagesAnswer,
                 self._search,
                 hints={"where": f"{describe_filter(self._index.filter_keys)} Dates are ISO 8601."},
+                records=True,
             ),
             McpTool(
                 "read_passage",
@@ -207,6 +211,7 @@ class ProjectService(BaseService):
                 PassageArguments,
                 PassagesAnswer,
                 read,
+                records=True,
             ),
             McpTool(
                 "verify_claim",
@@ -392,7 +397,10 @@ class ProjectService(BaseService):
 
     def _passages(self, key: str) -> bytes:
         try:
-            passages = self._index.passages(key)
+            with record_steps([{"kind": "open", "item_id": key}]) as steps:
+                passages = self._index.passages(key)
+                for step in steps:
+                    step["results"] = [f"{passage.key}:{passage.start}" for passage in passages]
         except QueryError as error:
             raise RefusedError(
                 404, "not_found", f"{error}; search and list_sources (GET /sources) give keys and URLs"

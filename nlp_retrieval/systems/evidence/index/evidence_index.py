@@ -17,7 +17,17 @@ from typing import Any, Self
 from filelock import FileLock, Timeout
 
 from nlp_retrieval import RetrievalResult, Searcher
-from nlp_retrieval.core import BaseSearcher, Where, add_note, check_k, check_queries, explained_writes, join_title, parse_filter
+from nlp_retrieval.core import (
+    BaseSearcher,
+    Where,
+    add_note,
+    check_k,
+    check_queries,
+    explained_writes,
+    join_title,
+    parse_filter,
+    record_steps,
+)
 from nlp_retrieval.errors import ConfigurationError, IndexLockedError, InputError, QueryError
 from nlp_retrieval.systems.evidence.grades import QualityRules, at_least, check_grade
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
@@ -451,7 +461,13 @@ class EvidenceIndex:
             text = texts.get(sha256)
             return text is not None and text.live and (grades is None or text.quality in grades)
 
-        return self._found(queries, k, {"and": filters} if filters else None, wanted, lambda sha256: texts[sha256].shown)
+        asked = [*([where] if where else []), *([{"quality": {"in": grades}}] if grades else [])]
+        step_of = {"kind": "search", "k": k, "where": {"and": asked} if asked else None}
+        with record_steps({**step_of, "query": query} for query in queries) as steps:
+            found = self._found(queries, k, {"and": filters} if filters else None, wanted, lambda sha256: texts[sha256].shown)
+            for step, passages in zip(steps, found, strict=False):
+                step["results"] = [f"{passage.key}:{passage.start}" for passage in passages]
+        return found
 
     def search_for_claim(self, claim: str, min_quality: str = "D") -> list[EvidencePassage]:
         """Search for the five passages that are most about a claim; a verifier says whether they support it.
