@@ -46,6 +46,8 @@ Budget = Annotated[
 ]
 PlanOnly = Annotated[bool, typer.Option("--plan", help="Say what would be asked, and ask nothing.", rich_help_panel="Budget")]
 
+_MUCH_LESS = 0.8
+
 _DESIGN, _SCALE = "What is judged", "How it is judged"
 
 
@@ -72,6 +74,12 @@ def new(
     measure: Annotated[
         str | None,
         typer.Option(help="Measure to compare by, precision@k or rbp; default: precision at --depth.", rich_help_panel=_DESIGN),
+    ] = None,
+    compare: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A:B", help="Two systems to decide between. Repeatable; default: every two.", rich_help_panel=_DESIGN
+        ),
     ] = None,
     depth: Annotated[int, typer.Option(help="Passages of each list that take part.", rich_help_panel=_DESIGN)] = 10,
     seed: Annotated[int, typer.Option(help="Seed of all random choices.", rich_help_panel=_DESIGN)] = 0,
@@ -123,6 +131,7 @@ def new(
         relevant_from=relevant_from,
         instructions=INSTRUCTIONS if instructions is None else _text(instructions),
         unit=unit,  # type: ignore[arg-type]  # checked there
+        comparisons=_compared(compare, list(by_system)),
         groups=groups,
     )
     pool, progress = made.pool(), made.progress("")
@@ -130,6 +139,12 @@ def new(
         f"{project}: {progress.chosen:,} of {len(pool.item_ids):,} pairs to judge, of {len(pool.query_ids):,} questions and "
         f"{len(pool.systems):,} systems. Next: nlp-retrieval judge serve {project} --judge NAME"
     )
+    deciding = made.deciding_pairs()
+    if made.design != "decisive" and 0 < deciding < _MUCH_LESS * progress.chosen:
+        say(
+            f"{deciding:,} pairs would do to compare in {made.measure} alone: nlp-retrieval judge design {project} decisive, "
+            "before anybody judges"
+        )
 
 
 def serve(
@@ -219,12 +234,16 @@ def design(
     name: Annotated[str, typer.Argument(help="depth-k, stratified, decisive or move-to-front.")],
     budget: Annotated[int | None, typer.Option(help="Number of pairs to judge; default: all.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
+    compare: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A:B", help="Two systems to decide between. Repeatable; default: as before."),
+    ] = None,
 ) -> None:
     """Choose the pairs anew, before anybody judges."""
     from nlp_retrieval.judging.project import JudgingProject
 
     opened = JudgingProject(project)
-    opened.redesign(name, budget, seed)  # type: ignore[arg-type]  # checked there
+    opened.redesign(name, budget, seed, _compared(compare, opened.systems))  # type: ignore[arg-type]  # checked there
     say(f"{project}: {opened.progress('').chosen:,} pairs to judge, chosen by {name}")
 
 
@@ -277,7 +296,9 @@ def report_lines(made: JudgingReport) -> Iterator[str]:
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
         yield from ("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
         yield ""
-        yield "95% intervals over families of questions, for one look at the end. At every look:"
+        several = len(made.decisions) > 1
+        by_itself, together = (", each by itself", f", all {len(made.decisions):,} together") if several else ("", "")
+        yield f"95% intervals over families of questions, for one look at the end{by_itself}. At every look{together}:"
         for named in made.decisions:
             decision = named.decision
             interval = decision.reason or f"[{decision.low:.3f}, {decision.high:.3f}]"
@@ -419,6 +440,21 @@ def _calls(lm: LanguageModel, prices: tuple[float, float] | None) -> str:
         f"{counts.calls:,} calls, {counts.cache_hits:,} answers from disk, {counts.tokens_in:,} tokens in and "
         f"{counts.tokens_out:,} out{paid}"
     )
+
+
+def _compared(texts: list[str] | None, systems: list[str]) -> list[tuple[str, str]] | None:
+    """Return the pairs of systems in ``A:B``; a name may hold a colon itself."""
+    if texts is None:
+        return None
+    pairs = []
+    for text in texts:
+        parts = text.split(":")
+        cuts = [(":".join(parts[:cut]), ":".join(parts[cut:])) for cut in range(1, len(parts))]
+        pair = next((pair for pair in cuts if set(pair) <= set(systems)), None)
+        if pair is None:
+            raise ConfigurationError(f"--compare {text}: write two systems as A:B; there are {', '.join(systems)}")
+        pairs.append(pair)
+    return pairs
 
 
 def _prices(text: str | None) -> tuple[float, float] | None:

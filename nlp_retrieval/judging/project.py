@@ -35,9 +35,11 @@ from nlp_retrieval.judging.project_file import (
     digest_of_design,
     judging_order,
     pooled,
+    read_comparisons,
     read_pool,
     texts_of_corpus,
     write_pool,
+    written_comparisons,
 )
 from nlp_retrieval.judging.records import (
     Decision,
@@ -48,8 +50,9 @@ from nlp_retrieval.judging.records import (
     judgements_csv,
     judgements_jsonl,
 )
-from nlp_retrieval.judging.sampling import Design, choose, move_to_front
+from nlp_retrieval.judging.sampling import Design, check_comparisons, choose, move_to_front
 from nlp_retrieval.judging.spans import coverage
+from nlp_retrieval.judging.weights import is_additive
 from nlp_retrieval.loaders.judgements import read_judgements
 from nlp_retrieval.text.printing import visible
 from nlp_retrieval.text.titles import normalize_title
@@ -138,6 +141,7 @@ class JudgingProject:
         instructions: str = INSTRUCTIONS,
         unit: Unit = "item",
         measure: str | None = None,
+        comparisons: Sequence[tuple[str, str]] | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
     ) -> JudgingProject:
         """Make a project of the first passages of several systems.
@@ -157,6 +161,8 @@ class JudgingProject:
             unit: "item", or "title" where any passage of a title counts for the title.
             measure: that of the comparison, which "decisive" chooses pairs for: precision@k or rbp; by default precision at the
                 depth.
+            comparisons: the pairs of systems that are to be decided, which "decisive" chooses pairs for and reports show; None
+                for every two.
             groups: ids of queries by the name of a group.
 
         Raises:
@@ -166,7 +172,7 @@ class JudgingProject:
         target = Path(path).expanduser()
         if (target / PROJECT_FILE).exists():
             raise ConfigurationError(f"{target} is a judging project already; choose another folder, or judge in it")
-        about = checked_settings(design, depth, budget, seed, scale, relevant_from, instructions, unit, measure)
+        about = checked_settings(design, depth, budget, seed, scale, relevant_from, instructions, unit, measure, comparisons)
         pool, order, texts = pooled(list(queries), runs, items, about, groups or {})
         positions = judging_order(pool, seed)
         database = JudgingDatabase(target / PROJECT_FILE)
@@ -179,13 +185,20 @@ class JudgingProject:
         database.close()
         return cls(target)
 
-    def redesign(self, design: Design, budget: int | None = None, seed: int = 0) -> None:
+    def redesign(
+        self,
+        design: Design,
+        budget: int | None = None,
+        seed: int = 0,
+        comparisons: Sequence[tuple[str, str]] | None = None,
+    ) -> None:
         """Choose the pairs to judge anew, as by a model's grades; only as long as no person has judged.
 
         Args:
             design: how pairs are chosen.
             budget: number of pairs to judge; None for all.
             seed: of all random choices.
+            comparisons: the pairs of systems that are to be decided; None for those of the project.
 
         Raises:
             ConfigurationError: people have judged, so that the choice could depend on what they said; or a setting cannot be
@@ -197,10 +210,13 @@ class JudgingProject:
                 f"{self.path}: people have judged here, and pairs that are chosen by what they said bias every estimate; make "
                 "a new project, and import these judgements (nlp-retrieval judge import)"
             )
+        asked = self.comparisons if comparisons is None else list(comparisons)
+        check_comparisons(asked or [], self.systems)
         changed = {"design": design, "budget": "" if budget is None else str(budget), "seed": str(seed)}
+        changed["comparisons"] = written_comparisons(asked)
         ones = np.ones(len(unknown.item_ids))
         whole = replace(unknown, chosen=ones > 0, inclusion=ones, query_inclusion=np.ones(len(unknown.query_ids)))
-        pool = choose(whole, design, budget=budget, seed=seed, measure=self.measure)
+        pool = choose(whole, design, budget=budget, seed=seed, measure=self.measure, comparisons=asked)
         with self._database.changing() as connection:
             connection.executemany(
                 "UPDATE pairs SET inclusion = ?, chosen = ? WHERE number = ?",
@@ -213,9 +229,7 @@ class JudgingProject:
             connection.execute("DELETE FROM handed")
             about = self._about | changed
             about["digest"] = digest_of_design(connection.execute, about)
-            connection.executemany(
-                "UPDATE about SET value = ? WHERE name = ?", [(value, name) for name, value in about.items()]
-            )
+            connection.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", about.items())
         self._about = about
         del self._design
 
@@ -264,10 +278,24 @@ class JudgingProject:
         """Return the measure of the comparison."""
         return self._about["measure"]
 
+    @property
+    def comparisons(self) -> list[tuple[str, str]] | None:
+        """Return the pairs of systems that are to be decided; None for every two."""
+        return read_comparisons(self._about)
+
     @cached_property
     def systems(self) -> list[str]:
         """Return the names of the systems; judges do not see them."""
         return [name for (name,) in self._database.rows("SELECT DISTINCT system FROM rankings ORDER BY system")]
+
+    def deciding_pairs(self) -> int:
+        """Return how many pairs move the differences that are to be decided in the measure of the comparison; 0 if unknown."""
+        pool = self._design
+        if len(pool.systems) < 2 or not is_additive(self.measure):
+            return 0
+        return int(
+            choose(pool, "decisive", budget=None, seed=0, measure=self.measure, comparisons=self.comparisons).chosen.sum()
+        )
 
     # Judging
 

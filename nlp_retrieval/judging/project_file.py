@@ -21,7 +21,7 @@ from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.evaluation.rankings import Ranking
 from nlp_retrieval.evaluation.resampling import family_numbers
 from nlp_retrieval.judging.pool import SYNTHETIC_GROUP, JudgingPool
-from nlp_retrieval.judging.sampling import DESIGNS, choose
+from nlp_retrieval.judging.sampling import DESIGNS, check_comparisons, choose
 from nlp_retrieval.text.titles import normalize_title
 
 PROJECT_FILE = "judgements.sqlite3"
@@ -89,6 +89,7 @@ def checked_settings(
     instructions: str,
     unit: str,
     measure: str | None,
+    comparisons: Sequence[tuple[str, str]] | None = None,
 ) -> dict[str, str]:
     """Return the settings of a new project as they are written.
 
@@ -122,7 +123,19 @@ def checked_settings(
         "instructions": instructions,
         "unit": unit,
         "measure": measure or f"precision@{depth}",
+        "comparisons": written_comparisons(comparisons),
     }
+
+
+def written_comparisons(comparisons: Sequence[tuple[str, str]] | None) -> str:
+    """Return pairs of systems as they are written; empty for every two."""
+    return json.dumps([list(pair) for pair in comparisons], ensure_ascii=False) if comparisons else ""
+
+
+def read_comparisons(about: Mapping[str, str]) -> list[tuple[str, str]] | None:
+    """Return the pairs of systems that are compared; None for every two, as in projects from before they could be named."""
+    written = about.get("comparisons")
+    return [(one, other) for one, other in json.loads(written)] if written else None
 
 
 def pooled(
@@ -184,7 +197,9 @@ def pooled(
         relevant_from=float(about["relevant_from"]),
     )
     budget = int(about["budget"]) if about["budget"] else None
-    pool = choose(pool, about["design"], budget=budget, seed=int(about["seed"]), measure=about["measure"])
+    asked = read_comparisons(about)
+    check_comparisons(asked or [], list(systems))
+    pool = choose(pool, about["design"], budget=budget, seed=int(about["seed"]), measure=about["measure"], comparisons=asked)
     return pool, order, [texts[key] for _, key in pairs]
 
 

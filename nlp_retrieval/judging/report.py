@@ -56,7 +56,7 @@ class JudgingReport:
     Args:
         sentence: which system is better, by how much, after how many judgements; or what is missing.
         estimates: by measure, the systems and then their differences.
-        decisions: about the differences in the first measure, which hold however often one looks.
+        decisions: about the differences in the first measure; with probability 95%, all of them hold, however often one looks.
         judged: pairs that people judged, of those chosen.
         chosen: pairs to judge.
         model: name of the model whose grades were used; empty without one.
@@ -87,7 +87,7 @@ def report_of(
     Args:
         project: judged in part.
         measures: names; by default the project's, and nDCG where it can be estimated. The first is that of the sentence.
-        baseline: the system to compare with; None for every two.
+        baseline: the system to compare with; None for the comparisons of the project, or every two.
         margin: differences below it do not matter.
         model: whose grades are used beside people's; None for the one with most grades.
 
@@ -105,7 +105,7 @@ def report_of(
         raise ConfigurationError(f"margin={margin:g}; take 0 or more")
     pool = project.pool(model)
     names = list(measures) or default_measures(project)
-    estimates = estimate_measures(pool, names, baseline)
+    estimates = _asked_for(project, estimate_measures(pool, names, baseline), baseline)
     first = [each for each in estimates if each.measure == estimates[0].measure]
     decisions = _decisions(project, pool, first, margin)
     chosen = int(pool.chosen.sum())
@@ -138,12 +138,21 @@ def decided(project: JudgingProject) -> str:
     pool = project.pool()
     if np.isnan(pool.grades).all():
         return ""
-    estimates = estimate_measures(pool, [project.measure])
+    estimates = _asked_for(project, estimate_measures(pool, [project.measure]))
     decisions = _decisions(project, pool, estimates, 0.0)
     if not decisions or not decisions[0].decision.judgements or all(each.decision.reason for each in decisions):
         return ""
     stop = " You can stop." if all(each.decision.decided for each in decisions) else ""
     return " ".join(filter(None, [f"{_sentence(estimates, decisions)}{stop}", pool.synthetic_note]))
+
+
+def _asked_for(project: JudgingProject, estimates: list[Estimate], baseline: str | None = None) -> list[Estimate]:
+    """Return the estimates without differences that the project does not compare, unless there is a baseline."""
+    asked = project.comparisons
+    if asked is None or baseline is not None:
+        return estimates
+    pairs = {frozenset(pair) for pair in asked}
+    return [each for each in estimates if each.baseline is None or frozenset((each.system, each.baseline)) in pairs]
 
 
 def best_known(estimate: Estimate) -> ValueInterval | None:
@@ -223,12 +232,13 @@ def _families(count: int) -> str:
 
 def _decisions(project: JudgingProject, pool: JudgingPool, estimates: Sequence[Estimate], margin: float) -> list[NamedDecision]:
     order = project.query_order()
+    pairs = [(each.system, each.baseline) for each in estimates if each.baseline is not None]
+    measure = estimates[0].measure
     return [
         NamedDecision(
-            each.system, each.baseline, decide(pool, each.measure, each.system, each.baseline, margin=margin, order=order)
+            system, baseline, decide(pool, measure, system, baseline, margin=margin, order=order, together=len(pairs))
         )
-        for each in estimates
-        if each.baseline is not None
+        for system, baseline in pairs
     ]
 
 

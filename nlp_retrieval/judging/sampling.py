@@ -84,6 +84,19 @@ def choose(
     )
 
 
+def check_comparisons(comparisons: Sequence[tuple[str, str]], systems: Sequence[str]) -> None:
+    """Raise an error if a comparison is not one of two systems.
+
+    Raises:
+        ConfigurationError: a system does not exist, or is compared with itself.
+    """
+    for one, other in comparisons:
+        if unknown := [name for name in (one, other) if name not in systems]:
+            raise ConfigurationError(f"the systems to compare are {', '.join(systems)}; {unknown[0]!r} is not one of them")
+        if one == other:
+            raise ConfigurationError(f"{one!r} is to be compared with itself; name two of {', '.join(systems)}")
+
+
 def move_to_front(pool: JudgingPool) -> NDArray[np.int64]:
     """Return the chosen, unjudged pairs of each question, those of systems first that found relevant pairs last time.
 
@@ -146,13 +159,9 @@ def _influence(pool: JudgingPool, measure: str, comparisons: Sequence[tuple[str,
             f"measure={measure!r}: the design decisive draws single pairs and needs a sum over them; take precision@10 or rbp"
         )
     asked = list(combinations(pool.systems, 2)) if comparisons is None else list(comparisons)
-    missing = sorted({name for pair in asked for name in pair} - set(pool.systems))
-    if missing or not asked:
-        raise ConfigurationError(
-            f"the systems to compare are {', '.join(pool.systems)}; {missing[0]!r} is not one of them"
-            if missing
-            else "there is one system, so there is no difference to decide; give the rankings of at least two"
-        )
+    check_comparisons(asked, list(pool.systems))
+    if not asked:
+        raise ConfigurationError("there is one system, so there is no difference to decide; give the rankings of at least two")
     weights = {name: pair_weights(pool, measure, name) for name in {name for pair in asked for name in pair}}
     squares = sum(((weights[one] - weights[other]) ** 2 for one, other in asked), np.zeros(len(pool.item_ids)))
     influence: Scores = np.sqrt(squares / len(asked))

@@ -68,7 +68,14 @@ class DifferenceVerdict:
 
 
 def decide(
-    pool: JudgingPool, measure: str, system: str, baseline: str, *, margin: float = 0.0, order: Sequence[int] | None = None
+    pool: JudgingPool,
+    measure: str,
+    system: str,
+    baseline: str,
+    *,
+    margin: float = 0.0,
+    order: Sequence[int] | None = None,
+    together: int = 1,
 ) -> DifferenceVerdict:
     """Return whether a difference is decided by people's judgements so far, however often one asks.
 
@@ -80,9 +87,11 @@ def decide(
         margin: a smaller difference does not matter; 0 if every one does.
         order: numbers of queries in the order of judging, a random one of families; None takes that of the pool. Later calls
             must keep it.
+        together: number of differences about which something is said. With probability 95%, all of their sequences together
+            hold the truth: each has 1 - 0.05 / together (Bonferroni).
 
     Raises:
-        ConfigurationError: a name does not exist, or the margin is below 0.
+        ConfigurationError: a name does not exist, the margin is below 0, or ``together`` below 1.
 
     Examples:
         >>> runs = {"a": {"q1": [("whale", 1.0)]}, "b": {"q1": [("krill", 1.0)]}}
@@ -91,10 +100,12 @@ def decide(
     """
     if system not in pool.systems:
         raise ConfigurationError(f"the pool has no system {system!r}; {nearest(system, list(pool.systems))}")
-    if system == baseline or not 0 <= margin < 1:
+    if system == baseline or not 0 <= margin < 1 or together < 1:
         raise ConfigurationError(
-            f"system={system!r}, baseline={baseline!r}, margin={margin}; take two systems, and 0 <= margin < 1"
+            f"system={system!r}, baseline={baseline!r}, margin={margin}, together={together}; take two systems, "
+            "0 <= margin < 1, and 1 or more differences"
         )
+    alpha = _ALPHA / together
     values = query_values(pool, measure, baseline)
     row = values.rows.index((system, baseline))
     numbers = family_numbers(pool.families)
@@ -118,7 +129,7 @@ def decide(
         )
     if not done:
         return DifferenceVerdict("open", math.nan, max(-1.0, float(low)), min(1.0, float(high)), 0, 0)
-    ends = confidence_sequence(by_family, (float(low), float(high)))
+    ends = confidence_sequence(by_family, (float(low), float(high)), alpha)
     low, high = ends[-1].tolist()
     value = float(by_family.mean())
     verdict: Verdict = "open"
@@ -126,7 +137,7 @@ def decide(
         verdict = "better" if low > 0 else "worse"
     if -margin < low and high < margin:
         verdict = "smaller than the margin"
-    more = None if verdict != "open" else _missing(by_family, value, margin, judged / len(done))
+    more = None if verdict != "open" else _missing(by_family, value, margin, judged / len(done), alpha)
     return DifferenceVerdict(verdict, value, low, high, len(done), judged, more)
 
 
@@ -178,7 +189,7 @@ def confidence_sequence(values: Sequence[float] | Scores, bounds: tuple[float, f
     return ends * span + lowest
 
 
-def _missing(values: Scores, value: float, margin: float, per_family: float) -> int | None:
+def _missing(values: Scores, value: float, margin: float, per_family: float, alpha: float) -> int | None:
     """About how many more judgements decide, if mean and variance stay as they are."""
     n = len(values)
     goal = max(abs(value), margin - abs(value))
@@ -186,6 +197,6 @@ def _missing(values: Scores, value: float, margin: float, per_family: float) -> 
         return None
     variance = float(values.var(ddof=1))
     needed = n
-    while needed < 100_000 and math.sqrt(2 * variance * math.log(math.sqrt(needed) * 2 / _ALPHA) / needed) > goal:
+    while needed < 100_000 and math.sqrt(2 * variance * math.log(math.sqrt(needed) * 2 / alpha) / needed) > goal:
         needed = int(needed * 1.1) + 1
     return None if needed >= 100_000 else max(1, round((needed - n) * per_family))
