@@ -223,17 +223,17 @@ class BaseAgentSearcher(BaseSearcher):
                 del self._trajectories[next(iter(self._trajectories))]
         if self._file is not None:
             self._file.keep(key, trajectory)
-        return _Ran(trajectory, tools.results(trajectory.cited()), failure)
+        return _Ran(trajectory, tools.results(trajectory.cited()), failure, tools.spent)
 
     def _report(self, runs: Sequence[_Ran]) -> None:
-        failed = [ran for ran in runs if ran.failure is not None]
+        """Say for how many questions the agent did not come to an end, other than by its budget."""
+        failed = [ran.trajectory for ran in runs if not (ran.spent or ran.trajectory.complete)]
         if not failed:
             return
-        first = failed[0]
         said = f"the agent {self.agent_name!r} failed for {len(failed):,} of {len(runs):,} questions (the first: "
-        said += f"{first.trajectory.question!r:.80}: {first.trajectory.metadata['error']})"
-        if len(failed) == len(runs) > 1:
-            raise EngineError(said) from first.failure
+        said += f"{failed[0].question!r:.80}: {failed[0].metadata['error']})"
+        if len(runs) > 1 and all(ran.failure for ran in runs):
+            raise EngineError(said) from runs[0].failure
         warnings.warn(f"{said}; their trajectories are incomplete", RetrievalWarning, stacklevel=3)
 
     def _searching(self) -> BaseSearcher:
@@ -384,6 +384,7 @@ class _Ran:
     trajectory: Trajectory
     results: list[RetrievalResult]
     failure: Exception | None
+    spent: bool
 
 
 def _recreate(cls: type[AgentSearcher], arguments: dict[str, Any], kept: dict[str, Any]) -> AgentSearcher:

@@ -72,6 +72,8 @@ class AgentTools:
         """Whether a call was refused because the budget was spent."""
         self.searching = 0.0
         """Seconds that searches took."""
+        self.thought = ""
+        """What the agent thinks; the text of its next call."""
         self.after_step: Callable[[], object] = lambda: None
         """Called after every step that succeeded: what the model answered before it was usable."""
 
@@ -86,9 +88,16 @@ class AgentTools:
         """Tokens of language models so far, those of answers from disk included."""
         return sum(_tokens_of(self._calls.counts))
 
+    def check_tokens(self) -> None:
+        """End the agent if its tokens are spent."""
+        if self._most_tokens is not None and self.tokens >= self._most_tokens:
+            self.spent = True
+            raise BudgetSpentError
+
     def check_budget(self) -> None:
-        """End the agent if nothing more is allowed."""
-        if self.steps_left == 0 or (self._most_tokens is not None and self.tokens >= self._most_tokens):
+        """End the agent if no call is allowed any more."""
+        self.check_tokens()
+        if self.steps_left == 0:
             self.spent = True
             raise BudgetSpentError
 
@@ -194,6 +203,8 @@ class AgentTools:
 
     def _add(self, kind: str, fields: dict[str, Any]) -> None:
         counts, now = self._calls.counts, time.perf_counter()
+        if self.thought:
+            fields, self.thought = {"text": clean_text(self.thought)} | fields, ""
         used = known_tokens(counts - self._counted)
         self.steps.append(AgentStep.model_validate({"kind": kind, **fields, **used, "seconds": now - self._since}))
         self._counted, self._since = counts, now
