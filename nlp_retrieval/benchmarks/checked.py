@@ -169,6 +169,8 @@ def _in_words(cls: type[Any], error: ValidationError, where: str) -> InputError:
     # a mistyped key is reported before the key that is missing for it
     problem = next((detail for detail in problems if detail["type"] in _UNKNOWN), problems[0])
     kind, location, value = problem["type"], list(problem["loc"]), problem["input"]
+    if location and isinstance(location[0], int):  # given by position
+        location[0] = list(cls.__pydantic_fields__)[location[0]]
     known = (lambda owner: list(keys_of(owner).values())) if where else (lambda owner: list(owner.__pydantic_fields__))
     if kind in _UNKNOWN:
         owner, place = _owner(cls, location[:-1]), _place(cls, location[:-1], where)

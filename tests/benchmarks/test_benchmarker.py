@@ -14,7 +14,18 @@ import pytest
 from hashed_words import HashedWords, InMemory
 from ir_measures import AP, RR, P, R, nDCG
 
-from nlp_retrieval import BenchmarkRun, Bm25Retriever, FaissRetriever, Gold, Query, RetrievalWarning, Searcher, write_run_files
+from nlp_retrieval import (
+    Benchmarker,
+    BenchmarkRun,
+    Bm25Retriever,
+    FaissRetriever,
+    Gold,
+    Query,
+    RetrievalError,
+    RetrievalWarning,
+    Searcher,
+    write_run_files,
+)
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, GoldError, IndexConflictError, ItemError, OutputError, QueryError
 
@@ -317,3 +328,17 @@ def test_what_is_no_secret_stays() -> None:
         "path": "../data/keys.jsonl", "url": "sqlite:///data.db", "id_field": "key", "password": None, "b": [1, {"c": None}],
     }  # fmt: skip
     assert without_secrets(config) == config
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("bm25", [], {}, {}), "searchers are given as a list, or by name, not as str"),
+        ((["bm25"], 3, {}, {}), "loader: expected a BaseLoader such as JsonlLoader(path), found 3"),
+        ((["bm25"], [{"id": "1", "text": "krill"}], 3, {}), "queries: queries come as a list or a DataFrame, not as int"),
+    ],
+)
+def test_an_argument_by_position_is_named(given: tuple[object, ...], said: str) -> None:
+    with pytest.raises(RetrievalError) as caught:
+        Benchmarker(*given)
+    assert str(caught.value).startswith(said)

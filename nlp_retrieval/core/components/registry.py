@@ -281,7 +281,9 @@ def plan(
             cure = nearest(str(key), parameters)
             if key == "depth" and kind in {"retrievers", "rerankers"}:
                 cure = f"the searcher sets it: depth: {{{name}: {value!r}}}"
-            raise ConfigurationError(f"{prefix}{name} has no parameter {key!r}; {cure}")
+            asked = settings.get("name", name)
+            taken = "" if asked == name else f" (there is no {kind[:-1]} called {asked!r}, so this is taken for its model)"
+            raise ConfigurationError(f"{prefix}{name} has no parameter {key!r}; {cure}{taken}")
         fields[key] = _planned(hints.get(key), value, f"{where}.{key}" if where else key, only_own=only_own)
     return PlannedComponent(kind, name, entry, cls, fields, where)
 

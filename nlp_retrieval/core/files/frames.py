@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
@@ -314,6 +315,7 @@ def _entries(source: Any, what: str, error: type[InputError]) -> Iterator[tuple[
         source = source.items()
     if isinstance(source, str | bytes) or not isinstance(source, Iterable):
         cure = "call its collect() first" if hasattr(source, "collect") else f"pass a DataFrame, or [{what}, ...]"
+        cure += "; a loader reads a file, such as JsonlLoader(path)" if isinstance(source, str | Path) else ""
         raise error(f"{plural} come as a list or a DataFrame, not as {type(source).__name__}; {cure}")
     for number, entry in enumerate(source.to_pylist() if isinstance(source, pa.Array | pa.ChunkedArray) else source):
         yield f"{what} {number + 1}", number, entry

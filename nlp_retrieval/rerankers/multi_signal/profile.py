@@ -192,7 +192,7 @@ class Profile(BaseModel):
             if question.number == number:
                 return question
         valid = f"they are numbered 1 to {len(self.questions)}" if self.questions else "it has none"
-        raise ConfigurationError(f"the profile {self.name!r} has no question {number}; {valid}")
+        raise ConfigurationError(f"the profile {self.name!r} has no question {number!r}; {valid}")
 
     def chosen_questions(self, numbers: int | Sequence[int] | None) -> list[ProfileQuestion]:
         """Return questions by their numbers, each once; None for all.

@@ -138,12 +138,12 @@ class KnowledgeExtractor:
         return None if reason is None else self.lm.hidden(reason)
 
     def extract(self, texts: Sequence[str]) -> list[ExtractedPassage]:
-        """Return the result of each passage, in order; calls the model of DSPy's settings, and never raises.
+        """Return the result of each passage, in order; what the model answers raises nothing.
 
         Args:
-            texts: at most ``passages_per_call``.
+            texts: at most ``passages_per_call``; one text may come alone.
         """
-        shown = [fenced(text[: self.passage_characters]) for text in texts]
+        shown = [fenced(text[: self.passage_characters]) for text in ([texts] if isinstance(texts, str) else texts)]
         read = {position: _SAYS_NOTHING for position, text in enumerate(shown) if has_no_words(text)}
         without_call = set(read)
         tries, error, asked = 0, "", True
@@ -165,11 +165,12 @@ class KnowledgeExtractor:
         ]
 
     def _outcome(self, shown: list[str]) -> Outcome[dict[int, ReadKnowledge]]:
-        from nlp_retrieval.lm import ask
+        from nlp_retrieval.lm import ask, using
 
         passages = "\n".join(f"{number}: {text}" for number, text in enumerate(shown, start=1))
         asking = partial(ask, self._program, {"passages": passages}, "knowledge", partial(read_or_explain, len(shown)))
-        return self._line.ask(asking)
+        with using(self.lm):
+            return self._line.ask(asking)
 
 
 def read_or_explain(n_passages: int, answer: object) -> dict[int, ReadKnowledge] | None:
@@ -405,6 +406,10 @@ def extract_knowledge(
     """
     if commit_every < 1:
         raise ConfigurationError(f"commit_every={commit_every}: commit after at least 1 passage")
+    if not isinstance(store, KnowledgeStore):
+        raise ConfigurationError(f"store={store!r:.60} ({type(store).__name__}): pass KnowledgeStore(path, create=True)")
+    if not isinstance(extractor, KnowledgeExtractor):
+        raise ConfigurationError(f"extractor={extractor!r:.60} ({type(extractor).__name__}): pass KnowledgeExtractor(lm)")
     from nlp_retrieval.lm import using
 
     with record_calls() as calls, using(extractor.lm), progress("extracting", None) as advance:

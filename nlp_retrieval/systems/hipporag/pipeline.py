@@ -261,7 +261,10 @@ class HippoRagPipeline:
     answerer reads all of the ``passage_top_k`` that are found.
 
     Args:
-        settings: of everything; ``HippoRagSettings.read(path)`` reads them from a file.
+        settings: of everything, or their YAML file.
+
+    Raises:
+        ConfigurationError: they cannot be used.
 
     Examples:
         >>> pipeline = HippoRagPipeline(HippoRagSettings.read("hipporag.yaml"))
@@ -272,7 +275,11 @@ class HippoRagPipeline:
         'krill'
     """
 
-    def __init__(self, settings: HippoRagSettings) -> None:
+    def __init__(self, settings: HippoRagSettings | str | Path) -> None:
+        if isinstance(settings, str | Path):
+            settings = HippoRagSettings.read(settings)
+        if not isinstance(settings, HippoRagSettings):
+            raise ConfigurationError(f"settings are {type(settings).__name__}: pass HippoRagSettings, or a path of a YAML file")
         self.settings = settings
         self._metrics = PipelineMetrics()
         self._answering: QuestionAnswering | None = None

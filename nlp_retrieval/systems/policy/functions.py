@@ -198,7 +198,7 @@ def evaluate_chunks(
 
     Raises:
         ConfigurationError: the study's searcher has no reranker.
-        QueryError: the vectors are of another dimension than the study's.
+        QueryError: the vectors are of another dimension than the study's, or a chunk is neither passage nor result.
 
     Examples:
         >>> chunks = evaluate_chunks(plans, "What does the plan of Ostland cost?", study=study)
@@ -211,6 +211,12 @@ def evaluate_chunks(
         raise ConfigurationError("the study's searcher has no reranker that scores passages; give it MultiSignalReranker()")
     if embeddings is not None:
         _check_dimensions(embeddings, embed_prompt(prompt, study=chosen))
+    for number, chunk in enumerate(chunks, start=1):
+        if not isinstance(chunk, RetrievalResult | SearchableItem):
+            raise QueryError(
+                f"chunk {number} is {chunk!r:.60} ({type(chunk).__name__}); pass what retrieve_chunks returned, or "
+                'SearchableItem(item_id="1", content="text")'
+            )
     results = [chunk if isinstance(chunk, RetrievalResult) else RetrievalResult(item=chunk, score=0.0) for chunk in chunks]
     return reranker.rerank([prompt], [results], len(results))[0] if results else []
 

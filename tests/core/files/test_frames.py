@@ -136,7 +136,7 @@ def test_the_metadata_of_a_record_may_be_an_object_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("text", "items come as a list or a DataFrame, not as str; pass a DataFrame, or [item, ...]"),
+        ("text", "not as str; pass a DataFrame, or [item, ...]; a loader reads a file, such as JsonlLoader(path)"),
         ({"id": "a", "text": "x"}, "one item is given and a list is expected; write [item]"),
         (ITEMS[0], "one item ('7') is given"),
         (polars.LazyFrame({"id": ["a"]}), "not as LazyFrame; call its collect() first"),

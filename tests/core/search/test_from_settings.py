@@ -109,6 +109,10 @@ def check_parts(named, by_hand):
             lambda: Searcher([{"name": "faiss", "encoder": {"name": "small", "model": "large"}}]),
             "retrievers[0].encoder: name: 'small' and `model` name two models; leave out name",
         ),
+        (
+            lambda: Searcher([{"name": "faiss", "encoder": {"name": "mine", "url": "x"}}]),
+            "(there is no encoder called 'mine', so this is taken for its model)",
+        ),
         (lambda: LinkGraphRetriever(seeds=["bm52"]), "LinkGraphRetriever: seeds[0]: there is no retriever called 'bm52'"),
     ],
 )

@@ -100,6 +100,8 @@ def test_an_unknown_name_is_met_by_the_nearest():
 
 
 def test_a_question_that_is_not_there_is_an_error():
+    with pytest.raises(ConfigurationError, match="'climate' has no question '1'; they are numbered 1 to 8"):
+        load_profile("climate").question("1")
     with pytest.raises(ConfigurationError, match="'climate' has no question 9; they are numbered 1 to 8"):
         load_profile("climate").question(9)
 

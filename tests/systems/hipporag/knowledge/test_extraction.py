@@ -58,6 +58,21 @@ def test_each_passage_takes_one_call_and_no_run_asks_again(server, store, extrac
     assert (again.kept, again.extracted, again.calls.calls, server.calls) == (25, 0, 0, 25)
 
 
+def test_one_text_is_extracted_without_a_store(server, extractor):
+    (of_one,) = extractor().extract(ITEMS[0].content)
+    assert of_one.read.knowledge == knowledge_of(ITEMS[0])
+    of_two = extractor(passages_per_call=2).extract([item.content for item in ITEMS[:2]])
+    assert [passage.read.knowledge for passage in of_two] == [knowledge_of(item) for item in ITEMS[:2]]
+
+
+def test_what_is_no_store_or_extractor_is_refused_before_a_call(server, store, extractor):
+    with pytest.raises(ConfigurationError, match=r"store='k.db' \(str\): pass KnowledgeStore"):
+        extract_knowledge(ITEMS, "k.db", extractor())
+    with pytest.raises(ConfigurationError, match=r"pass KnowledgeExtractor\(lm\)"):
+        extract_knowledge(ITEMS, store, extractor().lm)
+    assert server.calls == 0
+
+
 @pytest.mark.parametrize("passages_per_call", [2, 7, 20])
 def test_several_passages_in_one_call_say_the_same(server, store, extractor, passages_per_call):
     done = extract_knowledge(ITEMS, store, extractor(passages_per_call=passages_per_call))

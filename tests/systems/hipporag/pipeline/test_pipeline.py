@@ -13,7 +13,7 @@ from chat_server import asked, fields
 from embedding_server import embedding_server
 from fuzz.command_lines import ended
 
-from nlp_retrieval.errors import ModelError
+from nlp_retrieval.errors import ConfigurationError, ModelError
 
 DOCUMENT = (Path(__file__).parents[4] / "docs" / "HIPPORAG.md").read_text("utf-8")
 QUESTION = "What county is Erik Hort's birthplace a part of?"
@@ -348,6 +348,9 @@ def test_documents_are_loaded_retrieved_and_queried_by_the_pipeline(world, serve
 
     world["llm"]["price"] = PRICE
     pipeline = HippoRagPipeline(HippoRagSettings.of(world))
+    assert HippoRagPipeline("hipporag2.yaml").settings == HippoRagSettings.read("hipporag2.yaml")
+    with pytest.raises(ConfigurationError, match="settings are dict: pass HippoRagSettings, or a path of a YAML file"):
+        HippoRagPipeline(world)
     rows = [json.loads(line) for line in CORPUS.splitlines()]
     assert pipeline.load_documents("people.jsonl").n_items == 9
     assert pipeline.load_documents(rows).n_items == 9

@@ -76,6 +76,8 @@ def test_given_chunks_are_scored_and_all_come_back_best_first(asked: PolicyStudy
     assert [hit.score for hit in scored] == sorted((hit.score for hit in scored), reverse=True)
     assert all("multi_signal.patterns" in hit.signals for hit in scored)
     assert evaluate_chunks([], PROMPT, study=asked) == []
+    with pytest.raises(QueryError, match=r"chunk 2 is 'wind' \(str\); pass what retrieve_chunks returned"):
+        evaluate_chunks([*plans()[:1], "wind"], PROMPT, study=asked)
 
 
 @pytest.fixture
