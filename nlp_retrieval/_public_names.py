@@ -9,8 +9,9 @@ from importlib import import_module
 from pathlib import Path
 
 ROOMS = (
-    *("benchmarks", "cli", "core", "encoders", "evaluation", "gate", "judging", "lm", "loaders", "processors", "reports"),
-    *("agents", "rerankers", "retrievers", "service", "text"),
+    *("agents", "benchmarks", "cli", "core", "encoders", "evaluation", "gate", "judging", "lm", "loaders", "processors"),
+    "reports",
+    *("rerankers", "retrievers", "service", "text"),
 )
 """The packages of the library that export names to plug-ins."""
 

@@ -57,7 +57,7 @@ def test_every_command_that_the_documents_name_exists() -> None:
     named = set(re.findall(r"^(?:\$ )?nlp-retrieval (\w+)|`nlp-retrieval (\w+)", documents, re.MULTILINE))
     named = {name for pair in named for name in pair if name}
     assert named <= commands | groups | {"words"}, "the last is of the plug-in that a page shows"
-    assert groups == {"evidence", "hipporag", "hover", "judge", "policy"}
+    assert groups == {"agents", "evidence", "hipporag", "hover", "judge", "policy"}
     assert {
         "demo", "index", "add", "delete", "compact", "verify", "search", "benchmark", "compare", "diff", "report",
         "serve", "tune", "components", "answer", "gate",

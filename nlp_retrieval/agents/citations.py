@@ -116,7 +116,8 @@ def _cited_sentences(text: str, known: set[str]) -> list[tuple[str, list[str]]]:
 
 def _without_marks(line: str, marks: list[tuple[int, int]]) -> tuple[str, list[int]]:
     """Return a line without its marks, and where each was in what is left."""
-    kept, length, position = [], 0, 0
+    kept: list[str] = []
+    length, position = 0, 0
     places: dict[tuple[int, int], int] = {}
     for begin, end in dict.fromkeys(marks):
         part = line[position:begin]

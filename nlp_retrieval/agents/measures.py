@@ -52,6 +52,10 @@ COUNTS = ("steps", "searches", "opened", "results", "last_gold_step", "tokens", 
 """Counts per question; NaN where unknown. ``last_gold_step`` counts from 1 and is NaN if gold was missing at the end."""
 
 
+_Units = dict[tuple[str, str], int]
+"""Numbers of the relevant documents of a question, by key."""
+
+
 @dataclass(frozen=True)
 class _Course:
     """What a trajectory had after each of its steps; position 0 is before the first."""
@@ -124,6 +128,8 @@ class TrajectoryEvaluation(AsTable):
     counts: dict[str, dict[str, Scores]]
     limit: int
     _courses: dict[str, list[_Course]] = field(repr=False)
+    _units: dict[str, _Units] = field(repr=False)
+    _titles: Mapping[str, str] | None = field(repr=False)
 
     @property
     def agents(self) -> list[str]:
@@ -199,6 +205,15 @@ class TrajectoryEvaluation(AsTable):
         recall = np.stack([course.at(per, amounts) for course in courses])
         mean: Scores = (recall if measure == "recall" else (recall >= 1).astype(np.float64)).mean(axis=0)
         return mean
+
+    def is_gold(self, query_id: str, item_id: str) -> bool:
+        """Return whether an item is relevant to a question.
+
+        Args:
+            query_id: a question with gold.
+            item_id: an item that came back.
+        """
+        return _unit_of(item_id, self._units[query_id], self._titles) is not None
 
     def area(self, agent: str, per: Per, most: float) -> float:
         """Return the area under mean recall over a cost, as a share of the most possible.
@@ -330,11 +345,9 @@ def evaluate_trajectories(
         },
         limit=limit or max(most, 1),
         _courses={agent: [course for _, _, course in rows] for agent, rows in measured.items()},
+        _units=units,
+        _titles=titles,
     )
-
-
-_Units = dict[tuple[str, str], int]
-"""Numbers of the relevant documents of a question, by key."""
 
 
 def _units(gold: Sequence[Gold], titles: Mapping[str, str] | None, relevant_from: int) -> list[_Units]:
@@ -352,10 +365,7 @@ def _measured(
         trajectory = Trajectory(question_id="-")
 
     def unit_of(item_id: str) -> int | None:
-        unit = wanted.get(("item_id", item_id))
-        if unit is None and titles is not None:
-            unit = wanted.get(("title", normalize_title(titles.get(item_id, ""))))
-        return unit
+        return _unit_of(item_id, wanted, titles)
 
     seen: set[str] = set()
     queries: set[tuple[str, str]] = set()
@@ -416,6 +426,13 @@ def _measured(
         "seconds": _known(trajectory.seconds),
     }
     return measures, counts, course
+
+
+def _unit_of(item_id: str, wanted: _Units, titles: Mapping[str, str] | None) -> int | None:
+    unit = wanted.get(("item_id", item_id))
+    if unit is None and titles is not None:
+        unit = wanted.get(("title", normalize_title(titles.get(item_id, ""))))
+    return unit
 
 
 def _known(value: float | None) -> float:

@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from nlp_retrieval._version import __version__
-from nlp_retrieval.cli import components, demo, gate, indexes, judge, runs, search, serve, tune
+from nlp_retrieval.cli import agents, components, demo, gate, indexes, judge, runs, search, serve, tune
 from nlp_retrieval.cli.console import OPTIONS, say, with_note
 from nlp_retrieval.cli.streams import fail_safe_streams
 from nlp_retrieval.core.progress_bars import DISPLAY
@@ -193,8 +193,9 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
 for _title, _commands in _COMMANDS.items():
     for _name, _command in _commands.items():
         app.command(_name, cls=_Command, rich_help_panel=_title)(_command)
-_with_own_help(judge.app)
-app.add_typer(judge.app, name="judge", cls=_KnownOptions, rich_help_panel="Compare")
+for _name, _group in (("judge", judge.app), ("agents", agents.app)):
+    _with_own_help(_group)
+    app.add_typer(_group, name=_name, cls=_KnownOptions, rich_help_panel="Compare")
 app.command("distill", hidden=True)(with_note(indexes.distill, "distill", "index --distill"))
 app.command("rerun", hidden=True)(with_note(runs.rerun, "rerun", "benchmark --from"))
 

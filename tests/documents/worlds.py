@@ -123,6 +123,11 @@ def judging() -> None:
     )
 
 
+def agents() -> None:
+    lines("corpus.jsonl", *(item(name, f"The {name} eats.") for name in ("whale", "krill", "fox")))
+    Path("gold.txt").write_text("q1 0 whale 1\nq1 0 krill 1\n")
+
+
 def encoders() -> None:
     Path("indexes").mkdir()
     lines("corpus.jsonl", item("1", "Ada Winter built the Long Bridge."), item("2", "The Long Bridge crosses the Rill."))
@@ -149,6 +154,7 @@ def world(page: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Change]:
         "NAMES.md": names,
         "EVIDENCE.md": evidence,
         "UPDATES.md": updates,
+        "AGENTS.md": agents,
         "JUDGING.md": judging,
         "GATE.md": demo,
         "ENCODERS.md": encoders,

@@ -84,6 +84,13 @@ GOOD: dict[str, list[list[str]]] = {
         ["questions", "from-log", "claims.json", "asked.jsonl", "--column", "claim"],
         ["questions", "write", "index", "asked.jsonl", "--lm", "openai/small", "--single", "2", "--plan"],
     ],
+    "agents": [
+        ["evaluate", "agents.jsonl", "--config", "sweep.yaml", "--page", "a.html", "--json", "a.json", "--limit", "2"],
+        ["evaluate", "agents.jsonl", "folder", "--qrels", "run/qrels.txt", "--tool", "kb=search", "--csv", "a.csv"],
+        ["show", "agents.jsonl", "--question", "c1", "-c", "sweep.yaml"], ["show", "agents.jsonl", "-q", "c1"],
+        ["replay", "agents.jsonl", "--index", "index", "-k", "2", "-o", "again.parquet", "--where", '{"year": 3}'],
+        ["convert", "agents.jsonl", "-o", "again.jsonl", "--field", "qid=question_id", "--queries", "claims.json"],
+    ],
     "components": [["retrievers", "bm25"], []],
     "demo": [["--output", "demo", "--claims", "3", "--lm", "openai/small", "--lm-api-key-env", "NO_KEY"]],
 }  # fmt: skip
@@ -94,7 +101,8 @@ WORDS = [
     "=", "a=", "a=b", "path=5", "k1=1e400", 'path="\\ud800"', 'path="\\u0000"', "bm25:k1=[", "bm25:k1={a", "name:", "::",
     ",", "bm25", "overlap", "hover", "jsonl", "beir", "database", "chunker", "weighted_sum:weights=[-1]", "rrf:k=x",
     "retrievers", "fox", "x" * 300, "y" * 70_000, "corpus.jsonl", "more.jsonl", "claims.json", "sweep.yaml", "hostile.yaml",
-    "ids.txt", "index", "run", "run:", "run:nope", "other.trec", "run/trec", "index/manifest.json", "run/results.json",
+    "ids.txt", "agents.jsonl",
+    "index", "run", "run:", "run:nope", "other.trec", "run/trec", "index/manifest.json", "run/results.json",
     "run/manifest.json", "folder", "empty", "binary", "broken.json", "broken.yaml", "nowhere", "loop",
     "sqlite:///binary", "sqlite:///corpus.db",
     "postgresql://nobody@127.0.0.1:1/x", "http://127.0.0.1:1/x", "\udcff",
@@ -132,6 +140,8 @@ def make_world(folder: Path) -> None:
     ]
     (folder / "claims.json").write_text(json.dumps(claims))
     (folder / "ids.txt").write_text("p1\np2\n")
+    steps = [{"question_id": f"c{n}", "query": text, "results": [f"p{n}", "p0"], "k": 2} for n, text in enumerate(texts[:4])]
+    (folder / "agents.jsonl").write_text("".join(json.dumps(step) + "\n" for step in steps))
     (folder / "words.txt").write_text("red 1 0\nfox 0 1\nsea 1 1\n")
     (folder / "sweep.yaml").write_text(yaml.safe_dump(settings()))
     (folder / "hostile.yaml").write_text(yaml.safe_dump(settings()))

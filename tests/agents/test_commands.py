@@ -1,0 +1,150 @@
+"""The commands of agents, and the page that they write."""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from nlp_retrieval import SearchableItem, Searcher
+from nlp_retrieval.agents import AgentStep, Trajectory, evaluate_trajectories, trajectories_page, write_trajectories
+from nlp_retrieval.agents.page import MOST_RESULTS, MOST_STEPS, shown_trajectory
+from nlp_retrieval.cli.app import app
+
+TEXTS = {
+    "p1": "the blue whale eats krill",
+    "p2": "krill lives in the south",
+    "p3": "the fox eats lemmings",
+    "p4": "lemmings digs",
+}
+HOSTILE = "<script>alert(1)</script>\x1b[31m"
+
+
+def search(query: str, *results: str) -> AgentStep:
+    return AgentStep(kind="search", query=query, k=2, results=results, input_tokens=10)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = [{"id": name, "content": text, "title": name.upper()} for name, text in TEXTS.items()]
+    Path("corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("queries.tsv").write_text("q1\twhat eats krill\nq2\twhat eats lemmings\n")
+    Path("qrels.txt").write_text("q1 0 p1 1\nq1 0 p2 1\nq2 0 p3 1\n")
+    Path("b.yaml").write_text(
+        yaml.safe_dump(
+            {
+                "corpus": {"loader": "jsonl", "path": "corpus.jsonl"},
+                "queries": {"loader": "topics", "path": "queries.tsv", "qrels": "qrels.txt"},
+                "searchers": {"bm25": {"retrievers": ["bm25"]}},
+                "index": "index",
+            }
+        )
+    )
+    Searcher(["bm25"]).index([SearchableItem(item_id=name, content=text) for name, text in TEXTS.items()], "index")
+    write_trajectories(
+        "agents.jsonl",
+        [
+            Trajectory(
+                question_id="q1", question="what eats krill", agent="good", steps=(search("krill", "p1", "p2"),), answer="[p1]"
+            ),
+            Trajectory(question_id="q2", agent="good", steps=(search("fox", "p3"), AgentStep(kind="open", item_id="p3"))),
+            Trajectory(
+                question_id="q1", agent="bad", steps=(search("digs", "p4"), search("Digs ", "p4")), answer=f"{HOSTILE} [p4]"
+            ),
+            Trajectory(question_id="q2", agent="bad", steps=(search("lemmings", "p4"),), complete=False),
+        ],
+    )
+    return tmp_path
+
+
+def run(*words: str, code: int = 0) -> str:
+    done = CliRunner().invoke(app, ["agents", *words])
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def test_agents_are_evaluated_and_compared_with_page_json_and_csv(folder: Path) -> None:
+    printed = run("evaluate", "agents.jsonl", "-c", "b.yaml", "--page", "a.html", "--json", "a.json", "--csv", "a.csv")
+    assert printed.startswith("good has the highest recall, 1.000 with 1.0 searches a question; bad has 0.000 with 1.5")
+    kept = json.loads(Path("a.json").read_text())
+    assert kept["agents"]["good"]["recall_by_searches"] == [0, 1, 1]
+    assert kept["agents"]["bad"]["means"]["tokens"] == 15
+    assert [comparison["difference"] for comparison in kept["comparisons"]] == [-1]
+    with Path("a.csv").open() as file:
+        assert {(row["agent"], row["qid"], row["recall"]) for row in csv.DictReader(file)} == {
+            *(("good", name, "1") for name in ("q1", "q2")),
+            *(("bad", name, "0") for name in ("q1", "q2")),
+        }
+    assert "krill" in Path("a.html").read_text()
+    assert run("evaluate", "agents.jsonl", "--qrels", "qrels.txt").splitlines()[0] == printed.splitlines()[0]
+
+
+def test_one_question_is_shown_step_by_step_with_its_gold(folder: Path) -> None:
+    printed = run("show", "agents.jsonl", "-q", "q1", "-c", "b.yaml")
+    assert re.search(r"good: recall 1\.00\n +1  search krill\n +\* p1  P1\n +\* p2  P2\n", printed)
+    assert "[p1] came in step 1" in printed
+    assert "p4  P4 (again)" in printed
+    assert "\x1b" not in printed
+    assert "* p1" not in run("show", "agents.jsonl", "-q", "q1")
+
+
+def test_searches_are_replayed_on_an_index_and_what_changed_is_said(folder: Path) -> None:
+    printed = run("replay", "agents.jsonl", "-i", "index", "-k", "1", "-o", "again.parquet")
+    assert printed.startswith("5 searches: 80% return the same results")
+    assert "replay of good" in run("evaluate", "again.parquet", "--qrels", "qrels.txt")
+
+
+def test_transcripts_are_converted(folder: Path) -> None:
+    messages = [
+        {"role": "user", "content": "what eats krill"},
+        {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "kb", "arguments": '{"query": "krill"}'}}]},
+        {"role": "tool", "tool_call_id": "1", "content": '[{"id": "p1"}]'},
+        {"role": "assistant", "content": "A whale [p1]."},
+    ]
+    Path("chat.json").write_text(json.dumps(messages))
+    run("convert", "chat.json", "--queries", "queries.tsv", "--tool", "kb=search", "--agent", "mine", "-o", "chat.jsonl")
+    assert Path("chat.jsonl").read_text().startswith('{"question_id":"q1"')
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["evaluate", "agents.jsonl"], "say what is relevant: --config"),
+        (["evaluate", "agents.jsonl", "--qrels", "qrels.txt", "--measure", "speed"], "no measure 'speed'"),
+        (["evaluate", "agents.jsonl", "--qrels", "qrels.txt", "--tool", "kb"], "--tool 'kb': write two names"),
+        (["evaluate", "agents.jsonl", "agents.jsonl", "--qrels", "qrels.txt"], "has two answers to question 'q1'"),
+        (["show", "agents.jsonl", "-q", "q7"], "no agent was asked 'q7'"),
+        (["show", "agents.jsonl", "-q", "q1", "--qrels", "none.txt"], "none.txt"),
+        (["replay", "agents.jsonl", "-i", "nowhere", "-o", "x.jsonl"], "nowhere"),
+        (["convert", "corpus.jsonl", "-o", "x.jsonl"], "there is no field"),
+    ],
+)
+def test_what_is_wrong_is_said(folder: Path, words: list[str], message: str) -> None:
+    done = CliRunner().invoke(app, ["agents", *words])
+    assert done.exit_code in (2, 3)
+    assert message in done.output
+
+
+def test_a_page_escapes_texts_links_citations_and_says_what_it_leaves_out(folder: Path) -> None:
+    long = Trajectory(
+        question_id="q1",
+        question=HOSTILE,
+        agent="long",
+        steps=(search("a", *(f"d{n}" for n in range(40)), "p1"), *(search(f"b{n}", "p2") for n in range(100))),
+        answer="So [p1]. And [p2].",
+    )
+    evaluation = evaluate_trajectories([long], {"q1": ["p1", "p2"]})
+    shown = shown_trajectory(long, evaluation)
+    assert (len(shown.steps), shown.more) == (MOST_STEPS, 101 - MOST_STEPS)
+    assert [result.item_id for result in shown.steps[0].results][-1] == "p1"  # gold beyond what is shown
+    assert shown.steps[0].more == 40 - MOST_RESULTS
+    page = trajectories_page(evaluation, [long])
+    assert "<script>alert" not in page
+    assert "\x1b" not in page
+    assert f"{101 - MOST_STEPS} more steps" in page
+    assert '<a href="#step-1-1-1">came in step 1</a>' in page
+    assert 'id="step-1-1-1"' in page
