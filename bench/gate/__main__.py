@@ -9,6 +9,7 @@ import itertools
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,17 +23,21 @@ from nlp_retrieval import (
     FaissRetriever,
     HoverLoader,
     OverlapReranker,
+    Query,
     SearchableItem,
     Searcher,
     SentenceTransformerEncoder,
     WeightedSum,
     evaluate,
 )
-from nlp_retrieval.core import BaseLoader
+from nlp_retrieval.core import BaseLoader, BaseQueryLoader
 from nlp_retrieval.encoders.models import find_model
+from nlp_retrieval.gate.baseline import Baseline, read_baseline
 from nlp_retrieval.gate.checking import Gate
+from nlp_retrieval.gate.judged import ChangedPassage, JudgedTexts, changed_passages, precision_of_change
+from nlp_retrieval.gate.reasons import is_relevant
 from nlp_retrieval.gate.settings import GateSettings
-from nlp_retrieval.gate.verdict import judge
+from nlp_retrieval.gate.verdict import in_every_case, judge
 
 _PAGE = Path(__file__).parent.parent / "GATE.md"
 _COMMITS, _BRANCHES, _LOSSES, _MARGIN = 100, 100, 200, 0.02
@@ -43,16 +48,11 @@ Values = NDArray[np.float64]
 
 def _pairs(data: Path, work: Path) -> dict[str, tuple[Values, Values, list[str | None]]]:
     """Return nDCG@10 of two configurations for each query, and the families, by set."""
-    sets = {
-        "SciFact": (BeirLoader(data / "scifact"), BeirLoader(data / "scifact"), "scifact"),
-        "HotpotQA": (BeirLoader(data / "wiki" / "hotpotqa"), BeirLoader(data / "wiki"), "wiki"),
-        "HoVer": (HoverLoader(data / "wiki" / "hover" / "hover_dev_subset.json"), BeirLoader(data / "wiki"), "wiki"),
-    }
     pairs = {}
-    for name, (queries, corpus, folder) in sets.items():
+    for name, (queries, corpus, folder) in _sets(data).items():
         asked = queries.queries()
         values = []
-        for retriever in (Bm25Retriever(), Bm25Retriever(k1=1.5, b=0.75, stemmer="none")):
+        for retriever in _retrievers():
             searcher = Searcher([retriever])
             searcher.index(corpus, work / folder)
             results = searcher.search([query.text for query in asked], 20)
@@ -61,6 +61,18 @@ def _pairs(data: Path, work: Path) -> dict[str, tuple[Values, Values, list[str |
             values.append(evaluate(results, queries.gold(), ["ndcg@10"]).per_query["ndcg@10"])
         pairs[name] = (values[0], values[1], [query.family for query in asked])
     return pairs
+
+
+def _retrievers() -> tuple[Bm25Retriever, Bm25Retriever]:
+    return Bm25Retriever(), Bm25Retriever(k1=1.5, b=0.75, stemmer="none")
+
+
+def _sets(data: Path) -> dict[str, tuple[BaseQueryLoader, BaseLoader, str]]:
+    return {
+        "SciFact": (BeirLoader(data / "scifact"), BeirLoader(data / "scifact"), "scifact"),
+        "HotpotQA": (BeirLoader(data / "wiki" / "hotpotqa"), BeirLoader(data / "wiki"), "wiki"),
+        "HoVer": (HoverLoader(data / "wiki" / "hover" / "hover_dev_subset.json"), BeirLoader(data / "wiki"), "wiki"),
+    }
 
 
 def _calls_worse(before: Values, differences: Values, families: list[str | None], looks: int) -> tuple[bool, float]:
@@ -130,6 +142,66 @@ def _power(pairs: dict[str, tuple[Values, Values, list[str | None]]]) -> str:
         rows[f"{name}, {looks} looks"] = [f"{len(before):,}", f"{np.mean(found):.3f}", f"{np.mean(said):.3f}"]
         print(name, looks, rows[f"{name}, {looks} looks"], flush=True)
     return table(["set", "queries", "called worse", "chance that is stated"], rows)
+
+
+def _judged(data: Path, work: Path) -> str:
+    """Judge what changed with gold as the judge, a twentieth at a time in a random order, until there is a verdict."""
+    rows: dict[str, list[str]] = {}
+    for name, (queries, corpus, folder) in _sets(data).items():
+        asked, gold = queries.queries(), {each.query_id: each for each in queries.gold()}
+        sides = []
+        for number, retriever in enumerate(_retrievers()):
+            searcher = Searcher([retriever])
+            searcher.index(corpus, work / folder)
+            gate = GateSettings(work / f"side{number}.jsonl", queries, {"precision@10": _MARGIN}, k=10)
+            Gate(gate, searcher).update("accepted")
+            sides.append(read_baseline(gate.baseline))
+        before, now = sides
+        none = JudgedTexts(work / "nothing is judged")
+        items = {**now.items, **before.items}
+        texts = {item_id: item.digest for item_id, item in items.items()}
+        open_ = changed_passages(asked, before, now, [10], none, texts, {})
+        said = [
+            replace(each, relevant=is_relevant(each.item_id, items[each.item_id].title, gold[each.query_id])) for each in open_
+        ]
+        order = np.random.default_rng(4).permutation(len(asked)).tolist()
+        place = {asked[number].query_id: position for position, number in enumerate(order)}
+        said.sort(key=lambda each: place[each.query_id])
+        for looks in (1, 100):
+            for step in range(21):
+                many = len(said) * step // 20
+                verdict, at = _verdict_of_change(asked, before, now, said, many, looks), many
+                if verdict != "cannot tell":
+                    break
+            every = _verdict_of_change(asked, before, now, said, len(said), looks)
+            rows[f"{name}, {looks} looks"] = [f"{10 * len(asked):,}", f"{len(said):,}", f"{at:,}", verdict, every]
+            print(name, looks, rows[f"{name}, {looks} looks"], flush=True)
+    heads = [
+        "set",
+        "first 10 of one side",
+        "passages that differ",
+        "judged at the verdict",
+        "verdict",
+        "verdict when all are judged",
+    ]
+    return table(heads, rows)
+
+
+def _verdict_of_change(
+    asked: list[Query], before: Baseline, now: Baseline, said: list[ChangedPassage], many: int, looks: int
+) -> str:
+    passages = [each if number < many else replace(each, relevant=None) for number, each in enumerate(said)]
+    margins, every = {"precision@10": _MARGIN}, {"": np.ones(len(asked), bool)}
+    families = [query.family for query in asked]
+    known, worst, best = (
+        judge(
+            *precision_of_change(asked, before, now, margins, passages, unknown), margins, families, every, level=0.05,
+            looks=looks,
+        )
+        for unknown in (None, "baseline", "now")
+    )  # fmt: skip
+    (verdict,) = in_every_case(known, worst, best)
+    return verdict.verdict
 
 
 class _Given(BaseLoader):
@@ -247,7 +319,7 @@ def main(arguments: list[str]) -> int:
             (Path(__file__).parent / "page.md").read_text("utf-8"),
             pairs="BM25 with two settings on " + ", ".join(means),
             branches=_BRANCHES, margin=_MARGIN, losses=_LOSSES, alarms=_alarms(pairs), power=_power(pairs),
-            regressions=regressions, flicker=flicker, planted=planted, passages=f"{passages:,}",
+            judged=_judged(data, work), regressions=regressions, flicker=flicker, planted=planted, passages=f"{passages:,}",
         ),
         "utf-8",
     )  # fmt: skip

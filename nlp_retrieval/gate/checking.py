@@ -33,6 +33,7 @@ from nlp_retrieval.gate.baseline import (
     read_baseline,
     write_baseline,
 )
+from nlp_retrieval.gate.drift import drift_of_log
 from nlp_retrieval.gate.judged import (
     ChangedPassage,
     ChangeToJudge,
@@ -221,12 +222,16 @@ class Gate:
             if name in before.costs and name in current.costs
         ]
         notes = self._notes(compared, limits)
+        by_query = dict(zip([query.query_id for query in self.queries], results, strict=True))
+        if settings.log is not None:
+            texts_before = [query.text for query in compared]
+            hits_before = [by_query[query.query_id] for query in compared]
+            notes += drift_of_log(settings.log, settings.log_column, settings.seed, texts_before, hits_before, self._many)
         passes = all(limit.passes for limit in limits) and (
             agreement >= settings.least_agreement
             if verdict is None or (verdict == "cannot tell" and not self.gold and change is not None and change.unjudged)
             else verdict == "no worse" or (verdict == "cannot tell" and settings.cannot_tell == "pass")
         )
-        by_query = dict(zip([query.query_id for query in self.queries], results, strict=True))
         lost = lost_queries(measured, values, before, by_query, judged, self._deeper, texts.__contains__, _SHOWN)
         same = sum(before.queries[query.query_id].hits == current.queries[query.query_id].hits for query in compared)
         changes = changes_of(before, current, texts)
@@ -414,6 +419,9 @@ class Gate:
         rows = np.unique(table.find(list(item_ids))[:, None] + np.array([-1, 0, 1]))
         rows = rows[(rows >= 0) & (rows < len(table))]
         return table.items(rows if table.live is None else rows[table.live[rows]])
+
+    def _many(self, texts: list[str]) -> list[list[RetrievalResult]]:
+        return list(self.searcher.search(texts, self.settings.k))
 
     def _deeper(self, query: str, k: int) -> list[RetrievalResult]:
         return list(self.searcher.search([query], k)[0])

@@ -187,7 +187,7 @@ def _documents(
     hits = before.queries[query.query_id].hits
     fell = []
     for rank, item_id in enumerate(hits, start=1):
-        if not _is_relevant(item_id, before.items[item_id].title, gold):
+        if not is_relevant(item_id, before.items[item_id].title, gold):
             continue
         now = next((place for place, hit in enumerate(results, start=1) if hit.item.item_id == item_id), None)
         if now is None or now > rank:
@@ -218,7 +218,8 @@ def _stage(place: int, k: int, fused: int, ranks: Mapping[str, int], signals: Ma
     return "fused away" if was_fused and best < fused else "lower"
 
 
-def _is_relevant(item_id: str, title: str, gold: Gold) -> bool:
+def is_relevant(item_id: str, title: str, gold: Gold) -> bool:
+    """Return whether gold says that an item is relevant, by its id or its title."""
     if gold.by == "item_id":
         return gold.relevance.get(item_id, 0) > 0
     wanted = {normalize_title(name) for name, grade in gold.relevance.items() if grade > 0}

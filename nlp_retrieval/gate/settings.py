@@ -72,7 +72,10 @@ class GateSettings:
         limits: ratios to the baseline that cost may reach: ``latency``, ``index_bytes``, ``tokens``.
         judging: a folder for judging projects. Passages that only one of the two rankings has are judged there
             (``gate --judge``). With gold, those judged relevant are added to it; without, they decide about precision.
-        seed: of the tests, and of the queries that are timed.
+        log: a log of today's questions (CSV, TSV, JSON, JSON lines, text). A note says how far 200 of them differ from the
+            baseline's queries; it decides nothing.
+        log_column: the column with the question; None for one of the usual names.
+        seed: of the tests, of the queries that are timed, and of the questions from the log.
 
     Raises:
         ConfigurationError: a margin, a limit or a measure is not possible.
@@ -97,6 +100,8 @@ class GateSettings:
     least_agreement: Annotated[float, Field(ge=0, le=1)] = 0.9
     limits: Annotated[Mapping[str, float], SkipValidation, BeforeValidator(_limits)] = Field(default_factory=dict)
     judging: Path | None = None
+    log: Path | None = None
+    log_column: str | None = None
     seed: Annotated[Integer, Field(ge=0)] = 0
 
     def __post_init__(self) -> None:
@@ -127,7 +132,7 @@ def read_gate(path: str | Path) -> GateSettings:
             values[name] = build_as(cls, cls.kind, values[name], "queries" if name == "query_loader" else "corpus")
     if isinstance(values.get("searcher"), Mapping):
         values["searcher"] = build("searchers", {"name": Searcher.name} | dict(values["searcher"]), "searcher")
-    for name in ("baseline", "index_path", "judging"):
+    for name in ("baseline", "index_path", "judging", "log"):
         if isinstance(values.get(name), str):
             values[name] = Path(values[name]).expanduser()
     return values_of(GateSettings, values, str(path))
