@@ -42,7 +42,7 @@ _FILES = Path(__file__).parent / "page_files"
 MOST_QUESTIONS = 100
 MOST_STEPS = 60
 MOST_RESULTS = 10
-_POINTS = 12
+_POINTS, _MOST_POINTS = 12, 400
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,8 @@ def _hardest(evaluation: TrajectoryEvaluation, measure: str) -> list[str]:
 
 def recall_chart(evaluation: TrajectoryEvaluation, width: float = WIDER) -> Markup:
     """Return a drawing of mean recall over the number of searches, a curve for each agent."""
-    curves = {agent: evaluation.curve(agent, "search", most=evaluation.limit) for agent in evaluation.agents}
+    every = max(1, -(-evaluation.limit // _MOST_POINTS))
+    curves = {agent: evaluation.curve(agent, "search", every, evaluation.limit) for agent in evaluation.agents}
     labels = labels_of_names(evaluation.agents)
     right = width - 26 - max(text_width(label) for label in labels)
     height = max(SHORTEST, LINE * len(labels) + TOP + BOTTOM)
@@ -208,9 +209,9 @@ def recall_chart(evaluation: TrajectoryEvaluation, width: float = WIDER) -> Mark
     heights = dict(zip(ends, spread(wanted, LINE, TOP, height - BOTTOM), strict=True))
     said = []
     for place, agent in enumerate(evaluation.agents):
-        marks = [(x.at(number), y.at(float(value))) for number, value in enumerate(curves[agent])]
+        marks = [(x.at(number * every), y.at(float(value))) for number, value in enumerate(curves[agent])]
         said.append(f"{agent}: {curves[agent][-1]:.3f} after {evaluation.limit} searches")
         body += [series(place, said[-1], True), path("curve", "M" + "L".join(f"{px:.1f},{py:.1f}" for px, py in marks))]
-        body += [marker(place, px, py) for px, py in marks[::step]]
+        body += [marker(place, px, py) for px, py in marks[:: max(1, step // every)]]
         body += [text_at(right + 8, heights[place], labels[place], anchor="start"), SERIES_END]
     return svg("chart-agents", "Recall over searches", "; ".join(said), (width, height), body)

@@ -100,10 +100,11 @@ def replay(
     replayed, same, before, kept, lost = [], 0, 0, [0, 0], 0
     for trajectory in trajectories:
         steps: list[AgentStep] = []
+        came_back = set(trajectory.seen())
         seen: set[str] = set()
         changed = False
         for step in trajectory.steps:
-            if step.kind == "open" and step.item_id not in seen and step.item_id in trajectory.seen():
+            if step.kind == "open" and step.item_id not in seen and step.item_id in came_back:
                 lost += 1
                 continue
             if step.kind == "search" and step.query:

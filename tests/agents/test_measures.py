@@ -1,10 +1,13 @@
 """Measures of agents against a plain recomputation, curves, areas, groups, tests between agents, and what is refused."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from nlp_retrieval import Gold
-from nlp_retrieval.agents import AgentStep, Trajectory, evaluate_trajectories
+from nlp_retrieval.agents import AgentStep, Trajectory, evaluate_trajectories, read_trajectories
 from nlp_retrieval.agents.measures import COUNTS, MEASURES
 from nlp_retrieval.errors import ConfigurationError, GoldError, ItemError, QueryError, RetrievalWarning
 
@@ -152,3 +155,27 @@ def test_a_number_nobody_retrieved_is_a_citation_of_nothing_where_ids_are_number
     assert trajectory.cited() == ["12", "99", "7"]
     named = Trajectory(question_id="q", steps=(search("a", "whale"),), answer="In [2019] it was [whale, krill].")
     assert named.cited() == ["whale"]
+
+
+def test_recall_of_browsecomp_runs_is_that_of_their_own_lists_of_documents(tmp_path: Path) -> None:
+    generator = np.random.default_rng(SEED)
+    evidence = {str(n): generator.choice(50, 4, replace=False).astype(str).tolist() for n in range(20)}
+    theirs = []
+    for query_id, wanted in evidence.items():
+        found = [generator.choice(50, 5, replace=False).astype(str).tolist() for _ in range(generator.integers(1, 6))]
+        calls = [
+            {
+                "type": "tool_call",
+                "tool_name": "search",
+                "arguments": '{"query": "q"}',
+                "output": json.dumps([{"docid": d} for d in ids]),
+            }
+            for ids in found
+        ]
+        union = sorted({docid for ids in found for docid in ids})
+        run = {"query_id": query_id, "status": "completed", "retrieved_docids": union, "result": calls}
+        run["result"] = [*calls, {"type": "output_text", "output": "So."}]
+        (tmp_path / f"run_{query_id}.json").write_text(json.dumps(run))
+        theirs.append(len(set(union) & set(wanted)) / len(wanted))  # as the authors' script computes it
+    evaluation = evaluate_trajectories(read_trajectories(tmp_path, agent="m"), evidence)
+    assert evaluation.means("m")["recall"] == pytest.approx(sum(theirs) / len(theirs))
