@@ -69,7 +69,11 @@ def wrong_parameter(parameter: str, value: object, adapter: TypeAdapter[Any], er
         _MEANT.get(same["type"], _MEANT.get(same["msg"], same["msg"])) for at, same in deepest if at == path
     )
     wanted = " or ".join([first, *(other.removeprefix("Input should be ") for other in others)])
-    return f"{parameter}{''.join(f'[{part!r}]' for part in path)}={_shown(parameter, problem['input'], path)}: {wanted}"
+    named = parameter + "".join(f"[{part!r}]" for part in path)
+    if isinstance(problem["input"], type):
+        name = problem["input"].__name__
+        return f"{named}={name}: a class is given, and an object of one is expected; write {name}(...)"
+    return f"{named}={_shown(parameter, problem['input'], path)}: {wanted}"
 
 
 def _place(value: object, location: Sequence[int | str]) -> list[int | str]:

@@ -98,6 +98,8 @@ def check_parts(named, by_hand):
             lambda: Searcher({"a": {"name": "bm25", "k1": "x"}}),
             "retrievers.a: Bm25Retriever: k1='x': Input should be a",
         ),
+        (lambda: Searcher([Bm25Retriever]), "retrievers[0]=Bm25Retriever: a class is given, and an object of one is expected"),
+        (lambda: Searcher(["bm25"], reranker=OverlapReranker), "reranker=OverlapReranker: a class is given"),
         (lambda: Searcher(["bm25"], reranker="rrf"), "reranker: there is no reranker called 'rrf'; valid: "),
         (lambda: Searcher([{"k1": 1}]), "retrievers[0]: no 'name' (found: 'k1')"),
         (lambda: Searcher(["bm25"], processor={"name": "hyde", "lm": "gpt-4o-mini"}), "write provider/model, such as openai/"),
