@@ -141,7 +141,10 @@ def read_file(path: Path, follow_link: bool) -> bytes:
     try:
         descriptor = os.open(path, flags if follow_link else flags | os.O_NOFOLLOW)
     except FileNotFoundError:
-        raise SourceError(f"{shown}: no such file; check the path") from None
+        is_url = shown.startswith(("http:/", "https:/"))
+        fetching = "a page is fetched by nlp-retrieval evidence add PROJECT LIST.csv --fetch http, with its URL in a column url"
+        cure = fetching if is_url else "check the path"
+        raise SourceError(f"{shown}: no such file; {cure}") from None
     except (OSError, ValueError) as error:
         reason = "it is a symbolic link" if getattr(error, "errno", None) == errno.ELOOP else str(error)
         raise SourceError(f"{shown}: cannot be opened ({reason}); make it a file that this user may read") from None

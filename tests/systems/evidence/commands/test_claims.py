@@ -173,6 +173,7 @@ def test_a_table_that_no_terminal_reads_has_no_colours_and_at_80_columns_no_long
     ("words", "said"),
     [
         (("project", "nowhere.md"), "nowhere.md: no such file; check the path"),
+        (("project", "https://x.example/a"), "no such file; a page is fetched by nlp-retrieval evidence add PROJECT LIST.csv"),
         (("project", "project"), "project cannot be read: Is a directory"),
         (("nowhere", "report.md"), "nowhere holds no sources"),
         (("report.md", "report.md"), "report.md holds no sources"),
