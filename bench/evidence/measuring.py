@@ -15,6 +15,7 @@ from bench.writing import table
 from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, BaseVerifier, Judgement
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration, fit_calibration
 from nlp_retrieval.systems.evidence.verifiers.fitting import best_threshold
+from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, read_pairs
 from nlp_retrieval.systems.evidence.verifiers.perturbations import with_perturbations
 
@@ -76,7 +77,9 @@ def audits_of(data: Path, work: Path, measured: list[Measured]) -> dict[str, obj
     known: dict[str, dict[tuple[str, str], Judgement]] = {}
     for one in measured:
         file = one.calibration(work)
-        verifier = pairs.Remembered(one.verifier, str(file), known.setdefault(one.kept, {}))
+        verifier: pairs.Remembered | LexicalVerifier = LexicalVerifier(str(file))
+        if not isinstance(one.verifier, LexicalVerifier):
+            verifier = pairs.Remembered(one.verifier, str(file), known.setdefault(one.kept, {}))
         found = audit.audited(data / "audit", verifier, work, work / f"audit-{file.stem}.jsonl", verifier.threshold)
         unseen = audit.without(found, ["scifact", "citation_integrity", "wice"])
         figures, others = audit.figures(found), audit.figures(unseen)

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 from nlp_retrieval.systems.evidence.computed import are_of_one_kind
 from nlp_retrieval.systems.evidence.figures import Miscounted, miscounted, missing_figures
-from nlp_retrieval.systems.evidence.names import names_of, stemmed, unmatched_names
-from nlp_retrieval.systems.evidence.opposites import Opposites, clauses_of, negations
+from nlp_retrieval.systems.evidence.names import names_of, sentence_words, stemmed, unmatched_names
+from nlp_retrieval.systems.evidence.opposites import Opposites, clauses_of, negations, replaced_things, unshared_negations
 from nlp_retrieval.systems.evidence.quotations import missing_quotations
 from nlp_retrieval.systems.evidence.relations import first_other_way
 from nlp_retrieval.systems.evidence.verifiers.base import Span
-from nlp_retrieval.text import Number, agreeing, numbers_of, sentences_of, words_of
+from nlp_retrieval.text import Number, agreeing, numbers_of, words_of
 
 # All checks of a claim against a passage, as signals.
 
@@ -44,7 +44,7 @@ _IN_PART = re.compile(r"\bbut not\b|,\s?not\b|\bnot only\b|\brather than\b", re.
 """A claim that denies one thing and says another is denied by no single negation."""
 
 _MOST_WORDS = 300
-_WITHOUT_NEGATION = "without the negation"
+_WITH_NEGATION, _WITHOUT_NEGATION = "with a negation", "without the negation"
 _SAME_MATTER = 0.7
 _SAME_MATTER_DENIED = 0.5
 _SAME_RELATION_DENIED = 0.7
@@ -61,7 +61,7 @@ class Checks:
 
     The thresholds of ``contradiction`` and ``is_of_another`` were chosen on the training parts of SciFact, HealthVer,
     CovidFact, Citation-Integrity, FEVER and WiCE. There the first holds for 2% of the supported claims, for half of those with
-    an inserted "not", and 14% of those with an antonym; the second for 2% of the supported claims and 12% of those with another
+    an inserted "not", and 14% of those with an antonym; the second for 3% of the supported claims and 26% of those with another
     name, without FEVER, whose passages lack the title that its claims name.
 
     Args:
@@ -73,11 +73,12 @@ class Checks:
             opposite (``opposite``); 1 if the claim is negated (``claim_negated``).
         sentence: span in the passage of the sentence that denies the claim, else of the nearest one.
         missing_numbers: of the claim, including dates, as written.
-        missing_names: of the claim.
+        missing_names: of the claim, and things of which the passage has another of the kind ("helium" for "nitrogen").
         unclear_numbers: those of the missing ones that the passage may have, each with its spelling there.
         contradiction: how a sentence with most of the claim's words differs, for people: "with a negation", "without the
             negation", "with 'decreased' in place of 'increased'"; empty if none does.
-        around_names: the largest share of the claim's words, without its names, in two neighbouring sentences.
+        around_names: the largest share of the claim's words, without those missing names, in two neighbouring sentences; 1 if
+            another thing of the kind has the same word beside it.
         share: of the claim's words in ``sentence``.
         computed: how each number was computed that the passage only has figures for ("39 million: 97 million - 58 million").
     """
@@ -102,7 +103,7 @@ class Checks:
 def check(claim: str, passage: str) -> Checks:
     """Check a claim against a passage."""
     wanted = _content(claim)
-    sentences = [_Sentence.of(passage, span) for span in sentences_of(passage)]
+    sentences = [_Sentence.of(passage, (begin, end), words) for begin, end, words in sentence_words(passage)]
     shares = [_share(wanted, candidate.content) for candidate in sentences]
     nearest = _nearest(wanted, sentences)
     missing = missing_figures(claim, passage)
@@ -111,7 +112,7 @@ def check(claim: str, passage: str) -> Checks:
     pairs, pairs_there = _neighbours(claim), _neighbours(passage)
     run = _longest_run(words_of(claim), words_of(sentences[nearest].text)) if sentences else 0.0
     negated = negations(claim) > 0
-    denial = _Contradiction() if negated and _IN_PART.search(claim) else _denial(wanted, sentences, shares, negated=negated)
+    denial = _Contradiction() if negated and _IN_PART.search(claim) else _denial(claim, wanted, sentences, shares)
     opposite = _opposite(claim, wanted, sentences, shares)
     other_way = _Contradiction(1.0, *first_other_way(claim, [sentence.text for sentence in sentences]))
     contradicting = next((candidate for candidate in (denial, opposite, other_way) if candidate.says), None)
@@ -129,14 +130,17 @@ def check(claim: str, passage: str) -> Checks:
         "opposite": opposite.strength,
         "claim_negated": float(negated),
     }
-    rest = wanted.difference(*(_content(claim[begin:end]) for begin, end in spans))
+    replaced = replaced_things(claim, passage)
+    missing_names = (*names, *(one.word for one in replaced))
+    rest = wanted.difference(*map(_content, missing_names))
+    around = 1.0 if any(one.in_place for one in replaced) else _best_overlap(rest, sentences)
     return Checks(
         signals,
         sentences[deciding].span if sentences else (0, 0),
         missing.dates + missing.numbers,
-        tuple(names),
+        missing_names,
         "" if contradicting is None else contradicting.says,
-        _best_overlap(rest, sentences),
+        around,
         missing.unclear,
         shares[deciding] if sentences else 0.0,
         missing.computed,
@@ -152,9 +156,9 @@ class _Sentence(NamedTuple):
     has_negation: bool
 
     @classmethod
-    def of(cls, passage: str, span: Span) -> _Sentence:
+    def of(cls, passage: str, span: Span, content: frozenset[str]) -> _Sentence:
         text = passage[span[0] : span[1]]
-        return cls(span, text, _content(text), negations(text) > 0)
+        return cls(span, text, content, negations(text) > 0)
 
     def negates(self, wanted: frozenset[str]) -> bool:
         """Return whether the clause with most of some words has a negation: "it carries 400 people, but not dogs" has none."""
@@ -179,19 +183,26 @@ class _Contradiction(NamedTuple):
     says: str = ""
 
 
-def _denial(
-    wanted: frozenset[str], sentences: Sequence[_Sentence], shares: Sequence[float], *, negated: bool
-) -> _Contradiction:
+def _denial(claim: str, wanted: frozenset[str], sentences: Sequence[_Sentence], shares: Sequence[float]) -> _Contradiction:
     """Return by how much a sentence that differs from the claim in negation exceeds those that do not."""
-    differs = [sentence.negates(wanted) != negated for sentence in sentences]
-    alike = [share for share, differing in zip(shares, differs, strict=True) if not differing]
-    others = [number for number, differing in enumerate(differs) if differing]
+    denied = [_denies(claim, wanted, sentence) for sentence in sentences]
+    alike = [share for share, says in zip(shares, denied, strict=True) if not says]
+    others = [number for number, says in enumerate(denied) if says]
     if not others:
         return _Contradiction()
     nearest = max(others, key=shares.__getitem__)
     ahead = max(0.0, shares[nearest] - max(alike, default=0.0))
-    enough = ahead >= _LEAD and shares[nearest] >= (_SAME_MATTER_DENIED if negated else _SAME_MATTER)
-    return _Contradiction(ahead, nearest, (_WITHOUT_NEGATION if negated else "with a negation") if enough else "")
+    least = _SAME_MATTER_DENIED if denied[nearest] == _WITHOUT_NEGATION else _SAME_MATTER
+    return _Contradiction(ahead, nearest, denied[nearest] if ahead >= _LEAD and shares[nearest] >= least else "")
+
+
+def _denies(claim: str, wanted: frozenset[str], sentence: _Sentence) -> str:
+    """Return how a sentence differs from a claim in negation, without the negations that both have; empty if it does not."""
+    ours, theirs = unshared_negations(claim, sentence.text) if sentence.has_negation else (negations(claim), 0)
+    negates = theirs > 0 and sentence.negates(wanted)
+    if ours and not negates:
+        return _WITHOUT_NEGATION
+    return _WITH_NEGATION if negates and not ours else ""
 
 
 def _opposite(claim: str, wanted: frozenset[str], sentences: Sequence[_Sentence], shares: Sequence[float]) -> _Contradiction:

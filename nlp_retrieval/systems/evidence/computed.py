@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from nlp_retrieval.systems.evidence.names import stemmed
-from nlp_retrieval.text import Number, sentences_of
+from nlp_retrieval.systems.evidence.names import sentence_words, stemmed
+from nlp_retrieval.text import Number
 
 _AT_LEAST = re.compile(
     r"\b(?:more than|over|at least|above|exceeding|exceeded|exceeds|upwards of|as many as)\s(?:[$€£]\s?)?\Z", re.IGNORECASE
@@ -23,7 +23,7 @@ _AT_MOST = re.compile(
     re.IGNORECASE,
 )
 _ABOUT = re.compile(r"(?:\b(?:about|around|roughly|approximately|some|circa|ca\.)\s|[~≈]\s?)(?:[$€£]\s?)?\Z", re.IGNORECASE)
-_BEFORE_YEAR = re.compile(r"\b(?:before|by|prior to|until)\s\Z", re.IGNORECASE)
+_BEFORE_YEAR = re.compile(r"\b(?:before|by|prior to)\s\Z", re.IGNORECASE)
 _YEARS_BEFORE = 5
 _OF_YEARS = re.compile(r"(?:19|20)\d\d[-/\u2013]\Z")
 _ROUNDED = 0.5
@@ -173,7 +173,7 @@ def is_year(number: Number) -> bool:
 def numbers_near(claim: str, passage: str, numbers: Sequence[Number]) -> list[Number]:
     """Return the numbers of a passage that are in sentences that share a content word with a claim, or beside these."""
     wanted = set(stemmed(claim))
-    sentences = sentences_of(passage)
-    shares = [bool(wanted.intersection(stemmed(passage[begin:end]))) for begin, end in sentences]
-    spans = [span for number, span in enumerate(sentences) if any(shares[max(0, number - 1) : number + 2])]
+    sentences = sentence_words(passage)
+    shares = [not wanted.isdisjoint(words) for _, _, words in sentences]
+    spans = [(begin, end) for number, (begin, end, _) in enumerate(sentences) if any(shares[max(0, number - 1) : number + 2])]
     return [number for number in numbers if any(begin <= number.begin < end for begin, end in spans)]

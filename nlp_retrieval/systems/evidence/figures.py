@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from nlp_retrieval.systems.evidence.computed import as_another_form, computed_from, is_year, numbers_near
-from nlp_retrieval.systems.evidence.names import names_of, stemmed
+from nlp_retrieval.systems.evidence.computed import are_of_one_kind, as_another_form, computed_from, is_year, numbers_near
+from nlp_retrieval.systems.evidence.names import names_of, sentence_words, stemmed
 from nlp_retrieval.text import Date, Number, agreeing, compare_numbers, dates_of, month_of, numbers_of, sentences_of
 
 # Parts of sentences, one for each number.
@@ -187,6 +188,8 @@ def dated_figures(text: str) -> list[tuple[str, Number]]:
 _APART = 0.2
 _ALIKE = 0.35
 _CONTRASTED = 80
+_SAME_MATTER, _AHEAD = 0.5, 0.2
+"""Least share of a claim's words in a sentence with another number, and least excess over those with its own."""
 _ALL_BUT = 0.75
 _VERB = re.compile(
     r"ris|ros|rose|risen|rising|f[ae]ll|fallen|gr[eo]w\w*|increas|decreas|declin|dropp?|reduc|receiv|report|reach|amount|stand|stood|account|make"
@@ -227,7 +230,9 @@ def miscounted(claim: str, passage: str, apart: float = _APART) -> list[Miscount
         agreed = [other for other in _parts(passage, years=False) if agreeing(part.number, other.number)]
         if agreed and (other := _of_other_period(part, agreed, passage)):
             found.append(Miscounted(part.number.written, other))
-    return found + [other for other in _of_other_rate(claim, passage) if other.number not in {one.number for one in found}]
+    for others in (_of_other_rate, _in_other_sentence):
+        found += [other for other in others(claim, passage) if other.number not in {one.number for one in found}]
+    return found
 
 
 def _of_other_rate(claim: str, passage: str) -> Iterator[Miscounted]:
@@ -242,6 +247,36 @@ def _of_other_rate(claim: str, passage: str) -> Iterator[Miscounted]:
             other = agreed[0]
             end = _RATE_AFTER.search(passage, other.end, other.end + _REACH)
             yield Miscounted(number.written, passage[other.begin : end.end()] if end else other.measured or other.written)
+
+
+def _in_other_sentence(claim: str, passage: str) -> Iterator[Miscounted]:
+    """Yield the numbers of a claim that are in sentences about something else, if one about the claim has another number.
+
+    Both are percentages, have one unit, or count the same. Years are left out: texts have them beside anything, as a date.
+    """
+    dates = dates_of(claim)
+    claimed = [number for number in numbers_of(claim) if _is_quantity(claim, number)]
+    claimed = [number for number in claimed if not is_year(number) and not _within(number, dates)]
+    wanted = {word for word in stemmed(claim) if not word[0].isdigit()}
+    there = numbers_of(passage) if claimed and wanted else []
+    if not any(agreeing(number, other) for number in claimed for other in there):
+        return
+    sentences = sentence_words(passage)
+    begins, of_sentence = [begin for begin, *_ in sentences], [len(wanted & words) / len(wanted) for *_, words in sentences]
+    if max(of_sentence, default=0.0) < _SAME_MATTER:
+        return
+    shares = {other: of_sentence[max(0, bisect(begins, other.begin) - 1)] for other in there}
+    rivals = [other for other in shares if shares[other] >= _SAME_MATTER and _is_quantity(passage, other)]
+    rivals = [other for other in rivals if not any(agreeing(number, other) for number in claimed)]
+    for number in claimed:
+        agreed = [shares[other] for other in shares if agreeing(number, other)]
+        counted = set(_counted(claim, number, 1))
+        alike = [other for other in rivals if are_of_one_kind(number, other)]
+        if not (number.percent or number.unit):
+            alike = [other for other in alike if counted.intersection(_counted(passage, other, _BESIDE))]
+        rival = max(alike, key=lambda other: shares[other], default=None)
+        if agreed and rival is not None and shares[rival] >= max(agreed) + _AHEAD:
+            yield Miscounted(number.written, rival.written)
 
 
 def _rate(text: str, number: Number) -> dict[str, str]:
@@ -475,25 +510,41 @@ _ALWAYS_SMALL = frozenset({"one", "once", "both", "single"})
 _LARGEST_SMALL = 10
 _REFERENCE = re.compile(r"[^\W\d_]{2,}[)\]\"\u201d\u2019']?[.,;:]\s?\Z")
 _AUTHOR = re.compile(r"\([^()]{0,200}\Z")
+_MARK_BEFORE = re.compile(r"\[(?:\d{1,3}[,\u2013-]\s?){0,8}\Z")
+_MARK_AFTER = re.compile(r"(?:[,\u2013-]\s?\d{1,3}){0,8}\]")
+_NAME_WITH_SLASH = re.compile(r"[A-Za-z]\d{1,2}/\Z")
+_BEGAN_BEFORE = re.compile(r"\b(?:was|were|that|which|who|had|has)\s\Z", re.IGNORECASE)
+_BEGAN = re.compile(r"\s(?!hundred)(?:[a-z]+ed|began|seen|found|made|built|held|shown|came|took|known|set|sold|won|sung)\b")
 _TITLE_OF = re.compile(r"\s(?:film|TV series|series|album|song|video game|novel)\)")
 _NAME_JUST_BEFORE = re.compile(r"\b([A-Z][\w'\u2019]{2,30})[\s-]\Z")
+
+
+def _is_mark(claim: str, before: str, after: str) -> bool:
+    """Return whether a number is a mark: of a reference ("[49]"), of a list with "(1)", or of a name ("OCT3/4")."""
+    in_list = before.endswith("(") and after.startswith(")") and "(1)" in claim
+    in_brackets = _MARK_BEFORE.search(before) is not None and _MARK_AFTER.match(after) is not None
+    ends_sentence = _REFERENCE.search(before) is not None and re.match(r"\s(?=[A-Z])|\s?\Z|,\d", after) is not None
+    in_name = _NAME_WITH_SLASH.search(before) is not None
+    return in_list or in_brackets or in_name or (ends_sentence and (not before.endswith(" ") or before[-2:-1] == "."))
 
 
 def _is_no_figure(claim: str, number: Number, passage: str) -> bool:
     """Return whether a number states nothing to look up.
 
-    These are words ("one other city", "both", "the two towns"), marks of references ("... immunity.6", "(Wang et al., 2015)")
-    and parts of names ("Lipofectamine 2000"), unless the passage has the same name with another number.
+    These are words ("one other city", "both", "that first appeared"), marks of references ("... immunity.6", "[49]", "(Wang
+    et al., 2015)") and of lists ("(1)"), and parts of names ("Lipofectamine 2000", "OCT3/4"), unless the passage has the same
+    name with another number.
     """
     word = number.written.lower()
     if word.isalpha() and not number.percent:
         small = number.value <= _LARGEST_SMALL and _POINTED_AT.search(claim, max(0, number.begin - 16), number.begin)
-        return word in _ALWAYS_SMALL or small is not None
+        began = word == "first" and _BEGAN_BEFORE.search(claim, max(0, number.begin - 12), number.begin)
+        return word in _ALWAYS_SMALL or small is not None or (began is not None and _BEGAN.match(claim, number.end) is not None)
+    before, after = claim[max(0, number.begin - 40) : number.begin], claim[number.end : number.end + 16]
     if not number.written.isdigit() or number.unit:
         return False
-    before, after = claim[max(0, number.begin - 40) : number.begin], claim[number.end : number.end + 16]
-    if len(number.written) <= 3 and _REFERENCE.search(before) and re.match(r"\s(?=[A-Z])|\s?\Z|,\d", after):
-        return not before.endswith(" ") or before[-2:-1] == "."
+    if len(number.written) <= 3 and _is_mark(claim, before, after):
+        return True
     opened = _AUTHOR.search(claim, 0, number.begin) if is_year(number) else None
     if opened and (re.match(r"[a-z]?[;)]", after) or _TITLE_OF.match(after)):
         return (

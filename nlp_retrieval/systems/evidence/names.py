@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from nlp_retrieval.text import FUNCTION_WORDS, dates_of, month_of, months_named, spans_of, words_of
+from nlp_retrieval.text import FUNCTION_WORDS, dates_of, month_of, months_named, sentences_of, spans_of, words_of
 
 # Content words of a text, for comparison with another, without their endings.
 
@@ -28,6 +28,12 @@ def _stem(word: str, endings: Sequence[str] = _ENDINGS) -> str:
     return word[:-1] if len(word) == 4 and word.endswith(("se", "xe")) and endings is _ENDINGS else word  # "buses", "taxes"
 
 
+@lru_cache(32)
+def sentence_words(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
+    """Return the sentences of a text: begin, end, and the words of :func:`stemmed`."""
+    return tuple((begin, end, frozenset(stemmed(text[begin:end]))) for begin, end in sentences_of(text))
+
+
 # Names in a claim, and finding them in a passage: capitalised words, abbreviations and their expansions.
 #
 # A name is a run of words within a sentence that do not begin with a lower-case letter; at the beginning of a sentence, common
@@ -41,6 +47,8 @@ _PART = re.compile(r"[^\W_]+")
 _JOINING = frozenset({"of", "the", "and", "de", "von", "van", "der", "la", "le", "du"})
 _BREAK = re.compile(r"[,;:()\"\u201c\u201d.!?]")
 _MOST = 100
+_LONG_FORM = 120
+"""Characters before "(HIV)" in which its words may be."""
 
 
 def names_of(claim: str) -> list[tuple[int, int]]:
@@ -50,12 +58,14 @@ def names_of(claim: str) -> list[tuple[int, int]]:
     tokens = list(_TOKEN.finditer(claim))
     capitals = sum(_is_capital(token[0]) for token in tokens)
     shouting = capitals > max(3, 0.8 * len(tokens))
+    starts = {begin for begin, _ in sentences_of(claim)}
     for number, token in enumerate(tokens):
         word = token[0]
         if shouting and not word.isupper():
             continue
         apart = begin >= 0 and _BREAK.search(claim, end, token.start())
-        plain = number == 0 and _is_common(word) and not _begins_name(claim, tokens)
+        begins = number == 0 or token.start() in starts
+        plain = begins and _is_common(word) and not _begins_name(claim, tokens[number:])
         if _is_capital(word) and not plain and word.lower() not in FUNCTION_WORDS:
             if begin < 0 or apart:
                 spans += [(begin, end)] if begin >= 0 else []
@@ -71,8 +81,8 @@ def names_of(claim: str) -> list[tuple[int, int]]:
 
 def unmatched_names(claim: str, passage: str) -> list[str]:
     """Return the names of a claim with a word that a passage lacks."""
-    words = words_of(passage)
-    stems, joined = {_stem(word, _NAME_ENDINGS) for word in words}, "".join(words)
+    there = words_of(passage)
+    stems, joined = {_stem(word, _NAME_ENDINGS) for word in there}, "".join(there)
     has_month = any(month_of(word) for word in words_of(claim))
     months = months_named(passage) if has_month else frozenset()
     dates = [date for date in dates_of(claim) if date.is_full] if has_month else []
@@ -94,7 +104,9 @@ def unmatched_names(claim: str, passage: str) -> list[str]:
             )
         ]
         name = claim[begin:end]
-        if lacking and not _as_initials(name, [word for word in words_of(name) if word not in _JOINING], passage):
+        words = [word for word in words_of(name) if word not in _JOINING]
+        explained = claim[begin - 1 : begin] == "(" and _as_initials(name, words, claim[max(0, begin - _LONG_FORM) : begin])
+        if lacking and not explained and not _as_initials(name, words, passage):
             missing.append(name)
     return missing
 

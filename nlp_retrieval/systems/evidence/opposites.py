@@ -1,4 +1,4 @@
-"""Opposition of a claim and a passage: negation in only one of them, or words of opposite meaning."""
+"""Opposition of a claim and a passage: negation in only one of them, words of opposite meaning, another thing of a kind."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from nlp_retrieval.text import as_latin, stems_of_language
+from nlp_retrieval.systems.evidence.names import stemmed
+from nlp_retrieval.text import FUNCTION_WORDS, as_latin, stems_of_language, words_of
 
 _NEGATION = re.compile(
     r"\b(?:not|no|never|none|nobody|nothing|neither|nor|cannot|without|lacks?|lacked|lacking|fail(?:s|ed)?|unable|absence|"
@@ -105,11 +106,37 @@ def clauses_of(sentence: str) -> list[str]:
     return [clause for clause in _CLAUSE.split(sentence) if clause.strip()]
 
 
+_NOT_ONLY = re.compile(r"(?:\bnot|n['\u2019]t)\s(?:only|just|merely|simply)\b", re.IGNORECASE)
+_NOT = re.compile(r"not?|never|none|nobody|nothing|neither|nor|cannot|without|n['\u2019]t")
+_NEXT = 40
+
+
 def negations(text: str) -> int:
-    """Return the number of negating words in a text."""
-    latin = as_latin(text)
+    """Return the number of negating words in a text; "not only" denies nothing."""
+    return len(_negating(text))
+
+
+def unshared_negations(claim: str, sentence: str) -> tuple[int, int]:
+    """Return how many negating words of a claim a sentence lacks, and the other way round.
+
+    A word such as "false" is shared if both have it, a "not" or "without" if the same word follows.
+    """
+    ours, theirs = set(_negating(claim)), set(_negating(sentence))
+    return len(ours - theirs), len(theirs - ours)
+
+
+def _negating(text: str) -> list[tuple[str, str]]:
+    """Return the negating words of a text; of "not" and the like, "not" and the next content word, stemmed."""
+    latin = _NOT_ONLY.sub(" only", as_latin(text))
     compares = "without" in latin.lower() and re.search(r"\bwith\b", latin, re.IGNORECASE) is not None
-    return sum(1 for match in _NEGATION.finditer(latin) if not (compares and match[0].lower() == "without"))
+    found: list[tuple[str, str]] = []
+    for match in _NEGATION.finditer(latin):
+        word = match[0].lower()
+        if compares and word == "without":
+            continue
+        after = stemmed(latin[match.end() : match.end() + _NEXT])
+        found.append(("not", after[0] if after else "") if _NOT.fullmatch(word) else ((*stemmed(word), word)[0], ""))
+    return found
 
 
 class Opposites(NamedTuple):
@@ -145,3 +172,71 @@ class Opposites(NamedTuple):
 def _by_stem(text: str) -> dict[str, str]:
     stems = stems_of_language("english")
     return {stems.stem(word): word for word in reversed(stems.as_written(_AGAINST.sub("against", text)))}
+
+
+# Things of one kind, of which each excludes the others: "supplemental hydrogen" beside "supplemental oxygen".
+
+_KINDS = (
+    "father/fathers mother/mothers brother/brothers sister/sisters uncle aunt nephew niece cousin grandfather "
+    "grandmother",
+    "oxygen hydrogen helium nitrogen chlorine iron copper zinc calcium sodium potassium magnesium lithium "
+    "phosphorus aluminium/aluminum nickel gold silver bronze mercury uranium",
+    "mouse/mice/murine rat/rats rabbit/rabbits hamster/hamsters ferret/ferrets monkey/monkeys/macaque/macaques "
+    "dog/dogs/canine cat/cats/feline pig/pigs/porcine sheep/ovine cattle/cow/cows/bovine horse/horses/equine "
+    "goat/goats chicken/chickens zebrafish",
+    "obesity/obese/overweight diabetes/diabetic asthma/asthmatic hypertension/hypertensive epilepsy/epileptic "
+    "depression/depressive/depressed schizophrenia/schizophrenic tuberculosis malaria pneumonia influenza/flu "
+    "hepatitis dementia/alzheimer stroke/strokes arthritis osteoporosis autism/autistic anorexia leukemia/leukaemia "
+    "lymphoma melanoma",
+    "heart/cardiac/coronary liver/hepatic kidney/kidneys/renal lung/lungs/pulmonary brain/cerebral stomach/gastric "
+    "skin bladder breast/mammary prostate colon/colorectal/colonic pancreas/pancreatic ovary/ovarian "
+    "cervix/cervical thyroid",
+    "novel/novels/book/books film/films/movie/movies poem/poems opera/operas musical/musicals painting/paintings",
+    "guitar/guitarist piano/pianist violin/violinist drums/drummer trumpet/trumpeter cello/cellist flute/flautist "
+    "saxophone",
+    "red blue green yellow purple pink brown",
+    "football/soccer/footballer basketball baseball tennis hockey cricket/cricketer rugby golf/golfer volleyball "
+    "boxing/boxer",
+    "bacteria/bacterial/bacterium virus/viruses/viral fungus/fungal/fungi parasite/parasites/parasitic",
+    "wheat barley rice maize/corn oats soy/soybean/soybeans potato/potatoes",
+    "coal petroleum solar nuclear hydroelectric geothermal",
+    "bus/buses tram/trams ferry/ferries bicycle/bicycles/bike/bikes car/cars aeroplane/airplane/aircraft ship/ships",
+)  # fmt: skip
+
+
+@cache
+def _things() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
+    """Return the forms of a thing and those of the others of its kind, by each of its forms, stemmed."""
+    found: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
+    for kind in _KINDS:
+        things = [frozenset(stemmed(thing.replace("/", " "))) for thing in kind.split()]
+        for thing in things:
+            found |= dict.fromkeys(thing, (thing, frozenset().union(*things) - thing))
+    return found
+
+
+class Replaced(NamedTuple):
+    """A word of a claim that a passage lacks, which has another of its kind; and whether that has the same word beside it."""
+
+    word: str
+    in_place: bool
+
+
+def replaced_things(claim: str, passage: str) -> list[Replaced]:
+    """Return the things of a claim that a passage lacks, if it has another of the kind, and none that the claim has."""
+    stems = stemmed(claim)
+    said = {stem: number for number, stem in enumerate(stems) if stem in _things()}
+    if not said:
+        return []
+    words = [word for word in words_of(claim) if word not in FUNCTION_WORDS]
+    there = ["", *stemmed(passage), ""]
+    found, beside = [], ["", *stems, ""]
+    for stem, number in said.items():
+        thing, others = _things()[stem]
+        others = others.intersection(there)
+        if others and others.isdisjoint(stems) and thing.isdisjoint(there):
+            before, after = beside[number], beside[number + 2]
+            places = [place for place, other in enumerate(there) if other in others]
+            in_place = any(there[place - 1] == before != "" or there[place + 1] == after != "" for place in places)
+            found.append(Replaced(words[number], in_place))
+    return found

@@ -144,8 +144,8 @@ EVIDENCE = {
     "systems/evidence/together.py": in_prose("parts_of(text)", f"{_OF}.together import parts_of"),
     "systems/evidence/checks.py": in_prose("check('He did not go.', text[: N // 4])", f"{_OF}.checks import check"),
     "systems/evidence/opposites.py": in_prose(
-        "negations(text), Opposites.of(text).met(text)",
-        "from nlp_retrieval.systems.evidence.opposites import Opposites, negations",
+        "unshared_negations(text, text), replaced_things(text, 'helium'), Opposites.of(text).met(text)",
+        "from nlp_retrieval.systems.evidence.opposites import Opposites, replaced_things, unshared_negations",
     ),
     "systems/evidence/verifiers/perturbations.py": in_prose(
         "negated(JudgedPair(text, 'b', 'support'), random.Random(0))",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.systems.evidence.figures import Miscounted, miscounted
+from nlp_retrieval.systems.evidence.figures import Miscounted, miscounted, missing_figures
 
 PASSAGE = (
     "The outbreak lasted for 15 days, and 9 deaths were reported in the two districts. Vaccination reached 62% of all "
@@ -47,6 +47,22 @@ def test_what_the_passage_says_so_or_does_not_say_is_not(claim):
 def test_a_number_that_counts_the_same_in_one_place_is_right_whatever_stands_in_another():
     assert miscounted("In all 9 deaths were reported.", PASSAGE + " By May, 14 deaths were reported.") == []
     assert miscounted("By May, 14 deaths were reported.", PASSAGE + " By May, 14 deaths were reported.") == []
+
+
+@pytest.mark.parametrize(
+    ("claim", "passage", "missing"),
+    [
+        ("Moths are classified (1) by wing and (2) by antenna.", "Moths are classified by wing and by antenna.", ()),
+        ("Moths need the dark [49], and warmth [3, 12].", "Moths need the dark, and warmth.", ()),
+        ("OCT3/4 is needed.", "OCT is needed.", ()),
+        ("A moth that first appeared in Ost was caught.", "A moth was caught that came from Ost.", ()),
+        ("The club (12 members) met.", "The club (30 members) met.", ("12",)),
+        ("The team (9) left.", "The team (11) left.", ("9",)),
+        ("It came first.", "It came third.", ("first",)),
+    ],
+)
+def test_marks_of_lists_and_references_are_no_figures(claim: str, passage: str, missing: tuple[str, ...]) -> None:
+    assert missing_figures(claim, passage).numbers == missing
 
 
 SLEEP = "On weekdays drivers slept 6.2 hours and nurses 5.4."
