@@ -43,7 +43,9 @@ _LONGEST_LINE = 2**20
 _LONGEST_NAME = 500
 _LOCK_SECONDS = 5.0
 _DAY = 86_400.0
+_EMPTY: tuple[Any, ...] = (None, "", (), [])
 _PLAIN = frozenset(string.ascii_letters + string.digits + "-_.")
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 _log = logging.getLogger(__name__)
 
 
@@ -82,7 +84,7 @@ class Recorder:
         self.folder = Path(folder)
         self._days, self._most_steps, self._most_bytes = days, most_steps, most_bytes
         self._lock = Lock()
-        self._known: dict[str, tuple[int, int]] = {}
+        self._known: dict[str, tuple[str, tuple[int, int]]] = {}
         self._used = self._since = 0
         self._failed = self._full = False
         try:
@@ -133,41 +135,31 @@ class Recorder:
             return False
 
     def _write(self, session: str, line: Mapping[str, Any], *, is_step: bool) -> bool:
-        path = self.path_of(session)
-        with _opened(path) as descriptor:
-            size, steps = self._read_up_to_end(path.name, descriptor)
+        key = self._known.get(session)
+        path, known = (str(self.path_of(session)), (0, 0)) if key is None else key
+        descriptor = _open(path)
+        try:
+            size, steps = _read_up_to_end(descriptor, *known)
             if is_step and steps >= self._most_steps:
                 return False
             number = steps + is_step
             content = _as_line({"step": number, **line} if is_step else line)
             if not self._take(len(content) + (0 if size else _BYTES_OF_A_FILE)):
                 if not size:
-                    path.unlink()
+                    os.unlink(path)  # noqa: PTH108
                 return False
             if os.write(descriptor, content) < len(content):  # the disk is full
                 os.ftruncate(descriptor, size)
                 raise OSError(0, "the disk is full")
             if len(self._known) > 10_000:
                 self._known.clear()
-            self._known[path.name] = size + len(content), number
+            self._known[session] = path, (size + len(content), number)
+        finally:
+            os.close(descriptor)
         self._failed = False
         if is_step and number == self._most_steps:
             _log.warning("the session %r has %s steps; further ones are not recorded", session[:80], f"{number:,}")
         return True
-
-    def _read_up_to_end(self, name: str, descriptor: int) -> tuple[int, int]:
-        """The size and the number of steps of a file, with what others wrote; a line that one of them tore is cut off."""
-        end = os.fstat(descriptor).st_size
-        size, steps = self._known.get(name, (0, 0))
-        if end < size:
-            size = steps = 0
-        if end == size:
-            return size, steps
-        new = os.pread(descriptor, end - size, size)
-        whole = new.rfind(b"\n") + 1
-        if whole < len(new):
-            os.ftruncate(descriptor, size + whole)
-        return size + whole, steps + sum(line.startswith(b'{"step":') for line in new[:whole].splitlines())
 
     def _take(self, n_bytes: int) -> bool:
         """Whether the folder has room for so many bytes more."""
@@ -238,13 +230,16 @@ class Session:
                 raise ConfigurationError(
                     f"{field}={str(value)[:40]!r}...: expected a text of at most {_LONGEST_NAME} characters"
                 )
-        self.name: str = without_secrets(name) or uuid.uuid4().hex
-        about = {"session": name or self.name, "question_id": question_id or name, "question": question, "agent": agent}
+        about = {"session": name or uuid.uuid4().hex, "question_id": question_id or name, "question": question, "agent": agent}
         self._about = {field: value for field, value in about.items() if value}
         self._recorder = recorder
-        self.steps: list[AgentStep] = []
-        """Steps of this object, up to 10,000; another process may have recorded more of the session."""
+        self._steps: list[dict[str, Any]] = []
         self._answer: dict[str, Any] = {}
+
+    @property
+    def name(self) -> str:
+        """Its name, without secrets."""
+        return str(without_secrets(self._about["session"]))
 
     def add(self, step: AgentStep | Mapping[str, Any]) -> bool:
         """Record a step, and return whether it was; the log says why if it was not.
@@ -253,12 +248,30 @@ class Session:
             step: a step, or its fields.
         """
         taken = step if isinstance(step, AgentStep) else _step_of(step)
-        fields = taken.model_dump(mode="json", exclude_defaults=True)
+        return self._keep(taken.model_dump(mode="json", exclude_defaults=True))
+
+    def take(self, fields: Mapping[str, Any]) -> bool:
+        """Record a step as :meth:`add` does; faster, because its fields are not checked unless they cannot be kept.
+
+        Args:
+            fields: of the step, of their types.
+        """
+        given = {name: value for name, value in fields.items() if value not in _EMPTY}
+        try:
+            return self._keep(given)
+        except (TypeError, ValueError):  # a filter that is no JSON
+            return self.add(fields)
+
+    def _keep(self, fields: dict[str, Any]) -> bool:
         line = _hide(self._about | fields)
-        if len(self.steps) < MOST_STEPS:
-            hidden = {field: line[field] for field in fields}
-            self.steps.append(taken if hidden == fields else AgentStep.model_validate_json(json.dumps(hidden)))
+        if len(self._steps) < MOST_STEPS:
+            self._steps.append({name: line[name] for name in fields})
         return self._write(line, is_step=True)
+
+    @property
+    def steps(self) -> list[AgentStep]:
+        """Steps of this object, up to 10,000; another process may have recorded more of the session."""
+        return [_step_of(fields) for fields in self._steps]
 
     def add_answer(self, text: str, citations: Sequence[str] | None = None) -> bool:
         """Record the answer, and return whether it was.
@@ -275,14 +288,14 @@ class Session:
     @contextmanager
     def active(self) -> Iterator[Session]:
         """Record the searches of the block: by any searcher, in this thread and in threads that copy its context."""
-        with changed_context(record=self.add):
+        with changed_context(record=self.take):
             yield self
 
     def trajectory(self) -> Trajectory:
         """Return what this object recorded as a trajectory."""
         about = {"question_id": self.name} | _hide(self._about)
         del about["session"]
-        whole = about | {"steps": [step.model_dump(mode="json") for step in self.steps], "complete": bool(self._answer)}
+        whole = about | {"steps": self._steps, "complete": bool(self._answer)}
         return Trajectory.model_validate_json(json.dumps(whole | self._answer))
 
     def _write(self, line: Mapping[str, Any], *, is_step: bool) -> bool:
@@ -355,17 +368,30 @@ def _step_of(fields: Mapping[str, Any]) -> AgentStep:
 
 
 def _as_line(line: Mapping[str, Any]) -> bytes:
-    content = json.dumps(line, ensure_ascii=False).encode("utf-8", "replace")
+    content = _encode(line).encode("utf-8", "replace")
     if len(content) >= _LONGEST_LINE:
         short = {key: value[:50_000] if isinstance(value, str) else value for key, value in line.items()}
         short = {key: value for key, value in short.items() if key not in ("where", "results", "citations")}
-        content = json.dumps(short | {"text": f"cut: {len(content):,} bytes"}, ensure_ascii=False).encode("utf-8", "replace")
+        content = _encode(short | {"text": f"cut: {len(content):,} bytes"}).encode("utf-8", "replace")
     return content + b"\n"
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    """The file of a session, held alone; created if it is missing.
+def _read_up_to_end(descriptor: int, size: int, steps: int) -> tuple[int, int]:
+    """The size and the number of steps of a file, with what others wrote since; a line that one of them tore is cut off."""
+    end = os.fstat(descriptor).st_size
+    if end < size:
+        size = steps = 0
+    if end == size:
+        return size, steps
+    new = os.pread(descriptor, end - size, size)
+    whole = new.rfind(b"\n") + 1
+    if whole < len(new):
+        os.ftruncate(descriptor, size + whole)
+    return size + whole, steps + sum(line.startswith(b'{"step":') for line in new[:whole].splitlines())
+
+
+def _open(path: str) -> int:
+    """The file of a session, held alone until it is closed; created if it is missing.
 
     Raises:
         OSError: it cannot be opened, or another process holds it for seconds.
@@ -374,21 +400,15 @@ def _opened(path: Path) -> Iterator[int]:
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            _lock_file(descriptor, until)
-            if os.fstat(descriptor).st_nlink:  # otherwise it was removed meanwhile, as too old
-                yield descriptor
-                return
-        finally:
-            os.close(descriptor)
-
-
-def _lock_file(descriptor: int, until: float) -> None:
-    while True:
-        try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(descriptor).st_nlink:  # otherwise it was removed meanwhile, as too old
+                return descriptor
+            os.close(descriptor)
         except BlockingIOError:
+            os.close(descriptor)
             if time.monotonic() > until:
                 raise OSError(0, "another process holds the file of a session") from None
             time.sleep(0.0005)
-        else:
-            return
+        except OSError:
+            os.close(descriptor)
+            raise

@@ -36,6 +36,12 @@ _SECRET_VALUE = re.compile(
     r"|(?<=\bAuthorization: Basic )\S+",
     re.IGNORECASE,
 )
+_PREFIXES = ("sk", "hf", "gho", "ghp", "ghs", "ghu", "ghr", "pk", "glpat", "github_pat")
+_MARKS = (
+    *("://", "=", "xox", "akia", "asia", "aiza", "eyj", "bearer", "authorization: basic"),
+    *(prefix + sign for prefix in _PREFIXES for sign in "-_"),
+)
+"""An ASCII text without any of these, in small letters, has no match of ``_SECRET_VALUE``; looking for them is much faster."""
 _SETTING = re.compile(r"(\b\w++\s*+=\s*+)('(?:[^'\\]|\\.)*+'?|[^\s'\"&;,)]++)")
 _PASSWORD_NAME = re.compile(r"pass|pwd|secret", re.IGNORECASE)
 _SHORTEST = 12
@@ -106,7 +112,9 @@ def _without(value: Any, known: list[str]) -> Any:
         return [_without(inner, known) for inner in value]
     if not isinstance(value, str):
         return value
-    value = _SECRET_VALUE.sub(HIDDEN, _hide_values(value, known))
+    value = _hide_values(value, known)
+    if not value.isascii() or any(map(value.lower().__contains__, _MARKS)):
+        value = _SECRET_VALUE.sub(HIDDEN, value)
     return _SETTING.sub(_hide_setting, value) if "=" in value else value
 
 

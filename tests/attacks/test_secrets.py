@@ -14,6 +14,8 @@ import pytest
 from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, collection, configuration
 from cli.commands import run as run_command
 from hashed_words import HashedWords, items_of
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nlp_retrieval import (
     Bm25Retriever,
@@ -24,6 +26,7 @@ from nlp_retrieval import (
     RetrievalError,
     Searcher,
 )
+from nlp_retrieval.core import secrets
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.index.generation import open_generation
@@ -300,6 +303,18 @@ def test_a_password_among_settings_is_hidden_in_any_text(text: str, shown: str, 
     with tally(FAMILY):
         assert without_secrets(text) == shown
         assert SECRET not in hide_secrets(text)
+
+
+@given(
+    st.lists(st.sampled_from([*FORMS.values(), *secrets._MARKS, "x" * 20, "A1_", " ", "/", ":", "@", "?", "&", "ß"])).map(
+        "".join
+    )
+)
+def test_looking_for_marks_first_hides_the_same(text: str) -> None:
+    fast = without_secrets(text)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(secrets, "_MARKS", ("",))  # which every text has
+        assert without_secrets(text) == fast
 
 
 def test_an_empty_password_hides_nothing_else() -> None:
