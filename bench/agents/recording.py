@@ -15,6 +15,7 @@ import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 from mcp import Client
@@ -67,10 +68,9 @@ async def ask(servers: list[Server], questions: list[str], rounds: int) -> np.nd
             for place in range(len(servers)):
                 chosen = (number + place) % len(servers)
                 arguments = {"query": question, "k": TOP}
+                names: Any = {"session_id": f"round-{number // len(questions)}"}
                 begin = time.perf_counter()
-                answer = await clients[chosen].call_tool(
-                    "search", arguments, meta={"session_id": f"round-{number // len(questions)}"}
-                )
+                answer = await clients[chosen].call_tool("search", arguments, meta=names)
                 seconds[chosen].append(time.perf_counter() - begin)
                 assert not answer.is_error, answer
     return np.array(seconds)
