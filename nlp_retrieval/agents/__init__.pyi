@@ -13,6 +13,7 @@ from nlp_retrieval.agents.recorder import Session as Session
 from nlp_retrieval.agents.recorder import recording as recording
 from nlp_retrieval.agents.replaying import Replay as Replay
 from nlp_retrieval.agents.replaying import replay as replay
+from nlp_retrieval.agents.run import TrajectoryRun as TrajectoryRun
 from nlp_retrieval.agents.searchers import AgentAnswer as AgentAnswer
 from nlp_retrieval.agents.searchers import AgentSearcher as AgentSearcher
 from nlp_retrieval.agents.tools import AgentTools as AgentTools

@@ -26,7 +26,7 @@ from nlp_retrieval.core.context import search_context, suppress_empty_notes
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.frames import Queries, queries_of, texts_of
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.models import Query, RetrievalResult
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.queries import check_k
@@ -84,6 +84,7 @@ class BaseAgentSearcher(BaseSearcher):
         self._opened, self._opened_before = searcher._opened, searcher._opened_before
         self._trajectories: dict[TrajectoryKey, Trajectory] = {}
         self._keeping = Lock()
+        self._id_of: dict[str, str] = {}
         self._file = None if record is None else TrajectoryFile(Path(record), self.agent_name)
 
     @property
@@ -125,7 +126,7 @@ class BaseAgentSearcher(BaseSearcher):
     def trajectories(self, queries: Queries | None = None) -> list[Trajectory]:
         """Return what the agent did for each question that it was asked: the last 10,000 of them.
 
-        A question that was asked as a text has this text as its id, because a benchmark asks texts.
+        A question that was asked as a text has this text as its id, unless a benchmark asked it.
 
         Args:
             queries: those wanted, in this order and under their ids; None for all.
@@ -140,6 +141,14 @@ class BaseAgentSearcher(BaseSearcher):
             for query in queries_of(queries)
             if query.text in by_question
         ]
+
+    def expect(self, queries: Sequence[Query]) -> None:
+        """Take over the ids of questions that are going to be asked as texts.
+
+        Args:
+            queries: the questions.
+        """
+        self._id_of = {query.text: query.query_id for query in reversed(queries)}
 
     def search(self, queries: Queries, k: int = 10, where: Where | None = None) -> RankedLists:
         """Let the agent answer questions, and return what its searches found.
@@ -165,7 +174,7 @@ class BaseAgentSearcher(BaseSearcher):
         searcher.opened.items.allowed(where)  # a filter that does not match is an error here, and none of the agent's
         if self._file is not None:
             self._file.check()
-        names = [question or "-" for question in questions] if _are_texts(queries) else ids
+        names = [self._id_of.get(question) or question or "-" for question in questions] if _are_texts(queries) else ids
         what = f"agent {self.agent_name}"
         with suppress_empty_notes(), using_stages(Stages()), self.answering() as answer, progress(what, len(ids)) as advance:
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from nlp_retrieval.benchmarks.cost import Cost
 from nlp_retrieval.benchmarks.distributed import Spread, spread
-from nlp_retrieval.benchmarks.entrants import Benchmarkable, Entry, Explains, Searching, TrecRun, generation_of
+from nlp_retrieval.benchmarks.entrants import Benchmarkable, Entry, Explains, KeepsQuestions, Searching, TrecRun, generation_of
 from nlp_retrieval.benchmarks.evaluate import Judged
 from nlp_retrieval.benchmarks.filters import filters_for, search_each, warn_of_filters
 from nlp_retrieval.benchmarks.grid import build_grid
@@ -370,6 +370,8 @@ class _Running:
             ]
             return _Found(None, rankings, None, self._answered(name, self.pinned.results(rankings, row_of)))
         self._say(f"{name}: searching {len(queries):,} queries")
+        if isinstance(searcher, KeepsQuestions):
+            searcher.expect(queries)
         self.pinned.check(searcher)
         sample = self._sample(searcher)
         with record_calls() as asked:

@@ -19,7 +19,7 @@ from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.index.build import IndexReport
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.manifest import RetrieverRecord
-from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.models import Query, RetrievalResult
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.errors import (
     ItemError,
@@ -92,6 +92,14 @@ class Explains(Protocol):
     def explain(self, query: str, results: Sequence[RetrievalResult]) -> list[dict[str, Explanation]]: ...
 
 
+@runtime_checkable
+class KeepsQuestions(Protocol):
+    """A searcher that keeps what it did for each question, under the question's id."""
+
+    def expect(self, queries: Sequence[Query]) -> None:
+        """Take over the ids of the questions that a benchmark is going to ask as texts."""
+
+
 # A run of any tool as a configuration: its lists are read from a TREC file, and its quality is measured like the others'.
 #
 # It has no index and nothing is searched, so it has no cost.
@@ -135,6 +143,14 @@ class TrecRun(Component):
         described = {"name": self.name, "content": content}
         return hashlib.sha256(canonical_json(described).encode()).hexdigest()
 
+    def read(self) -> dict[str, Ranking]:
+        """Return all lists of the file, by query id.
+
+        Raises:
+            SourceError: it cannot be read, or is malformed.
+        """
+        return read_run(self.path)
+
     def rankings(self, query_ids: Sequence[str], item_ids: Container[str], k: int) -> list[Ranking]:
         """Return the first ``k`` hits of each query.
 
@@ -147,7 +163,7 @@ class TrecRun(Component):
             SourceError: the file cannot be read, is malformed, or has none of the queries.
             ItemError: for one of these queries it names an item, at any rank, that is not in the corpus.
         """
-        run = with_matched_numbers(read_run(self.path), query_ids, self.path)
+        run = with_matched_numbers(self.read(), query_ids, self.path)
         missing = [query_id for query_id in query_ids if query_id not in run]
         asked = set(query_ids)
         others = [query_id for query_id in run if query_id not in asked]

@@ -136,7 +136,7 @@ def named_searchers(searchers: Sequence[Entry]) -> dict[str, Entry]:
         ConfigurationError: two of them are equal.
     """
     configs = [searcher.config for searcher in searchers]
-    paths = [Path(str(config["path"])).stem if config.get("name") == "trec_run" else "" for config in configs]
+    paths = [Path(str(config["path"])).stem if config.get("name") in ("trec_run", "trajectories") else "" for config in configs]
     columns = [_column([config.get(key) for config in configs]) for key in _STAGES]
     columns[-1] = [
         label.replace("+", " >> ") if isinstance(config.get("reranker"), list) else label
