@@ -147,56 +147,46 @@ def _power(pairs: dict[str, tuple[Values, Values, list[str | None]]]) -> str:
 def _judged(data: Path, work: Path) -> str:
     """Judge what changed with gold as the judge, a twentieth at a time in a random order, until there is a verdict."""
     rows: dict[str, list[str]] = {}
-    for name, (queries, corpus, folder) in _sets(data).items():
+    changes = {"k1 0.9 -> 1.2": Bm25Retriever(k1=1.2), "other settings, no stemmer": _retrievers()[1]}
+    for (name, (queries, corpus, folder)), (change, retriever) in itertools.product(_sets(data).items(), changes.items()):
         asked, gold = queries.queries(), {each.query_id: each for each in queries.gold()}
         sides = []
-        for number, retriever in enumerate(_retrievers()):
-            searcher = Searcher([retriever])
+        for number, each_retriever in enumerate((Bm25Retriever(), retriever)):
+            searcher = Searcher([each_retriever])
             searcher.index(corpus, work / folder)
             gate = GateSettings(work / f"side{number}.jsonl", queries, {"precision@10": _MARGIN}, k=10)
             Gate(gate, searcher).update("accepted")
             sides.append(read_baseline(gate.baseline))
         before, now = sides
-        none = JudgedTexts(work / "nothing is judged")
         items = {**now.items, **before.items}
         texts = {item_id: item.digest for item_id, item in items.items()}
-        open_ = changed_passages(asked, before, now, [10], none, texts, {})
+        open_ = changed_passages(asked, before, now, [10], JudgedTexts(work / "nothing is judged"), texts, {})
         said = [
             replace(each, relevant=is_relevant(each.item_id, items[each.item_id].title, gold[each.query_id])) for each in open_
         ]
         order = np.random.default_rng(4).permutation(len(asked)).tolist()
         place = {asked[number].query_id: position for position, number in enumerate(order)}
         said.sort(key=lambda each: place[each.query_id])
-        for looks in (1, 100):
-            for step in range(21):
-                many = len(said) * step // 20
-                verdict, at = _verdict_of_change(asked, before, now, said, many, looks), many
-                if verdict != "cannot tell":
-                    break
-            every = _verdict_of_change(asked, before, now, said, len(said), looks)
-            rows[f"{name}, {looks} looks"] = [f"{10 * len(asked):,}", f"{len(said):,}", f"{at:,}", verdict, every]
-            print(name, looks, rows[f"{name}, {looks} looks"], flush=True)
-    heads = [
-        "set",
-        "first 10 of one side",
-        "passages that differ",
-        "judged at the verdict",
-        "verdict",
-        "verdict when all are judged",
-    ]
+        for many in (len(said) * step // 20 for step in range(21)):
+            verdict = _verdict_of_change(asked, before, now, said, many)
+            if verdict != "cannot tell":
+                break
+        both = sum(len({*before.queries[each.query_id].hits, *now.queries[each.query_id].hits}) for each in asked)
+        every = _verdict_of_change(asked, before, now, said, len(said))
+        rows[f"{name}, {change}"] = [f"{both:,}", f"{len(said):,}", f"{many:,}", verdict, every]
+        print(name, change, rows[f"{name}, {change}"], flush=True)
+    heads = ["set and change", "passages of both", "that differ", "judged at the verdict", "verdict", "when all are judged"]
     return table(heads, rows)
 
 
-def _verdict_of_change(
-    asked: list[Query], before: Baseline, now: Baseline, said: list[ChangedPassage], many: int, looks: int
-) -> str:
+def _verdict_of_change(asked: list[Query], before: Baseline, now: Baseline, said: list[ChangedPassage], many: int) -> str:
     passages = [each if number < many else replace(each, relevant=None) for number, each in enumerate(said)]
     margins, every = {"precision@10": _MARGIN}, {"": np.ones(len(asked), bool)}
     families = [query.family for query in asked]
     known, worst, best = (
         judge(
             *precision_of_change(asked, before, now, margins, passages, unknown), margins, families, every, level=0.05,
-            looks=looks,
+            looks=_COMMITS,
         )
         for unknown in (None, "baseline", "now")
     )  # fmt: skip

@@ -151,6 +151,8 @@ def read_baseline(path: Path) -> Baseline:
         text = content.decode()
     except FileNotFoundError:
         raise SourceError(f"there is no baseline {path}; make it with `nlp-retrieval gate GATE.yaml --update`") from None
+    except IsADirectoryError:
+        raise SourceError(f"{path} is a folder; name a file in it as 'baseline'") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path} cannot be read ({error}); {RENEW}") from None
     if len(content) > _MOST_BYTES:
@@ -164,9 +166,14 @@ def read_baseline(path: Path) -> Baseline:
             )
     if not lines:
         raise SourceError(f"{path} is empty; {RENEW}")
-    first = _parsed(lines[0], path, 1)
-    if isinstance(first, dict) and first.get("format") != FORMAT:
-        raise SourceError(f"{path} has format {first.get('format')!r}, and this version reads {FORMAT}; {RENEW}")
+    try:
+        first = parse_json(lines[0], max_bytes=_MOST_BYTES)
+    except ValueError:
+        first = None
+    if not isinstance(first, dict) or "format" not in first:
+        raise SourceError(f"{path} is no baseline, or its first line was lost: that must be JSON with 'format'; {RENEW}")
+    if first["format"] != FORMAT:
+        raise SourceError(f"{path} has format {first['format']!r}, and this version reads {FORMAT}; {RENEW}")
     head = _checked(_Head, first, path, 1)
     if head.sha256 != _checksum(lines[1:]):
         raise SourceError(f"{path} was edited since it was written: its lines do not have its checksum; {RENEW}")

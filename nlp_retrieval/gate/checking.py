@@ -371,6 +371,12 @@ class Gate:
                     f"{len(ids):,} of {len(before.queries):,} queries of {path} {what} (the first: {ids[0]!r}), so the same "
                     f"questions cannot be compared; restore them, or {RENEW}"
                 )
+        graded = sum(query.gold != "" for query in before.queries.values())
+        if graded and not self.gold:
+            raise ConfigurationError(
+                f"{graded:,} queries of {path} had gold, and now none has: rankings alone cannot show a loss; restore the gold "
+                f"(qrels), or {RENEW}"
+            )
         if isinstance(self.searcher, BaseSearcher) and not texts:
             raise ConfigurationError(
                 f"none of the {len(before.items):,} items of {path} is in the index: it is of another corpus, or all ids are "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+_BEGAN = pytest.StashKey[float]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep when the tests began, to see two that renew one baseline."""
+    config.stash[_BEGAN] = time.time()
+
+
 @pytest.fixture
 def retrieval_gate(request: pytest.FixtureRequest) -> Callable[..., GateReport]:
     """Return a function that fails the test if a searcher does not pass a gate."""
@@ -32,6 +41,13 @@ def retrieval_gate(request: pytest.FixtureRequest) -> Callable[..., GateReport]:
 
         gate = Gate(read_gate(settings) if isinstance(settings, str | Path) else settings, searcher)
         if reason:
+            path = gate.settings.baseline
+            if path.exists() and path.stat().st_mtime > request.config.stash[_BEGAN]:
+                pytest.fail(
+                    f"{path} was renewed since these tests began, by another test: the last one would decide what is accepted. "
+                    "Give each test a baseline of its own",
+                    pytrace=False,
+                )
             gate.update(reason)
         report = gate.check()
         if not report.passes:

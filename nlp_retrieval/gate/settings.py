@@ -20,6 +20,8 @@ from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.evaluation.measures import Measure, read_measures
 
 Limit = Literal["latency", "index_bytes", "tokens"]
+_MOST_QUERIES = 1_000_000
+_RULE_OF_THREE = 3.0
 LIMITS: tuple[Limit, ...] = ("latency", "index_bytes", "tokens")
 
 
@@ -32,6 +34,11 @@ def _margins(value: object) -> dict[str, float]:
             raise ConfigurationError(
                 f"margins: {name} has {margin!r}, and it must be above 0 and below 1: no number of queries shows that nothing "
                 "at all was lost"
+            )
+        if margin * _MOST_QUERIES < _RULE_OF_THREE:
+            raise ConfigurationError(
+                f"margins: {name} has {margin!r}, which not even {_MOST_QUERIES:,} queries could show, even if none of them "
+                "differed; write a larger one, as 0.02"
             )
         (measure,) = read_measures([str(name)])
         margins[str(measure)] = float(margin)

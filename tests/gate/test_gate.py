@@ -139,6 +139,8 @@ def damaged(path: Path, how: str) -> None:
         "cut": text[: len(text) // 2],
         "not text": "\x00",
         "a list": "[]",
+        "headless": rest,
+        "YAML": "baseline: base.jsonl\n",
     }[how]
     path.write_text(changed)
 
@@ -152,8 +154,10 @@ def damaged(path: Path, how: str) -> None:
         ("format", "has format 99, and this version reads 1"),
         ("empty", "is empty"),
         ("cut", "was edited"),
-        ("not text", "is not JSON"),
-        ("a list", ":1 is damaged"),
+        ("not text", "is no baseline"),
+        ("a list", "is no baseline"),
+        ("headless", "its first line was lost"),
+        ("YAML", "is no baseline"),
     ],
 )
 def test_a_baseline_that_was_changed_by_hand_is_refused(accepted: GateSettings, tmp_path: Path, how: str, said: str) -> None:
@@ -184,6 +188,8 @@ def test_a_baseline_of_other_queries_another_corpus_or_fewer_hits_is_refused(acc
         Gate(accepted, searcher(tmp_path / "none", [SearchableItem(item_id="d1", content="zzz")])).check()
     with pytest.raises(SourceError, match="there is no baseline"):
         Gate(GateSettings(tmp_path / "no.jsonl", accepted.query_loader, {"ndcg@10": 0.05}), searcher(tmp_path / "no")).check()
+    with pytest.raises(SourceError, match="is a folder; name a file in it"):
+        Gate(GateSettings(tmp_path, accepted.query_loader, {"ndcg@10": 0.05}), searcher(tmp_path / "folder")).check()
     with pytest.raises(ConfigurationError, match="the reason is empty"):
         Gate(accepted, searcher(tmp_path / "reason")).update(" ")
 
@@ -193,6 +199,7 @@ def test_a_baseline_of_other_queries_another_corpus_or_fewer_hits_is_refused(acc
     [
         ({"margins": {"ndcg@10": 0}}, "no number of queries shows that nothing"),
         ({"margins": {"ndcg@10": 1.5}}, "must be above 0 and below 1"),
+        ({"margins": {"ndcg@10": 1e-6}}, "not even 1,000,000 queries could show"),
         ({"margins": {}}, "expected measures"),
         ({"margins": {"ndcg": 0.1}}, "write a cutoff, as in ndcg@10"),
         ({"margins": {"ndcg@50": 0.1}}, "ndcg@50 needs 50"),
@@ -228,7 +235,10 @@ def test_groups_and_new_queries(accepted: GateSettings, tmp_path: Path) -> None:
 
 def test_without_gold_agreement_is_a_tripwire_that_claims_no_quality(accepted: GateSettings, tmp_path: Path) -> None:
     asked = TopicsLoader(Path(str(accepted.query_loader.config["path"])) / "queries.jsonl")
-    blind = GateSettings(accepted.baseline, asked, accepted.margins)
+    with pytest.raises(ConfigurationError, match=r"100 queries of .* had gold, and now none has"):
+        Gate(GateSettings(accepted.baseline, asked, accepted.margins), searcher(tmp_path / "gone")).check()
+    blind = GateSettings(tmp_path / "blind.jsonl", asked, accepted.margins)
+    Gate(blind, searcher(tmp_path / "first")).update("without gold")
     report = Gate(blind, searcher(tmp_path / "again")).check()
     assert (report.verdict, report.passes, report.agreement) == (None, True, 1.0)
     other = Gate(blind, searcher(tmp_path / "now", ITEMS[60:])).check()
@@ -308,3 +318,6 @@ def test_the_pytest_plug_in_gives_the_same_verdict(accepted: GateSettings, tmp_p
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     assert "FAIL  Worse: nDCG @10 fell" in done.stdout
+    done = subprocess.run([*command, "--update-gate", "both"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert "Give each test a baseline of its own" in done.stdout
