@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from nlp_retrieval.agents.searchers import AgentAnswer, Answers, BaseAgentSearcher, Limit
+from nlp_retrieval.agents.searchers import AgentAnswer, Answers, BaseAgentSearcher, Label, Limit
 from nlp_retrieval.agents.tools import AgentTools, clean_text
 from nlp_retrieval.agents.trajectory import cited_in
 from nlp_retrieval.core.components.registry import ByName, resolve_components
@@ -90,7 +90,8 @@ class ReactAgent(BaseAgentSearcher):
         k: results of a search.
         tokens: once the model has taken so many tokens for a question, it is not asked any more; None for any number.
         passage_characters: most characters of a passage that was opened; a search shows 300.
-        record: a JSONL file for its trajectories, one a line, written as they end.
+        label: name of the agent in its trajectories; to compare several agents, give each its own.
+        record: a JSONL file for its trajectories, one a line, written as they end; one file for each agent.
 
     Examples:
         >>> class Stub:
@@ -108,7 +109,7 @@ class ReactAgent(BaseAgentSearcher):
 
     name = "react_agent"
     manifest_may_set = may_set(
-        *("searcher", "lm", "steps", "k", "tokens", "passage_characters"), record=given("write trajectories to")
+        *("searcher", "lm", "steps", "k", "tokens", "passage_characters", "label"), record=given("write trajectories to")
     )
 
     def __init__(
@@ -119,17 +120,19 @@ class ReactAgent(BaseAgentSearcher):
         k: Limit = 5,
         tokens: Limit | None = None,
         passage_characters: Annotated[int, Field(ge=50)] = 1500,
+        label: Label = "react_agent",
         record: str | Path | None = None,
     ) -> None:
         resolved = resolve_components(self, ReactAgent, searcher=searcher, lm=lm)
         self.lm: LanguageModel = resolved["lm"]
         self.passage_characters = passage_characters
+        self.label = label
         self._program: Any = None
         self._take(resolved["searcher"], k, steps, tokens, record)
 
     @property
     def agent_name(self) -> str:
-        return self.name
+        return self.label
 
     @property
     def at_once(self) -> int:

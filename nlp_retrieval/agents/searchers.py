@@ -281,7 +281,7 @@ class AgentSearcher(BaseAgentSearcher):
         tokens: once the language models have taken so many tokens for a question, no tool is called; None for any number.
         label: name of the agent in trajectories. Timings of a benchmark are used again under a label: give one only where it
             says all that decides what the agent does. By default the name of the function or class.
-        record: a JSONL file for the trajectories, one a line, written as they end.
+        record: a JSONL file for the trajectories, one a line, written as they end; one file for each agent.
 
     Raises:
         ConfigurationError: the agent cannot be called with a question and tools.

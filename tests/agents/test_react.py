@@ -157,7 +157,8 @@ def test_a_passage_cannot_call_a_tool_or_break_the_list(server: ChatServer, mode
 
 def test_a_model_that_never_answers_ends_with_its_budget(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:  # noqa: F811
     server.answer = script(("search", "krill"))
-    trajectory = ran(made(model(), tmp_path, steps=3))
+    trajectory = ran(made(model(), tmp_path, steps=3, label="three steps"))
+    assert trajectory.agent == "three steps"
     assert (len(trajectory.steps), trajectory.complete, server.calls) == (3, False, 4)
     assert trajectory.metadata == {"error": "its budget is spent"}
     trajectory = ran(made(model(cache_dir=tmp_path / "other"), tmp_path, tokens=200))
