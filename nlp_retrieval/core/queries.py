@@ -57,8 +57,8 @@ def synthetic_note(synthetic: int, queries: int) -> str:
         return ""
     who = f"All {queries:,} queries are" if synthetic == queries else f"{synthetic:,} of {queries:,} queries are"
     return (
-        f"{who} synthetic: written by a model from passages that a search found again. Figures may not hold for real queries, "
-        "and favour systems like that search."
+        f"{who} synthetic: a model wrote them. Figures may not hold for real queries, and favour systems like the search by "
+        "which they were kept."
     )
 
 

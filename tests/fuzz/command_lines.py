@@ -80,6 +80,7 @@ GOOD: dict[str, list[list[str]]] = {
     ],
     "judge": [
         ["new", "judging", "--config", "sweep.yaml", "--queries", "ids.txt"], ["report", "index"], ["export", "run"],
+        ["new", "judging", "--runs", "run", "--compare", "bm25:reranked"],
         ["questions", "from-log", "ids.txt", "asked.jsonl", "--sample", "2"],
         ["questions", "from-log", "claims.json", "asked.jsonl", "--column", "claim"],
         ["questions", "write", "index", "asked.jsonl", "--lm", "openai/small", "--single", "2", "--plan"],
