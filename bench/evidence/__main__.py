@@ -1,8 +1,9 @@
-"""Evidence: ``python -m bench.evidence DATA MODEL WORK`` writes ``bench/EVIDENCE.md``.
+"""Evidence: ``python -m bench.evidence DATA MODEL WORK [SPLIT]`` writes ``bench/EVIDENCE.md``.
 
 DATA is a folder of sets (``scifact/pairs.jsonl``, ``audit/truth.jsonl``, ...), MODEL the folder of ``nlp-retrieval evidence
 train-verifier``, trained without the families of the audit (``python -m bench.evidence.split`` makes such a folder), WORK a
-folder for what takes long: judgements are kept there by verifier and set, so that a second run judges nothing again.
+folder for what takes long: judgements are kept there by verifier and set, so that a second run judges nothing again. SPLIT
+is the folder that MODEL was trained on, if ``bench.evidence.split`` limited its pairs: it decides which families are held out.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifier
-from nlp_retrieval.systems.evidence.verifiers.pairs import held_out_families
+from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, held_out_families, read_pairs
 
 _HERE = Path(__file__).parent
 _TIMED = ("fever", "scifact", "wice")
@@ -35,20 +36,20 @@ _READ_FROM = "bm25s and dense, fused"
 
 def main(arguments: list[str]) -> int:
     """Measure, and write the page."""
-    if len(arguments) != 3:
-        print("usage: python -m bench.evidence DATA MODEL WORK")
+    if len(arguments) not in (3, 4):
+        print("usage: python -m bench.evidence DATA MODEL WORK [SPLIT]")
         return 2
-    data, model, work = map(Path, arguments)
+    data, model, work, *split = map(Path, arguments)
     with torch.autocast("cpu", torch.bfloat16):
-        return _measure(data, model, work)
+        return _measure(data, model, work, read_pairs(split[0]) if split else known_pairs(data))
 
 
-def _measure(data: Path, model: Path, work: Path) -> int:
+def _measure(data: Path, model: Path, work: Path, trained: list[JudgedPair]) -> int:
     work.mkdir(parents=True, exist_ok=True)
     report = json.loads((model / "training_report.json").read_text())
     known = known_pairs(data)
-    held = held_out_families(known, report["settings"]["held_out"], report["settings"]["seed"])
-    unseen = [pair for pair in known if pair.family in held]
+    held = held_out_families(trained, report["settings"]["held_out"], report["settings"]["seed"])
+    unseen = [pair for pair in trained if pair.family in held]
     measured = [
         Measured("overlap", LexicalVerifier(), ("overlap",), "lexical", some_pairs(known)),
         Measured("lexical", LexicalVerifier(), SIGNALS, "lexical", some_pairs(known)),
