@@ -1,5 +1,6 @@
 """HippoRAG 2 on MuSiQue: ``python -m bench.hipporag DATA MODEL`` writes ``bench/HIPPORAG.md``.
 
+Sections of that page that other scripts write stay: how synonyms grow, and the filter of facts.
 DATA holds ``musique/`` with its published triples (``openie.jsonl``), MODEL is an encoder: a hub name or a folder. No language
 model is asked. Whatever is fitted or chosen is judged by other questions; each graph is judged beside the same graph in which
 passages say what others say.
@@ -19,7 +20,11 @@ from pathlib import Path
 import numpy as np
 
 from bench.common import Data, record_of
+from bench.evidence.speed_page import write_page
+from bench.hipporag import growth
 from bench.hipporag.control import means_something, shuffled
+from bench.hipporag.filter import PAGE
+from bench.hipporag.filter import TITLE as FILTER
 from bench.hipporag.nested import System, Values, measures, out_of_fold
 from bench.sweeps import Figures
 from bench.writing import page, table, words
@@ -41,7 +46,6 @@ from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
 from nlp_retrieval.systems.hipporag.shared_knowledge import SharedKnowledge
 
 _HERE = Path(__file__).parent
-_PAGE = _HERE.parent / "HIPPORAG.md"
 _PUBLISHED, _DENSE, _LINKS = "HippoRAG 2", "dense", "link graph"
 _CHOSEN = "link graph, seeds and links chosen within the folds"
 _FITTED, _OTHER = ", fitted in 5 folds", ", passages shuffled"
@@ -230,7 +234,7 @@ def main(arguments: list[str]) -> int:
         return 2
     warnings.simplefilter("ignore")
     try:
-        _PAGE.write_text(written(Data.of(arguments[0]), arguments[1]), "utf-8")
+        write_page(PAGE, written(Data.of(arguments[0]), arguments[1]), [growth.TITLE, FILTER])
     except RetrievalError as error:
         print(error, file=sys.stderr)
         return 1
