@@ -43,6 +43,7 @@ from nlp_retrieval.gate.judged import (
     gold_of_change,
     make_project,
     precision_of_change,
+    split_waiting,
     with_judged,
 )
 from nlp_retrieval.gate.reasons import GateChange, LostQuery, changes_of, lost_queries
@@ -409,12 +410,14 @@ class Gate:
         people = JudgedTexts(folder)
         passages = changed_passages(queries, before, now, cutoffs, people, here, gold)
         open_ = [each for each in passages if each.relevant is None]
-        change = ChangeToJudge(
-            len(passages), len(passages) - len(open_), sum(not each.has_text for each in open_), not self.gold
-        )
-        if make:
-            made, waiting = make_project(people, queries, open_, self._items_of, here)
-            change = replace(change, project=made, waiting=waiting)
+        unasked, waiting = split_waiting(people, queries, passages, here)
+        made = None
+        if make and unasked:
+            made = make_project(folder, queries, unasked, self._items_of([each.item_id for each in unasked]), here)
+        gone = sum(not each.has_text for each in open_)
+        judged = len(passages) - len(open_)
+        left = 0 if made else len(unasked)
+        change = ChangeToJudge(len(passages), judged, gone, not self.gold, made, waiting, left)
         return change, passages
 
     def _items_of(self, item_ids: Sequence[str]) -> list[SearchableItem]:

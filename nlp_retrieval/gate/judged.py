@@ -12,7 +12,7 @@ extremes agree is that of every outcome. Looking while people judge therefore ad
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -63,7 +63,8 @@ class ChangeToJudge:
         gone: not judged, and without a text: they left the corpus.
         alone: whether there is no other gold, so that the figures are of these passages alone.
         project: the judging project that was made of the rest; None if none was.
-        waiting: projects that hold passages of the rest already.
+        waiting: projects that ask for passages of the rest already.
+        unasked: not judged, and in no project.
     """
 
     passages: int
@@ -72,6 +73,7 @@ class ChangeToJudge:
     alone: bool = True
     project: Path | None = None
     waiting: tuple[Path, ...] = ()
+    unasked: int = 0
 
     @property
     def unjudged(self) -> int:
@@ -237,59 +239,70 @@ def with_judged(
     }
 
 
-def make_project(
-    judged: JudgedTexts,
-    queries: Sequence[Query],
-    passages: Sequence[ChangedPassage],
-    items: Callable[[Sequence[str]], Iterable[SearchableItem]],
-    texts: Mapping[str, str],
-) -> tuple[Path | None, tuple[Path, ...]]:
-    """Make a judging project of the passages that are not judged and that no project asks for yet.
+def split_waiting(
+    judged: JudgedTexts, queries: Sequence[Query], passages: Iterable[ChangedPassage], texts: Mapping[str, str]
+) -> tuple[list[ChangedPassage], tuple[Path, ...]]:
+    """Return the passages that are to be judged and that no project asks for, and the projects that ask for the others.
 
     Args:
         judged: people's judgements.
         queries: of the passages.
-        passages: that are not judged.
-        items: returns items by their ids, with those beside them.
+        passages: that differ.
         texts: digests of the texts that can be judged, by id.
-
-    Returns:
-        The folder of the project, None if none was needed, and those of others in which passages wait to be judged.
     """
     question_of = {query.query_id: query.text for query in queries}
     waiting: dict[Path, None] = {}
-    runs: dict[str, dict[str, list[tuple[str, float]]]] = {"baseline": {}, "now": {}}
-    asked = []
+    unasked = []
     for each in passages:
-        if not each.has_text:
-            continue
-        key = (question_of[each.query_id], each.item_id, texts[each.item_id])
-        if key in judged.waiting:
-            waiting[judged.waiting[key]] = None
-            continue
-        asked.append(key)
+        if each.relevant is None and each.has_text:
+            place = judged.waiting.get((question_of[each.query_id], each.item_id, texts[each.item_id]))
+            if place is None:
+                unasked.append(each)
+            else:
+                waiting[place] = None
+    return unasked, tuple(waiting)
+
+
+def make_project(
+    folder: Path,
+    queries: Sequence[Query],
+    passages: Sequence[ChangedPassage],
+    items: Iterable[SearchableItem],
+    texts: Mapping[str, str],
+) -> Path:
+    """Make a judging project of passages, and return its folder.
+
+    Args:
+        folder: of all projects; the name of this one depends on the passages and their texts alone.
+        queries: of the passages.
+        passages: to judge.
+        items: the passages, with those beside them.
+        texts: digests of the texts that can be judged, by id.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    runs: dict[str, dict[str, list[tuple[str, float]]]] = {"baseline": {}, "now": {}}
+    for each in passages:
         run = runs[each.side].setdefault(each.query_id, [])
         run.append((each.item_id, -float(len(run))))
-    if not asked:
-        return None, tuple(waiting)
-    path = judged.folder / digest(repr(sorted(asked)))
+    path = folder / digest(repr(sorted((each.query_id, each.item_id, texts[each.item_id]) for each in passages)))
     depth = max(len(ranking) for run in runs.values() for ranking in run.values())
-    wanted = [item_id for _, item_id, _ in asked]
-    JudgingProject.create(path, queries, {name: run for name, run in runs.items() if run}, items(wanted), depth=depth).close()
-    return path, tuple(waiting)
+    JudgingProject.create(path, queries, {name: run for name, run in runs.items() if run}, items, depth=depth).close()
+    return path
 
 
 def lines_to_judge(change: ChangeToJudge) -> Iterator[str]:
     """Yield what is left to judge, and how, as sentences."""
-    open_ = change.unjudged - change.gone
     if change.alone:
-        yield "figures are of what changed alone: relevant passages among the first results that the other side lacks there"
+        yield "Figures are of what changed alone: relevant passages that the other side lacks among its first results."
     yield (
         f"{change.passages:,} passages are among the first results of one side alone; {change.judged:,} of them are judged"
         + (f", and {change.gone:,} cannot be, because their texts are not in the corpus" if change.gone else "")
         + ("" if change.alone or not change.unjudged else "; what is not judged counts as not relevant")
+        + "."
     )
     for path in [*([change.project] if change.project else []), *change.waiting]:
-        yield f"to judge them: nlp-retrieval judge serve {path} --judge NAME"
-    if open_ and not change.project and not change.waiting:
-        yield f"{open_:,} are in no judging project; make one: nlp-retrieval gate GATE.yaml --judge"
+        yield f"To judge them: nlp-retrieval judge serve {path} --judge NAME"
+    if change.unasked:
+        yield f"{change.unasked:,} are in no judging project; make one: nlp-retrieval gate GATE.yaml --judge"

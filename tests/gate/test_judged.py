@@ -62,6 +62,7 @@ def test_judgements_of_what_changed_give_the_difference_that_gold_for_everything
     before, now = searcher(files / "before"), searcher(files / "now", **OTHER)
     first = Gate(settings, now).check(judge_change=True)
     assert (first.verdict, first.change.judged, first.change.gone) == ("cannot tell", 0, 0)
+    assert f"judge serve {first.change.project}" in "".join(lines_of(Gate(settings, now).check()))  # asked for until judged
     project = JudgingProject(first.change.project)
     assert len(project.pool().item_ids) == first.change.passages < 500  # most are common to both, and not asked for
     say(project)
@@ -131,7 +132,12 @@ def test_a_judgement_counts_for_the_text_that_was_judged_and_is_not_asked_for_tw
     ]
     other = Gate(settings, searcher(files / "edited", items, **OTHER)).check()
     assert other.change.judged <= 5 - lost
-    assert "to judge them" not in "".join(lines_of(other))
+    assert other.change.waiting == (project.path,)
+    assert other.change.unasked >= lost
+    edited_all = [SearchableItem(item_id=item.item_id, content=f"{item.content} x") for item in ITEMS]
+    anew = Gate(settings, searcher(files / "all", edited_all, **OTHER)).check(judge_change=True).change
+    assert (anew.judged, anew.waiting) == (0, ())
+    assert anew.project != project.path
 
 
 def test_gold_that_lacks_a_passage_gets_it_from_people(files: Path, settings: GateSettings) -> None:
