@@ -76,6 +76,7 @@ def create_mcp_server(
 
     recorded = record or SessionRecord()
     tools = {tool.name: tool for tool in recorded.tools(service.tools)}
+    schemas = {tool.name: tool.input_schema for tool in tools.values()}
 
     async def list_tools(*_: object) -> ListToolsResult:
         listed = await reading.run(lambda: [_tool_of(tool) for tool in recorded.tools(service.tools)])
@@ -100,6 +101,7 @@ def create_mcp_server(
         instructions=f"{service.describes} {ABOUT_TEXTS}",
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        get_tool_input_schema=schemas.get,  # otherwise all tools are listed for each call over HTTP
     )
 
 
