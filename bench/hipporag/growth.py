@@ -57,7 +57,8 @@ def vectors_of_names(data: Data, model: str) -> tuple[Vectors, Hashes]:
 
 def measured(data: Data, model: str, size: int, way: str) -> dict[str, float]:
     """Return seconds of the processor, megabytes and pairs of one size, and the share of the sample's pairs that is found."""
-    vectors, hashes = (column[:size] for column in vectors_of_names(data, model))
+    all_vectors, all_hashes = vectors_of_names(data, model)
+    vectors, hashes = all_vectors[:size], all_hashes[:size]
     synonyms.EXACT_PAIRS = size**2 if way == "pairs" else 0
     before, begin = peak_bytes(), time.process_time()
     found = synonyms.synonyms_of(vectors, hashes, [], _AT_LEAST)
