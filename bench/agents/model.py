@@ -1,0 +1,43 @@
+"""A language model as a ReAct agent: ``python -m bench.agents.model DATA URL MINUTES`` keeps its trajectories for the page.
+
+The questions are the same for every model, in an order drawn once; as many are asked as the minutes allow.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+from bench.agents.questions import QUESTIONS, collection
+from bench.common import Data
+from nlp_retrieval import LanguageModel, Searcher
+from nlp_retrieval.agents import ReactAgent
+
+STEPS, K = 4, 3
+MOST = 30
+
+
+def agent(data: Data, url: str) -> ReactAgent:
+    """The agent; its trajectories are kept beside the index."""
+    lm = LanguageModel("openai/local", base_url=url, max_tokens=120, timeout=600, calls_at_once=1)
+    record = data.work / "agents" / "model.jsonl"
+    return ReactAgent(Searcher(["bm25"]), lm, steps=STEPS, k=K, passage_characters=600, record=record)
+
+
+def main(root: str, url: str, minutes: str) -> None:
+    """Ask until the time is over."""
+    data, begin = Data.of(root), time.monotonic()
+    questions, _, index = collection(data, QUESTIONS[1])
+    searcher = agent(data, url).open(index)
+    for number, question in enumerate(questions[:MOST], start=1):
+        if time.monotonic() - begin > 60 * float(minutes):
+            break
+        searcher.search([question])
+        took = (time.monotonic() - begin) / 60
+        (data.work / "agents" / "model.json").write_text(json.dumps({"questions": number, "minutes": took}))
+        print(f"{number} {took:.1f} min", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
