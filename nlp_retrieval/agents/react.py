@@ -86,7 +86,7 @@ class ReactAgent(BaseAgentSearcher):
     Args:
         searcher: what its searches ask: ``{name: searcher, retrievers: [bm25]}``.
         lm: the language model.
-        steps: most searches and openings per question; after these, the model may only answer.
+        steps: most searches and openings per question; after these, the model is asked for an answer alone.
         k: results of a search.
         tokens: once the model has taken so many tokens for a question, it is not asked any more; None for any number.
         passage_characters: most characters of a passage that was opened; a search shows 300.
@@ -128,6 +128,7 @@ class ReactAgent(BaseAgentSearcher):
         self.passage_characters = passage_characters
         self.label = label
         self._program: Any = None
+        self._final: Any = None
         self._take(resolved["searcher"], k, steps, tokens, record)
 
     @property
@@ -145,12 +146,12 @@ class ReactAgent(BaseAgentSearcher):
 
     @contextmanager
     def answering(self) -> Iterator[Answers]:
-        from nlp_retrieval.agents.react_program import NextStep
+        from nlp_retrieval.agents.react_program import FinalAnswer, NextStep
         from nlp_retrieval.lm.asking import AskingLine, using
         from nlp_retrieval.lm.dspy_package import dspy
 
         if self._program is None:
-            self._program = dspy.Predict(NextStep)
+            self._program, self._final = dspy.Predict(NextStep), dspy.Predict(FinalAnswer)
         with using(self.lm):
             yield partial(self._answer, AskingLine(self.lm.give_up_after))
 
@@ -160,9 +161,12 @@ class ReactAgent(BaseAgentSearcher):
         shown = _Shown(self.passage_characters)
         while True:
             tools.check_tokens()
+            if tools.steps_left == 0:
+                all_steps = {"question": question, "steps": shown.text}
+                last = line.ask(partial(ask, self._final, all_steps, "answer", lambda answer: _line(answer) or None))
+                return shown.answer(last.value) if last.value else AgentAnswer("", error=self.lm.hidden(last.reason))
             inputs = {"question": question, "steps": shown.text or "nothing yet", "steps_left": tools.steps_left}
-            asking = partial(ask, self._program, inputs, ("thought", "tool", "argument"), _read)
-            outcome = line.ask(asking)
+            outcome = line.ask(partial(ask, self._program, inputs, ("thought", "tool", "argument"), _read))
             if outcome.value is None:
                 return AgentAnswer("", error=self.lm.hidden(outcome.reason))
             thought, call = outcome.value

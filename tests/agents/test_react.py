@@ -33,7 +33,8 @@ def step_of(body: dict[str, Any]) -> int:
 def shown(body: dict[str, Any]) -> str:
     """What the model is shown of the steps so far."""
     text: str = body["messages"][-1]["content"]
-    return text.split("[[ ## steps ## ]]\n", 1)[1].split("\n\n[[ ## steps_left", 1)[0]
+    after = text.split("[[ ## steps ## ]]\n", 1)[1]
+    return after.split("\n\n[[ ## steps_left", 1)[0].split("\n\nRespond with", 1)[0]
 
 
 def script(*calls: tuple[str, str]) -> Callable[[dict[str, Any]], str]:
@@ -155,14 +156,30 @@ def test_a_passage_cannot_call_a_tool_or_break_the_list(server: ChatServer, mode
     assert "[[" not in "".join(found)
 
 
-def test_a_model_that_never_answers_ends_with_its_budget(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:  # noqa: F811
+def test_a_model_that_always_searches_is_asked_for_an_answer_alone_in_the_end(
+    server: ChatServer,  # noqa: F811
+    model: MakeModel,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    searching = script(("search", "Lund"))
+    server.answer = lambda body: fields(answer="Bergen [2]") if "`answer` (" in str(body["messages"][0]) else searching(body)
+    trajectory = ran(made(model(), tmp_path, steps=3, k=2, label="three steps"))
+    assert (trajectory.agent, len(trajectory.steps), trajectory.complete, server.calls) == ("three steps", 3, True, 4)
+    assert (trajectory.cited(), trajectory.answer) == ([trajectory.seen()[1]], f"Bergen [{trajectory.seen()[1]}]")
+    assert "steps_left" not in server.bodies[-1]["messages"][-1]["content"]
+    server.answer = lambda body: 400 if "`answer` (" in str(body["messages"][0]) else searching(body)
+    agent = made(model(cache_dir=tmp_path / "other"), tmp_path, steps=1)
+    with pytest.warns(UserWarning, match="the endpoint gave none"):
+        trajectory = ran(agent)
+    assert not trajectory.complete
+
+
+def test_a_model_ends_with_its_budget_of_tokens(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:  # noqa: F811
     server.answer = script(("search", "krill"))
-    trajectory = ran(made(model(), tmp_path, steps=3, label="three steps"))
-    assert trajectory.agent == "three steps"
-    assert (len(trajectory.steps), trajectory.complete, server.calls) == (3, False, 4)
+    trajectory = ran(made(model(), tmp_path, tokens=200))
+    assert (len(trajectory.steps), trajectory.tokens, server.calls) == (1, 220, 2)
     assert trajectory.metadata == {"error": "its budget is spent"}
-    trajectory = ran(made(model(cache_dir=tmp_path / "other"), tmp_path, tokens=200))
-    assert (len(trajectory.steps), trajectory.tokens, server.calls) == (1, 220, 6)
+    assert not trajectory.complete
 
 
 def test_a_server_that_fails_leaves_an_incomplete_trajectory_and_a_warning(
