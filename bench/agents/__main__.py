@@ -283,13 +283,14 @@ def model_row(data: Data) -> str:
         ]
     )
     right = sum(str(ids[own.question].metadata["answer"]).lower() in own.answer.lower() for own in trajectories)
+    cut = sum(not own.complete for own in trajectories)
     errors = sum(bool(step.error) for own in trajectories for step in own.steps)
     return (
         f"{len(trajectories)} of the {MOST} questions were asked in {about['minutes']:.0f} minutes, on one thread of a machine "
         f"that did other work beside it: {means['tokens']:,.0f} tokens a question, {means['searches']:.1f} searches and "
         f"{means['opened']:.1f} openings of at most {STEPS} steps. The union of its searches (k {K}) held "
-        f"{means['recall']:.2f} of the gold; one search for the question, of the same k, {once:.2f}. {right} answers hold the "
-        f"right one, {errors} steps were errors, {sum(not own.complete for own in trajectories)} trajectories were cut off. "
+        f"{means['recall']:.2f} of the gold; one search for the question, of the same k, {once:.2f}. Answers that hold the "
+        f"right one: {right}; steps that were errors: {errors}; trajectories cut off: {cut}. "
         f"{means['redundancy']:.2f} of its results it had seen before, {means['repeated_queries']:.2f} of its searches "
         "it had asked before. So few questions say that it runs and what it costs, and not how good it is."
     )
