@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from bench.evidence.speed_page import write_page
 from bench.writing import page, table
 from nlp_retrieval import (
     BeirLoader,
@@ -41,6 +42,9 @@ from nlp_retrieval.gate.verdict import in_every_case, judge
 
 _PAGE = Path(__file__).parent.parent / "GATE.md"
 _COMMITS, _BRANCHES, _LOSSES, _MARGIN = 100, 100, 200, 0.02
+BESIDE = "Beside three packages"
+"""Section that ``bench.gate.packages`` writes."""
+
 _WRONG = "a recipe of a cookery book with butter, flour and sugar: "
 _MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 Values = NDArray[np.float64]
@@ -304,14 +308,15 @@ def main(arguments: list[str]) -> int:
     pairs = _pairs(data, work)
     means = [f"{name} ({len(a)} queries, nDCG@10 {a.mean():.3f} and {b.mean():.3f})" for name, (a, b, _) in pairs.items()]
     regressions, flicker, planted, passages = _regressions(data, work)
-    _PAGE.write_text(
+    write_page(
+        _PAGE,
         page(
             (Path(__file__).parent / "page.md").read_text("utf-8"),
             pairs="BM25 with two settings on " + ", ".join(means),
             branches=_BRANCHES, margin=_MARGIN, losses=_LOSSES, alarms=_alarms(pairs), power=_power(pairs),
             judged=_judged(data, work), regressions=regressions, flicker=flicker, planted=planted, passages=f"{passages:,}",
         ),
-        "utf-8",
+        [BESIDE],
     )  # fmt: skip
     return 0
 
