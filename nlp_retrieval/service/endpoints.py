@@ -114,7 +114,7 @@ class RefusedError(RetrievalError):
 
     def body(self) -> bytes:
         """Return the answer as JSON, without secrets."""
-        detail = ErrorDetail(type=self.kind, message=self.message, request_id=current_request.get())
+        detail = ErrorDetail(type=self.kind, message=self.message, request_id=current_request.get().request_id)
         return ErrorAnswer(error=detail).model_dump_json().encode()
 
 

@@ -13,8 +13,9 @@ import logging.config
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, TextIO, get_args
 
@@ -27,8 +28,8 @@ __all__ = [
     "LOG_LEVELS",
     "LogFormat",
     "LogLevel",
+    "RequestContext",
     "configure_logs",
-    "current_headers",
     "current_request",
     "log_config",
 ]
@@ -41,11 +42,23 @@ LOG_LEVELS: tuple[str, ...] = get_args(LogLevel)
 ACCESS = "nlp_retrieval.access"
 """The logger of requests; its records hold no secrets."""
 
-current_request: ContextVar[str] = ContextVar("nlp_retrieval_request", default="")
-"""The id of the request that is being answered; empty outside of one."""
 
-current_headers: ContextVar[Sequence[tuple[bytes, bytes]]] = ContextVar("nlp_retrieval_headers", default=())
-"""Headers of the request that is being answered, for the names that a recorded session takes from them; they are not logged."""
+@dataclass(frozen=True)
+class RequestContext:
+    """The request that is being answered.
+
+    Args:
+        request_id: its id; empty outside of a request.
+        headers: for the names that a recorded session takes from them; they are not logged.
+        meta: of a tool call, as the client sent it, for the same names.
+    """
+
+    request_id: str = ""
+    headers: Sequence[tuple[bytes, bytes]] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+current_request: ContextVar[RequestContext] = ContextVar("nlp_retrieval_request", default=RequestContext())  # noqa: B039 -- frozen
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName", "request_id"}
 """Attributes of every record; others were given to it as ``extra``."""
@@ -71,7 +84,7 @@ class _Formatter(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": message.strip()[:_LONGEST],
-            "request_id": getattr(record, "request_id", "") or current_request.get(),
+            "request_id": getattr(record, "request_id", "") or current_request.get().request_id,
             "pid": record.process,
         }
         found |= {name: value for name, value in vars(record).items() if name not in _STANDARD}

@@ -13,7 +13,7 @@ from typing import Any
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.service.endpoints import refusal_of
 from nlp_retrieval.service.guard import answer_refusal
-from nlp_retrieval.service.logs import ACCESS, current_headers, current_request
+from nlp_retrieval.service.logs import ACCESS, RequestContext, current_request
 from nlp_retrieval.service.metrics import METHODS, Metrics
 from nlp_retrieval.service.tracing import Tracing
 
@@ -55,7 +55,7 @@ class Observer:
             await self._app(scope, receive, send)
             return
         request = _id_of(scope)
-        token, headers = current_request.set(request), current_headers.set(scope["headers"])
+        token = current_request.set(RequestContext(request, scope["headers"]))
         begin, status = time.perf_counter(), 0
         method = scope["method"] if scope["method"] in METHODS else "other"
 
@@ -83,7 +83,6 @@ class Observer:
                     trace = self._tracing.end_request(span, method, route, status or _GONE, request)
                 self._record(scope, route, status or _GONE, time.perf_counter() - begin, trace)
                 current_request.reset(token)
-                current_headers.reset(headers)
 
     def _route(self, scope: _Message) -> str:
         path: str = scope["path"]

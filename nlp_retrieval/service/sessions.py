@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -20,7 +19,7 @@ from pydantic import BaseModel, Field
 from nlp_retrieval.agents.recorder import Recorder, Session
 from nlp_retrieval.core.context import changed_context, record_steps, search_context
 from nlp_retrieval.service.endpoints import Endpoint, McpTool, QueryText, RefusedError, RequestBody
-from nlp_retrieval.service.logs import current_headers
+from nlp_retrieval.service.logs import current_request
 from nlp_retrieval.service.settings import ServiceSettings
 
 __all__ = ["SessionRecord"]
@@ -28,7 +27,6 @@ __all__ = ["SessionRecord"]
 _NAMES = {"session_id": b"x-session-id", "question_id": b"x-question-id", "agent": b"x-agent"}
 _LONGEST_NAME = 128
 _GONE = "it took too long: the client no longer waited"
-_meta: ContextVar[Mapping[str, Any]] = ContextVar("nlp_retrieval_meta", default={})  # noqa: B039 -- nothing writes to it
 
 
 class AnswerBody(RequestBody):
@@ -107,11 +105,11 @@ class SessionRecord:
         Args:
             meta: as the client sent it.
         """
-        token = _meta.set(meta or {})
+        token = current_request.set(replace(current_request.get(), meta=meta or {}))
         try:
             yield
         finally:
-            _meta.reset(token)
+            current_request.reset(token)
 
     def _recorded(self, run: Callable[[Any], bytes], tool: str) -> Callable[[Any], bytes]:
         def run_recorded(argument: Any) -> bytes:
@@ -141,7 +139,7 @@ class SessionRecord:
         """
         if self._recorder is None:  # pragma: no cover -- nothing is wrapped then
             raise RefusedError(404, "not_found", "nothing is recorded")
-        meta, headers = _meta.get(), current_headers.get()
+        meta, headers = current_request.get().meta, current_request.get().headers
         names = {name: _word(name, meta.get(name) or _header(headers, header)) for name, header in _NAMES.items()}
         question = question or str(meta.get("question") or "")[:10_000]
         session, question_id, agent = names.values()

@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from nlp_retrieval.service import workers
 from nlp_retrieval.service.endpoints import BaseService
-from nlp_retrieval.service.logs import JsonFormatter, TextFormatter, current_request
+from nlp_retrieval.service.logs import JsonFormatter, RequestContext, TextFormatter, current_request
 from nlp_retrieval.service.metrics import Metrics
 from nlp_retrieval.service.readiness import Readiness
 
@@ -221,7 +221,7 @@ def test_it_is_ready_when_its_first_query_was_answered_and_a_failure_is_tried_ag
 
 def test_a_line_of_the_log_is_one_line_whatever_it_holds(monkeypatch):
     monkeypatch.setenv("SOME_API_KEY", "a-very-secret-value")
-    token = current_request.set("id-1")
+    token = current_request.set(RequestContext("id-1"))
     try:
         raised = (ValueError, ValueError("two\nlines \x1b[31m of a-very-secret-value"), None)
         further = {"path": "/\n", "other": {1}}
