@@ -20,6 +20,7 @@ import torch
 from bench.evidence import open_task, pairs
 from bench.evidence.measures import said_and_seen, with_interval
 from bench.evidence.measuring import Measured, audits_of, known_pairs, sets_of, some_pairs
+from bench.evidence.speed_page import PAIR_AUDIT, write_page
 from bench.writing import page, table
 from nlp_retrieval.systems.evidence.checks import SIGNALS
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
@@ -68,7 +69,7 @@ def _measure(data: Path, model: Path, work: Path, trained: list[JudgedPair]) -> 
     eight = PairModelVerifier(str(model), backend="onnx", precision="int8")
     timed = {"lexical": measured[1].verifier, "pair model": measured[2].verifier, "pair model, 8 bits": eight}
     values |= _calibrated(data, work, measured[3]) | _eight_bits(data, work, measured[2], eight) | _costs(data, timed)
-    (_HERE.parent / "EVIDENCE.md").write_text(page((_HERE / "page.md").read_text("utf-8"), **values))
+    write_page(_HERE.parent / "EVIDENCE.md", page((_HERE / "page.md").read_text("utf-8"), **values), [PAIR_AUDIT])
     return 0
 
 

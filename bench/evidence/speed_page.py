@@ -11,6 +11,9 @@ import numpy as np
 from bench.writing import page
 
 PAGE = Path(__file__).parent.parent / "EVIDENCE_SPEED.md"
+PAIR_AUDIT = "The pair model above the lookups"
+"""Section of ``bench/EVIDENCE.md`` that ``bench.evidence.pair_audit`` writes."""
+
 _INTRODUCTION = """# How quick a project of sources is
 
 Sections are written by the scripts that they name, each on its own; one is replaced when its script runs again.
