@@ -36,7 +36,7 @@ ITEM = SearchableItem(item_id="a", content="red fox", metadata={"title": "Fox"})
 MODELS: list[tuple[Any, set[str]]] = [
     (ITEM, {"content", "item_id", "metadata", "text", "title", "trusted"}),
     (RetrievalResult(item=ITEM, score=1.0), {"item", "score", "signals", "trusted"}),
-    (Query(query_id="q", text="fox"), {"family", "metadata", "query_id", "text"}),
+    (Query(query_id="q", text="fox"), {"family", "is_synthetic", "metadata", "query_id", "text"}),
     (Gold(query_id="q", relevance={}), {"by", "query_id", "relevance"}),
     (Answer(text="x"), {"dropped", "facts", "failed", "passages", "reasoning", "text"}),
 ]
