@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from nlp_retrieval.agents.files import require_one_each
-from nlp_retrieval.agents.trajectory import Trajectory
+from nlp_retrieval.agents.trajectory import AgentStep, Trajectory
 from nlp_retrieval.benchmarks.evaluate import Judged, read_gold
 from nlp_retrieval.core.candidates import Mask, Scores
 from nlp_retrieval.core.models import Gold
@@ -279,6 +279,7 @@ def evaluate_trajectories(
     groups: Mapping[str, str | None] | None = None,
     relevant_from: int = 1,
     limit: int | None = None,
+    price: tuple[float, float] | None = None,
 ) -> TrajectoryEvaluation:
     """Measure agents by what their searches found, step by step.
 
@@ -291,9 +292,10 @@ def evaluate_trajectories(
         groups: by question id, such as the number of hops.
         relevant_from: the lowest grade of a relevant document.
         limit: number of searches that ``recall_by_search`` runs over; None for the most of any trajectory.
+        price: of a million tokens, in and out, for steps and trajectories that have tokens and no price.
 
     Raises:
-        ConfigurationError: an agent has two trajectories for a question, or the limit is below 1.
+        ConfigurationError: an agent has two trajectories for a question, the limit is below 1, or a price below 0.
         GoldError: the gold is in no such form, names titles that are not known, or is relevant for no question.
         QueryError: none of the questions has gold.
         ItemError: an item is not in the corpus.
@@ -306,6 +308,8 @@ def evaluate_trajectories(
     require_one_each(trajectories, ConfigurationError, "the trajectories")
     if limit is not None and limit < 1:
         raise ConfigurationError(f"limit={limit}; recall is averaged over at least 1 search")
+    if price is not None:
+        trajectories = [_priced(trajectory, price) for trajectory in trajectories]
     gold = read_gold(qrels)
     units = dict(zip((judged.query_id for judged in gold), _units(gold, titles, relevant_from), strict=True))
     units = {query_id: wanted for query_id, wanted in units.items() if wanted}
@@ -348,6 +352,19 @@ def evaluate_trajectories(
         _units=units,
         _titles=titles,
     )
+
+
+def _priced(trajectory: Trajectory, price: tuple[float, float]) -> Trajectory:
+    if min(price) < 0:
+        raise ConfigurationError(f"price={price}; a million tokens cost 0 or more, in and out")
+
+    def cost(of: Trajectory | AgentStep) -> float | None:
+        if of.price is not None or (of.input_tokens is None and of.output_tokens is None):
+            return of.price
+        return ((of.input_tokens or 0) * price[0] + (of.output_tokens or 0) * price[1]) / 1e6
+
+    steps = tuple(step.model_copy(update={"price": cost(step)}) for step in trajectory.steps)
+    return trajectory.model_copy(update={"steps": steps, "price": cost(trajectory)})
 
 
 def _units(gold: Sequence[Gold], titles: Mapping[str, str] | None, relevant_from: int) -> list[_Units]:

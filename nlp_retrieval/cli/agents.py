@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.console import parse_prices, say
 from nlp_retrieval.cli.indexes import Loader, LoaderOptions, Trust, corpus_loader
 
 if TYPE_CHECKING:
@@ -71,6 +71,9 @@ def evaluate(
         int | None, typer.Option(min=1, help="Number of searches of recall by search; default: the most made.")
     ] = None,
     relevant_from: Annotated[int, typer.Option("--relevant-from", help="The lowest grade that is relevant.")] = 1,
+    price: Annotated[
+        str | None, typer.Option(help="Price of a million tokens, in and out, where none is recorded: 0.15,0.60.")
+    ] = None,
     tool: Tools = None,
     field: Fields = None,
     page: Annotated[Path | None, typer.Option("--page", help="Also write a page with the steps of each question.")] = None,
@@ -88,7 +91,7 @@ def evaluate(
     for path in filter(None, (page, json_file, csv_file)):
         check_file_for_output(path)
     evaluation, trajectories, titles = _evaluated(
-        files, config, qrels, corpus, loader, option, relevant_from, limit, tool, field
+        files, config, qrels, corpus, loader, option, relevant_from, limit, tool, field, price=parse_prices(price)
     )
     comparisons = evaluation.compare(measure) if len(evaluation.agents) > 1 else []
     typer.echo(headline_of(evaluation, comparisons, measure))
@@ -256,6 +259,7 @@ def _evaluated(
     field: list[str] | None,
     *,
     only: str | None = None,
+    price: tuple[float, float] | None = None,
 ) -> tuple[TrajectoryEvaluation, list[Trajectory], dict[str, str] | None]:
     from nlp_retrieval.agents.measures import evaluate_trajectories
     from nlp_retrieval.benchmarks.benchmarker import group_labels
@@ -283,7 +287,14 @@ def _evaluated(
         _require_gold(gold, only)
     families = {query.query_id: query.family for query in queries}
     evaluation = evaluate_trajectories(
-        trajectories, gold, titles=titles, families=families, groups=groups, relevant_from=relevant_from, limit=limit
+        trajectories,
+        gold,
+        titles=titles,
+        families=families,
+        groups=groups,
+        relevant_from=relevant_from,
+        limit=limit,
+        price=price,
     )
     return evaluation, trajectories, titles
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nlp_retrieval.cli.console import parse_component, say
+from nlp_retrieval.cli.console import parse_component, parse_prices, say
 from nlp_retrieval.cli.indexes import Loader, LoaderOptions, Trust, corpus_loader
 from nlp_retrieval.cli.search import FusionName, RerankerName, Retrievers, SearcherName, composed, configured
 from nlp_retrieval.errors import ConfigurationError, SourceError
@@ -404,7 +404,7 @@ def model(
         say(f"{done.graded:,} pairs scored")
         return
     judge = ModelJudge(_language_model(lm or ""), samples=samples, both_orders=both_orders)
-    prices = _prices(price)
+    prices = parse_prices(price)
     _say_plan(judge.plan(opened), prices, budget, "fewer samples")
     if plan:
         return
@@ -455,19 +455,6 @@ def _compared(texts: list[str] | None, systems: list[str]) -> list[tuple[str, st
             raise ConfigurationError(f"--compare {text}: write two systems as A:B; there are {', '.join(systems)}")
         pairs.append(pair)
     return pairs
-
-
-def _prices(text: str | None) -> tuple[float, float] | None:
-    if text is None:
-        return None
-    parts = text.split(",")
-    try:
-        first, second = (float(part) for part in parts)
-    except ValueError:
-        first = second = -1.0
-    if not (0 <= first < float("inf") and 0 <= second < float("inf")):
-        raise ConfigurationError(f"--price {text}: give two prices of a million tokens, in and out, such as 0.15,0.60")
-    return first, second
 
 
 def _text(path: Path) -> str:
@@ -622,7 +609,7 @@ def write(
 
     texts = [] if examples is None else [example.text for example in _questions(examples)]
     writer = QuestionWriter(_language_model(lm), texts, k=k)
-    prices = _prices(price)
+    prices = parse_prices(price)
     chosen = configured(config, searcher) if config is not None else composed(index, retriever, fusion, reranker, trust=trust)
     chosen.open(index)
     if chosen.opened is None:

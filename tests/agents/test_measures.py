@@ -107,6 +107,19 @@ def test_curves_and_areas_hold_what_was_found_until_the_end() -> None:
         evaluation.curve("me")
 
 
+def test_tokens_without_a_price_are_priced() -> None:
+    steps = (
+        search("a", "x", tokens=2_000_000),
+        AgentStep(kind="search", query="b", results=("d1",), price=0.5, input_tokens=9),
+    )
+    trajectory = Trajectory(question_id="q", steps=(*steps, search("c", "d2", tokens=1_000_000)))
+    evaluation = evaluate_trajectories([trajectory], {"q": ["d1", "d2"]}, price=(0.1, 0.4))
+    assert evaluation.curve("agent", "price", 0.1).tolist() == pytest.approx([0, 0, 0, 0, 0, 0, 0, 0.5, 1])
+    assert evaluation.means("agent")["price"] == pytest.approx(0.8)
+    with pytest.raises(ConfigurationError, match="a million tokens cost 0 or more"):
+        evaluate_trajectories([trajectory], {"q": ["d1"]}, price=(-1, 0))
+
+
 def test_gold_by_title_is_found_by_any_passage_of_it() -> None:
     titles = {"p1": "Blue whale", "p2": "Blue  Whale", "p3": "Krill"}
     gold = [Gold(query_id="q", relevance={"Blue whale": 1, "Krill": 1}, by="title")]
