@@ -17,7 +17,6 @@ from bench.evidence import pairs
 from bench.evidence.measuring import Measured, audits_of, known_pairs, some_pairs
 from bench.evidence.speed_page import PAIR_AUDIT, write_section
 from nlp_retrieval.systems.evidence.checks import SIGNALS
-from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifier
 from nlp_retrieval.systems.evidence.verifiers.pairs import held_out_families, read_pairs
 
@@ -26,7 +25,8 @@ _TEXT = """
 By `python -m bench.evidence.pair_audit DATA MODEL WORK` on $date, after the lookups were changed: the audit of 400 citations,
 where lookups decide first and the verifier is asked what they leave open. The pair model was trained on $trained pairs of the
 training parts without the families of the audit ($held held out; losses $losses, pass $best kept). Its calibration and the
-threshold are from families that it was not trained on. Recall .90 at precision .90 was the goal.
+threshold are from families that it was not trained on. Recall .90 at precision .90 was the goal; what `lexical` gives is in
+[EVIDENCE_LEXICAL.md](EVIDENCE_LEXICAL.md).
 
 $audit
 
@@ -49,10 +49,7 @@ def main(arguments: list[str]) -> int:
     held = held_out_families(trained, report["settings"]["held_out"], report["settings"]["seed"])
     unseen = some_pairs([pair for pair in trained if pair.family in held])
     both = (*pairs.MODEL_SIGNALS, *SIGNALS)
-    measured = [
-        Measured("lexical", LexicalVerifier(), SIGNALS, "lexical", unseen),
-        Measured("pair model and lexical", PairModelVerifier(str(model)), both, "model", unseen),
-    ]
+    measured = [Measured("pair model and lexical", PairModelVerifier(str(model)), both, "model", unseen)]
     with torch.autocast("cpu", torch.bfloat16):
         tables = audits_of(data, work, measured)
     losses = ", ".join(f"{loss:.3f}" for loss in report["losses"])
