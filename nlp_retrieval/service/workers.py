@@ -81,6 +81,8 @@ class Supervisor(Multiprocess):
         super().__init__(config, [listener])
         self._restarts = Metrics().restarts
         self._memory: dict[int, int] = {}
+        self._watched: set[int] = set()
+        self._hung: set[int] = set()
         self._out_of_memory = _killed_for_memory()
 
     def keep_subprocess_alive(self) -> None:
@@ -89,16 +91,31 @@ class Supervisor(Multiprocess):
         for process in before:
             if process.pid is not None and (used := resident_bytes(process.pid)):
                 self._memory[process.pid] = used
-        begin = time.monotonic()
+            self._watch(process)
         super().keep_subprocess_alive()
-        waited = time.monotonic() - begin >= self.config.timeout_worker_healthcheck
         for process, now in zip(before, self.processes, strict=True):
             if now is not process:
-                self._report(process, now, waited=waited)
+                self._report(process, now)
 
-    def _report(self, ended: Process, now: Process, *, waited: bool) -> None:
-        kind, reason = self._reason(ended.exitcode, waited=waited)
+    def _watch(self, process: Process) -> None:
+        """Notice if a process is still there when it is killed for not answering; one that is gone was killed by others."""
+        pid, kill = process.pid or 0, process.kill
+        if pid in self._watched:
+            return
+
+        def kill_and_note() -> None:
+            if process.process.is_alive():
+                self._hung.add(pid)
+            kill()
+
+        process.kill = kill_and_note  # type: ignore[method-assign]
+        self._watched.add(pid)
+
+    def _report(self, ended: Process, now: Process) -> None:
         process = ended.pid or 0
+        kind, reason = self._reason(ended.exitcode, hung=process in self._hung)
+        self._hung.discard(process)
+        self._watched.discard(process)
         forget_process(process)
         self._restarts.labels(kind).inc()
         megabytes = self._memory.pop(process, 0) // 2**20
@@ -111,9 +128,9 @@ class Supervisor(Multiprocess):
             extra={"worker": process, "reason": kind, "exit_code": ended.exitcode, "mib": megabytes, "next_worker": now.pid},
         )
 
-    def _reason(self, code: int | None, *, waited: bool) -> tuple[str, str]:
-        """Why a process ended, whose answer was waited for in vain or not: one word for figures, and for people."""
-        if waited and code == -signal.SIGKILL:
+    def _reason(self, code: int | None, *, hung: bool) -> tuple[str, str]:
+        """Why a process ended, which was still there when it did not answer or not: one word for figures, and for people."""
+        if hung:
             seconds = self.config.timeout_worker_healthcheck
             return "unresponsive", f"it did not answer for {seconds} seconds, and was killed"
         if code is not None and code < 0:

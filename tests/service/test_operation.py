@@ -156,15 +156,18 @@ def test_a_process_that_is_killed_is_replaced_and_the_log_says_why(served):
     assert alone(service, "/stats").status_code == 200
 
 
-@pytest.mark.parametrize(("timeout", "reason"), [(60, "signal"), (0, "unresponsive")])
-def test_a_process_killed_while_it_is_asked_is_unresponsive_only_after_the_timeout(timeout, reason, monkeypatch, caplog):
-    ended, new = SimpleNamespace(pid=os.getpid(), exitcode=None), SimpleNamespace(pid=1)
+@pytest.mark.parametrize(("still_there", "reason"), [(False, "signal"), (True, "unresponsive")])
+def test_a_process_that_does_not_answer_is_unresponsive_only_if_it_is_still_there(still_there, reason, monkeypatch, caplog):
+    running = SimpleNamespace(is_alive=lambda: still_there)
+    ended, new = SimpleNamespace(pid=os.getpid(), exitcode=None, process=running, kill=lambda: None), SimpleNamespace(pid=1)
     supervisor = object.__new__(workers.Supervisor)
-    supervisor.config, supervisor.processes = SimpleNamespace(timeout_worker_healthcheck=timeout), [ended]
+    supervisor.config, supervisor.processes = SimpleNamespace(timeout_worker_healthcheck=5), [ended]
     supervisor._memory, supervisor._out_of_memory = {}, workers._killed_for_memory()
+    supervisor._watched, supervisor._hung = set(), set()
     supervisor._restarts = CollectedCounter("restarts", "of a test", ["reason"], registry=None)
 
     def killed_while_asked(self):
+        ended.kill()  # as uvicorn does, whether it is there or not
         ended.exitcode, self.processes[0] = -signal.SIGKILL, new
 
     monkeypatch.setattr(workers.Multiprocess, "keep_subprocess_alive", killed_while_asked)
