@@ -16,6 +16,7 @@ from nlp_retrieval.agents.citations import TrajectoryCitation, trajectory_citati
 from nlp_retrieval.agents.measures import TrajectoryEvaluation
 from nlp_retrieval.agents.trajectory import AgentStep, Trajectory
 from nlp_retrieval.evaluation.comparison import Comparison, sentence
+from nlp_retrieval.evaluation.resampling import family_numbers
 from nlp_retrieval.reports.page.charts import (
     BOTTOM,
     LINE,
@@ -77,22 +78,25 @@ class ShownTrajectory:
 
 
 def shown_trajectory(
-    trajectory: Trajectory, evaluation: TrajectoryEvaluation, titles: Mapping[str, str] | None = None
+    trajectory: Trajectory, evaluation: TrajectoryEvaluation | None, titles: Mapping[str, str] | None = None
 ) -> ShownTrajectory:
     """Return a trajectory for a page or a terminal.
 
     Args:
-        trajectory: of a question with gold.
-        evaluation: that it is a part of.
+        trajectory: of a question with gold, if there is an evaluation.
+        evaluation: that it is a part of; None without gold, so that nothing is marked and there are no figures.
         titles: of items, by id.
     """
     seen: set[str] = set()
     steps = []
     for number, step in enumerate(trajectory.steps, 1):
-        came = [step.item_id] if step.kind == "open" and step.item_id else list(step.results)
+        came = step.came or ([step.item_id] if step.item_id else [])  # what could not be read is shown, too
         results = [
             ShownResult(
-                item_id, (titles or {}).get(item_id, ""), evaluation.is_gold(trajectory.question_id, item_id), item_id in seen
+                item_id,
+                (titles or {}).get(item_id, ""),
+                evaluation is not None and evaluation.is_gold(trajectory.question_id, item_id),
+                item_id in seen,
             )
             for item_id in came
         ]
@@ -101,8 +105,10 @@ def shown_trajectory(
             best = sorted(results[MOST_RESULTS:], key=lambda result: not result.is_gold)
             gold = [result for result in best if result.is_gold]  # gold is never left out
             steps.append(ShownStep(number, step, [*results[:MOST_RESULTS], *gold], len(best) - len(gold)))
-    place = evaluation.query_ids.index(trajectory.question_id)
-    figures = {name: float(values[place]) for name, values in evaluation.per_query[trajectory.agent].items()}
+    figures = {}
+    if evaluation is not None:
+        place = evaluation.query_ids.index(trajectory.question_id)
+        figures = {name: float(values[place]) for name, values in evaluation.per_query[trajectory.agent].items()}
     return ShownTrajectory(
         trajectory, steps, max(len(trajectory.steps) - MOST_STEPS, 0), trajectory_citations(trajectory), figures
     )
@@ -148,7 +154,7 @@ def trajectories_page(
         intervals=evaluation.intervals,
         has={name: any(not np.isnan(of_agent[name]) for of_agent in means.values()) for name in ("tokens", "price", "seconds")},
         n_questions=len(evaluation.query_ids),
-        n_families=len({family if family is not None else n for n, family in enumerate(evaluation.families)}),
+        n_families=int(family_numbers(evaluation.families).max()) + 1,
         chart=recall_chart(evaluation),
         colours={agent: series_class(position) for position, agent in enumerate(evaluation.agents)},
         questions=[
@@ -170,7 +176,7 @@ def headline_of(evaluation: TrajectoryEvaluation, comparisons: Sequence[Comparis
     """Return one sentence: which agent is best by the measure, and what it takes."""
     best = max(evaluation.agents, key=lambda agent: evaluation.per_query[agent][measure].mean())
     means = evaluation.means(best)
-    takes = f"{means['searches']:.1f} searches a question" if not np.isnan(means["searches"]) else ""
+    takes = f"{means['searches']:.1f} searches a question"
     named = measure.replace("_", " ")
     if not comparisons:
         return f"{best} has a {named} of {means[measure]:.3f} with {takes}."

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,16 @@ import typer
 
 from nlp_retrieval.cli.console import parse_prices, say
 from nlp_retrieval.cli.indexes import Loader, LoaderOptions, Trust, corpus_loader
+from nlp_retrieval.cli.search import (
+    FusionName,
+    RerankerName,
+    Retrievers,
+    SearcherConfig,
+    SearcherName,
+    composed,
+    configured,
+    parse_filter,
+)
 
 if TYPE_CHECKING:
     from nlp_retrieval.agents.measures import TrajectoryEvaluation
@@ -129,6 +140,7 @@ def show(
     field: Fields = None,
 ) -> None:
     """Show what each agent did for one question; with gold, where it came in."""
+    from nlp_retrieval.agents.page import shown_trajectory
     from nlp_retrieval.errors import QueryError, nearest
 
     trajectories = _read(files, tool, field, [])
@@ -136,19 +148,13 @@ def show(
     if not own:
         known = list(dict.fromkeys(trajectory.question_id for trajectory in trajectories))
         raise QueryError(f"no agent was asked {question!r}; {nearest(question, known)}")
-    if config is None and qrels is None:
-        from nlp_retrieval.agents.measures import evaluate_trajectories
-
-        # without gold nothing is marked: an id that no item has
-        evaluation, titles = evaluate_trajectories(own, {question: ["\0"]}), None
-    else:
+    evaluation, titles = None, None
+    if config is not None or qrels is not None:
         evaluation, _, titles = _evaluated(files, config, qrels, corpus, loader, option, 1, None, tool, field, only=question)
-    from nlp_retrieval.agents.page import shown_trajectory
-
     shown = [shown_trajectory(trajectory, evaluation, titles) for trajectory in own]
     typer.echo(next((trajectory.question for trajectory in own if trajectory.question), question))
     for each in shown:
-        _print_steps(each, has_gold=config is not None or qrels is not None)
+        _print_steps(each)
 
 
 @app.command("replay")
@@ -156,14 +162,11 @@ def replay(
     files: Files,
     index: Annotated[Path, typer.Option("--index", "-i", help="The index to ask.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the replayed trajectories go: .jsonl or .parquet.")],
-    config: Annotated[Path | None, typer.Option("--config", "-c", help="A benchmark's YAML with the searcher.")] = None,
-    searcher: Annotated[str | None, typer.Option("--searcher", help="Its name there; default: the first.")] = None,
-    retriever: Annotated[
-        list[str] | None,
-        typer.Option("--retriever", "-r", help="name or name:key=value. Repeatable. Default: those of the index."),
-    ] = None,
-    fusion: Annotated[str | None, typer.Option(help="Fusion of several retrievers.")] = None,
-    reranker: Annotated[str | None, typer.Option(help="Reranker of their results.")] = None,
+    config: SearcherConfig = None,
+    searcher: SearcherName = None,
+    retriever: Retrievers = None,
+    fusion: FusionName = None,
+    reranker: RerankerName = None,
     k: Annotated[int | None, typer.Option("-k", min=1, help="Number of results; default: as each search asked for.")] = None,
     where: Annotated[str | None, typer.Option(help="A filter in JSON, in place of the recorded ones.")] = None,
     agent: Annotated[str, typer.Option(help="Name of the replayed agent.")] = "",
@@ -178,7 +181,6 @@ def replay(
     """
     from nlp_retrieval.agents.files import write_trajectories
     from nlp_retrieval.agents.replaying import replay as ask_again
-    from nlp_retrieval.cli.search import composed, configured, parse_filter
     from nlp_retrieval.core.files.atomic import check_file_for_output
 
     check_file_for_output(output)
@@ -333,11 +335,11 @@ def _print_table(evaluation: TrajectoryEvaluation) -> None:
     typer.echo(f"{len(evaluation.query_ids):,} questions; intervals of recall over families.")
 
 
-def _print_steps(shown: ShownTrajectory, *, has_gold: bool) -> None:
+def _print_steps(shown: ShownTrajectory) -> None:
     from nlp_retrieval.text.printing import visible
 
     trajectory = shown.trajectory
-    typer.echo(f"\n{visible(trajectory.agent)}" + (f": recall {shown.figures['recall']:.2f}" if has_gold else ""))
+    typer.echo(f"\n{visible(trajectory.agent)}" + (f": recall {shown.figures['recall']:.2f}" if shown.figures else ""))
     for each in shown.steps:
         step = each.step
         what = visible(step.text[:300]) if step.kind == "note" else visible(step.query or step.tool)
@@ -360,8 +362,6 @@ def _print_steps(shown: ShownTrajectory, *, has_gold: bool) -> None:
 
 
 def _as_json(evaluation: TrajectoryEvaluation, comparisons: Sequence[Any]) -> bytes:
-    from dataclasses import asdict
-
     agents = {
         agent: {
             "means": {name: None if math.isnan(value) else value for name, value in evaluation.means(agent).items()},

@@ -11,7 +11,7 @@ import typer
 
 from nlp_retrieval.cli.console import parse_component, parse_prices, say
 from nlp_retrieval.cli.indexes import Loader, LoaderOptions, Trust, corpus_loader
-from nlp_retrieval.cli.search import FusionName, RerankerName, Retrievers, SearcherName, composed, configured
+from nlp_retrieval.cli.search import FusionName, RerankerName, Retrievers, SearcherConfig, SearcherName, composed, configured
 from nlp_retrieval.errors import ConfigurationError, SourceError
 
 if TYPE_CHECKING:
@@ -588,9 +588,7 @@ def write(
     retriever: Retrievers = None,
     fusion: FusionName = None,
     reranker: RerankerName = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="A benchmark configuration to take the searcher from.")
-    ] = None,
+    config: SearcherConfig = None,
     searcher: SearcherName = None,
     trust: Trust = False,
     price: Price = None,
@@ -599,7 +597,7 @@ def write(
 ) -> None:
     """Let a model write questions from passages; they are synthetic, and marked so.
 
-    A question is kept if its answer stands in the passage word for word, and the search (by default, with all retrievers of the
+    A question is kept if its answer is in the passage word for word, and the search (by default, with all retrievers of the
     index) finds the passage again. So they favour systems like that search, and are no substitute for real questions.
     """
     from nlp_retrieval.core.files.atomic import check_file_for_output

@@ -35,6 +35,9 @@ Retrievers = Annotated[
 ]
 FusionName = Annotated[str | None, typer.Option(help="Fusion of several retrievers: rrf, weighted_sum, ...")]
 RerankerName = Annotated[str | None, typer.Option(help="Reranker of the results: overlap, ...")]
+SearcherConfig = Annotated[
+    Path | None, typer.Option("--config", "-c", help="A benchmark configuration to take the searcher from.")
+]
 SearcherName = Annotated[str | None, typer.Option("--searcher", "-s", help="Its name in that file; default: the first.")]
 WhereText = Annotated[
     str | None,
@@ -49,9 +52,7 @@ def search(
     retriever: Retrievers = None,
     fusion: FusionName = None,
     reranker: RerankerName = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="A benchmark configuration to take the searcher from.")
-    ] = None,
+    config: SearcherConfig = None,
     searcher: SearcherName = None,
     where: WhereText = None,
     explain: Annotated[
