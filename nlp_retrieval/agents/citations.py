@@ -85,9 +85,8 @@ def trajectory_citations(trajectory: Trajectory) -> list[TrajectoryCitation]:
             continue
         calls += step.kind in ("search", "open")
         if step.kind == "open" and not step.error:
-            came.setdefault(step.item_id, number)
             opened.setdefault(step.item_id, number)
-        for item_id in step.results:
+        for item_id in step.came:
             came.setdefault(item_id, number)
     add(trajectory.answer, len(trajectory.steps) + 1, in_answer=True)
     return written

@@ -391,14 +391,14 @@ def _measured(
     last_gold, searches_at_last, last_search_brought = 0, 0, False
     searches = [0]
     for number, step in enumerate(trajectory.steps, 1):
-        came = list(step.results) if step.kind != "open" else [] if step.error else [step.item_id]
+        came = step.came
         fresh = {unit for item_id in came if item_id not in seen and (unit := unit_of(item_id)) is not None} - gold_seen
         if step.kind == "search":
             asked = " ".join(step.query.casefold().split()), repr(step.where)
             repeated += asked in queries
             queries.add(asked)
-            results += len(came)
-            again += sum(item_id in seen for item_id in came)
+            results += len(step.results)
+            again += sum(item_id in seen for item_id in step.results)
             last_search_brought = bool(fresh)
         searches.append(searches[-1] + (step.kind == "search"))
         if fresh:

@@ -2,7 +2,7 @@
 
 A line is written with one call before the answer goes out, so a process that is killed leaves every step that was answered;
 a last line that it tore is removed by the next writer and left out by readers (what a power cut takes is not covered). Threads
-and processes take turns by a lock on the file of the session: its steps are numbered from 1, without a gap, whoever serves
+and processes take turns by a lock on the file of the session: its steps are numbered from 1, without a gap, whichever serves
 it, and nothing has to be merged. Kept are queries, filters, ids of results and of what was read, times, answers and
 citations, without what looks like a secret; never the texts of items.
 """
@@ -183,7 +183,7 @@ class Recorder:
             return not full
 
     def _tidy(self) -> None:
-        """Remove old sessions, and add up the size of the others, whoever wrote them."""
+        """Remove old sessions, and add up the size of the others, also those that other processes wrote."""
         oldest = time.time() - self._days * _DAY
         self._used = self._since = 0
         self._tidied = time.monotonic()
@@ -347,7 +347,7 @@ def _hide(line: Mapping[str, Any]) -> dict[str, Any]:
     texts = "\n".join(
         value if isinstance(value, str) else "\n".join(value) for value in line.values() if isinstance(value, str | list)
     )
-    # one text is searched sooner than many; only with "=" could what stands in one be taken for a part of another
+    # one text is searched sooner than many; only with "=" could a part of one be taken for a part of another
     if "=" not in texts and not line.get("where") and without_secrets(texts) == texts:
         return dict(line)
     hidden: dict[str, Any] = without_secrets(line)

@@ -64,6 +64,12 @@ class AgentStep(PlainModel):
         return self
 
     @property
+    def came(self) -> list[str]:
+        """Ids of what the step brought: what came back, and what was read, each once."""
+        read = [self.item_id] if self.kind == "open" and not self.error else []
+        return list(dict.fromkeys([*self.results, *read]))
+
+    @property
     def tokens(self) -> int | None:
         """Tokens in and out together; None if neither is known."""
         if self.input_tokens is None and self.output_tokens is None:
@@ -151,7 +157,7 @@ class Trajectory(PlainModel):
 def cited_in(text: str, known: set[str]) -> list[tuple[str, tuple[int, int]]]:
     """Return the ids that a text cites in brackets, and where each mark begins and ends: ``[d1]``, ``[d1, d2]``, ``【12】``.
 
-    What stands in brackets is a citation if the agent has seen an item of that id. Where ids are numbers, every number is:
+    Text in brackets is a citation if the agent has seen an item of that id. Where ids are numbers, every number is:
     one that nobody retrieved is a citation of nothing.
 
     Args:

@@ -107,6 +107,15 @@ def test_curves_and_areas_hold_what_was_found_until_the_end() -> None:
         evaluation.curve("me")
 
 
+def test_what_a_read_brought_counts_as_well_as_what_a_search_did() -> None:
+    read = AgentStep(kind="open", item_id="page", results=("d1", "d2"))
+    failed = AgentStep(kind="open", item_id="d3", error="gone")
+    trajectory = Trajectory(question_id="q", steps=(read, failed), answer="So [d1].")
+    means = evaluate_trajectories([trajectory], {"q": ["d1", "page", "d3"]}).means("agent")
+    assert means["recall"] == pytest.approx(2 / 3)
+    assert (means["cited_unseen"], means["searches"]) == (0, 0)
+
+
 def test_tokens_without_a_price_are_priced() -> None:
     steps = (
         search("a", "x", tokens=2_000_000),
