@@ -151,7 +151,21 @@ def families_of(texts: Sequence[str]) -> list[int]:
     order = np.argsort(np.frombuffer(keys, np.int64), kind="stable")
     by_key, by_number = np.frombuffer(keys, np.int64)[order], np.frombuffer(numbers, np.int64)[order]
     same = np.flatnonzero(by_key[1:] == by_key[:-1])
-    firsts = list(range(len(texts)))
+    return first_of_each(len(texts), zip(by_number[same].tolist(), by_number[same + 1].tolist(), strict=True))
+
+
+def first_of_each(count: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
+    """Return for each number below ``count`` the least that it is joined to, through others too.
+
+    Args:
+        count: how many there are.
+        pairs: that belong together.
+
+    Examples:
+        >>> first_of_each(4, [(1, 2), (2, 3)])
+        [0, 1, 1, 1]
+    """
+    firsts = list(range(count))
 
     def first_of(number: int) -> int:
         while firsts[number] != number:
@@ -159,10 +173,10 @@ def families_of(texts: Sequence[str]) -> list[int]:
             number = firsts[number]
         return number
 
-    for one, other in zip(by_number[same].tolist(), by_number[same + 1].tolist(), strict=True):
+    for one, other in pairs:
         first, second = sorted((first_of(one), first_of(other)))
         firsts[second] = first
-    return [first_of(number) for number in range(len(texts))]
+    return [first_of(number) for number in range(count)]
 
 
 def _keys(text: str) -> set[int]:

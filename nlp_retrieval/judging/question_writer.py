@@ -1,7 +1,7 @@
 """Synthetic questions: a language model writes them from passages, for who has documents and no questions.
 
-A question is kept only if its answer stands in the passage, word for word, and a search finds the passage again. One over two
-linked passages must need both: its answer stands in one of them alone, words of the other are quoted, and the passage with the
+A question is kept only if its answer is in the passage, word for word, and a search finds the passage again. One over two
+linked passages must need both: its answer is in one of them alone, words of the other are quoted, and the passage with the
 answer is not named. What was dropped, and why, is counted. A passage decides at most whether its own question is kept.
 
 Questions that a search found again favour systems like that search, and no model asks as people do. So they are marked: by
@@ -26,7 +26,7 @@ from nlp_retrieval.core.queries import check_k, has_no_words, has_only_stop_word
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.judging.model_judge import CHARACTERS_OF_TOKEN, ModelPlan, marked, read_answer, refuse_too_many_calls
 from nlp_retrieval.judging.project_file import document_of
-from nlp_retrieval.judging.query_log import question_id, same_question
+from nlp_retrieval.judging.query_log import first_of_each, question_id, same_question
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.retrievers.link_graph.graph import Links
 from nlp_retrieval.retrievers.link_graph.mentions import Hyperlinks, TitleMentions
@@ -163,12 +163,13 @@ class QuestionWriter:
         found_by = ", ".join(stage for stage in searcher.stages if stage not in _COMMON_STAGES)
         about: dict[str, JsonValue] = {"written_by": self.lm.model, "found_by": found_by, "found_within": self.k}
         families = _families([source for source, _ in kept])
+        sizes = Counter(families)
         ids = [question_id(SYNTHETIC.rstrip("-"), same_question(answer.question)) for _, answer in kept]
         queries = [
             Query(
                 query_id=ids[number],
                 text=answer.question,
-                family=ids[families[number]] if families.count(families[number]) > 1 else None,
+                family=ids[families[number]] if sizes[families[number]] > 1 else None,
                 metadata={
                     "synthetic": True,
                     "hops": len(source),
@@ -310,13 +311,11 @@ def _why_dropped(source: Source, written: WrittenQuestion | None) -> str:  # noq
 
 def _families(sources: Sequence[Source]) -> list[int]:
     """Return for each source the first one that it shares a document with, through others too, by number."""
-    firsts = list(range(len(sources)))
     by_document: dict[str, int] = {}
-    for number, source in enumerate(sources):
-        for document in map(_document, source):
-            one, other = firsts[by_document.setdefault(document, number)], firsts[number]
-            firsts = [min(one, other) if first in (one, other) else first for first in firsts]
-    return firsts
+    pairs = [
+        (by_document.setdefault(_document(item), number), number) for number, source in enumerate(sources) for item in source
+    ]
+    return first_of_each(len(sources), pairs)
 
 
 def _cleaned(written: WrittenQuestion | None) -> WrittenQuestion | None:
