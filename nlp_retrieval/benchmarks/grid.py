@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from nlp_retrieval.benchmarks.entrants import Benchmarkable, Entry
+from nlp_retrieval.benchmarks.entrants import Benchmarkable, Entry, TrecRun
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.core.components.component import Component, Config, to_plain
 from nlp_retrieval.core.components.registry import build
@@ -136,7 +136,7 @@ def named_searchers(searchers: Sequence[Entry]) -> dict[str, Entry]:
         ConfigurationError: two of them are equal.
     """
     configs = [searcher.config for searcher in searchers]
-    paths = [Path(str(config["path"])).stem if config.get("name") in ("trec_run", "trajectories") else "" for config in configs]
+    paths = [Path(searcher.path).stem if isinstance(searcher, TrecRun) else "" for searcher in searchers]
     columns = [_column([config.get(key) for config in configs]) for key in _STAGES]
     columns[-1] = [
         label.replace("+", " >> ") if isinstance(config.get("reranker"), list) else label
