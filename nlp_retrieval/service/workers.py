@@ -81,7 +81,6 @@ class Supervisor(Multiprocess):
         super().__init__(config, [listener])
         self._restarts = Metrics().restarts
         self._memory: dict[int, int] = {}
-        self._watched: set[int] = set()
         self._hung: set[int] = set()
         self._out_of_memory = _killed_for_memory()
 
@@ -99,23 +98,21 @@ class Supervisor(Multiprocess):
 
     def _watch(self, process: Process) -> None:
         """Notice if a process is still there when it is killed for not answering; one that is gone was killed by others."""
-        pid, kill = process.pid or 0, process.kill
-        if pid in self._watched:
+        if "kill" in vars(process):
             return
+        kill = process.kill
 
         def kill_and_note() -> None:
             if process.process.is_alive():
-                self._hung.add(pid)
+                self._hung.add(process.pid or 0)
             kill()
 
         process.kill = kill_and_note  # type: ignore[method-assign]
-        self._watched.add(pid)
 
     def _report(self, ended: Process, now: Process) -> None:
         process = ended.pid or 0
         kind, reason = self._reason(ended.exitcode, hung=process in self._hung)
         self._hung.discard(process)
-        self._watched.discard(process)
         forget_process(process)
         self._restarts.labels(kind).inc()
         megabytes = self._memory.pop(process, 0) // 2**20

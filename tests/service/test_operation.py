@@ -158,12 +158,16 @@ def test_a_process_that_is_killed_is_replaced_and_the_log_says_why(served):
 
 @pytest.mark.parametrize(("still_there", "reason"), [(False, "signal"), (True, "unresponsive")])
 def test_a_process_that_does_not_answer_is_unresponsive_only_if_it_is_still_there(still_there, reason, monkeypatch, caplog):
+    class Ended(SimpleNamespace):
+        def kill(self):
+            pass
+
     running = SimpleNamespace(is_alive=lambda: still_there)
-    ended, new = SimpleNamespace(pid=os.getpid(), exitcode=None, process=running, kill=lambda: None), SimpleNamespace(pid=1)
+    ended, new = Ended(pid=os.getpid(), exitcode=None, process=running), SimpleNamespace(pid=1)
     supervisor = object.__new__(workers.Supervisor)
     supervisor.config, supervisor.processes = SimpleNamespace(timeout_worker_healthcheck=5), [ended]
     supervisor._memory, supervisor._out_of_memory = {}, workers._killed_for_memory()
-    supervisor._watched, supervisor._hung = set(), set()
+    supervisor._hung = set()
     supervisor._restarts = CollectedCounter("restarts", "of a test", ["reason"], registry=None)
 
     def killed_while_asked(self):
