@@ -1,6 +1,7 @@
 """A language model as a ReAct agent: ``python -m bench.agents.model DATA URL MINUTES`` keeps its trajectories for the page.
 
-The questions are the same for every model, in an order drawn once; as many are asked as the minutes allow.
+The questions are the same for every model, in an order drawn once; as many are asked as the minutes allow. A further call
+goes on with the next question.
 """
 
 from __future__ import annotations
@@ -29,13 +30,15 @@ def main(root: str, url: str, minutes: str) -> None:
     """Ask until the time is over."""
     data, begin = Data.of(root), time.monotonic()
     questions, _, index = collection(data, QUESTIONS[1])
-    searcher = agent(data, url).open(index)
-    for number, question in enumerate(questions[:MOST], start=1):
-        if time.monotonic() - begin > 60 * float(minutes):
+    searcher, state = agent(data, url).open(index), data.work / "agents" / "model.json"
+    asked = json.loads(state.read_text()) if state.exists() else {"questions": 0, "minutes": 0.0}
+    for number, question in enumerate(questions[asked["questions"] : MOST], start=asked["questions"] + 1):
+        took = (time.monotonic() - begin) / 60
+        if took > float(minutes):
             break
         searcher.search([question])
         took = (time.monotonic() - begin) / 60
-        (data.work / "agents" / "model.json").write_text(json.dumps({"questions": number, "minutes": took}))
+        state.write_text(json.dumps({"questions": number, "minutes": asked["minutes"] + took}))
         print(f"{number} {took:.1f} min", flush=True)
 
 
