@@ -190,7 +190,13 @@ def _warn(path: str | Path, reading: TranscriptReading) -> None:
         notes.append(f"{ends} before an answer; what came back until then counts")
     if reading.other_union:
         files = counted(reading.other_union, "run file lists", "run files list")
-        notes.append(f"{files} other retrieved documents than the searches in it returned")
+        notes.append(f"{files} fewer retrieved documents than the searches in it returned")
+    if reading.unplaced:
+        files = counted(reading.unplaced, "run file lists", "run files list")
+        notes.append(
+            f"{files} documents that no recorded call returned; they count with the last search, so only the recall at the end "
+            "is known, and not when it was reached"
+        )
     for note in notes:
         warnings.warn(f"{path}: {note}", RetrievalWarning, stacklevel=3)
 

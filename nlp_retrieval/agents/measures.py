@@ -395,7 +395,7 @@ def _measured(
         fresh = {unit for item_id in came if item_id not in seen and (unit := unit_of(item_id)) is not None} - gold_seen
         if step.kind == "search":
             asked = " ".join(step.query.casefold().split()), repr(step.where)
-            repeated += asked in queries
+            repeated += bool(step.query) and asked in queries
             queries.add(asked)
             results += len(step.results)
             again += sum(item_id in seen for item_id in step.results)

@@ -27,8 +27,9 @@ _FILTERS = ("where", "filter", "filters")
 _SEARCHES = ("search", "retriev", "query", "lookup")
 _OPENS = ("open", "read", "fetch", "visit", "get_doc", "document", "scrape", "browse")
 _WRITTEN_ID = re.compile(
-    r"""\b(?:docid|doc_id|docno|item_id|document_id)["']?[ \t]{0,4}[:=][ \t]{0,4}["']?([^\s"',\]}]{1,500})"""
+    r"""\b(?:docid|doc_id|docno|item_id|document_id)["']?[ \t]{0,4}[:=][ \t]{0,4}["']?([^\s"',\]}]{1,500})""", re.IGNORECASE
 )
+_MOST_CALLS = 10_000
 _NO_RESULT = "the transcript ends before its result"
 NO_IDS = "no ids can be read in what came back"
 
@@ -42,7 +43,8 @@ class TranscriptReading:
         unknown: calls by tool that are neither searches nor reads.
         unreadable: searches whose results have no ids that can be read.
         cut: trajectories that end in the middle.
-        other_union: trajectories whose file lists other documents than its searches returned.
+        other_union: trajectories whose file lists fewer documents than its searches returned.
+        unplaced: trajectories whose file lists documents that none of its recorded calls returned.
     """
 
     tools: Mapping[str, StepKind] = field(default_factory=dict)
@@ -50,6 +52,7 @@ class TranscriptReading:
     unreadable: int = 0
     cut: int = 0
     other_union: int = 0
+    unplaced: int = 0
 
     def kind_of(self, tool: str) -> StepKind:
         """Return what a tool does, by the given kinds or by its name."""
@@ -68,7 +71,7 @@ class TranscriptReading:
 
         Args:
             tool: name of the tool.
-            arguments: an object, or its JSON.
+            arguments: an object, its JSON, or the query or id alone as text.
             output: what came back: text, JSON or content blocks.
             failed: whether the transcript marks the output as an error.
             finished: whether anything came back.
@@ -186,24 +189,46 @@ def read_browsecomp(
     complete = row.get("status") == "completed"
     answer = events.pop() if events and isinstance(events[-1], str) and row["result"][-1].get("type") == "output_text" else ""
     reading.cut += not complete
-    steps = tuple(event if isinstance(event, AgentStep) else AgentStep(kind="note", text=event) for event in events)
+    steps = [event if isinstance(event, AgentStep) else AgentStep(kind="note", text=event) for event in events]
     tokens = _usage(row.get("usage"))
     metadata = row.get("metadata")
     query_id = str(row["query_id"])
-    trajectory = Trajectory(
+    return Trajectory(
         question_id=query_id,
         question=texts.get(query_id, ""),
         agent=agent,
-        steps=steps,
+        steps=tuple(_with_listed(steps, row, reading)),
         answer=str(answer),
         complete=complete,
         input_tokens=tokens[0],
         output_tokens=tokens[1],
         metadata={"model": metadata["model"]} if isinstance(metadata, dict) and isinstance(metadata.get("model"), str) else {},
     )
+
+
+def _with_listed(steps: list[AgentStep], row: Mapping[str, Any], reading: TranscriptReading) -> list[AgentStep]:
+    """Return the steps with what a run file lists beyond them: agents of several parts keep no calls, only what came back.
+
+    Nothing says which search found it. It counts with the last one, so that no recall before the end is too high.
+    """
     listed = row.get("retrieved_docids")
-    reading.other_union += isinstance(listed, list) and set(map(str, listed)) != set(trajectory.seen())
-    return trajectory
+    if not isinstance(listed, list):
+        return steps
+    ids = [str(item_id) for part in listed for item_id in (part if isinstance(part, list) else [part])]
+    seen = {item_id for step in steps for item_id in step.results}
+    reading.other_union += not seen <= set(ids)
+    missing = [item_id for item_id in dict.fromkeys(ids) if item_id and item_id not in seen]
+    if not missing:
+        return steps
+    reading.unplaced += 1
+    if not any(step.kind == "search" for step in steps):
+        counts = row.get("tool_call_counts")
+        calls = counts.get("search") if isinstance(counts, dict) else None
+        made = min(calls, _MOST_CALLS) if type(calls) is int and calls > 0 else 1
+        steps = [*steps, *[AgentStep(kind="search", tool="search")] * made]
+    last = max(number for number, step in enumerate(steps) if step.kind == "search")
+    steps[last] = steps[last].model_copy(update={"results": (*steps[last].results, *missing)})
+    return steps
 
 
 def ids_in(output: Any) -> list[str] | None:
@@ -286,6 +311,10 @@ def _first_object(given: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _as_object(arguments: object) -> dict[str, Any] | None:
     if isinstance(arguments, str):
+        if (text := arguments.strip()) and text[0] not in '{["':
+            name, colon, value = text.partition(":")
+            named = colon and name.strip() in (*_QUERIES, *ITEM_IDS)
+            return {name.strip(): value.strip()} if named else {"query": text, "item_id": text}
         try:
             arguments = parse_json(arguments) if arguments.strip() else {}
         except ValueError:

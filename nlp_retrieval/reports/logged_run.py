@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from os.path import expanduser
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -423,7 +424,7 @@ def _of_configuration(row: Row, view: ReportView, config: Config) -> LoggedRun:
         [name for name in (*summary_of(view), *of_models) if name in figures],
         {"fingerprint": result.fingerprint},
         dataset_record(view.report, view.corpora[result.name]),
-        _lists(view.report, result.name),
+        _lists(view.report, result.name) + _trajectories(result.config),
     )
 
 
@@ -443,6 +444,12 @@ def _lists(report: BenchmarkReport, name: str) -> list[Path]:
     names = [result.name for result in report.configurations]
     stem = dict(zip(names, file_names(names), strict=True))[name]
     return _there(Path(report.files["trec"]) / f"{stem}.trec")
+
+
+def _trajectories(config: Config) -> list[Path]:
+    """The file of an agent's trajectories: the one that the run read, or the one that the agent wrote."""
+    path = config.get("path") if config.get("name") == "trajectories" else config.get("record")
+    return _there(Path(expanduser(path))) if isinstance(path, str) else []  # noqa: PTH111 -- as the agent reads it
 
 
 def _files(report: BenchmarkReport) -> list[Path]:

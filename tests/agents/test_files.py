@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,49 @@ def test_all_forms_of_one_transcript_are_one_trajectory(tmp_path: Path, value: o
     assert (search.query, search.k, search.results) == ("krill", 2, ("whale", "krill"))
     assert (trajectory.opened(), trajectory.cited(), trajectory.complete) == (["whale"], ["whale"], True)
     assert (trajectory.input_tokens, trajectory.output_tokens, trajectory.tokens) == (60, 15, 75)
+
+
+def browsecomp(listed: list[object], counts: object, *calls: dict[str, object]) -> dict[str, object]:
+    last = {"type": "output_text", "output": "So [12]."}
+    return {
+        "query_id": 7,
+        "tool_call_counts": counts,
+        "status": "completed",
+        "retrieved_docids": listed,
+        "result": [*calls, last],
+    }
+
+
+CALL = {"type": "tool_call", "tool_name": "search", "arguments": "query: krill", "output": "DocID: 12\nDocID: 3"}
+
+
+@pytest.mark.parametrize(
+    ("run", "searches"),
+    [
+        (browsecomp(["12", "3"], {"search": 3}), [("", ()), ("", ()), ("", ("12", "3"))]),
+        (browsecomp([["12"], ["3"]], None), [("", ("12", "3"))]),
+        (browsecomp([12, 3, 4], {"search": 9}, CALL), [("krill", ("12", "3", "4"))]),
+        (browsecomp(["12"], {"search": 1}, CALL | {"output": "Nothing to read."}), [("krill", ("12",))]),
+        (browsecomp(["12", "3"], {"search": True}, CALL | {"arguments": "krill"}), [("krill", ("12", "3"))]),
+    ],
+)
+def test_what_a_run_file_lists_beyond_its_calls_counts_with_the_last_search(
+    tmp_path: Path, run: object, searches: object
+) -> None:
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        (trajectory,) = read_trajectories(written(tmp_path, "run_7.json", run))
+    assert [(step.query, step.results) for step in trajectory.searches] == searches
+    assert trajectory.cited() == ["12"]
+    unplaced = ["no recorded call returned" in str(note.message) for note in noted]
+    assert any(unplaced) == (run["retrieved_docids"] != ["12", "3"] or not run["result"][0].get("tool_name"))  # type: ignore[index]
+
+
+def test_a_run_file_that_claims_a_billion_searches_is_read(tmp_path: Path) -> None:
+    path = written(tmp_path, "run_7.json", browsecomp(["12"], {"search": 10**9}))
+    with pytest.warns(RetrievalWarning, match="no recorded call returned"):
+        (trajectory,) = read_trajectories(path)
+    assert (len(trajectory.searches), trajectory.seen()) == (10_000, ["12"])
 
 
 def test_the_name_of_the_agent_is_the_folder_or_given_and_each_file_has_its_question(tmp_path: Path) -> None:

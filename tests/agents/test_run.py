@@ -10,6 +10,7 @@ from nlp_retrieval import Benchmarker, Searcher
 from nlp_retrieval.agents import AgentSearcher, AgentTools, TrajectoryRun, read_trajectories, write_trajectories
 from nlp_retrieval.core import build
 from nlp_retrieval.errors import ConfigurationError, SourceError
+from nlp_retrieval.reports.logged_run import runs_of
 
 ITEMS = {"a": "the fox and the whale", "b": "the whale eats krill", "c": "krill and snow", "d": "snow in the north"}
 QUERIES = {"q1": "fox snow", "q2": "krill north"}
@@ -57,3 +58,18 @@ def test_a_file_that_is_none_is_a_clear_error(tmp_path: Path) -> None:
         _ = TrajectoryRun(str(tmp_path / "none.jsonl")).fingerprint
     with pytest.raises(SourceError, match="cannot be read"):
         _ = TrajectoryRun("a\0b").fingerprint
+
+
+def test_a_tracker_gets_the_trajectories_beside_the_figures(tmp_path: Path) -> None:
+    read, written = tmp_path / "read.jsonl", tmp_path / "written.jsonl"
+    entrants = {"live": AgentSearcher(words, Searcher(["bm25"]), record=written)}
+    measured(tmp_path, entrants)
+    read.write_bytes(written.read_bytes())
+    entrants |= {
+        "recorded": TrajectoryRun(str(read)),
+        "bm25": Searcher(["bm25"]),
+        "folder": TrajectoryRun(str(tmp_path), "words"),
+    }
+    run = Benchmarker(entrants, ITEMS, QUERIES, GOLD, index_path=tmp_path / "index", k_values=(2,), resamples=20).run()
+    files = {logged.name: logged.files for logged in runs_of(run.report)}
+    assert [files[name] for name in entrants] == [[written], [read], [], []]

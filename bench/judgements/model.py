@@ -1,0 +1,113 @@
+"""A language model judges for real, and writes questions: ``python -m bench.judgements.model DATA URL MINUTES``.
+
+Claims of SciFact, drawn once, each with the first five passages of BM25 and of BM25 over the first 25 words. The gold is
+"people": of all claims for the agreement, of the first third for estimates and bias. Then it writes questions from passages of
+the wiki collection. A further call goes on where it stopped: answers are stored.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.common import Data
+from bench.judgements.collections import SYSTEMS, replace_content
+from nlp_retrieval import BeirLoader, Bm25Retriever, LanguageModel, Query, SearchableItem, Searcher
+from nlp_retrieval.evaluation.rankings import Ranking
+from nlp_retrieval.judging import JudgingProject, ModelJudge, QuestionWriter, choose_sources, measure_agreement
+from nlp_retrieval.judging.report import report_of
+
+ASKED, DEPTH, CHARACTERS = 60, 5, 1500
+FIRST_WORDS = "first 25 words"
+INSTRUCTIONS = "Does the passage help to decide whether the claim is true or false?"
+SINGLE, LINKED = 15, 5
+_MODEL = "openai/local"
+
+
+def runs_of(items: list[SearchableItem], queries: Sequence[Query], work: Path) -> dict[str, dict[str, Ranking]]:
+    """Return what the two systems find, by query id."""
+    texts = {"bm25": items, FIRST_WORDS: [replace_content(item, " ".join(item.content.split()[:25])) for item in items]}
+    runs = {}
+    for name, searched in texts.items():
+        searcher = Searcher([SYSTEMS[name]])
+        searcher.index(searched, work / name.replace(" ", "-"))
+        hits = searcher.search([query.text for query in queries], DEPTH)
+        runs[name] = {
+            query.query_id: [(hit.item.item_id, hit.score) for hit in found] for query, found in zip(queries, hits, strict=True)
+        }
+    return runs
+
+
+def judge(data: Data, lm: LanguageModel, seconds: float) -> None:
+    """Let the model judge claim by claim until the time is over; print how it agrees with the gold, and what follows."""
+    loader, work = BeirLoader(data.root / "scifact"), data.work / "judging-model"
+    shutil.rmtree(work, ignore_errors=True)
+    items, gold = loader.load(), {each.query_id: each.relevance for each in loader.gold()}
+    asked = random.Random(0).sample([query for query in loader.queries() if query.query_id in gold], ASKED)
+    runs, by_model = runs_of(items, asked, work), ModelJudge(lm, most_characters=CHARACTERS)
+
+    def project(name: str, queries: Sequence[Query]) -> JudgingProject:
+        own = {system: {query.query_id: lists[query.query_id] for query in queries} for system, lists in runs.items()}
+        return JudgingProject.create(work / name, queries, own, items, depth=DEPTH, instructions=INSTRUCTIONS)
+
+    began, done = time.monotonic(), list[Query]()
+    for query in asked:
+        if time.monotonic() - began > seconds:
+            break
+        by_model.judge(project(f"claim-{query.query_id}", [query]))
+        done.append(query)
+        print(f"{len(done)} claims, {(time.monotonic() - began) / 60:.1f} min", flush=True)
+    whole = project("whole", done)
+    said = by_model.judge(whole)  # every answer is stored
+    pool = whole.pool()
+    pairs = [(pool.query_ids[query], item) for query, item in zip(pool.pair_query, pool.item_ids, strict=True)]
+    grades = {pair: int(gold[pair[0]].get(pair[1], 0) > 0) for pair in pairs}
+    model = {pair: int(grade) for pair, grade in zip(pairs, pool.model.tolist(), strict=True) if not math.isnan(grade)}
+    agreement = measure_agreement({"gold": grades, "model": model}).pairs[0]
+    print(f"{len(pairs)} pairs of {len(done)} claims; {said.not_judged} not judged; by grade {dict(said.by_grade)}")
+    print(
+        f"kappa {agreement.kappa:.2f} [{agreement.kappa_interval[0]:.2f}, {agreement.kappa_interval[1]:.2f}]; same "
+        f"{agreement.same:.2f}; called relevant: gold {agreement.means[0]:.2f}, model {agreement.means[1]:.2f}"
+    )
+    judged = {query.query_id for query in done[: len(done) // 3]}
+    for number, pair in enumerate(pairs):
+        if pair[0] in judged:
+            whole.judge(number, grades[pair], by="gold")
+    report = report_of(whole, ["ndcg@5", "precision@5"])
+    for bias in report.biases:
+        print(f"bias, {bias.part}: {bias.bias:+.2f} of {bias.pairs} pairs")
+    for each in report.estimates:
+        shown = [f"{part.value:.3f} [{part.low:.3f}, {part.high:.3f}]" if part else "-" for part in (each.people, each.both)]
+        named = f"{each.system} - {each.baseline}" if each.baseline else each.system
+        print(f"{each.measure}, {named}: people {shown[0]}, both {shown[1]}, weight {each.weight:.2f}")
+
+
+def write(data: Data, lm: LanguageModel) -> None:
+    """Let the model write questions; print how many were kept, and why others were not."""
+    index = data.work / "agents" / "index"
+    if not index.exists():
+        Searcher([Bm25Retriever()]).index(BeirLoader(str(data.corpus)), index)
+    searcher, began = Searcher([Bm25Retriever()]).open(index), time.monotonic()
+    sources = choose_sources(searcher.opened.items, SINGLE, LINKED)
+    written = QuestionWriter(lm, most_characters=CHARACTERS).write(sources, searcher)
+    print(
+        f"{len(written.queries)} of {written.asked} kept in {(time.monotonic() - began) / 60:.1f} min; {dict(written.dropped)}"
+    )
+    for query in written.queries:
+        print(f"  {query.text}")
+
+
+def main(root: str, url: str, minutes: str) -> None:
+    """Judge until the time is over, and write questions."""
+    data, lm = Data.of(root), LanguageModel(_MODEL, base_url=url, max_tokens=200, timeout=600, calls_at_once=1)
+    judge(data, lm, 60 * float(minutes))
+    write(data, lm)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
