@@ -1,4 +1,4 @@
-"""No text makes a step over it work longer than in proportion to its length: twice the text, at most three times the work.
+"""No text makes a step over it work longer than in proportion to its length: 4 times the text, less than 8 times the work.
 
 Every module that has patterns, and every step over a text that has none, is named here with the texts that it is worst at. Each
 is measured by itself at two lengths, in processor time, so that neither a slow machine nor a busy one changes the answer.
