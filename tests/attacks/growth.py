@@ -72,7 +72,7 @@ for name, code in json.loads(sys.stdin.read()).items():
 
 
 def measure(attacks: dict[str, str], length: int, seconds: int) -> tuple[dict[str, list[list[float]]], str]:
-    """Return per module the texts that grew too much: number, seconds, and those for 4 and 8 times the text; and how it ended."""
+    """Return per module the texts that grew too much: number, seconds, those for 4 and 8 times the text; and how it ended."""
     code = f"LENGTH, LEAST, MOST = {length}, {LEAST_SECONDS}, {MOST}\n{MEASURING}"
     done = in_child(code, seconds=seconds, given=json.dumps(attacks))
     grown = dict(map(json.loads, done.stdout.splitlines()))
