@@ -10,13 +10,14 @@ from soaking import Figures
 
 from nlp_retrieval.core.components.registry import kinds
 
-from .evidence.conformance import test_fetchers, test_search_engines, test_verifiers
+from .evidence.conformance import test_fetchers, test_rerankers, test_search_engines, test_verifiers
 from .hipporag.conformance import test_retrievers as test_hipporag
 from .policy.conformance import test_loaders
 from .policy.conformance import test_retrievers as test_policy
 
 MODULES: dict[tuple[str, str], ModuleType] = {
     ("evidence", "verifiers"): test_verifiers,
+    ("evidence", "rerankers"): test_rerankers,
     ("evidence", "search_engines"): test_search_engines,
     ("evidence", "fetchers"): test_fetchers,
     ("hipporag", "retrievers"): test_hipporag,
