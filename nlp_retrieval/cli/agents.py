@@ -342,7 +342,8 @@ def _print_steps(shown: ShownTrajectory) -> None:
     typer.echo(f"\n{visible(trajectory.agent)}" + (f": recall {shown.figures['recall']:.2f}" if shown.figures else ""))
     for each in shown.steps:
         step = each.step
-        what = visible(step.text[:300]) if step.kind == "note" else visible(step.query or step.tool)
+        unnamed = "(its query is not recorded)" if step.kind == "search" else step.tool
+        what = visible(step.text[:300]) if step.kind == "note" else visible(step.query or unnamed)
         error = f" ({visible(step.error)})" if step.error else ""
         typer.echo(f"{each.number:4}  {step.kind:6} {what}{error}")
         for result in each.results:
