@@ -428,8 +428,9 @@ def powered(values: QueryValues, families: NDArray[np.int64]) -> tuple[Scores, S
         1 - np.divide(1 - np.minimum(fit, 1), fit * (n - 1), out=np.full_like(fit, np.inf), where=fit > _TINY), 0, 1
     )
     weight = np.maximum(weight, 0) * shrunk
-    corrected = people - weight[:, place] * error
-    mean = weight.mean(axis=1)
+    weights = weight[:, place]
+    corrected = people - weights * error
+    mean = weights.mean(axis=1)  # over queries, as the estimate is: what the model adds to all of them cancels out
     others = mean * (1 - share)
     return corrected, mean, np.stack([others * rest[0], _Z * others * np.sqrt(rest[1])], axis=1)
 

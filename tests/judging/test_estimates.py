@@ -11,7 +11,7 @@ from scipy import stats
 
 from nlp_retrieval.errors import ConfigurationError, GoldError
 from nlp_retrieval.evaluation.resampling import family_numbers
-from nlp_retrieval.judging.estimates import estimate_measures, student
+from nlp_retrieval.judging.estimates import estimate_measures, intervals, query_values, student
 from nlp_retrieval.judging.pool import JudgingPool
 from nlp_retrieval.judging.sampling import choose, move_to_front
 from nlp_retrieval.judging.sequences import confidence_sequence, decide
@@ -114,6 +114,17 @@ def test_intervals_hold_the_truth_and_a_useless_judge_costs_nothing(design: str,
     assert abs(np.mean(off)) < 0.03
     ratio = np.mean(widths["both"]) / np.mean(widths["people"])
     assert ratio < (1.01 if judge == "useless" else 1.0)
+
+
+def test_what_a_judge_adds_to_every_question_changes_nothing_however_unequal_families_are() -> None:
+    pool, truth = world(30)
+    model = np.where(np.random.default_rng(1).random(len(truth)) < 0.9, truth, 1 - truth)
+    first = replace(pool, grades=np.where(pool.pair_query < 15, truth, np.nan), model=model)
+    values, families = query_values(first, "precision@5", "a"), family_numbers(pool.families)
+    _, both, weight = intervals(values, families)
+    assert (weight > 0.1).all()
+    more = replace(values, model=values.model + 10, sampled=values.sampled + 10)
+    assert intervals(more, families)[1][:, 0] == pytest.approx(both[:, 0])
 
 
 def test_what_a_design_cannot_estimate_says_why_and_unfinished_families_do_not_count() -> None:
