@@ -273,11 +273,9 @@ def test_nothing_prints():
     assert identified([file for file in FILES if room_of(module_of(file)) != "cli"], printing) == []
 
 
-@pytest.mark.parametrize(
-    "file", [file for file in FILES if file.name != "_version.py"], ids=lambda file: str(file.relative_to(PACKAGE))
-)
-def test_every_module_says_what_it_decides(file):
-    assert ast.get_docstring(tree_of(file))
+def test_every_module_says_what_it_decides():
+    silent = {str(file.relative_to(PACKAGE)) for file in FILES if not ast.get_docstring(tree_of(file))}
+    assert silent == {"_version.py"}
 
 
 # public names
