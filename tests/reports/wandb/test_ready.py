@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -14,14 +15,21 @@ import pytest
 from .test_runs import LOGIN
 
 PROGRAM = """
+import json, os, sys
 from pathlib import Path
 from nlp_retrieval import WandbSettings
 from nlp_retrieval.reports import WandbLogger
 from nlp_retrieval.errors import RetrievalError
-try:
-    print(WandbLogger(WandbSettings("hover", {mode!r})).check(Path("runs")))
-except RetrievalError as error:
-    print(type(error).__name__, error)
+import wandb
+for mode, environment in json.load(sys.stdin):
+    if os.fork() == 0:  # each starts as the first does, without importing all of it again
+        os.environ |= environment
+        try:
+            print(WandbLogger(WandbSettings("hover", mode)).check(Path("runs")), flush=True)
+        except RetrievalError as error:
+            print(type(error).__name__, error, flush=True)
+        os._exit(0)
+    os.wait()
 """
 
 
@@ -34,11 +42,15 @@ def port() -> Iterator[int]:
         yield listening.getsockname()[1]
 
 
-def said(mode: str | None, home: Path, **environment: str) -> str:
+def said(home: Path, *cases: tuple[str | None, dict[str, str]]) -> list[str]:
+    """What is found out of each mode and further environment."""
     left = {key: value for key, value in os.environ.items() if not key.startswith("WANDB_") and "proxy" not in key.lower()}
-    clean = left | {"HOME": str(home), "NETRC": str(home / "none")} | environment
-    command = [sys.executable, "-c", PROGRAM.format(mode=mode)]
-    return subprocess.run(command, env=clean, cwd=home, capture_output=True, text=True, check=True).stdout.strip()
+    clean = left | {"HOME": str(home), "NETRC": str(home / "none")}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env=clean, cwd=home, input=json.dumps(cases), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout.splitlines()
 
 
 def closed() -> str:
@@ -48,27 +60,22 @@ def closed() -> str:
         return f"http://127.0.0.1:{free.getsockname()[1]}"
 
 
-def test_without_a_key_runs_stay_here(tmp_path: Path) -> None:
+def test_where_runs_go_depends_on_key_mode_and_server(tmp_path: Path, port: int) -> None:
+    server, away, key = f"http://127.0.0.1:{port}", closed(), {"WANDB_API_KEY": LOGIN}
+    no_key, offline, usual, online, unreached, refused, behind_proxy = said(
+        tmp_path,
+        (None, {}),
+        ("offline", key),
+        (None, key | {"WANDB_BASE_URL": server}),
+        ("online", key | {"WANDB_BASE_URL": server}),
+        (None, key | {"WANDB_BASE_URL": away}),
+        ("online", key | {"WANDB_BASE_URL": away}),
+        (None, key | {"WANDB_BASE_URL": away, "http_proxy": "http://127.0.0.1:9"}),
+    )
     place = "runs go to runs/wandb, for wandb sync"
-    assert said(None, tmp_path) == f"Weights & Biases: no API key is configured; {place}"
-    assert said("offline", tmp_path, WANDB_API_KEY=LOGIN) == f"Weights & Biases: offline, as requested; {place}"
-
-
-def test_with_a_key_and_a_server_runs_go_online(tmp_path: Path, port: int) -> None:
-    server = f"http://127.0.0.1:{port}"
-    for mode in (None, "online"):
-        told = said(mode, tmp_path, WANDB_API_KEY=LOGIN, WANDB_BASE_URL=server)
-        assert told == f"Weights & Biases: online, at {server}; runs go to project hover"
-
-
-def test_without_a_network_runs_stay_here_or_are_refused_where_online_was_asked_for(tmp_path: Path) -> None:
-    server = closed()
-    told = said(None, tmp_path, WANDB_API_KEY=LOGIN, WANDB_BASE_URL=server)
-    assert told == f"Weights & Biases: {server} cannot be reached; runs go to runs/wandb, for wandb sync"
-    told = said("online", tmp_path, WANDB_API_KEY=LOGIN, WANDB_BASE_URL=server)
-    assert told.startswith(f"OutputError wandb.mode is online, and {server} cannot be reached; check the network")
-
-
-def test_a_proxy_is_trusted_to_know_the_server(tmp_path: Path) -> None:
-    told = said(None, tmp_path, WANDB_API_KEY=LOGIN, WANDB_BASE_URL=closed(), http_proxy="http://127.0.0.1:9")
-    assert "online, at" in told
+    assert no_key == f"Weights & Biases: no API key is configured; {place}"
+    assert offline == f"Weights & Biases: offline, as requested; {place}"
+    assert usual == online == f"Weights & Biases: online, at {server}; runs go to project hover"
+    assert unreached == f"Weights & Biases: {away} cannot be reached; {place}"
+    assert refused.startswith(f"OutputError wandb.mode is online, and {away} cannot be reached; check the network")
+    assert "online, at" in behind_proxy, "a proxy is trusted to know the server"
