@@ -432,39 +432,39 @@ def test_what_is_no_item_and_no_id_is_said(searcher: Searcher) -> None:
 )
 def test_an_index_of_many_segments_and_few_open_files_is_not_called_damaged(tmp_path: Path, engine: str) -> None:
     """At any number of files that may be open, an index opens, is searched and read, or says what it lacks."""
-    setup = f"""
+    script = f"""
         import os, resource, sys
         from hashed_words import HashedWords
         from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, SearchableItem, Searcher
         from core.engines import TermCount
         searcher = Searcher([{engine}])
         item = lambda name: SearchableItem(item_id=name, content="alpha beta " + name, metadata={{"title": "Omega " + name}})
-    """
-    build = (
-        setup
-        + """
-        searcher.index([item(f"d{n}") for n in range(5)], sys.argv[1])
-        for n in range(3):
-            searcher.add([item(f"n{n}")], auto_compact=False)
-        searcher.search(["alpha"], k=3)
-    """
-    )
-    assert in_another_process(build, tmp_path) == ""
-    script = (
-        setup
-        + """
-        used = len(os.listdir("/proc/self/fd"))
-        resource.setrlimit(resource.RLIMIT_NOFILE, (used + int(sys.argv[2]), used + int(sys.argv[2])))
-        try:
-            searcher.open(sys.argv[1])
+
+        def build():
+            searcher.index([item(f"d{{n}}") for n in range(5)], sys.argv[1])
+            for n in range(3):
+                searcher.add([item(f"n{{n}}")], auto_compact=False)
             searcher.search(["alpha"], k=3)
-            assert len(list(searcher.opened.items.stream())) == 8
-            print("read")
-        except Exception as error:
-            print(type(error).__name__, error)
+
+        def look(left):
+            used = len(os.listdir("/proc/self/fd"))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (used + left, used + left))
+            try:
+                searcher.open(sys.argv[1])
+                searcher.search(["alpha"], k=3)
+                assert len(list(searcher.opened.items.stream())) == 8
+                print("read", flush=True)
+            except Exception as error:
+                print(type(error).__name__, error, flush=True)
+
+        for do, *given in (build,), *((look, left) for left in (1, 6, 11, 18, 26, 34, 200)):
+            if (child := os.fork()) == 0:  # which has imported what the others have, and opened nothing
+                do(*given)
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
     """
-    )
-    said = [in_another_process(script, tmp_path, left) for left in (1, 6, 11, 18, 26, 34, 200)]
-    assert said[-1] == "read\n"
+    said = in_another_process(script, tmp_path).splitlines()
+    assert len(said) == 7
+    assert said[-1] == "read"
     for text in said:
-        assert text == "read\n" or ("IndexStateError" in text and "ulimit -n" in text), text
+        assert text == "read" or ("IndexStateError" in text and "ulimit -n" in text), text
