@@ -184,14 +184,15 @@ def test_scores_that_32_bits_cannot_tell_apart_are_written_in_the_order_in_which
     assert order[0] == ["d2", "d1"]
 
 
-@pytest.mark.parametrize("name", ["x" * 300, "日本語" * 60, "CON", "a/b", "..", ""])
-def test_any_name_makes_a_file_of_its_own(tmp_path: Path, name: str) -> None:
-    run = benchmarker(tmp_path / "index", searchers={name: searchers()["bm25"], f"{name}!": searchers()["bm25"]}).run()
+def test_any_name_makes_a_file_of_its_own(tmp_path: Path) -> None:
+    names = ["x" * 300, "日本語" * 60, "CON", "a/b", "..", ""]
+    names += [f"{name}!" for name in names]
+    run = benchmarker(tmp_path / "index", searchers=dict.fromkeys(names, searchers()["bm25"])).run()
     write_run_files(run, tmp_path / "run")
     files = [path.name for path in (tmp_path / "run" / "trec").glob("*.trec")]
-    assert len(files) == 2
+    assert len(files) == len(names)
     assert all(len(file.encode()) <= 255 and file.casefold() != "con.trec" for file in files)
-    assert list(read_run_folder(tmp_path / "run").lists.listings) == [name, f"{name}!"]
+    assert list(read_run_folder(tmp_path / "run").lists.listings) == names
 
 
 def test_half_a_surrogate_pair_in_a_query_is_refused_before_anything_is_searched(tmp_path: Path) -> None:
