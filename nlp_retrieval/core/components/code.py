@@ -35,6 +35,8 @@ _CONSTANT = (*_PLAIN, tuple, frozenset)
 _CODE = (FunctionType, staticmethod, classmethod, property)
 _sources: WeakKeyDictionary[type, str] = WeakKeyDictionary()
 """For each class, the checksum of its source files when it was created."""
+_texts: WeakKeyDictionary[type, str] = WeakKeyDictionary()
+"""For each class that is told by its compiled code, its source text: finding it parses the whole file."""
 
 
 def remember_source(cls: type) -> None:
@@ -240,10 +242,12 @@ class _Compiled:
 
 def _text_of(cls: type) -> str:
     """The source text, if it is known; a notebook keeps the text of its cells."""
-    try:
-        return inspect.getsource(cls)
-    except (OSError, TypeError, SyntaxError):  # SyntaxError: the file is not Python
-        return ""
+    if cls not in _texts:
+        try:
+            _texts[cls] = inspect.getsource(cls)
+        except (OSError, TypeError, SyntaxError):  # SyntaxError: the file is not Python
+            _texts[cls] = ""
+    return _texts[cls]
 
 
 def _filled(cell: Any) -> bool:

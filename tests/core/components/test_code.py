@@ -54,29 +54,29 @@ def written(folder: Path) -> Path:
     return folder
 
 
-def test_the_code_is_the_same_in_every_process_and_every_folder(tmp_path: Path) -> None:
-    first = told(written(tmp_path / "one"))
-    assert told(tmp_path / "one") == told(written(tmp_path / "two")) == first
-    assert '"class": "own.words:Words"' in first
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What a process says of the package as it was written."""
+    return told(written(tmp_path_factory.mktemp("package")))
 
 
-@pytest.mark.parametrize("file", [name for name in PACKAGE if name != "elsewhere.py"])
-def test_a_line_of_anything_that_it_imports_from_its_package_changes_the_identity(file: str, tmp_path: Path) -> None:
-    before = told(written(tmp_path))
-    with (tmp_path / "own" / file).open("a") as opened:
+def test_the_code_is_the_same_in_every_process_and_every_folder(unchanged: str, tmp_path: Path) -> None:
+    assert told(written(tmp_path)) == told(tmp_path) == unchanged
+    assert '"class": "own.words:Words"' in unchanged
+
+
+@pytest.mark.parametrize("file", list(PACKAGE))
+def test_a_line_of_anything_that_it_imports_from_its_package_changes_the_identity(
+    file: str, unchanged: str, tmp_path: Path
+) -> None:
+    with (written(tmp_path) / "own" / file).open("a") as opened:
         opened.write("CHANGED = 1\n")
-    assert told(tmp_path) != before
+    assert (told(tmp_path) == unchanged) == (file == "elsewhere.py"), "which it does not import"
 
 
-def test_what_it_does_not_import_is_no_part_of_it(tmp_path: Path) -> None:
-    before = told(written(tmp_path))
-    (tmp_path / "own" / "elsewhere.py").write_text("CHANGED = 1\n")
-    assert told(tmp_path) == before
-
-
-def test_the_code_is_that_which_was_imported_and_not_what_is_in_the_file_now(tmp_path: Path) -> None:
+def test_the_code_is_that_which_was_imported_and_not_what_is_in_the_file_now(unchanged: str, tmp_path: Path) -> None:
     edited = TELL.replace("; print", "; open('own/splitting.py', 'a').write('CHANGED = 1'); print")
-    assert told(written(tmp_path), edited) == told(written(tmp_path / "again"))
+    assert told(written(tmp_path), edited) == unchanged
 
 
 def test_a_script_is_told_by_its_text_and_by_the_files_beside_it(tmp_path: Path) -> None:
