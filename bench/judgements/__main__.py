@@ -16,6 +16,7 @@ from bench.judgements.simulation import JUDGES, Cell, coverage, coverage_of_pair
 
 WHOLE = ["precision@10", "recall@10", "ndcg@10", "mrr@10", "perfect_recall@10"]
 ERRORS = (0.0, 0.05)
+BOUNDED = ("kappa 0.6", "perfect")
 FEWER = 4  # designs of single pairs are simulated this many times less often
 
 
@@ -29,6 +30,21 @@ def figures(cells: list[Cell]) -> tuple[float, float, float, float, float, int]:
     return min(alone), min(both), low, median(ratios), max(ratios), len(both)
 
 
+def needed(cell: Cell, student: Cell) -> str:
+    """Return the columns that compare intervals with those that hold the truth in exactly 95%, and with Student's.
+
+    Args:
+        cell: of one judge.
+        student: of the same judge, with no family that nobody has seen.
+    """
+    exact = np.array([2 * np.quantile(np.abs(errors), 0.95, axis=0) for errors in cell.errors.values()])
+    found, alone = (np.array([np.mean(widths, axis=0) for widths in one.widths.values()]) for one in (cell, student))
+    ratios = [np.median(widths[:, 1] / widths[:, 0]) for widths in (exact, alone, found)]
+    wider = np.median(found / exact, axis=0)
+    lowest = [min(figures([one])[:2]) for one in (student, cell)]
+    return " | ".join([*(f"{value:.2f}" for value in (*ratios, *wider)), *(f"{value:.3f}" for value in lowest)])
+
+
 def main(root: str, repetitions: int = 1000) -> None:
     """Simulate everything, and write the page."""
     data, began = Data.of(root), time.monotonic()
@@ -40,6 +56,10 @@ def main(root: str, repetitions: int = 1000) -> None:
     with ProcessPoolExecutor(2) as workers:
         looking = {name: [workers.submit(stopping, world, m, often, 7) for m in WHOLE[:4]] for name, world in known.items()}
         deciding = {name: workers.submit(until_decided, world, 0.05, seldom, 7) for name, world in known.items()}
+        exact = {
+            name: [workers.submit(coverage, world, WHOLE, 0.0, BOUNDED, often, 7, unseen) for unseen in (1.0, 0.0)]
+            for name, world in known.items()
+        }
         for wrong in ERRORS:
             whole = [workers.submit(coverage, world, WHOLE, wrong, JUDGES, repetitions, 7) for world in every]
             single = {
@@ -57,6 +77,11 @@ def main(root: str, repetitions: int = 1000) -> None:
                 print(*lines[-len(JUDGES) :], sep="\n", flush=True)
         looks = {name: max(future.result() for future in futures) for name, futures in looking.items()}
         decided = {name: future.result() for name, future in deciding.items()}
+    bounds = [
+        f"| {NAMES[name]} | {judge} | {needed(*(future.result()[judge] for future in futures))} |"
+        for name, futures in exact.items()
+        for judge in BOUNDED
+    ]
     stops = [
         f"| {NAMES[name]} | {looks[name]:.3f} | {median(found['depth-k']):,.0f} | {median(found['decisive']):,.0f} | "
         f"{median(found['decisive']) / median(found['depth-k']):.2f} |"
@@ -65,6 +90,7 @@ def main(root: str, repetitions: int = 1000) -> None:
     page = (Path(__file__).parent / "page.md").read_text("utf-8")
     for mark, text in (
         ("coverage", "\n".join(lines)),
+        ("needed", "\n".join(bounds)),
         ("stopping", "\n".join(stops)),
         ("repetitions", f"{repetitions:,}"),
         ("fewer", f"{fewer:,}"),

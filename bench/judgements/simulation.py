@@ -35,11 +35,13 @@ class Cell:
         people: by measure and row, whether the interval from people alone held.
         both: the same with the judge.
         widths: by measure and row, of both kinds.
+        errors: by measure and row, how far the values of both kinds are from the truth.
     """
 
     people: dict[tuple[str, Key], list[bool]] = field(default_factory=lambda: defaultdict(list))
     both: dict[tuple[str, Key], list[bool]] = field(default_factory=lambda: defaultdict(list))
     widths: dict[tuple[str, Key], list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
+    errors: dict[tuple[str, Key], list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
 
 
 def judge(world: World, pairs: NDArray[np.int64], name: str, pool: JudgingPool, draw: np.random.Generator) -> Floats:
@@ -86,7 +88,7 @@ def expected(world: World, measure: str, wrong: float) -> dict[tuple[str, Key], 
 
 
 def coverage(
-    world: World, measures: Sequence[str], wrong: float, judges: Sequence[str], repetitions: int, seed: int
+    world: World, measures: Sequence[str], wrong: float, judges: Sequence[str], repetitions: int, seed: int, unseen: float = 1.0
 ) -> dict[str, Cell]:
     """Return by judge how intervals held in projects with depth-k, of families drawn from the collection with replacement.
 
@@ -100,6 +102,7 @@ def coverage(
         judges: names.
         repetitions: number of projects.
         seed: of all draws.
+        unseen: how often a family that nobody has seen counts; 0 leaves Student's interval.
     """
     cells = {name: Cell() for name in judges}
     draw = np.random.default_rng(seed)
@@ -112,6 +115,7 @@ def coverage(
             drawn = [world.numbers(draw.integers(0, len(world.pairs_of), FAMILIES)) for _ in range(100)]
             for measure in measures:
                 values = query_values(judged, measure, BASELINE)
+                values = replace(values, unseen=values.unseen * unseen)
                 means = values.people.mean(axis=1).tolist()
                 known = {(measure, key): mean for key, mean in zip(values.rows, means, strict=True)}
                 for queries, families in drawn:
@@ -160,6 +164,7 @@ def _count(
         cell.people[key].append(bool(people[row, 1] - 1e-9 <= truth <= people[row, 2] + 1e-9))
         cell.both[key].append(bool(both[row, 1] - 1e-9 <= truth <= both[row, 2] + 1e-9))
         cell.widths[key].append((float(people[row, 2] - people[row, 1]), float(both[row, 2] - both[row, 1])))
+        cell.errors[key].append((float(people[row, 0] - truth), float(both[row, 0] - truth)))
 
 
 def part(values: QueryValues, queries: NDArray[np.int64], complete: NDArray[np.bool_]) -> QueryValues:
