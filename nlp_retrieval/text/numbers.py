@@ -89,6 +89,8 @@ _POWER = re.compile(
 )
 _OF_TEN = re.compile(r"(?:\^\{?\s?([-+\u2212\u2013]?\d+)\}?|\*\*([-+\u2212]?\d+)|([⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]{1,5}))")
 _SCALE = re.compile(rf"[\s-]?(?P<scale>{either(SCALES)})(?!\w)\.?(?:\s(?P<again>{either(SCALES)})(?!\w)\.?)?", re.IGNORECASE)
+_MILES = re.compile(r"\s?mi\b(?!\s(?:d[aeio]|d[ao]s|em)\b)")
+"""Miles, and not the Portuguese millions ("7 mi de pessoas")."""
 _SHORT_SCALE = re.compile(r"\s?(mm|mn|bn|tn|m|k|b|t)(?![\w/])", re.IGNORECASE)
 _ATTACHED_SCALE = re.compile(rf"(k|K|M|B)(?=[{WRITTEN_TOGETHER}]|(?![\w/\u00b2\u00b3₂]))")
 _SHORTENED = frozenset("mio mrd tsd mill tys тыс mln mlrd mld млн млрд md mia".split())
@@ -529,7 +531,7 @@ def _scaled(plain: str, digits: _Digits, money: bool, rules: Convention, *, nume
     if not _goes_on(plain, position):
         return _Scaled(value, 0.0 if digits.is_count else exact, end, 1.0, others)
     scale = _SCALE.match(plain, position)
-    if scale:
+    if scale and (money or not _MILES.match(plain, position)):
         factor, end = rules.scale(scale["scale"]), scale.end()
         if scale["again"]:
             factor *= rules.scale(scale["again"])
