@@ -19,7 +19,7 @@ from nlp_retrieval.systems.evidence.figures import Miscounted, miscounted, missi
 from nlp_retrieval.systems.evidence.names import names_of, sentence_words, stemmed, unmatched_names
 from nlp_retrieval.systems.evidence.opposites import Opposites, clauses_of, negations, replaced_things, unshared_negations
 from nlp_retrieval.systems.evidence.quotations import missing_quotations
-from nlp_retrieval.systems.evidence.relations import first_other_way
+from nlp_retrieval.systems.evidence.relations import compared, first_other_way
 from nlp_retrieval.systems.evidence.verifiers.base import Span
 from nlp_retrieval.text import Number, agreeing, numbers_of, words_of
 
@@ -51,6 +51,8 @@ _SAME_RELATION_DENIED = 0.7
 _SAME_MATTER_REPLACED = 0.6
 _LEAD = 0.15
 _AROUND_OPPOSITE = 0.6
+_BESIDE_OPPOSITE = 3
+_REACH = 4
 _AROUND_NAME = 0.6
 _NEIGHBOURS = 2
 
@@ -211,14 +213,20 @@ def _opposite(claim: str, wanted: frozenset[str], sentences: Sequence[_Sentence]
     figures = numbers_of(claim) if opposites.looked_for else []
     for number, sentence in enumerate(sentences):
         met = opposites.met(sentence.text) if shares[number] else []
-        met = [(word, other) for word, other in met if _of_one_subject(claim, word, sentence.text, other)]
+        met = [
+            pair
+            for pair in met
+            if _of_one_subject(claim, pair[0], sentence.text, pair[1])
+            and _in_one_relation(claim, pair[0], sentence.text, pair[1])
+        ]
         met = [pair for pair in met if not _in_other_order(figures, sentence.text, pair)] if figures and met else met
-        if not met:
+        if not met or compared(claim, sentence.text) > 0:
             continue
         around = min(1.0, len(wanted & sentence.content) / max(1, len(wanted) - len({word for word, _ in met})))
-        if around > best.strength:
+        says = around >= _AROUND_OPPOSITE or any(_is_beside(claim, word, sentence.text, other) for word, other in met)
+        if (says, around) > (bool(best.says), best.strength):
             word, other = met[0]
-            best = _Contradiction(around, number, f"with '{other}' in place of '{word}'" if around >= _AROUND_OPPOSITE else "")
+            best = _Contradiction(around, number, f"with '{other}' in place of '{word}'" if says else "")
     return best
 
 
@@ -243,6 +251,32 @@ def _of_one_subject(claim: str, word: str, sentence: str, other: str) -> bool:
         return True
     words = stemmed(sentence)
     return subject in words and (subject, there) not in pairwise(words)  # not "the tram museum" for "the tram"
+
+
+def _in_one_relation(claim: str, word: str, sentence: str, other: str) -> bool:
+    """Return whether a word of a claim and its opposite in a sentence are said of the same: what follows or precedes them."""
+    before, after = _sides(claim, word)
+    before_there, after_there = _sides(sentence, other)
+    return not after or bool({*after[:3]}.intersection(after_there[:5]) or {*before[:2]}.intersection(before_there[:4]))
+
+
+def _is_beside(claim: str, word: str, sentence: str, other: str) -> bool:
+    """Return whether most words near a word in its clause, and three at least, are near its opposite in a sentence."""
+    clause = next((clause for clause in clauses_of(claim) if word in clause), claim)
+    ours, theirs = _near(clause, word, _REACH), _near(sentence, other, 2 * _REACH)
+    shared = len(ours & theirs)
+    return shared >= _BESIDE_OPPOSITE and shared >= _AROUND_OPPOSITE * len(ours)
+
+
+def _near(text: str, word: str, reach: int) -> set[str]:
+    before, after = _sides(text, word)
+    return {*before[:reach], *after[:reach]}
+
+
+def _sides(text: str, word: str) -> tuple[list[str], list[str]]:
+    """Return the stems of the content words before the first place of a word and after it, the nearest first."""
+    said = re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)
+    return ([], []) if said is None else (stemmed(text[: said.start()])[::-1], stemmed(text[said.end() :]))
 
 
 def _before(text: str, word: str) -> str:
@@ -344,7 +378,8 @@ def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> Loo
         checks = replace(checks, missing_numbers=missing.dates + missing.numbers, unclear_numbers=missing.unclear)
         checks = replace(checks, computed=checks.computed or missing.computed)
     if checks.missing_names and says_more:
-        checks = replace(checks, missing_names=tuple(unmatched_names(claim, whole)))
+        replaced_in_whole = tuple(one.word for one in replaced_things(claim, whole))
+        checks = replace(checks, missing_names=(*unmatched_names(claim, whole), *replaced_in_whole))
     counted = miscounted(claim, whole) if miscounted(claim, read) else []
     replaced = _replaced(claim, checks, read[slice(*checks.sentence)]) if checks.missing_numbers else ()
     return LookedUp(checks, counted, missing_quotations(claim, whole, all_quoted=quoted), replaced)

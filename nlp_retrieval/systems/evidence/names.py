@@ -105,7 +105,8 @@ def unmatched_names(claim: str, passage: str) -> list[str]:
         ]
         name = claim[begin:end]
         words = [word for word in words_of(name) if word not in _JOINING]
-        explained = claim[begin - 1 : begin] == "(" and _as_initials(name, words, claim[max(0, begin - _LONG_FORM) : begin])
+        before = claim[max(0, begin - _LONG_FORM) : begin] if claim[begin - 1 : begin] == "(" else ""
+        explained = before != "" and (_as_initials(name, words, before) or _abbreviates(name, before))
         if lacking and not explained and not _as_initials(name, words, passage):
             missing.append(name)
     return missing
@@ -139,9 +140,27 @@ def _as_initials(name: str, words: list[str], passage: str) -> bool:
     """Return whether the name is an abbreviation of words in the passage, or the passage abbreviates it."""
     if len(words) > 1:
         initials = "".join(word[0] for word in words).upper()
-        return len(initials) > 1 and re.search(rf"\b{re.escape(initials)}s?\b", passage) is not None
+        if re.search(rf"\b{re.escape(initials)}s?\b", passage) is not None:
+            return True
+        if " " in name:
+            return False
     letters = re.sub(r"[^A-Z]", "", name)
     if not 2 <= len(letters) <= 6:
         return False
     pattern = r"\b" + r"[\w-]*[\s-]+(?:(?:of|the|and|for|in)\s+)?".join(re.escape(letter) for letter in letters)
     return re.search(pattern, passage, re.IGNORECASE) is not None
+
+
+def _abbreviates(name: str, before: str) -> bool:
+    """Return whether all but one of four or more letters of an abbreviation begin words just before it, in order."""
+    letters = re.sub(r"[^A-Z]", "", name).lower()
+    initials = "".join(word[0] for word in words_of(before)[-len(letters) - 2 :])
+    for left_out in range(1, len(letters)) if len(letters) > 3 else ():
+        at = 0
+        for letter in letters[:left_out] + letters[left_out + 1 :]:
+            at = initials.find(letter, at) + 1
+            if at == 0:
+                break
+        else:
+            return True
+    return False

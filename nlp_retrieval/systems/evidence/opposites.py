@@ -54,6 +54,19 @@ _PAIRS = (
     "raises lowers", "raised lowered", "widen narrow", "widened narrowed", "shortened lengthened", "shortens lengthens",
 )  # fmt: skip
 
+_SIDES = (
+    (
+        "increase raise elevate boost heighten enhance augment higher",
+        "decrease reduce reduction lower diminish decline attenuate",
+    ),
+    (
+        "promote stimulate encourage activate enhance facilitate induce trigger",
+        "inhibit suppress block prevent impair hinder discourage reduce attenuate",
+    ),
+    ("improve strengthen", "worsen deteriorate impair weaken"),
+)
+"""Words of which each is the opposite of all on the other side."""
+
 _STANCES = (
     "recommendation against", "recommended against", "advice against", "advised against", "urged against", "request against",
     "support against", "support objection", "support protest", "support opposition", "consent objection", "approval objection",
@@ -84,7 +97,8 @@ def _opposite_stems() -> dict[str, frozenset[str]]:
     opposites: dict[str, set[str]] = {}
     for word, others in ANTONYMS.items():
         opposites.setdefault(stem(word), set()).update(map(stem, others))
-    for first, second in (map(stem, pair.split()) for pair in _STANCES):
+    sides = (f"{one} {other}" for first, second in _SIDES for one in first.split() for other in second.split())
+    for first, second in (map(stem, pair.split()) for pair in (*_STANCES, *sides)):
         opposites.setdefault(first, set()).add(second)
         opposites.setdefault(second, set()).add(first)
     return {word: frozenset(others - {word}) for word, others in opposites.items()}
@@ -171,7 +185,12 @@ class Opposites(NamedTuple):
 
 def _by_stem(text: str) -> dict[str, str]:
     stems = stems_of_language("english")
-    return {stems.stem(word): word for word in reversed(stems.as_written(_AGAINST.sub("against", text)))}
+    words = reversed(stems.as_written(_AGAINST.sub("against", text)))
+    return {stems.stem(word): word for word in words if word.lower() not in _OTHER_MEANING}
+
+
+_OTHER_MEANING = frozenset("activity activities objective objectives".split())
+"""Words that share a stem with one that has an opposite (activate, object), and none of its meaning."""
 
 
 # Things of one kind, of which each excludes the others: "supplemental hydrogen" beside "supplemental oxygen".

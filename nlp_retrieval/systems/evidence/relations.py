@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
+from typing import NamedTuple
 
 from nlp_retrieval.systems.evidence.figures import YEAR, dated_figures
 from nlp_retrieval.systems.evidence.names import stemmed
+from nlp_retrieval.systems.evidence.opposites import ANTONYMS
+from nlp_retrieval.text import numbers_of
 
 # Which way a figure went.
 
@@ -129,7 +132,7 @@ def _acts(text: str) -> list[tuple[str, str]]:
             agent = _CLAUSE.split(text[match.end() :])[0]
         else:
             agent = _CLAUSE.split(text[: match.start()])[-1]
-            if not agent.strip():
+            if not agent.strip() or agent.rstrip().endswith(" to"):  # "warm enough to support trees"
                 continue
         agent = re.split(r"\b(?:of|in|at|for|from)\b", agent)[0]
         words = [word for word in agent.split() if word.lower() not in _NOT_AN_AGENT]
@@ -138,9 +141,77 @@ def _acts(text: str) -> list[tuple[str, str]]:
     return acts
 
 
+# Which of two is more.
+
+_COMPARISON = re.compile(
+    r"\b(?P<word>more|less|fewer|worse|better|\w{3,12}er)\b(?P<measure>[^.;:]{0,80}?)\bthan\b|\btimes (?:that|those) of\b",
+    re.IGNORECASE,
+)
+_MORE = frozenset("more greater higher larger bigger".split())
+_LESS = frozenset("less fewer lower smaller".split())
+_SAME_MEASURE = 0.6
+_LONGEST_SIDE, _MOST_COMPARISONS = 200, 4
+
+
+class _Comparison(NamedTuple):
+    """The comparative of a comparison, and the words on one side of it alone, stemmed."""
+
+    word: str
+    before: frozenset[str]
+    after: frozenset[str]
+
+
+def compared(claim: str, sentence: str) -> int:
+    """Return 1 if a sentence compares the two that a claim compares with the same result, -1 with the other one, 0 else.
+
+    "Fewer women than men" and "more men than women" have the same result. All else that the claim says must be in the sentence.
+    """
+    compares = {_result(claim, one, sentence, other) for one in _comparisons(claim) for other in _comparisons(sentence)}
+    return 1 if 1 in compares else min(compares, default=0)
+
+
+def _result(claim: str, one: _Comparison, sentence: str, other: _Comparison) -> int:
+    crossed = (one.before & other.after, one.after & other.before)
+    straight = (one.before & other.before, one.after & other.after)
+    if all(crossed) == all(straight):
+        return 0
+    two = frozenset[str]().union(*(crossed if all(crossed) else straight))
+    rest = set(stemmed(claim)) - two - set(stemmed(one.word))
+    if len(rest.intersection(stemmed(sentence))) < _SAME_MEASURE * len(rest):
+        return 0
+    alike = _alike(one.word, other.word)
+    return -alike if all(crossed) else alike
+
+
+def _comparisons(text: str) -> list[_Comparison]:
+    matches = list(islice(_COMPARISON.finditer(text), _MOST_COMPARISONS))
+    counts = {number.begin for number in numbers_of(text)} if matches else set[int]()
+    found = []
+    for match in matches:
+        if match.end() + 1 in counts:  # "more than ten times"
+            continue
+        begin, end = match.span()
+        before = _CLAUSE.split(text[max(0, begin - _LONGEST_SIDE) : begin])[-1]
+        after = _CLAUSE.split(text[end : end + _LONGEST_SIDE])[0]
+        first, second = frozenset(stemmed(f"{before} {match['measure'] or ''}")), frozenset(stemmed(after))
+        found.append(_Comparison((match["word"] or "more").lower(), first - second, second - first))
+    return found
+
+
+def _alike(one: str, other: str) -> int:
+    """Return 1 if two comparatives say the same, -1 if they say the opposite, 0 if neither is known."""
+    if one == other or {one, other} <= _MORE or {one, other} <= _LESS:
+        return 1
+    opposite = other in ANTONYMS.get(one, ()) or (one in _MORE | _LESS and other in _MORE | _LESS)
+    return -1 if opposite else 0
+
+
 def first_other_way(claim: str, sentences: Sequence[str]) -> tuple[int, str]:
     """Return the number of the first sentence that says a claim of another or the other way round, and how; else -1 and ""."""
     for number, sentence in enumerate(sentences) if _says_trend(claim) else ():
         if says := opposite_trend(claim, sentence):
             return number, says
+    results = [compared(claim, sentence) for sentence in sentences] if _COMPARISON.search(claim) else []
+    if -1 in results and 1 not in results:
+        return results.index(-1), "the other way round"
     return other_agent(claim, sentences)

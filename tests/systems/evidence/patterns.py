@@ -138,7 +138,7 @@ EVIDENCE = {
         f"{_OF}.computed import as_another_form, computed_from, numbers_near\nNUMBERS = numbers_near('day', '1 day, 2 days')",
     ),
     "systems/evidence/relations.py": in_prose(
-        "[first_other_way(one, [text, one]) for one in ('Income rose and the union praised it.', text)]",
+        "[first_other_way(one, [text, one]) for one in ('Income rose and the union praised it.', 'More than it.', text)]",
         f"{_OF}.relations import first_other_way",
     ),
     "systems/evidence/together.py": in_prose("parts_of(text)", f"{_OF}.together import parts_of"),

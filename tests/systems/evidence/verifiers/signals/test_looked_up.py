@@ -101,7 +101,62 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
         ("true", "The basic reproduction number (BRN) fell.", "The reproduction number fell."),
         ("false", "The basic reproduction number (TNF) fell.", "The basic reproduction number fell."),
         ("true", "It opened late. Visitors came at once.", "It opened late, and people came at once."),
+        # which of two is more
+        ("against", "The Tove is longer than the Ilse.", "The Ilse is longer than the Tove."),
+        ("true", "The Ilse is longer than the Tove.", "The Ilse is longer than the Tove."),
+        ("against", "Nurses work more nights than porters.", "Porters work more nights than nurses."),
+        ("true", "Nurses work fewer nights than porters.", "Porters work more nights than nurses."),
+        ("true", "Men had higher rates of gout than women.", "Rates of gout were lower in women than in men."),
+        ("against", "Men had lower rates of gout than women.", "Rates of gout were lower in women than in men."),
+        ("true", "Ost earned more rent than Vest.", "Vest earned more interest than Ost, and Ost earned more rent than Vest."),
+        ("against", "The rate of falls of boys is three times that of girls.", "The rate of falls was more than three times "
+         "higher in girls than in boys."),
+        # an opposite is said of the same
+        ("against", "Salt raises the yield of barley.", "Salt reduces the yield of barley."),
+        ("against", "Frost encouraged the growth of moss.", "Frost inhibited the growth of moss."),
+        ("against", "Of all villages in the long valley that were asked by the paper, Ost had the lowest share of empty homes.",
+         "Ost had the highest share of empty homes."),
+        ("true", "The lamp enhances sleep in mice by a slow rhythm.",
+         "In mice a slow rhythm of the lamp enhances sleep, and can "
+         "inhibit appetite."),
+        ("true", "Zinc activates the pump.", "The activity of the pump is raised by zinc."),
+        ("neutral", "Zinc reduces the pump's wear.", "The activity of the zinc pump wear plate was measured."),
+        # who did it: an infinitive has no agent before it
+        ("true", "The council said that the soil can support trees.",
+         "The soil was rich enough to support trees, the council said."),
+        ("against", "The council supports the bridge.", "The union supports the bridge; the council waits."),
+        # abbreviations beside their words
+        ("true", "It is a slow acting nerve poison (SANP).", "It is a slow acting nerve poison."),
+        ("true", "It is a state with senescent secretory phenotype (SASP).",
+         "It is a state with senescent secretory phenotype."),
+        ("true", "High-speed cable train T (HSCT-T) runs daily.", "The high-speed cable train T runs daily."),
+        ("false", "It is a slow acting nerve poison (BKXP).", "It is a slow acting nerve poison."),
+        # miles
+        ("true", "The mill is seven miles west of Ost.", "The mill is 7 mi west of Ost."),
+        ("false", "The mill is eight miles west of Ost.", "The mill is 7 mi west of Ost."),
     ],
-)
+)  # fmt: skip
 def test_each_mechanism_is_right_on_pairs_that_it_was_not_made_for(label: str, claim: str, source: str) -> None:
     assert _is_right(label, looked_up(claim, source, source))
+
+
+@pytest.mark.parametrize(
+    ("claim", "is_supported"),
+    [
+        ("Hospital patients with anaemia were given supplemental hydrogen.", False),
+        ("Hospital patients with anaemia were given supplemental oxygen.", True),
+        ("The trial enrolled rabbits of both sexes.", False),
+        ("The trial enrolled mice of both sexes.", True),
+        ("Its main cause was depression of long standing.", False),
+        ("Its main cause was asthma of long standing.", True),
+    ],
+)
+def test_another_thing_of_a_kind_is_seen_in_a_source_with_a_title(claim: str, is_supported: bool) -> None:
+    text = (
+        "Hospital patients with anaemia were given supplemental oxygen. The trial enrolled mice of both sexes. "
+        "Its main cause was asthma of long standing."
+    )
+    found = looked_up(claim, text, f"A trial\n\n{text}")
+    assert found.contradicts_source is not is_supported
+    assert not found.is_against
+    assert not looked_up(claim, text, f"A trial of hydrogen in rabbits with depression\n\n{text}").contradicts_source
