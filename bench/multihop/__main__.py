@@ -21,7 +21,7 @@ import numpy as np
 
 from bench.common import Data, Row, record_of
 from bench.haystack import COPIES, HaystackLoader, Naming, haystack_index
-from bench.multihop import relations
+from bench.multihop import clauses, relations
 from bench.multihop.fitting import CUTOFFS, Fitter, shuffled
 from bench.sweeps import Figures, configured, read_sweep, run
 from bench.writing import page, table, words
@@ -265,6 +265,7 @@ def measure(data: Data) -> list[Row]:
     study = Study(data)
     (Path(__file__).parents[1] / "MULTIHOP.md").write_text(report(study))
     relations.write(data)
+    clauses.write(data)
     rows = []
     for judged, name in (*_ABLATED[:1], *_ABLATED[2:]):
         figures = study.figures[judged]

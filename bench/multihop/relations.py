@@ -134,7 +134,7 @@ def _target(item: SearchableItem, pattern: re.Pattern[str], carriers: dict[str, 
 
 
 _AT, _PART, _WORKERS = 5, 120, 6
-_HEADING = "## The relation that is asked for"
+HEADING = "## The relation that is asked for"
 _OWN = "own"
 _MODES = ("", "links shuffled", "no list of words")
 
@@ -251,7 +251,7 @@ def main(arguments: list[str]) -> int:
 def write(data: Data) -> None:
     """Replace the section in ``bench/MULTIHOP.md``."""
     path = Path(__file__).parents[1] / "MULTIHOP.md"
-    before = path.read_text("utf-8").split(f"{_HEADING}\n")[0].rstrip("\n")
+    before = path.read_text("utf-8").split(f"{HEADING}\n")[0].rstrip("\n")
     path.write_text(f"{before}\n\n{section(data)}", "utf-8")
 
 

@@ -105,8 +105,17 @@ def entities_by_rules(text: str) -> set[str]:
         >>> sorted(entities_by_rules("Was Stanley Kubrick born in New York City?"))
         ['new york city', 'stanley kubrick']
     """
-    quoted = {normalize(title) for title in _quoted(text)}
-    return (quoted | {normalize(" ".join(run)) for run in _capitalised_runs(text)}) - {""}
+    return {normalize(name) for name in (*_quoted(text), *names_by_rules(text))} - {""}
+
+
+def names_by_rules(text: str) -> Iterator[str]:
+    """Yield the names in a text as it writes them, those in quotes apart.
+
+    Examples:
+        >>> list(names_by_rules("Was Stanley Kubrick born in New York City?"))
+        ['Stanley Kubrick', 'New York City']
+    """
+    return (" ".join(run) for run in _capitalised_runs(text))
 
 
 def _capitalised_runs(text: str) -> Iterable[list[str]]:

@@ -30,6 +30,14 @@ for text in ("://" + ":" * N, "://" + "a" * N, "://a:" * N, "https://" * N, "Bea
 for text in ("api_" * N, "Key" * N, "secret" * N, "_" * N, "aA" * N, "token" * N + "x"):
     is_secret_name(text)
 """,
+    "retrievers/link_graph/clauses.py": """
+from nlp_retrieval import SearchableItem
+from nlp_retrieval.retrievers.link_graph.clauses import clauses_of, names_in
+for text in ("the is " * N, "the A, " * N, "A's " * N, " " * N, "a" * N, "the " + "A" * N + " of a", "?" * N):
+    clauses_of("who " + text[:N] + "?")
+for text in (" (" * N, "A " * N, "A of " * N, "the " * N, "A" * N, "(" * N):
+    names_in(SearchableItem(item_id="1", content=text[:N], metadata={"title": text[:N]}), text[:N], 6)
+""",
     "retrievers/postgres/connections.py": """
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.loaders.database import hide_secrets

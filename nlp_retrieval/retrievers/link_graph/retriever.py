@@ -34,6 +34,7 @@ from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
+from nlp_retrieval.retrievers.link_graph.clauses import clauses_of, names_in
 from nlp_retrieval.retrievers.link_graph.extractors import (
     BaseLinkExtractor,
     Extracted,
@@ -182,6 +183,21 @@ def _prefix(number: int) -> str:
 
 
 @dataclass(frozen=True)
+class Rewritten:
+    """A question with a name in place of a clause, as :mod:`~nlp_retrieval.retrievers.link_graph.clauses` explains.
+
+    Args:
+        text: the question.
+        vector: ``[dimension]``, of the question.
+        sources: rows of the passages that the name was taken from, which do not answer it.
+    """
+
+    text: str
+    vector: Vectors
+    sources: Rows
+
+
+@dataclass(frozen=True)
 class Seeded:
     """Restarts of a query's walk.
 
@@ -191,6 +207,7 @@ class Seeded:
         scores: hits of each seed: rows, best first, and their scores.
         titled_rows: rows whose titles the query names, ascending.
         titled: certainty that it names each, 0 to 1.
+        rewritten: the query with names in place of its clauses.
     """
 
     rows: Rows
@@ -198,6 +215,7 @@ class Seeded:
     scores: dict[str, tuple[Rows, Scores]]
     titled_rows: Rows
     titled: Scores
+    rewritten: Sequence[Rewritten] = ()
 
 
 @dataclass(frozen=True)
@@ -303,6 +321,8 @@ def _origin(row: int, seeded: Seeded) -> str:
             reasons.append(f"{label} ranks it {int(positions[0]) + 1} of {len(rows)} (score {scores[positions[0]]:.3g})")
     if row in seeded.titled_rows:
         reasons.append("the query names its title")
+    if not reasons and seeded.rewritten:
+        reasons.append("the query with a name in place of a clause finds it")
     return " and ".join(reasons)
 
 
@@ -359,6 +379,7 @@ def titled_by(query: str, titles: TitleTable, terms: PassageTerms, max_shared: i
 
 
 _QUERIES_AT_ONCE = 64
+_CLAUSES, _ANSWERS, _NAMES = 3, 2, 6  # clauses of a query, passages that answer each, names of each passage
 _NAMED = 0.2  # least certainty that a query names a passage, for what that one says of its links
 _DECIMALS = 6  # of the logarithm of the walk; further digits are rounding noise, which must not break ties
 
@@ -387,6 +408,9 @@ class LinkGraphRetriever(BaseRetriever):
         weights: weights of kinds of evidence (:data:`~nlp_retrieval.retrievers.link_graph.walk.DEFAULT_WEIGHTS` lists
             them) that differ from the defaults; ``nlp-retrieval tune`` fits them.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
+        clauses: for English questions that describe what they ask about ("the sibling of the performer of Decade"): search for
+            each clause, and for the question with a name from its answer in place of it. It needs an encoder, which encodes
+            some 35 texts for a question in place of one.
 
     Examples:
         >>> searcher = Searcher([LinkGraphRetriever(["bm25"])])
@@ -399,11 +423,13 @@ class LinkGraphRetriever(BaseRetriever):
     name = "link_graph"
     manifest_may_set = may_set(
         *("seeds", "links", "depth", "seed_power", "title_weight", "damping", "pagerank", "epsilon", "pool", "weights"),
-        "merge",
+        *("merge", "clauses"),
         encoder=reads_model,
     )
     format_version = 4
-    search_only = frozenset("seeds encoder depth seed_power title_weight damping pagerank epsilon pool weights merge".split())
+    search_only = frozenset(
+        "seeds encoder depth seed_power title_weight damping pagerank epsilon pool weights merge clauses".split()
+    )
 
     def __init__(
         self,
@@ -419,6 +445,7 @@ class LinkGraphRetriever(BaseRetriever):
         pool: Annotated[int, Field(ge=1)] = 60,
         weights: Mapping[str, float] | None = None,
         merge: MergeRule = "alternate",
+        clauses: bool = False,
     ) -> None:
         components = resolve_components(self, LinkGraphRetriever, seeds=seeds, links=links)
         self.seeds = labelled(components["seeds"], "link_graph: seeds")
@@ -434,6 +461,7 @@ class LinkGraphRetriever(BaseRetriever):
         self.pool = pool
         self.weights = checked_weights(weights)
         self.merge = merge
+        self.clauses = clauses
         self._dense = _dense_part(self.seeds, self.encoder)
         self._items: ItemTable | None = None
 
@@ -533,7 +561,8 @@ class LinkGraphRetriever(BaseRetriever):
         hits_of = [self._hits_of(queries, vectors, self._live)]
         if allowed is not None and np.count_nonzero(allowed) < self._n_live:
             hits_of.insert(0, self._hits_of(queries, vectors, allowed))
-        return vectors, [self._restarts_of(*numbered, hits_of) for numbered in enumerate(queries)]
+        within = self._live if allowed is None else allowed
+        return vectors, [self._restarts_of(*numbered, hits_of, within) for numbered in enumerate(queries)]
 
     def _hits_of(self, queries: list[str], vectors: Vectors | None, within: Mask | None) -> dict[str, Hits]:
         n_items, depth = self._graph.graph.n_nodes, min(self.depth, self._n_live)
@@ -547,21 +576,58 @@ class LinkGraphRetriever(BaseRetriever):
                 hits_of[label] = seed.find(queries, depth, n_items, within)
         return hits_of
 
-    def _restarts_of(self, number: int, query: str, hits_of_seeds: list[dict[str, Hits]]) -> Seeded:
+    def _restarts_of(self, number: int, query: str, hits_of_seeds: list[dict[str, Hits]], within: Mask | None) -> Seeded:
         rows_of, weights_of = [np.zeros(0, np.int64)], [np.zeros(0)]
         scores: dict[str, tuple[Rows, Scores]] = {}
+        found_by: list[tuple[Rows, Scores]] = []
         for label, hits in chain.from_iterable(hits_of.items() for hits_of in hits_of_seeds):
-            found_rows, found_scores = hits.of(number)
-            scores.setdefault(label, (found_rows, found_scores))
+            found = hits.of(number)
+            scores.setdefault(label, found)
+            found_by.append(found)
+        rewritten = self._rewritten(query)
+        if self._open_dense is not None and rewritten:
+            found_by.append(self._answers(self._open_dense, rewritten, within))
+        for found_rows, found_scores in found_by:
             rows_of.append(found_rows)
-            found_by = scaled(found_scores, min(self.depth, self._n_live))
-            weights_of.append(np.maximum(found_by**self.seed_power, FLOOR))
+            shares = scaled(found_scores, min(self.depth, self._n_live))
+            weights_of.append(np.maximum(shares**self.seed_power, FLOOR))
         titled_rows, titled = titled_by(query, self._title_table, self._terms, self._max_shared)
         rows_of.append(titled_rows)
         weights_of.append(self.title_weight * titled)
         rows, positions = np.unique(np.concatenate(rows_of), return_inverse=True)
         weights = np.bincount(positions, np.concatenate(weights_of), len(rows))
-        return Seeded(rows, weights / (weights.sum() or 1.0), scores, titled_rows, titled)
+        return Seeded(rows, weights / (weights.sum() or 1.0), scores, titled_rows, titled, rewritten)
+
+    def _rewritten(self, query: str) -> list[Rewritten]:
+        """The query with names in place of its clauses: names from the passages that answer a clause best."""
+        dense, clauses = self._open_dense, clauses_of(query) if self.clauses else []
+        if dense is None or self._items is None or not clauses:
+            return []
+        vectors = dense.encode([clause.inner for clause in clauses])
+        hits = _scored_alone(dense, vectors, dense.search_vectors(vectors, min(_ANSWERS, self._n_live), self._live))
+        found = [hits.of(number) for number in range(len(clauses))]
+        best = sorted(range(len(clauses)), key=lambda number: -max(found[number][1], default=0.0))[:_CLAUSES]
+        sources: dict[str, list[int]] = {}
+        for number in best:
+            rows, _ = found[number]
+            for row, item in zip(rows.tolist(), self._items.items(rows), strict=True):
+                for name in names_in(item, clauses[number].inner, _NAMES):
+                    sources.setdefault(clauses[number].answered_by(name), []).append(row)
+        vectors = dense.encode(list(sources)) if sources else vectors[:0]
+        return [Rewritten(text, vector, np.array(rows)) for (text, rows), vector in zip(sources.items(), vectors, strict=True)]
+
+    def _answers(self, dense: FaissRetriever, rewritten: Sequence[Rewritten], within: Mask | None) -> tuple[Rows, Scores]:
+        """The first hits of rewritten queries, best first, each with its highest score."""
+        best: dict[int, float] = {}
+        depth = min(self.depth, self._n_live)
+        for one in rewritten:
+            vectors = one.vector[None]
+            rows, scores = _scored_alone(dense, vectors, dense.search_vectors(vectors, depth, within)).of(0)
+            for row, score in zip(rows.tolist(), scores.tolist(), strict=True):
+                if row not in one.sources:
+                    best[row] = max(best.get(row, score), score)
+        first = sorted(best, key=lambda row: (-best[row], row))[:depth]
+        return np.array(first, np.int64), np.array([best[row] for row in first], np.float64)
 
     def _walks(self, seeded: list[Seeded]) -> Iterator[tuple[Rows, Scores]]:
         """For each query, the nodes that its walk reaches, ascending, and their shares of the walk."""
@@ -607,7 +673,7 @@ class LinkGraphRetriever(BaseRetriever):
         evidence = {
             "pagerank": walked,
             "fused": fused_ranks(pooled, seeded) * pairs.apart(len(pooled)),
-            "similarity": similarity,
+            "similarity": similarity if dense is None else _with_rewritten(dense, similarity, seeded.rewritten, pooled),
             "titles": looked_up(pooled, seeded.titled_rows, seeded.titled, 0.0),
             "title_coverage": self._terms.title_shares(query, pooled),
             "named": self._terms.named(pooled),
@@ -633,6 +699,17 @@ class LinkGraphRetriever(BaseRetriever):
         surfaces = {place: surfaces_of(item_of[place], rules.aliases, rules.min_characters) for place in {*targets}}
         pairs_of = [(source, target, surfaces[target]) for source, target in zip(sources, targets, strict=True)]
         return relation_evidence(asked, {place: item_of[place] for place in {*sources}}, pairs_of, len(pooled))
+
+
+def _with_rewritten(dense: FaissRetriever, similarity: Scores, rewritten: Sequence[Rewritten], rows: Rows) -> Scores:
+    """Add to the similarity of rows and query that to the rewritten query which they answer best, or the query itself."""
+    if not rewritten:
+        return similarity
+    best = similarity
+    for one in rewritten:
+        best = np.where(np.isin(rows, one.sources), best, np.maximum(best, dense.similarities(one.vector, rows)))
+    total: Scores = similarity + best
+    return total
 
 
 def default_links() -> list[BaseLinkExtractor]:

@@ -57,6 +57,7 @@ VARIANTS = {
     "no walk": link_graph(damping=0.0),
     "other weights": link_graph(weights={"chain": -3.0, "chain_along": 2.0}),
     "of itself": link_graph(BM25, link_graph(DENSE)),
+    "clauses": link_graph(clauses=True),
 }
 
 
@@ -67,7 +68,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(params=mostly_soaked(list(VARIANTS), ["both seeds", "lexical alone", "exact"]))
+@pytest.fixture(params=mostly_soaked(list(VARIANTS), ["both seeds", "lexical alone", "exact", "clauses"]))
 def variant(request: pytest.FixtureRequest) -> LinkGraphRetriever:
     return VARIANTS[request.param]
 

@@ -1,0 +1,108 @@
+"""A question that describes what it asks about is searched by its clauses, the inner one first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hashed_words import HashedWords
+
+from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.retrievers.link_graph.clauses import clauses_of, names_in
+from nlp_retrieval.text.surfaces import words_of
+
+QUESTION = "Who is the sibling of the performer of Marsh Birds?"
+TEXTS = {
+    "Marsh Birds": "Marsh Birds is an album by the performer Ivo Lark from Norway.",
+    "Twins": "Ivo Lark, a sibling, Zora Helm.",
+    **{f"Filler {number}": f"a song {number}, its performer and a sibling." for number in range(8)},
+}
+ITEMS = [
+    SearchableItem(item_id=name, content=text, metadata={"title": name} if name == "Marsh Birds" else {})
+    for name, text in TEXTS.items()
+]
+
+
+class ContentWords(HashedWords):
+    """Of the words that say something, without punctuation."""
+
+    name = "content-words"
+
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        return super().encode_passages([" ".join(w for w in words_of(text) if len(w) > 3 or w == "ivo") for text in passages])
+
+
+DENSE = FaissRetriever(ContentWords(256))
+
+
+def found(path: Path, query: str = QUESTION, *, depth: int = 50, clauses: bool = False) -> list[RetrievalResult]:
+    searcher = Searcher([LinkGraphRetriever([DENSE], links=[], depth=depth, clauses=clauses)])
+    searcher.index(ITEMS, path)
+    return searcher.search(query, k=len(ITEMS))[0]
+
+
+@pytest.mark.filterwarnings("ignore:link_graph found no links")
+def test_the_passage_that_only_the_answer_to_the_inner_question_names_is_found(tmp_path: Path) -> None:
+    plain, by_clauses = found(tmp_path / "index", depth=4), found(tmp_path / "index", depth=4, clauses=True)
+    assert "Twins" not in [hit.item.item_id for hit in plain]
+    similarity = {hit.item.item_id: hit.signals["link_graph.similarity"] for hit in by_clauses}
+    query, answered, twins = DENSE.encoder.encode_queries([QUESTION, "sibling Ivo Lark", TEXTS["Twins"]])
+    assert similarity["Twins"] == pytest.approx(float(query @ twins + answered @ twins), abs=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:link_graph found no links")
+@pytest.mark.parametrize("query", ["Ivo Lark has a sibling.", "Who is Zora Helm?", "Wer ist das Kind von Ivo Lark?"])
+def test_a_query_without_clauses_is_answered_as_without_them(tmp_path: Path, query: str) -> None:
+    path = tmp_path / "index"
+    assert [(hit.item.item_id, hit.score) for hit in found(path, query, clauses=True)] == [
+        (hit.item.item_id, hit.score) for hit in found(path, query)
+    ]
+
+
+def test_without_an_encoder_clauses_change_nothing(tmp_path: Path) -> None:
+    answers = []
+    for clauses in (False, True):
+        searcher = Searcher([LinkGraphRetriever([Bm25Retriever()], clauses=clauses)])
+        searcher.index(ITEMS, tmp_path / "index")
+        answers.append([(hit.item.item_id, hit.signals) for hit in searcher.search(QUESTION, k=5)[0]])
+    assert repr(answers[0]) == repr(answers[1])
+
+
+@pytest.mark.filterwarnings("ignore:link_graph found no links")
+def test_a_passage_that_only_a_clause_leads_to_is_explained(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    retriever = LinkGraphRetriever([DENSE], links=[], depth=2, clauses=True)
+    searcher = Searcher([retriever])
+    searcher.index(ITEMS, path)
+    hits = searcher.search(QUESTION, k=3)[0]
+    reasons = {hit.item.item_id: str(*told.values()) for hit, told in zip(hits, searcher.explain(QUESTION, hits), strict=True)}
+    assert "with a name in place of a clause" in reasons["Twins"]
+
+
+@pytest.mark.parametrize(
+    ("query", "inner", "with_name"),
+    [
+        ("Who is the spouse of the director of Heat?", "the director of Heat", "Who is the spouse of X"),
+        ("When was the country that produced Heat taken by Ivo?", "the country that produced Heat", "When was X taken by Ivo"),
+        ("When did Ivo Lark's country join the war?", "Ivo Lark's country", "When did X join the war"),
+        ("Besides the sea of the river, where did Ivo go?", "the sea of the river", "Besides X, where did Ivo go"),
+        ("In what county is the city where Ada was born", "the city", ""),  # asks by no question mark and no first word
+    ],
+)
+def test_a_clause_is_a_question_of_its_own(query: str, inner: str, with_name: str) -> None:
+    said = {clause.inner: clause.answered_by("X") for clause in clauses_of(query)}
+    assert said.get(inner, "") == with_name
+
+
+def test_long_texts_have_no_clauses_and_others_few() -> None:
+    assert clauses_of("Who is the friend of " + "the friend of " * 40 + "Ada?") == []
+    assert clauses_of("Who is the friend of " + "Ada" * 400 + "?") == []
+    assert 0 < len(clauses_of("Who is the friend is of " + "the friend is " * 15 + "Ada?")) <= 16
+
+
+def test_names_are_those_that_the_clause_does_not_say() -> None:
+    item = ITEMS[0]
+    assert names_in(item, "the performer of Marsh Birds", 6) == ["Ivo Lark", "Norway"]
+    assert names_in(item, "the album by Ivo Lark", 1) == ["Marsh Birds"]
+    assert names_in(SearchableItem(item_id="1", content="It was in 1999."), "the year", 6) == []
