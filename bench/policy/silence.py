@@ -3,13 +3,15 @@
 Each country is asked the eight questions of the profile ``climate``: as it is, and with what answers a question withheld.
 Withheld are the gold passages of the question's number and their near-duplicates, and, since gold by filing is incomplete, also
 what a classifier of terms, which learned from the gold of other countries, files there. The weights are fitted on every second
-country, and judged on the others. The control withholds as many passages at random. Plans of other matters with a title of a
-climate plan are made of encyclopaedia passages.
+country, and judged on the others. Controls withhold as many passages at random, or the gold of another question; are fitted on
+other questions than are judged, or on shuffled labels. Plans of other matters with a title of a climate plan are made of
+encyclopaedia passages.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -35,41 +37,41 @@ from nlp_retrieval import (
     SentenceTransformerEncoder,
 )
 from nlp_retrieval.encoders import BaseEncoder
-from nlp_retrieval.rerankers import load_profile
-from nlp_retrieval.systems.policy import silence
+from nlp_retrieval.rerankers import ProfileQuestion, load_profile
 from nlp_retrieval.systems.policy.running_text import PlainPassages
-from nlp_retrieval.systems.policy.silence import Evidence, Silence
+from nlp_retrieval.systems.policy.silence import Evidence, Silence, beyond
 from nlp_retrieval.systems.policy.study import PolicyStudy
 from nlp_retrieval.text import stems_of_language
 
 SETS = {"cat": "Climate Action Tracker", "ndc": "contributions, long answers", "ndc_actions": "contributions, measures"}
-AS_IT_IS, WITHHELD, CLEARED, SHUFFLED, OTHER = "as it is", "gold withheld", "cleared", "shuffled", "other matters"
+AS_IT_IS, OTHER, CLEARED, SHUFFLED, WITHHELD = "as it is", "other matters", "cleared", "as many at random", "gold withheld"
+MATCHED, ANOTHER = "as many as gold at random", "gold of another question"
 FEATURES = ("likeness", "keywords")
 _NEAR, _FILED, _FEWEST = 0.5, 0.3, 4
-_LOST = 0.02
-"""Share of addressed questions of the first half that may be called silent."""
+_LOST, _LOST_WITHOUT_VECTORS = 0.015, 0.05
+"""Shares of addressed questions of the first half that may be called silent."""
 
 _TITLE = "{}: climate plan 2030"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A question to a country under one condition: what its sentences have, and the best combined score."""
+    """A question to a country under one condition: what its sentences have."""
 
     collection: str
     country: str
     question: int
     condition: str
+    half: int
     evidence: Evidence
-    combined: float
 
     def features(self, names: tuple[str, ...]) -> list[float]:
         return [getattr(self.evidence, name) for name in names]
 
 
 def cells_of(name: str, items: BeirLoader | list[SearchableItem], gold: Mapping[tuple[str, int], set[str]], folder: Path,
-             encoder: BaseEncoder) -> Iterator[Cell]:  # fmt: skip
-    """Yield the cells of a collection; without gold, those of plans of other matters."""
+             encoder: BaseEncoder, half: Mapping[str, int]) -> Iterator[Cell]:  # fmt: skip
+    """Yield the cells of a collection; without gold, those of plans of other matters, which are judged alone."""
     profile = load_profile("climate")
     signals = MultiSignalReranker("climate", word_vectors_weight=0, min_similarity=0)
     searcher = Searcher([FaissRetriever(encoder)], reranker=signals)
@@ -77,33 +79,41 @@ def cells_of(name: str, items: BeirLoader | list[SearchableItem], gold: Mapping[
     study, finder, draw = PolicyStudy(profile, searcher), Silence(profile, encoder), np.random.default_rng(0)
     passages = {item.item_id: item for item in (items.stream() if isinstance(items, BeirLoader) else items)}
     bags = {one: set(item.content.lower().split()) for one, item in passages.items()}
-    filed = _filed(passages, gold) if gold else {}
+    filed, compared = _filed(passages, gold) if gold else {}, study.compared(study.settings())
     for country in study.subjects:
         _, lists, plain = study._ask(list(profile.questions), country, study.settings())
-        known = [hit.item.item_id for hit in lists[0]]
+        rest = [covered for name, covered in compared.items() if name != country]
+        table = {hit.item.item_id: finder.covered([hit.item], plain) for hit in lists[0]}
+        known = list(table)
         for question, hits in zip(profile.questions, lists, strict=True):
             wanted = gold.get((country, question.number), set())
             if not gold:
-                yield _cell(name, country, question.number, OTHER, finder, hits, plain)
+                more = beyond(np.concatenate(list(table.values())), rest)
+                yield Cell(name, country, question.number, OTHER, 1, _evidence(finder, question, hits, plain, more))
                 continue
             near = {one for one in known if any(_alike(bags[one], bags[other]) for other in wanted)}
             filed_there = {one for one in known if filed.get(question.number, {}).get(one, 0.0) >= _FILED}
             gone, cleared = wanted | near, wanted | near | filed_there
             if not wanted or len(known) - len(cleared) < _FEWEST:
                 continue
-            shuffled = set(draw.choice(known, len(cleared & set(known)), replace=False).tolist())
-            for condition, without in ((AS_IT_IS, set()), (WITHHELD, gone), (CLEARED, cleared), (SHUFFLED, shuffled)):
+            shuffled, matched = (
+                set(draw.choice(known, len(some & set(known)), replace=False).tolist()) for some in (cleared, gone)
+            )
+            numbers = [other.number for other in profile.questions if other.number != question.number]
+            others = [gold[country, number] - gone for number in numbers if gold.get((country, number))]
+            withheld = {AS_IT_IS: set(), CLEARED: cleared, SHUFFLED: shuffled, WITHHELD: gone, MATCHED: matched}
+            withheld[ANOTHER] = others[draw.integers(len(others))] if others else set()
+            for condition, without in withheld.items():
                 left = [hit for hit in hits if hit.item.item_id not in without]
-                yield _cell(name, country, question.number, condition, finder, left, plain)
+                more = beyond(np.concatenate([table[one] for one in known if one not in without]), rest)
+                evidence = _evidence(finder, question, left, plain, more)
+                yield Cell(name, country, question.number, condition, half[country], evidence)
 
 
-def _cell(
-    name: str, country: str, number: int, condition: str, finder: Silence, hits: list[RetrievalResult], plain: PlainPassages
-) -> Cell:
-    sentences = [sentence for _, sentence in finder._sentences(hits, plain)]
-    question = finder._profile.question(number)
-    evidence = finder.evidence(question, sentences)[0] if sentences else Evidence(-5.0, 0.0)
-    return Cell(name, country, number, condition, evidence, max((hit.score for hit in hits), default=0.0))
+def _evidence(finder: Silence, question: ProfileQuestion, hits: list[RetrievalResult], plain: PlainPassages,
+              more: NDArray[np.float64]) -> Evidence:  # fmt: skip
+    sentences = [sentence for _, sentence in finder.sentences([hit.item for hit in hits[:5]], plain)]
+    return finder.evidence(question, sentences, more)[0] if sentences else Evidence(-5.0, -1.0)
 
 
 def _alike(words: set[str], others: set[str]) -> bool:
@@ -153,67 +163,62 @@ def _share(columns: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(1 / (1 + np.exp(-np.clip(columns @ weights[:-1] + weights[-1], -50, 50))))
 
 
-def halves(cells: list[Cell]) -> dict[tuple[str, str], int]:
-    """The half of each country: every second one of a collection."""
-    return {key: place % 2 for place, key in enumerate(sorted({(cell.collection, cell.country) for cell in cells}))}
-
-
-def chosen(cells: list[Cell], names: tuple[str, ...]) -> NDArray[np.float64]:
+def chosen(cells: list[Cell], names: tuple[str, ...], lost: float = _LOST, *, shuffled: bool = False) -> NDArray[np.float64]:
     """Weights fitted on the first half: as it is against cleared."""
-    half = halves(cells)
-    used = [cell for cell in cells if half[cell.collection, cell.country] == 0 and cell.condition in {AS_IT_IS, CLEARED, OTHER}]
-    columns, addressed = (
-        np.array([cell.features(names) for cell in used]),
-        np.array([cell.condition == AS_IT_IS for cell in used]),
-    )
-    weights = fitted(columns, addressed)
-    weights[-1] -= np.quantile(columns[addressed] @ weights[:-1] + weights[-1], _LOST)
+    used = [cell for cell in cells if cell.half == 0 and cell.condition in {AS_IT_IS, CLEARED}]
+    columns = np.array([cell.features(names) for cell in used])
+    addressed = np.array([cell.condition == AS_IT_IS for cell in used])
+    spread = columns.std(axis=0)
+    labels = np.random.default_rng(0).permutation(addressed) if shuffled else addressed
+    weights = fitted(columns / spread, labels, 0.5) / np.append(spread, 1.0)
+    weights[-1] -= np.quantile(columns[addressed] @ weights[:-1] + weights[-1], lost)
     return weights
 
 
 def written(cells: list[Cell]) -> str:
-    """The tables: precision and recall of "not addressed" on the second half, beside the floor and the control."""
-    half = halves(cells)
-    first = [cell for cell in cells if half[cell.collection, cell.country] == 0 and cell.condition in {AS_IT_IS, CLEARED}]
-    cut = float(np.quantile([cell.combined for cell in first if cell.condition == AS_IT_IS], _LOST))
-    judged = [cell for cell in cells if half[cell.collection, cell.country] == 1]
-    words = {id(cell): _share(np.array([[cell.evidence.keywords]]), np.array(_words()))[0] >= 0.5 for cell in judged}
+    """The tables: precision and recall of "not addressed" on the second half, beside the controls."""
+    judged = [cell for cell in cells if cell.half == 1]
+    odd, even, unlabelled = (
+        chosen([cell for cell in cells if cell.question % 2 == 1], FEATURES),
+        chosen([cell for cell in cells if cell.question % 2 == 0], FEATURES),
+        chosen(cells, FEATURES, shuffled=True),
+    )
     verdicts = {
         "as shipped": {id(cell): cell.evidence.score >= 0.5 for cell in judged},
-        "keywords alone": words,
-        "best combined score": {id(cell): cell.combined >= cut for cell in judged},
+        "keywords alone": {id(c): Evidence(math.nan, c.evidence.keywords).score >= 0.5 for c in judged},
+        "fitted on other questions": {id(cell): _addressed(cell, even if cell.question % 2 else odd) for cell in judged},
+        "labels shuffled": {id(cell): _addressed(cell, unlabelled) for cell in judged},
     }
     rows = {}
     for collection, title in (SETS | {"": "all"}).items():
-        for condition in (CLEARED, WITHHELD, SHUFFLED):
+        for condition in (CLEARED, SHUFFLED, WITHHELD, MATCHED, ANOTHER):
             here = [c for c in judged if collection in {"", c.collection} and c.condition in {AS_IT_IS, condition}]
             rows[f"{title}, {condition}"] = [
                 str(len({(cell.collection, cell.country) for cell in here})),
                 str(len(here) // 2),
                 *(figure for said in verdicts.values() for figure in _figures(here, said)),
             ]
-    others = [cell for cell in judged if cell.condition == OTHER]
-    silent = [f"{np.mean([not said[id(cell)] for cell in others]):.2f} of {len(others)}" for said in verdicts.values()]
     heads = ["", "countries", "cells"]
     heads += [f"{name}: {figure}" for name in verdicts for figure in ("precision", "recall")]
-    return (
-        table(heads, rows)
-        + "\n\nPlans of other matters, called not addressed: "
-        + ", ".join(f"{name} {figure}" for name, figure in zip(verdicts, silent, strict=True))
-    )
+    lines = [table(heads, rows), ""]
+    for condition, title in ((AS_IT_IS, "Addressed"), (OTHER, "Plans of other matters")):
+        some = [cell for cell in judged if cell.condition == condition]
+        silent = [f"{name} {np.mean([not said[id(cell)] for cell in some]):.2f}" for name, said in verdicts.items()]
+        lines.append(f"{title}, called not addressed, of {len(some)}: " + ", ".join(silent))
+    return "\n".join(lines)
 
 
-def _words() -> list[float]:
-    return [silence.WITHOUT_VECTORS["keywords"], silence.WITHOUT_VECTORS["intercept"]]
+def _addressed(cell: Cell, weights: NDArray[np.float64]) -> bool:
+    return bool(np.dot(cell.features(FEATURES), weights[:-1]) + weights[-1] >= 0)
 
 
 def _figures(cells: list[Cell], addressed: Mapping[int, bool]) -> list[str]:
     """Precision and recall of "not addressed", with intervals by resampling countries."""
-    names = sorted({(cell.collection, cell.country) for cell in cells})
+    names = sorted({cell.country for cell in cells})
     counts = np.zeros((len(names), 3))
     for cell in cells:
         silent, said = cell.condition != AS_IT_IS, not addressed[id(cell)]
-        counts[names.index((cell.collection, cell.country))] += (silent and said, said, silent)
+        counts[names.index(cell.country)] += (silent and said, said, silent)
     draw = np.random.default_rng(0)
     samples = [counts[draw.integers(0, len(names), len(names))].sum(axis=0) for _ in range(2000)]
     shown = []
@@ -245,11 +250,13 @@ def other_plans(data: Data, n_plans: int = 15, n_passages: int = 20) -> list[Sea
 
 
 def measured(data: Data, encoder: BaseEncoder) -> list[Cell]:
-    """All cells."""
-    cells = list(cells_of("other", other_plans(data), {}, data.work / "silence-other", encoder))
-    for name in SETS:
-        loader = BeirLoader(str(data.root / "policy" / name))
-        cells += cells_of(name, loader, gold_of(loader), data.work / f"silence-{name}", encoder)
+    """All cells; every second country, in all collections, is judged."""
+    loaders = {name: BeirLoader(str(data.root / "policy" / name)) for name in SETS}
+    names = sorted({str(item.metadata["country"]) for loader in loaders.values() for item in loader.stream()})
+    half = {name: place % 2 for place, name in enumerate(names)}
+    cells = list(cells_of("other", other_plans(data), {}, data.work / "silence-other", encoder, half))
+    for name, loader in loaders.items():
+        cells += cells_of(name, loader, gold_of(loader), data.work / f"silence-{name}", encoder, half)
     return cells
 
 
@@ -261,7 +268,7 @@ def main(arguments: list[str]) -> int:
     data = Data.of(arguments[0])
     cells = measured(data, SentenceTransformerEncoder(arguments[1]))
     print(f"fitted on the first half: {chosen(cells, FEATURES).round(3).tolist()} {(*FEATURES, 'intercept')}")
-    print(f"the same without vectors: {chosen(cells, ('keywords',)).round(3).tolist()}")
+    print(f"the same without vectors: {chosen(cells, ('keywords',), _LOST_WITHOUT_VECTORS).round(3).tolist()}")
     print(written(cells))
     print(judged_values(data))
     return 0

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nlp_retrieval import RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.core import (
@@ -130,6 +131,9 @@ def file_of(
     }
     return {"metadata": metadata, "questions": dict(sorted(entries.items(), key=lambda pair: pair[1]["question_number"]))}
 
+
+_COMPARED = 11
+"""Subjects with which others are compared, to see whether they are silent."""
 
 _NO_HOP = "this study has no retriever that follows relations; pass hop=HopRetriever(...), or an index with `hop`"
 
@@ -322,15 +326,21 @@ class PolicyStudy:
         (name,) = chosen_subjects(subject, self.subjects, self.profile.subject)
         return changes_of(self._items(name))
 
-    def _items(self, subject: str) -> list[SearchableItem]:
+    def _items(self, subject: str, settings: StudySettings | None = None) -> list[SearchableItem]:
         items = self.searcher.opened.items
-        mask = items.mask({f"metadata.{self.profile.subject}": subject})
+        mask = items.mask((settings or StudySettings()).filter_for(self.profile.subject, subject))
         rows = np.arange(len(items)) if mask is None else np.flatnonzero(mask)
         return list(items.items(rows))
 
     @cached_property
     def _silence(self) -> Silence:
         return Silence(self.profile, encoder_of(self.searcher))
+
+    def compared(self, settings: StudySettings) -> dict[str, NDArray[np.float64]]:
+        """Return what the sentences of some subjects cover, evenly drawn: any subject is compared with the others of them."""
+        names = sorted(self.subjects)
+        drawn = {name: self._items(name, settings) for name in names[:: max(1, len(names) // _COMPARED)][:_COMPARED]}
+        return {name: self._silence.covered(items, PlainPassages(items, self.profile)) for name, items in drawn.items()}
 
     def fingerprint(self, settings: StudySettings) -> str:
         """Return the fingerprint of index, profile, searchers and settings, which is the same for the same answers."""
@@ -352,6 +362,7 @@ class PolicyStudy:
         note(logging.INFO, "run", f"{len(chosen)} of {len(files)}, questions {numbers}, {METHODS[settings.method]}")
         _refuse_losses(folder, files, chosen, numbers, fingerprint)
         done: dict[str, list[str]] = {"answered": [], "kept": [], "replaced": []}
+        compared: dict[str, NDArray[np.float64]] = {}
         with progress(f"asking {self.profile.name} by {self.profile.subject}", len(chosen)) as advance:
             for subject in chosen:
                 path = files[subject]
@@ -365,7 +376,9 @@ class PolicyStudy:
                 if missing:
                     entries = dict(kept)
                     asked_of_them, hits, plain = self._ask(missing, subject, settings)
-                    findings = self._silence.findings(missing, hits, plain)
+                    compared = compared or self.compared(settings)
+                    others = [covered for name, covered in compared.items() if name != subject]
+                    findings = self._silence.findings(missing, hits, plain, others)
                     for question, answer, finding in zip(missing, asked_of_them, findings, strict=True):
                         entries[question_key(question.number)] = entry_of(question, subject, answer, finding)
                     n_passages, editions = self.subjects[subject], n_editions(self._items(subject))

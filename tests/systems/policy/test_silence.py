@@ -7,6 +7,7 @@ import io
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hashed_words import HashedWords
 
@@ -16,6 +17,7 @@ from nlp_retrieval.systems.policy.answers import QuestionAnswer
 from nlp_retrieval.systems.policy.page.export import answers_csv, write_answers_xlsx
 from nlp_retrieval.systems.policy.page.page import render_study
 from nlp_retrieval.systems.policy.running_text import PlainPassages, RunningText
+from nlp_retrieval.systems.policy.silence import beyond
 from nlp_retrieval.systems.policy.study import PolicyStudy
 from nlp_retrieval.systems.policy.values import values_of
 
@@ -99,6 +101,27 @@ def test_what_stands_on_every_page_lifts_no_question(tmp_path: Path, repeated: s
         assert not answer.addressed
         assert best_score(answer) <= best_score(plain[number]) + 0.12
         assert answer.best is None or HOSTILE not in answer.best.sentence
+
+
+def test_a_plan_is_silent_where_those_of_others_speak_and_length_does_not_count(tmp_path: Path) -> None:
+    more = [
+        "The Green Climate Fund and donors give grants, loans and a budget of a billion.",
+        "Investment of the private sector, green bonds and domestic resources cover half the cost.",
+        "International support is needed: technology transfer, capacity building and funding by donors.",
+    ]
+    others = [passage for name in ("Nord", "Ost", "West") for passage in plan(name, [*more[:2], *CLIMATE, more[2]])]
+    brief = plan("Sued", [*(text for text in CLIMATE if "finance" not in text), "Grants and loans are welcome."])
+    among, alone = asked(others + brief, tmp_path / "among", "Sued"), asked(brief, tmp_path / "alone", "Sued")
+    assert among[1].addressed
+    assert not among[7].addressed
+    assert (alone[7].addressed_score or 0.0) > (among[7].addressed_score or 0.0) + 0.1
+    full = asked(others + brief, tmp_path / "full", "Nord")
+    assert all(full[number].addressed for number in (1, 6, 7))
+    draw = np.random.default_rng(0)
+    rows = draw.choice([0.0, 0.5, 0.75], (900, 2))
+    same = [beyond(rows[:n], [rows[300:], rows[600:]]) for n in (30, 300)]
+    assert np.abs(same).max() < 0.15
+    assert beyond(rows[:0], [rows]).tolist() == beyond(rows[:30] * 0, []).tolist() == [-0.4, -0.4]
 
 
 def test_a_list_of_keywords_in_front_answers_nothing(tmp_path: Path) -> None:
