@@ -168,7 +168,8 @@ class Opposites(NamedTuple):
     def of(cls, claim: str) -> Opposites:
         """Return those of a claim."""
         stems = _by_stem(claim)
-        return cls(stems, sorted(stems.keys() & _opposite_stems().keys()))
+        words = sorted(stems.keys() & _opposite_stems().keys())
+        return cls(stems, [word for word in words if stems[word].lower() not in _OTHER_MEANING])
 
     def met(self, sentence: str) -> list[tuple[str, str]]:
         """Return pairs of a word of the claim and its opposite in a sentence, if the sentence lacks the word."""
@@ -180,13 +181,13 @@ class Opposites(NamedTuple):
             for word in self.looked_for
             if word not in stems
             for other in sorted(opposites[word] & stems.keys() - self.said.keys())
+            if stems[other].lower() not in _OTHER_MEANING
         ]
 
 
 def _by_stem(text: str) -> dict[str, str]:
     stems = stems_of_language("english")
-    words = reversed(stems.as_written(_AGAINST.sub("against", text)))
-    return {stems.stem(word): word for word in words if word.lower() not in _OTHER_MEANING}
+    return {stems.stem(word): word for word in reversed(stems.as_written(_AGAINST.sub("against", text)))}
 
 
 _OTHER_MEANING = frozenset("activity activities objective objectives".split())

@@ -23,6 +23,9 @@ BILLION = 1_000_000_000
     [
         # signs
         ("a result of -5 million", None, [-5e6]),
+        ("7 mi de pessoas", None, [7e6]),
+        ("R$ 7 mi", None, [7e6]),
+        ("it is 7 mi away", None, [7]),
         ("a result of \u22125 million", None, [-5e6]),
         ("a result of \u2212 5 million", None, [-5e6]),
         ("a result of minus 5 million", None, [-5e6]),
