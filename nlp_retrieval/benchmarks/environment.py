@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -19,15 +20,21 @@ _PACKAGES = (
 
 def describe_environment() -> Config:
     """Return versions and hardware as plain values."""
+    return {"versions": dict(_versions()), "hardware": dict(_hardware())}
+
+
+@cache
+def _versions() -> dict[str, str]:
     versions = {"nlp_retrieval": __version__, "python": platform.python_version()}
     for package in _PACKAGES:
         try:
             versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return {"versions": versions, "hardware": _hardware()}
+    return versions
 
 
+@cache
 def _hardware() -> Config:
     described: Config = {"system": platform.platform(), "cpu": platform.processor() or platform.machine()}
     described["cores"] = os.cpu_count() or 0

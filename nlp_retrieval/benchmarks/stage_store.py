@@ -18,7 +18,6 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -296,17 +295,12 @@ def index_of(generation: Generation, retriever: BaseRetriever) -> list[str]:
 
 def hardware() -> Config:
     """Return what timings depend on besides configuration and versions."""
-    return _environment()["hardware"]  # type: ignore[no-any-return]
-
-
-@cache
-def _environment() -> Config:
-    return describe_environment()
+    return describe_environment()["hardware"]  # type: ignore[no-any-return]
 
 
 def versions() -> Config:
     """Return the versions of everything that may change a result."""
-    known = {name: version for name, version in _environment()["versions"].items() if name not in _NO_PART_IN_RESULTS}
+    known = {name: version for name, version in describe_environment()["versions"].items() if name not in _NO_PART_IN_RESULTS}
     return known | {"own code": own_code()}
 
 
