@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -21,7 +23,7 @@ from milvus_lite.adapter.grpc.servicer import MilvusServicer
 from milvus_lite.db import MilvusLite
 from pymilvus.grpc_gen import common_pb2, milvus_pb2, milvus_pb2_grpc
 
-version, token = sys.argv[2:]
+folder, token = sys.argv[1:]
 wanted = __import__("base64").b64encode(token.encode()).decode()
 
 class Servicer(MilvusServicer):
@@ -29,9 +31,11 @@ class Servicer(MilvusServicer):
         return milvus_pb2.AllocTimestampResponse(status=common_pb2.Status())
 
     def GetVersion(self, request, context):
-        if not version:
+        try:
+            with open(folder + ".version") as said:
+                return milvus_pb2.GetVersionResponse(status=common_pb2.Status(), version=said.read())
+        except FileNotFoundError:
             return super().GetVersion(request, context)
-        return milvus_pb2.GetVersionResponse(status=common_pb2.Status(), version=version)
 
 class Asking(grpc.ServerInterceptor):
     def intercept_service(self, go_on, call):
@@ -54,13 +58,13 @@ class TcpServer:
 
     Args:
         folder: of its data.
-        version: that it says it has; by default that of Milvus Lite.
         token: that it asks for.
     """
 
-    def __init__(self, folder: Path, version: str = "", token: str = "") -> None:
+    def __init__(self, folder: Path, token: str = "") -> None:
+        self._version = Path(f"{folder}.version")
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _SERVING, str(folder), version, token],
+            [sys.executable, "-c", _SERVING, str(folder), token],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -69,6 +73,13 @@ class TcpServer:
         assert self.process.stdout is not None
         self.url = f"http://127.0.0.1:{int(self.process.stdout.readline())}"
         atexit.register(self.close)
+
+    @contextmanager
+    def saying_version(self, version: str) -> Iterator[None]:
+        """Have it say that it has a version, which is else that of Milvus Lite."""
+        self._version.write_text(version)
+        yield
+        self._version.unlink()
 
     def close(self) -> None:
         """Stop it."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from hashed_words import HashedWords
-from milvus_server import TcpServer
+from milvus_server import TcpServer, shared_milvus
 from soaking import mostly_soaked
 
 from nlp_retrieval import MilvusRetriever, Searcher
@@ -79,34 +79,29 @@ def test_a_server_that_is_not_there_is_said_at_once_and_without_its_password(url
     ("version", "settings", "message"),
     [
         ("v2.3.9", {}, "upgrade the server to 2.5, or newer"),
-        pytest.param("2.4.17", {"mode": "both"}, "upgrade the server to 2.5, or newer", marks=pytest.mark.soak),
+        ("2.4.17", {"mode": "both"}, "upgrade the server to 2.5, or newer"),
         ("2.5.27", {"index_type": "rabitq"}, "upgrade the server to 2.6, which has index_type='rabitq', or newer"),
         ("v2.3.9", {"index_type": "rabitq", "mode": "both"}, "upgrade the server to 2.6, which has index_type='rabitq'"),
     ],
 )
-def test_a_server_that_is_too_old_is_named_with_what_is_needed_before_anything_is_encoded(
-    version, settings, message, index, tmp_path
-):
+def test_a_server_that_is_too_old_is_named_with_what_is_needed_before_anything_is_encoded(version, settings, message, index):
     class Encoding(HashedWords):
         def encode_passages(self, passages):
             raise AssertionError("encoded")
 
-    server = TcpServer(tmp_path / "old", version=version)
-    try:
-        with pytest.raises(ServerError, match=f"Milvus {version} is too old; {message}"):
-            searcher(url=server.url, encoder=Encoding(24), **settings).index(corpus(3), index)
-    finally:
-        server.close()
+    made = searcher(encoder=Encoding(24), **settings)
+    with (
+        shared_milvus().saying_version(version),
+        pytest.raises(ServerError, match=f"Milvus {version} is too old; {message}"),
+    ):
+        made.index(corpus(3), index)
 
 
-def test_an_index_type_that_nothing_is_made_by_needs_no_newer_server(index, tmp_path):
-    server = TcpServer(tmp_path / "old", version="v2.5.27")
-    try:
-        made = searcher("bm25", url=server.url, index_type="rabitq")
+def test_an_index_type_that_nothing_is_made_by_needs_no_newer_server(index):
+    with shared_milvus().saying_version("v2.5.27"):
+        made = searcher("bm25", index_type="rabitq")
         made.index(corpus(20), index)
         assert found(made)
-    finally:
-        server.close()
 
 
 def test_a_token_comes_from_the_environment_and_a_wrong_one_is_refused_and_not_shown(index, tmp_path, monkeypatch):
