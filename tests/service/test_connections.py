@@ -48,13 +48,14 @@ def test_idle_connections_keep_nobody_out(tmp_path, sent):
 
 def test_a_connection_that_asks_nothing_is_ended(tmp_path):
     make_index(tmp_path / "index")
-    with running([tmp_path / "index", "--seconds", "1"]) as service:
-        for sent in (
-            b"",
-            HALF_A_HEAD,
-            b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
-            b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /heal",
-            b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf",
-        ):
-            with opened(service, sent, 1) as (connection,):
-                assert is_ended(connection)
+    halves = (
+        b"",
+        HALF_A_HEAD,
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /heal",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf",
+    )
+    with running([tmp_path / "index", "--seconds", "1"]) as service, contextlib.ExitStack() as stack:
+        connections = [stack.enter_context(opened(service, sent, 1))[0] for sent in halves]
+        for connection in connections:
+            assert is_ended(connection)
