@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from math import log2
 from pathlib import Path
 
@@ -33,6 +34,8 @@ def some_texts() -> list[str]:
 
 
 TEXTS = some_texts()
+HELD = Counter(word for text in TEXTS for word in {*text.split()})
+"""How many passages have each word."""
 QUERIES = [" ".join(random.Random(seed).choices(WORDS[:60], k=1 + seed % 4)) for seed in range(25)] + ["river word7 word7"]
 
 
@@ -46,6 +49,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def found(retriever: Bm25Retriever | PyseriniRetriever, folder: Path, query: str, k: int = N_ITEMS) -> Scores:
     return {int(hit.item.item_id[1:]): hit.score for hit in retriever.retrieve([[query]], folder, k)[0]}
+
+
+@cache
+def without_feedback(folder: Path, query: str) -> Scores:
+    return found(Bm25Retriever(), folder, query)
 
 
 def best(scores: Scores, n: int) -> list[int]:
@@ -62,10 +70,9 @@ def test_rm3_finds_and_scores_what_anserini_does(folder: Path, weight: float) ->
 
 
 def rm3_by_hand(query: Counter[str], first: Scores, documents: int, terms: int, weight: float) -> dict[str, float]:
-    held = {text: sum(text in words for words in map(str.split, TEXTS)) for text in {w for t in TEXTS for w in t.split()}}
     model: Counter[str] = Counter()
     for row in best(first, documents):
-        counts = Counter(word for word in TEXTS[row].split() if 2 <= len(word) <= 20 and held[word] <= 0.1 * N_ITEMS)
+        counts = Counter(word for word in TEXTS[row].split() if 2 <= len(word) <= 20 and HELD[word] <= 0.1 * N_ITEMS)
         kept = sorted(counts, key=lambda word: (-counts[word], word))[:terms]
         for word in kept:
             model[word] += counts[word] / sum(counts[other] for other in kept) * first[row]
@@ -129,11 +136,11 @@ RULES = pytest.mark.parametrize(
 def test_a_query_is_expanded_as_the_formula_says(folder: Path, retriever: Bm25Retriever, rule: Rule) -> None:
     for query in QUERIES:
         words = Counter(query.split())
-        expanded = rule(words, found(Bm25Retriever(), folder, query))
+        expanded = rule(words, without_feedback(folder, query))
         expected: Counter[int] = Counter()
         for word, weight in expanded.items():
             if weight:
-                expected.update({row: weight * score for row, score in found(Bm25Retriever(), folder, word).items()})
+                expected.update({row: weight * score for row, score in without_feedback(folder, word).items()})
         assert found(retriever, folder, query) == pytest.approx(dict(expected), rel=1e-5), query
 
 
@@ -145,8 +152,8 @@ def test_an_explanation_has_the_terms_of_the_formula_and_sums_up_to_the_score(
     assert searcher.explains
     for query in QUERIES[::6]:
         words = Counter(query.split())
-        expanded = {word: weight for word, weight in rule(words, found(Bm25Retriever(), folder, query)).items() if weight}
-        alone = {word: found(Bm25Retriever(), folder, word) for word in expanded}
+        expanded = {word: weight for word, weight in rule(words, without_feedback(folder, query)).items() if weight}
+        alone = {word: without_feedback(folder, word) for word in expanded}
         (hits,) = searcher.search([query], 20)
         for hit, by_label in zip(hits, searcher.explain(query, hits), strict=True):
             explained, row = by_label["bm25"], int(hit.item.item_id[1:])
@@ -192,7 +199,7 @@ def test_a_query_that_is_not_expanded_has_nothing_to_explain(folder: Path) -> No
 @pytest.mark.parametrize("feedback", ["rm3", "bo1"])
 def test_passages_are_found_that_share_no_word_with_the_query(folder: Path, feedback: str) -> None:
     more = found(Bm25Retriever(feedback=feedback), folder, "word50")  # type: ignore[arg-type]
-    assert set(more) > set(found(Bm25Retriever(), folder, "word50"))
+    assert set(more) > set(without_feedback(folder, "word50"))
 
 
 @pytest.mark.parametrize("feedback", ["rm3", "bo1"])
