@@ -16,21 +16,25 @@ import threading
 import time
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
 LONGEST = 100_000
 """Bytes of a call."""
 
+_IMPORTED = (
+    "pandas", "pyarrow.compute", "pyarrow.parquet", "rich.console", "rich.progress", "rich.table", "nlp_retrieval.cli.app",
+    "nlp_retrieval.benchmarks.benchmarker", "nlp_retrieval.reports.write",
+)  # fmt: skip
+"""What most commands import, and what starts no threads; pyarrow imports pandas when it makes its first array."""
+
 
 def main(descriptor: int) -> None:
     """Fork for every call until the socket is closed."""
     sys.path[0] = str(Path(sys.executable).parent)  # as of the command's script
-    import pyarrow.compute
-    import pyarrow.parquet  # noqa: F401
-
-    import nlp_retrieval.benchmarks.benchmarker
-    import nlp_retrieval.cli.app  # noqa: F401
+    for name in _IMPORTED:
+        import_module(name)
 
     os.set_inheritable(descriptor, False)
     calls = socket.socket(fileno=descriptor)
