@@ -79,7 +79,7 @@ def test_a_list_of_which_nothing_is_left_has_the_rest():
 # cascades
 
 
-def by_hand(path, retrievers, stages, k):
+def by_hand(path, retrievers, stages):
     """(id, score) and signals of each reranker over the first results of what came before, with the rest behind them."""
     lists = []
     for query, hits in zip(QUERIES, Searcher(retrievers, depth=100).open(path).search(QUERIES, 100), strict=True):
@@ -92,7 +92,7 @@ def by_hand(path, retrievers, stages, k):
             ]
             scored.sort(key=lambda pair: (-pair[1][f"{reranker.name}.score"], int(pair[0].item_id[1:])))
             ranked = scored + ranked[depth:]
-        lists.append([(item.item_id, signals) for item, signals in ranked[:k]])
+        lists.append([(item.item_id, signals) for item, signals in ranked])
     return lists
 
 
@@ -102,10 +102,11 @@ def test_each_reranker_reorders_the_first_of_the_list_before(path, retrievers, d
     stages = [Brief(), Lengthy()]
     depth = {reranker.name: n for reranker, n in zip(stages, depths, strict=True) if n is not None}
     searcher = Searcher(retrievers, reranker=stages, depth=dict.fromkeys(["terms", "share"][: len(retrievers)], 100) | depth)
+    searcher.open(path)
+    wanted = by_hand(path, retrievers, [(one, n or 100) for one, n in zip(stages, depths, strict=True)])
     for k in (1, 10, 100):
-        found = searcher.open(path).search(QUERIES, k)
-        wanted = by_hand(path, retrievers, [(one, n or 100) for one, n in zip(stages, depths, strict=True)], k)
-        assert [[(hit.item.item_id, hit.signals) for hit in hits] for hits in found] == wanted
+        found = searcher.search(QUERIES, k)
+        assert [[(hit.item.item_id, hit.signals) for hit in hits] for hits in found] == [ranked[:k] for ranked in wanted]
         for hits in found:
             scores = [hit.score for hit in hits]
             assert scores == sorted(scores, reverse=True)
