@@ -72,10 +72,6 @@ class Workers:
         return self.ray is not None or (self.n or 1) > 1
 
 
-THIS_PROCESS = Workers()
-"""No workers: the caller encodes in this process."""
-
-
 class Closable(Protocol):
     """A pool of workers that can be ended."""
 

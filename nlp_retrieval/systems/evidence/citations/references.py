@@ -72,7 +72,6 @@ _NUMBERING = re.compile(
 _LONGEST_NAME = 80
 _MOST_WORDS = 8
 _WORDS = re.compile(r"[^\W\d_]+")
-_WORDS_OF_NAMES = re.compile(r"[^\W\d_](?:[\w'\u2019 -]{0,40}?[^\W\d_])?(?![\w'\u2019-])")
 _BEGINNING = 300
 _ENTRY = re.compile(
     rf"\s*(?:[\[【]\s?(?:{SOURCE_WORDS}[.: #]{{0,2}})?\^?([0-9]{{1,9}}|\^?[^\[\]【】\s]{{1,40}}?|[^\[\]【】\n]{{1,50}}?[0-9]{{4}}[a-z]?)\^?[\]】]:?"  # noqa: E501
