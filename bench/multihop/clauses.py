@@ -26,7 +26,7 @@ from nlp_retrieval.retrievers.link_graph.clauses import Clause, clauses_of, name
 from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
 
 HEADING = "## Questions split by their clauses"
-_AT, _ASKED, _FOREMOST = 5, 40, 11
+_AT, _DRAWN, _ASKED, _FOREMOST = 5, 60, 40, 11
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,8 @@ def hard_hotpotqa(data: Data) -> tuple[Judged, list[str]]:
     draw = np.random.default_rng(1)
     for kind in ("comparison", "bridge"):
         free = [line for line in lines if line["metadata"]["type"] == kind and line["_id"] not in left_out]
-        rows += [free[place] | {"kind": kind} for place in np.sort(draw.permutation(len(free))[:_ASKED]).tolist()]
+        drawn = np.sort(draw.permutation(len(free))[:_DRAWN])[:_ASKED]
+        rows += [free[place] | {"kind": kind} for place in drawn.tolist()]
     judged = Judged(data.work / "clauses-hotpotqa-index", folder)
     if not (folder / "qrels" / "test.tsv").exists():
         (folder / "qrels").mkdir(parents=True, exist_ok=True)
