@@ -409,8 +409,8 @@ class LinkGraphRetriever(BaseRetriever):
             them) that differ from the defaults; ``nlp-retrieval tune`` fits them.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
         clauses: for English questions that describe what they ask about ("the sibling of the performer of Decade"): search for
-            each clause, and for the question with a name from its answer in place of it; ``similarity`` is then the sum of those
-            to the query and to the best of these questions. It needs an encoder, for some 35 texts in place of one.
+            each clause, and for the question with a name from its answer in place of it; ``similarity`` is then the sum of that
+            to the query and that to the best of these questions. It needs an encoder, for some 35 texts in place of one.
 
     Examples:
         >>> searcher = Searcher([LinkGraphRetriever(["bm25"])])
