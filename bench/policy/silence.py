@@ -170,7 +170,7 @@ def chosen(cells: list[Cell], names: tuple[str, ...], lost: float = _LOST, *, sh
     addressed = np.array([cell.condition == AS_IT_IS for cell in used])
     spread = columns.std(axis=0)
     labels = np.random.default_rng(0).permutation(addressed) if shuffled else addressed
-    weights = fitted(columns / spread, labels, 0.5) / np.append(spread, 1.0)
+    weights: NDArray[np.float64] = fitted(columns / spread, labels, 0.5) / np.append(spread, 1.0)
     weights[-1] -= np.quantile(columns[addressed] @ weights[:-1] + weights[-1], lost)
     return weights
 
