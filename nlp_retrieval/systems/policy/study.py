@@ -52,7 +52,7 @@ from nlp_retrieval.systems.policy.asking import (
 from nlp_retrieval.systems.policy.changes import EditionChanges, changes_of, n_editions
 from nlp_retrieval.systems.policy.log import note
 from nlp_retrieval.systems.policy.running_text import PlainPassages, encoder_of
-from nlp_retrieval.systems.policy.silence import Finding, Silence
+from nlp_retrieval.systems.policy.silence import WEIGHTS, WITHOUT_VECTORS, Finding, Silence
 from nlp_retrieval.systems.policy.values import values_of
 
 
@@ -343,9 +343,9 @@ class PolicyStudy:
         return {name: self._silence.covered(items, PlainPassages(items, self.profile)) for name, items in drawn.items()}
 
     def fingerprint(self, settings: StudySettings) -> str:
-        """Return the fingerprint of index, profile, searchers and settings, which is the same for the same answers."""
+        """Return the fingerprint of index, profile, searchers, settings and rule of silence: the same for the same answers."""
         hop = self.opened_hop().fingerprint if "hop" in settings.methods else None
-        asked_by: Config = self.profile.model_dump(mode="json")
+        asked_by: Config = self.profile.model_dump(mode="json") | {"silence": [WEIGHTS, WITHOUT_VECTORS]}
         return settings.fingerprint(self.searcher.opened.manifest.corpus.fingerprint, asked_by, self.searcher.fingerprint, hop)
 
     def _run(
