@@ -1,7 +1,7 @@
 """A language model judges for real, and writes questions: ``python -m bench.judgements.model DATA URL MINUTES``.
 
 Claims of SciFact, drawn once, each with the first five passages of BM25 and of BM25 over the first 25 words. The gold is
-"people": of all claims for the agreement, of the first third for estimates and bias. Then it writes questions from passages of
+"people": of all claims for the agreement, of the first two thirds for estimates and bias. Then it writes questions from passages of
 the wiki collection. A further call goes on where it stopped: answers are stored.
 """
 
@@ -74,7 +74,7 @@ def judge(data: Data, lm: LanguageModel, seconds: float) -> None:
         f"kappa {agreement.kappa:.2f} [{agreement.kappa_interval[0]:.2f}, {agreement.kappa_interval[1]:.2f}]; same "
         f"{agreement.same:.2f}; called relevant: gold {agreement.means[0]:.2f}, model {agreement.means[1]:.2f}"
     )
-    judged = {query.query_id for query in done[: len(done) // 3]}
+    judged = {query.query_id for query in done[: 2 * len(done) // 3]}
     for number, pair in enumerate(pairs):
         if pair[0] in judged:
             whole.judge(number, grades[pair], by="gold")
