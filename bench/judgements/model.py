@@ -1,8 +1,8 @@
 """A language model judges for real, and writes questions: ``python -m bench.judgements.model DATA URL MINUTES``.
 
 Claims of SciFact, drawn once, each with the first five passages of BM25 and of BM25 over the first 25 words. The gold is
-"people": of all claims for the agreement, of the first two thirds for estimates and bias. Then it writes questions from passages
-of the wiki collection. A further call goes on where it stopped: answers are stored.
+"people": of all claims for the agreement, of the first two thirds for estimates and bias. Then it writes questions from
+passages of the wiki collection. A further call goes on where it stopped: answers are stored.
 """
 
 from __future__ import annotations
