@@ -618,12 +618,11 @@ class LinkGraphRetriever(BaseRetriever):
 
     def _answers(self, dense: FaissRetriever, rewritten: Sequence[Rewritten], within: Mask | None) -> tuple[Rows, Scores]:
         """The first hits of rewritten queries, best first, each with its highest score."""
+        depth, vectors = min(self.depth, self._n_live), np.stack([one.vector for one in rewritten])
+        hits = _scored_alone(dense, vectors, dense.search_vectors(vectors, depth, within))
         best: dict[int, float] = {}
-        depth = min(self.depth, self._n_live)
-        for one in rewritten:
-            vectors = one.vector[None]
-            rows, scores = _scored_alone(dense, vectors, dense.search_vectors(vectors, depth, within)).of(0)
-            for row, score in zip(rows.tolist(), scores.tolist(), strict=True):
+        for number, one in enumerate(rewritten):
+            for row, score in zip(*(values.tolist() for values in hits.of(number)), strict=True):
                 if row not in one.sources:
                     best[row] = max(best.get(row, score), score)
         first = sorted(best, key=lambda row: (-best[row], row))[:depth]
