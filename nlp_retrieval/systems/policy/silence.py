@@ -154,6 +154,7 @@ class Silence:
         self._keywords = [self._wanted(question) for question in profile.questions]
         self._lengths = {len(keyword) for wanted in self._keywords for keyword in wanted}
         self._vectors: dict[str, NDArray[np.float64]] = {}
+        self._shares: dict[str, list[float]] = {}
 
     def findings(
         self,
@@ -250,9 +251,11 @@ class Silence:
 
     def _covered(self, sentence: str) -> list[float]:
         """Return 1 - 2^-m for the m distinct keywords of each question in a sentence."""
-        words = self._stems.words(sentence)
-        runs = {run for length in self._lengths for run in zip(*(words[skip:] for skip in range(length)), strict=False)}
-        return [1.0 - 0.5 ** len(runs & wanted) for wanted in self._keywords]
+        if sentence not in self._shares:
+            words = self._stems.words(sentence)
+            runs = {run for length in self._lengths for run in zip(*(words[skip:] for skip in range(length)), strict=False)}
+            self._shares[sentence] = [1.0 - 0.5 ** len(runs & wanted) for wanted in self._keywords]
+        return self._shares[sentence]
 
 
 def beyond(own: NDArray[np.float64], others: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
