@@ -19,13 +19,14 @@ from nlp_retrieval.text.titles import normalize_title
 
 DEPTH = 10
 NAMES = {"scifact": "SciFact", "hover": "HoVer", "cat": "Climate Action Tracker", "musique": "MuSiQue"}
+FIRST_WORDS = "first 25 words"
 SYSTEMS = {
     "bm25": Bm25Retriever(),
     "words as they are": Bm25Retriever(stemmer="none"),
     "k1 2, b 0.9": Bm25Retriever(k1=2.0, b=0.9),
     "RM3": Bm25Retriever(feedback="rm3"),
     "titles": Bm25Retriever(),
-    "first 25 words": Bm25Retriever(),
+    FIRST_WORDS: Bm25Retriever(),
 }
 """The last two search only a part of each passage."""
 
@@ -138,7 +139,7 @@ def _found(items: list[SearchableItem], queries: list[Query], gold: list[Gold], 
     queries = [query for query in queries if query.query_id in relevant]
     texts = {
         "titles": [replace_content(item, item.title or " ") for item in items],
-        "first 25 words": [replace_content(item, " ".join(item.content.split()[:25])) for item in items],
+        FIRST_WORDS: first_words(items),
     }
     words = [set(_words(query.text)) for query in queries]
     rankings = {}
@@ -166,6 +167,11 @@ def _found(items: list[SearchableItem], queries: list[Query], gold: list[Gold], 
         arrays[f"pairs {place}"] = np.array([pair for pairs in own for pair in pairs], np.int64)
         arrays[f"cuts {place}"] = np.concatenate([[0], np.cumsum([len(pairs) for pairs in own])])
     return arrays
+
+
+def first_words(items: Sequence[SearchableItem]) -> list[SearchableItem]:
+    """Return passages of their first 25 words."""
+    return [replace_content(item, " ".join(item.content.split()[:25])) for item in items]
 
 
 def replace_content(item: SearchableItem, content: str) -> SearchableItem:

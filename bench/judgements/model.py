@@ -16,14 +16,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.common import Data
-from bench.judgements.collections import SYSTEMS, replace_content
+from bench.judgements.collections import FIRST_WORDS, SYSTEMS, first_words
 from nlp_retrieval import BeirLoader, Bm25Retriever, LanguageModel, Query, SearchableItem, Searcher
 from nlp_retrieval.evaluation.rankings import Ranking
 from nlp_retrieval.judging import JudgingProject, ModelJudge, QuestionWriter, choose_sources, measure_agreement
 from nlp_retrieval.judging.report import report_of
 
 ASKED, DEPTH, CHARACTERS = 60, 5, 1500
-FIRST_WORDS = "first 25 words"
 INSTRUCTIONS = "Does the passage help to decide whether the claim is true or false?"
 SINGLE, LINKED = 15, 5
 _MODEL = "openai/local"
@@ -31,7 +30,7 @@ _MODEL = "openai/local"
 
 def runs_of(items: list[SearchableItem], queries: Sequence[Query], work: Path) -> dict[str, dict[str, Ranking]]:
     """Return what the two systems find, by query id."""
-    texts = {"bm25": items, FIRST_WORDS: [replace_content(item, " ".join(item.content.split()[:25])) for item in items]}
+    texts = {"bm25": items, FIRST_WORDS: first_words(items)}
     runs = {}
     for name, searched in texts.items():
         searcher = Searcher([SYSTEMS[name]])
