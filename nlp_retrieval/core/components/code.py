@@ -36,7 +36,7 @@ _CODE = (FunctionType, staticmethod, classmethod, property)
 _sources: WeakKeyDictionary[type, str] = WeakKeyDictionary()
 """For each class, the checksum of its source files when it was created."""
 _texts: WeakKeyDictionary[type, str] = WeakKeyDictionary()
-"""For each class that is told by its compiled code, its source text: finding it parses the whole file."""
+"""For each class that its compiled code identifies, its source text: finding it parses the whole file."""
 
 
 def remember_source(cls: type) -> None:
