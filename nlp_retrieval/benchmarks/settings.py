@@ -52,21 +52,24 @@ def _searchers(value: object) -> dict[str, Entry]:
         raise ConfigurationError("a benchmark needs at least one searcher")
     if isinstance(value, Mapping):
         return {name: _composed(searcher, f"searchers.{name}") for name, searcher in value.items()}
-    searchers = [_composed(searcher, f"searchers[{number}]") for number, searcher in enumerate(value)]
-    for number, searcher in enumerate(searchers):
-        if not hasattr(searcher, "config"):
-            raise ConfigurationError(
-                f"searchers[{number}] is {type(searcher).__name__}, not a searcher, a retriever, a retriever's name, or "
-                'settings such as {"retrievers": ["bm25"]}'
-            )
-    return named_searchers(searchers)
+    return named_searchers([_composed(searcher, f"searchers[{number}]") for number, searcher in enumerate(value)])
 
 
 def _composed(value: Any, where: str) -> Any:
-    """Return a searcher of a retriever, its name, or the settings of a searcher; anything else as it is."""
+    """Return a searcher of a retriever, its name, or the settings of a searcher; a searcher as it is."""
     if isinstance(value, Mapping):
         return build("searchers", {"name": Searcher.name} | dict(value), where)
-    return Searcher([value]) if isinstance(value, BaseRetriever | str) else value
+    if isinstance(value, type):
+        raise ConfigurationError(
+            f"{where} is the class {value.__name__}, and an object of one is expected; write {value.__name__}(...)"
+        )
+    searcher = Searcher([value]) if isinstance(value, BaseRetriever | str) else value
+    if not hasattr(searcher, "config"):
+        raise ConfigurationError(
+            f"{where} is {type(searcher).__name__}, not a searcher, a retriever, a retriever's name, or settings such as "
+            '{"retrievers": ["bm25"]}'
+        )
+    return searcher
 
 
 def _loader(value: Any) -> Any:

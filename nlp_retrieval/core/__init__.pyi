@@ -72,6 +72,7 @@ from nlp_retrieval.core.index.generation import open_generation as open_generati
 from nlp_retrieval.core.index.items import ItemTable as ItemTable
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE as MANIFEST_FILE
 from nlp_retrieval.core.index.manifest import read_manifest as read_manifest
+from nlp_retrieval.core.models import ByKey as ByKey
 from nlp_retrieval.core.models import join_title as join_title
 from nlp_retrieval.core.processes import Lock as Lock
 from nlp_retrieval.core.progress_bars import Advance as Advance

@@ -7,8 +7,9 @@ with the same text are two items. Inside, candidates are passed as columns (:mod
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from typing import Any, Literal, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
@@ -28,6 +29,32 @@ def _wrong_number(value: JsonValue, path: str) -> str | None:
     elif isinstance(value, list):
         nested = ((f"{path}[{position}]", inner) for position, inner in enumerate(value))
     return next((wrong for inner_path, inner in nested if (wrong := _wrong_number(inner, inner_path))), None)
+
+
+class ByKey(Mapping[str, Any]):
+    """Base of dataclasses that are also read as dicts: ``passage["url"]``, ``passage.get("url")``, ``dict(passage)``."""
+
+    also: ClassVar[tuple[str, ...]] = ()
+    """Properties that are read so too."""
+
+    def __getitem__(self, key: str) -> Any:
+        """Return a field by its name.
+
+        Raises:
+            KeyError: there is no such field.
+        """
+        if key not in self._names():
+            raise KeyError(f"no {key!r}; there are {', '.join(self)}")
+        return getattr(self, key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+    def _names(self) -> list[str]:
+        return [*(each.name for each in fields(self)), *self.also]  # type: ignore[arg-type]
 
 
 _ModelT = TypeVar("_ModelT", bound=BaseModel)

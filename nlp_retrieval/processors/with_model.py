@@ -13,6 +13,7 @@ from pydantic import Field
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Config
 from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
+from nlp_retrieval.core.models import ByKey
 from nlp_retrieval.core.queries import check_queries, has_no_words
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.language_model import LanguageModel
@@ -177,8 +178,8 @@ PASSAGE_FIELDS = {"write": ("query", "passage")}
 
 
 @dataclass(frozen=True)
-class ExpandedQuery:
-    """A query and its hypothetical answer.
+class ExpandedQuery(ByKey):
+    """A query and its hypothetical answer; it is read by key, too: ``query["expanded"]``.
 
     Args:
         original: the query.

@@ -89,6 +89,7 @@ def test_a_query_is_expanded_into_three_fields_in_one_batch(server, model):
         ExpandedQuery("red fox", passage.format("red fox"), f"red fox {passage.format('red fox')}"),
     ]
     assert server.calls == 2
+    assert dict(HyDE(lm).expand("?!")[0]) == {"original": "?!", "hypothetical": "", "expanded": "?!"}
     assert HyDE(lm).expand([]) == []
     with pytest.raises(QueryError):
         HyDE(lm).expand([5])

@@ -316,6 +316,8 @@ def _entries(source: Any, what: str, error: type[InputError]) -> Iterator[tuple[
     if isinstance(source, str | bytes) or not isinstance(source, Iterable):
         cure = "call its collect() first" if hasattr(source, "collect") else f"pass a DataFrame, or [{what}, ...]"
         cure += "; a loader reads a file, such as JsonlLoader(path)" if isinstance(source, str | Path) else ""
+        if isinstance(source, type):
+            raise error(f"{plural} come as an object, not as the class {source.__name__}; write {source.__name__}(...)")
         raise error(f"{plural} come as a list or a DataFrame, not as {type(source).__name__}; {cure}")
     for number, entry in enumerate(source.to_pylist() if isinstance(source, pa.Array | pa.ChunkedArray) else source):
         yield f"{what} {number + 1}", number, entry

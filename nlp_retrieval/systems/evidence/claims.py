@@ -7,8 +7,9 @@ import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+from nlp_retrieval.core import ByKey
 from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
 from nlp_retrieval.systems.evidence.deciding import Decider, Decision, Question
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
@@ -158,8 +159,8 @@ def _alike(first: frozenset[int], second: frozenset[int]) -> bool:
 
 
 @dataclass(frozen=True)
-class JudgedPassage:
-    """A passage and what it does to a claim.
+class JudgedPassage(ByKey):
+    """A passage and what it does to a claim; it is read by key, too, as its passage is: ``judged["content"]``.
 
     Args:
         passage: of a source.
@@ -181,6 +182,12 @@ class JudgedPassage:
     def judgement(self) -> Judgement:
         """Return the verifier's probabilities and signals; ``sentence`` is a span of ``passage.content``."""
         return self.decision.judgement
+
+    def __getitem__(self, key: str) -> Any:
+        return self.passage[key] if key in self.passage else super().__getitem__(key)
+
+    def _names(self) -> list[str]:
+        return [*super()._names(), *self.passage]
 
 
 def judge_passages(
@@ -249,8 +256,8 @@ _QUALITY = {"C1": "B", "C2": "C"}
 
 
 @dataclass(frozen=True)
-class ClaimVerdict:
-    """Verdict of an index on a claim.
+class ClaimVerdict(ByKey):
+    """Verdict of an index on a claim; it is read by key, too: ``verdict["verification_status"]``.
 
     Args:
         claim: the statement.
@@ -287,6 +294,8 @@ class ClaimVerdict:
     strength: Literal["", "weak", "strong"] = ""
     decided_by: dict[str, int] = field(default_factory=dict)
     cannot_see: str = ""
+
+    also: ClassVar = ("independence_count",)
 
     @property
     def independence_count(self) -> int:

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from nlp_retrieval import Gold, HoverLoader, LanguageModel, Query, RetrievalResult
 from nlp_retrieval.core import Lock
-from nlp_retrieval.errors import ConfigurationError, DependencyError, GoldError, ModelError, install
+from nlp_retrieval.errors import ConfigurationError, DependencyError, GoldError, ModelError, install, nearest
 from nlp_retrieval.lm import CallCounts, dspy, save_program
 from nlp_retrieval.systems.hover.programs import SEPARATOR
 from nlp_retrieval.text import normalize_title
@@ -84,12 +84,12 @@ def _gold_titles(example: Any) -> list[str]:
     return distinct
 
 
-def hover_examples(path: str | Path, hops: Sequence[int] | None = (3,)) -> list[Any]:
+def hover_examples(path: str | Path, hops: int | Sequence[int] | None = (3,)) -> list[Any]:
     """Read claims from a HoVer release file.
 
     Args:
         path: as :class:`~nlp_retrieval.loaders.datasets.HoverLoader` takes it.
-        hops: keep only claims with these numbers of hops; None for all.
+        hops: keep only claims with this number of hops, or one of these; None for all.
 
     Returns:
         ``dspy.Example`` objects with the input ``claim`` and with ``gold_titles``, ``query_id`` and ``family``.
@@ -102,7 +102,7 @@ def hover_examples(path: str | Path, hops: Sequence[int] | None = (3,)) -> list[
         >>> example.claim, example.gold_titles
         ('What eats the small animals of the Southern Ocean hunts no lemmings.', ['Blue whale', 'Krill', 'Arctic fox'])
     """
-    loader = HoverLoader(path, hops=list(hops) if hops is not None else None)
+    loader = HoverLoader(path, hops=None if hops is None else [hops] if isinstance(hops, int) else list(hops))
     return examples_of(loader.queries(), loader.gold())
 
 
@@ -208,7 +208,7 @@ def optimize(
         lm: the language model of the program, if it has none of its own.
         validation: examples that candidates are compared on; by default half of the families of ``train``.
         metric: of an example and a prediction, between 0 and 1.
-        optimizer: ``bootstrap_few_shot``, ``miprov2`` or ``gepa``.
+        optimizer: ``bootstrap_few_shot``, ``miprov2`` or ``gepa``; DSPy's own names of them do, too.
         effort: of the optimiser, in its own terms, if no ``budget`` is given. Of ``bootstrap_few_shot``, the most
             demonstrations: 4, 8 or 16.
         budget: approximate number of runs of the program for the search.
@@ -218,7 +218,7 @@ def optimize(
         on_progress: called with a message with the numbers of runs and calls.
 
     Raises:
-        ConfigurationError: too few examples, no model, or one that is not the program's.
+        ConfigurationError: an unknown optimiser or effort, too few examples, no model, or one that is not the program's.
         DependencyError: the optimiser is not installed.
         ModelError: the endpoint does not answer.
         OutputError: the file cannot be written.
@@ -234,7 +234,9 @@ def optimize(
         >>> report.before, report.after, report.runs
         (1.0, 1.0, 3)
     """
-    _require(optimizer)
+    optimizer = _known(optimizer)
+    if effort not in get_args(Effort):
+        raise ConfigurationError(f"effort={effort!r}; {nearest(str(effort), get_args(Effort))}")
     lm = _model_of(program, lm)
     if validation is None:
         train, validation = split_by_family(train, seed=seed)
@@ -380,7 +382,13 @@ def _model_of(program: Any, lm: LanguageModel | None) -> LanguageModel:
     return model
 
 
-def _require(optimizer: Optimizer) -> None:
+def _known(name: str) -> Optimizer:
+    """Return the optimiser of a name, in our spelling or DSPy's, whose package is installed."""
+    spelt: dict[str, Optimizer] = {known.replace("_", ""): known for known in get_args(Optimizer)}
+    optimizer = spelt.get(str(name).replace("_", "").lower())
+    if optimizer is None:
+        raise ConfigurationError(f"optimizer={name!r}; {nearest(str(name), get_args(Optimizer))}")
     package = {"miprov2": "optuna", "gepa": "gepa"}.get(optimizer)
     if package is not None and find_spec(package) is None:
         raise DependencyError(f"optimizer={optimizer!r} needs {package}: {install('llm')}")
+    return optimizer

@@ -98,6 +98,11 @@ def test_a_retriever_takes_a_loader_as_a_searcher_does(tmp_path: Path) -> None:
     assert report.n_items == 1
 
 
+def test_a_loader_that_is_a_class_is_told(searcher: Searcher, tmp_path: Path) -> None:
+    with pytest.raises(ItemError, match=r"not as the class JsonlLoader; write JsonlLoader\(\.\.\.\)"):
+        searcher.index(JsonlLoader, tmp_path / "index")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("given", [5, None])
 def test_ids_that_are_no_list_are_told_how(searcher: Searcher, given: Any) -> None:
     with pytest.raises(ItemError, match=r"item ids come as a list, not as"):

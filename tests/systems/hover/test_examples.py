@@ -33,6 +33,7 @@ def test_examples_are_the_claims_of_three_hops_with_their_titles_and_families():
     ]
     assert [one.gold_titles for one in examples] == [list(gold.relevance) for gold in loader.gold()]
     assert all(set(one.inputs()) == {"claim"} for one in examples)
+    assert len(hover_examples(CLAIMS, hops=3)) == len(examples)
     assert len(hover_examples(CLAIMS, hops=None)) > len(hover_examples(CLAIMS, hops=[2, 3])) > len(examples) > 0
     with pytest.raises(SourceError, match="no claim fits"):
         hover_examples(CLAIMS, hops=[9])

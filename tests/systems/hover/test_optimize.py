@@ -53,7 +53,7 @@ def learns(body: dict[str, Any]) -> str:
 def test_demonstrations_are_what_led_to_full_marks(server, model, index, tmp_path, metric):
     server.answer = learns
     program = HoverMultiHopPipeline([Bm25Retriever()], model()).open(index)
-    report = optimize(program, EXAMPLES, optimizer="bootstrap_few_shot", metric=metric, output=tmp_path / "best.json", budget=5)
+    report = optimize(program, EXAMPLES, optimizer="BootstrapFewShot", metric=metric, output=tmp_path / "best.json", budget=5)
     assert 0.0 < report.before < report.after
     demonstrations = json.loads((tmp_path / "best.json").read_text())["decompose"]["demos"]
     assert 0 < len(demonstrations) <= 4
@@ -141,7 +141,7 @@ def test_an_endpoint_that_dies_during_the_search_is_an_error_of_the_project(serv
             optimize(program, EXAMPLES, optimizer="miprov2", budget=12)
 
 
-@pytest.mark.parametrize("wrong", [{"budget": 0}, {"validation": []}])
+@pytest.mark.parametrize("wrong", [{"budget": 0}, {"validation": []}, {"optimizer": "mipro"}, {"effort": "huge"}])
 def test_nothing_to_optimise_on_is_refused(program, wrong):
     with pytest.raises(ConfigurationError):
         optimize(program, EXAMPLES, **wrong)

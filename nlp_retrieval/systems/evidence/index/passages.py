@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from nlp_retrieval.core import normalize, refuse_lone_surrogates
+from nlp_retrieval.core import ByKey, normalize, refuse_lone_surrogates
 from nlp_retrieval.errors import ItemError
 from nlp_retrieval.text import sentence_spans
 
@@ -32,27 +32,6 @@ _INVISIBLE = frozenset(("Cc", "Cf", "Zs", "Zl", "Zp"))
 _BEGINNING = re.compile(r"\A[\s\ufeff]+")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _LIST_MARK = re.compile(r"[ \t]*(?:[-*+•–#|>]|\(?\w{1,3}[.)])\s")  # noqa: RUF001
-
-
-class ByKey:
-    """Base of dataclasses whose fields are also read by key, as in a dict: ``passage["url"]``, ``dict(passage)``."""
-
-    also: ClassVar[tuple[str, ...]] = ()
-    """Properties that are read so too."""
-
-    def keys(self) -> list[str]:
-        """Return the names of the fields."""
-        return [*(each.name for each in fields(self)), *self.also]  # type: ignore[arg-type]
-
-    def __getitem__(self, key: str) -> Any:
-        """Return a field by its name.
-
-        Raises:
-            KeyError: there is no such field.
-        """
-        if key not in self.keys():
-            raise KeyError(f"no {key!r}; there are {', '.join(self.keys())}")
-        return getattr(self, key)
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,9 @@ def test_the_status_follows_from_independent_origins(
 def test_one_wire_story_at_two_outlets_is_two_passages_of_one_origin(index: EvidenceIndex) -> None:
     verdict = verified(index, "40 million")
     assert {one.passage.url for one in verdict.supporting_evidence} == {SOURCES[2][1], SOURCES[3][1]}
+    assert {one["url"] for one in verdict["supporting_evidence"]} == {SOURCES[2][1], SOURCES[3][1]}
+    assert "40 million" in verdict["supporting_evidence"][0].get("quote")
+    assert verdict["independence_count"] == 1
     (origin,) = verdict.supporting_origins
     assert origin.members == (0, 1)
     assert "one news agency: Reuters" in origin.reasons

@@ -40,6 +40,7 @@ def test_a_source_is_found_after_building_and_not_before(tmp_path):
         found.score,
     ]
     assert dict(found)["fetch_date"] == "2026-01-19"
+    assert (found.get("url"), found.get("text", ""), "url" in found, "text" in found) == (LAKE, "", True, False)
     with pytest.raises(KeyError, match="no 'text'; there are content, url, title"):
         found["text"]
     assert index.source(LAKE).searchable
