@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set
@@ -64,7 +64,7 @@ class ChunkingLoader(BaseLoader):
     ``chunk`` (n) and the span of characters ``start`` and ``end``: ``item.content[start:end] == passage.content``. A passage
     ends with a sentence if one ends in the last part of the allowed length, otherwise with a word; an overlap starts with a
     sentence if one starts near its beginning. Where an item's metadata have ``page_starts``, the number of each page and where
-    it begins, a passage has instead its ``page``, on which it begins.
+    it begins, a passage has its ``page``, on which it begins, and ``page_starts`` of its own if it goes on to others.
 
     Args:
         source: the loader of the items.
@@ -116,7 +116,11 @@ class ChunkingLoader(BaseLoader):
                 metadata = {**item.metadata, "parent_id": item.item_id, "chunk": number, "start": start, "end": end}
                 if pages:
                     del metadata[_PAGES]
-                    metadata["page"] = pages[max(0, bisect_right(pages, start, key=_begin) - 1)][0]
+                    first = max(0, bisect_right(pages, start, key=_begin) - 1)
+                    own: list[JsonValue] = [[page, max(0, begin - start)] for page, begin in pages[first:] if begin < end]
+                    metadata["page"] = pages[first][0]
+                    if len(own) > 1:
+                        metadata[_PAGES] = own
                 yield SearchableItem.trusted(f"{item.item_id}#{number}", item.content[start:end], metadata)
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -186,6 +187,8 @@ COMBINED = "multi_signal.score"
 
 _DOCUMENT = ("document", "doc_id", "parent_id")
 _MOST_BYTES = 2**28
+_BEGINNING = 5
+"""Words by which a sentence is found that does not stand in its passage as a whole."""
 
 
 def combined_score(result: RetrievalResult) -> float | None:
@@ -228,9 +231,15 @@ def chunk_of(
     return chunk
 
 
-def page_of(item: SearchableItem) -> int | str | None:
-    """Return the page of a passage, from its metadata ``page``; None if they name none."""
-    page = item.metadata.get("page")
+def page_of(item: SearchableItem, sentence: str = "") -> int | str | None:
+    """Return the page of a sentence of a passage, from its metadata ``page`` and ``page_starts``; None if they name none."""
+    page: Any = item.metadata.get("page")
+    starts: Any = item.metadata.get("page_starts")
+    if isinstance(starts, list) and all(isinstance(start, list) and len(start) == 2 for start in starts):
+        words = sentence.split()
+        begins = (re.search(r"\s+".join(map(re.escape, some)), item.content) for some in (words, words[:_BEGINNING]))
+        begin = next((match.start() for match in begins if match), 0)  # a footer inside a sentence is not in what is shown
+        page = next((number for number, first in reversed(starts) if isinstance(first, int) and first <= begin), page)
     return page if isinstance(page, int | str) and not isinstance(page, bool) and page != "" else None
 
 

@@ -9,7 +9,9 @@ any encoder. And a plan is compared with the plans of other subjects: a question
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +21,8 @@ from numpy.typing import NDArray
 from nlp_retrieval import RetrievalResult, SearchableItem
 from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.rerankers import Profile, ProfileQuestion
+from nlp_retrieval.systems.policy.answers import document_of
+from nlp_retrieval.systems.policy.changes import editions_of
 from nlp_retrieval.systems.policy.running_text import PlainPassages, unit_vectors
 from nlp_retrieval.systems.policy.values import values_of
 from nlp_retrieval.text import FUNCTION_WORDS, sentences_of, stems_of_language
@@ -91,6 +95,14 @@ while silence that is not recognised is read. Silence on one question among othe
 
 WITHOUT_VECTORS = {"keywords": 7.612, "intercept": 1.903}
 """The same where sentences have no vectors: 5% are called silent, as nothing else tells a plan of other matters."""
+
+_SAME = 0.7
+"""Words that a sentence shares with one of a later edition that took its place, at least; figures are none."""
+
+RULE = [WEIGHTS, WITHOUT_VECTORS, _SAME]
+"""What decides on an answer: answers of another rule are asked for again."""
+
+_WORD = re.compile(r"[^\W\d]+")
 
 _VALUE = 2.0
 """What a sentence gains by holding a value, in standard deviations of likeness."""
@@ -173,9 +185,10 @@ class Silence:
         """
         read = [self.sentences([hit.item for hit in hits[:_PASSAGES]], plain) for hits in lists]
         self._encode([sentence for sentences in read for _, sentence in sentences])
-        own = self.covered({hit.item.item_id: hit.item for hits in lists for hit in hits}.values(), plain)
-        more = beyond(own, others)
-        return [self._finding(question, sentences, more) for question, sentences in zip(questions, read, strict=True)]
+        passages = {hit.item.item_id: hit.item for hits in lists for hit in hits}.values()
+        more = beyond(self.covered(passages, plain), others)
+        editions = {document: place for place, (document, _) in enumerate(editions_of(passages))}
+        return [self._finding(question, sentences, more, editions) for question, sentences in zip(questions, read, strict=True)]
 
     def covered(self, items: Iterable[SearchableItem], plain: PlainPassages) -> NDArray[np.float64]:
         """Return 1 - 2^-m for m distinct keywords of a question in a sentence: ``[sentences, questions of the profile]``."""
@@ -221,21 +234,30 @@ class Silence:
         return likeness.mean(axis=0), max(float(likeness.std(axis=0).mean()), 1e-6)
 
     def _finding(
-        self, question: ProfileQuestion, sentences: list[tuple[SearchableItem, str]], more: NDArray[np.float64]
+        self,
+        question: ProfileQuestion,
+        sentences: list[tuple[SearchableItem, str]],
+        more: NDArray[np.float64],
+        editions: Mapping[str, int],
     ) -> Finding:
         if not sentences:
             return Finding(0.0, None, "")
         evidence, best = self.evidence(question, [sentence for _, sentence in sentences], more)
-        return Finding(evidence.score, *sentences[best])
+        return Finding(evidence.score, *_latest(sentences, best, editions))
 
     @staticmethod
     def sentences(items: Iterable[SearchableItem], plain: PlainPassages) -> list[tuple[SearchableItem, str]]:
-        """Return the sentences of passages, each with its passage, in their order; of each passage the first twelve."""
+        """Return the sentences of passages, each with its passage, in their order; of each passage the first twelve.
+
+        A title of the document that is printed in it is none.
+        """
         sentences = []
         for item in items:
             text = plain.split(item)[0].removeprefix(item.title)
-            spans = [(begin, end) for begin, end in sentences_of(text) if len(text[begin:end].split()) >= _FEWEST_WORDS]
-            sentences += [(item, " ".join(text[begin:end].split())[:_LONGEST]) for begin, end in spans[:_SENTENCES]]
+            own = [" ".join(text[begin:end].split())[:_LONGEST] for begin, end in sentences_of(text)]
+            title = " ".join(str(item.metadata.get("document_title", "")).casefold().split())
+            own = [each for each in own if len(each.split()) >= _FEWEST_WORDS and each.casefold() != title]
+            sentences += [(item, sentence) for sentence in own[:_SENTENCES]]
         return sentences
 
     def _encode(self, sentences: Sequence[str]) -> None:
@@ -256,6 +278,20 @@ class Silence:
             runs = {run for length in self._lengths for run in zip(*(words[skip:] for skip in range(length)), strict=False)}
             self._shares[sentence] = [1.0 - 0.5 ** len(runs & wanted) for wanted in self._keywords]
         return self._shares[sentence]
+
+
+def _latest(
+    sentences: Sequence[tuple[SearchableItem, str]], best: int, editions: Mapping[str, int]
+) -> tuple[SearchableItem, str]:
+    """Return the best sentence as the latest edition has it, with other figures perhaps; else as it is."""
+    words = Counter(_WORD.findall(sentences[best][1].lower()))
+
+    def likeness(place: int) -> float:
+        others = Counter(_WORD.findall(sentences[place][1].lower()))
+        return (words & others).total() / max(words.total(), others.total(), 1)
+
+    alike = [place for place in range(len(sentences)) if place == best or likeness(place) >= _SAME]
+    return sentences[max(alike, key=lambda place: (editions.get(document_of(sentences[place][0]), -1), likeness(place)))]
 
 
 def beyond(own: NDArray[np.float64], others: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:

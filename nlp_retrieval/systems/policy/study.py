@@ -52,7 +52,7 @@ from nlp_retrieval.systems.policy.asking import (
 from nlp_retrieval.systems.policy.changes import EditionChanges, changes_of, n_editions
 from nlp_retrieval.systems.policy.log import note
 from nlp_retrieval.systems.policy.running_text import PlainPassages, encoder_of
-from nlp_retrieval.systems.policy.silence import WEIGHTS, WITHOUT_VECTORS, Finding, Silence
+from nlp_retrieval.systems.policy.silence import RULE, Finding, Silence
 from nlp_retrieval.systems.policy.values import values_of
 
 
@@ -86,7 +86,7 @@ def _best(question: ProfileQuestion, finding: Finding) -> Answers | None:
     return {
         "id": finding.item.item_id,
         "document": document_of(finding.item),
-        "page": page_of(finding.item),
+        "page": page_of(finding.item, finding.sentence),
         "sentence": finding.sentence,
         "values": [value.model_dump(mode="json") for value in values],
     }
@@ -345,7 +345,7 @@ class PolicyStudy:
     def fingerprint(self, settings: StudySettings) -> str:
         """Return the fingerprint of index, profile, searchers, settings and rule of silence: the same for the same answers."""
         hop = self.opened_hop().fingerprint if "hop" in settings.methods else None
-        asked_by: Config = self.profile.model_dump(mode="json") | {"silence": [WEIGHTS, WITHOUT_VECTORS]}
+        asked_by: Config = self.profile.model_dump(mode="json") | {"silence": RULE}
         return settings.fingerprint(self.searcher.opened.manifest.corpus.fingerprint, asked_by, self.searcher.fingerprint, hop)
 
     def _run(

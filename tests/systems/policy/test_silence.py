@@ -103,6 +103,35 @@ def test_what_stands_on_every_page_lifts_no_question(tmp_path: Path, repeated: s
         assert answer.best is None or HOSTILE not in answer.best.sentence
 
 
+def test_a_title_that_is_printed_once_answers_nothing(tmp_path: Path) -> None:
+    title = "West: climate plan 2030, how West plans to adapt"
+    (first, *rest) = plan("West", SCHOOLS)
+    printed = SearchableItem(
+        item_id=first.item_id, content=f"{title}\n\n{first.content}", metadata=first.metadata | {"document_title": title}
+    )
+    for answer in asked([printed, *rest], tmp_path, "West").values():
+        assert not answer.addressed
+        assert answer.best is None or answer.best.sentence != title
+
+
+def test_the_latest_edition_says_what_an_earlier_one_said_with_other_figures(tmp_path: Path) -> None:
+    later = [text.replace("40%", "55%").replace("300 million", "700 million") for text in CLIMATE]
+    editions = [
+        SearchableItem(
+            item_id=f"{year}-{item.item_id}",
+            content=item.content,
+            metadata=item.metadata | {"document": year, "year": int(year)},
+        )
+        for year, texts in (("2025", later[:3]), ("2020", CLIMATE))
+        for item in plan("Ost", texts)
+    ]
+    answers = asked(editions, tmp_path, "Ost")
+    assert answers[1].best is not None
+    assert (answers[1].best.document, answers[1].best.sentence) == ("2025", later[0])
+    assert answers[7].best is not None
+    assert (answers[7].best.document, answers[7].best.sentence) == ("2020", CLIMATE[3])  # the later one has none like it
+
+
 def test_a_plan_is_silent_where_those_of_others_speak_and_length_does_not_count(tmp_path: Path) -> None:
     more = [
         "The Green Climate Fund and donors give grants, loans and a budget of a billion.",
