@@ -32,7 +32,17 @@ def _wrong_number(value: JsonValue, path: str) -> str | None:
 
 
 class ByKey(Mapping[str, Any]):
-    """Base of dataclasses that are also read as dicts: ``passage["url"]``, ``passage.get("url")``, ``dict(passage)``."""
+    """Base of dataclasses that are also read as dicts: ``passage["url"]``, ``passage.get("url")``, ``dict(passage)``.
+
+    Examples:
+        >>> @dataclass(frozen=True)
+        ... class Town(ByKey):
+        ...     name: str
+        ...     river: str
+        >>> town = Town("Aldmoor", "Lune")
+        >>> town["river"], town.get("lake"), "name" in town
+        ('Lune', None, True)
+    """
 
     also: ClassVar[tuple[str, ...]] = ()
     """Properties that are read so too."""

@@ -408,10 +408,14 @@ class HippoRagPipeline:
 
         Raises:
             IndexMissingError: nothing is indexed yet.
+            QueryError: ``top_k`` is not positive.
         """
         searcher = self._opened().searcher
-        (results,) = searcher.search([query], top_k or self.settings.retrieval.passage_top_k)
+        (results,) = searcher.search([query], self._top_k(top_k))
         return self.supported(query, results)
+
+    def _top_k(self, top_k: int | None) -> int:
+        return self.settings.retrieval.passage_top_k if top_k is None else top_k
 
     def query(self, query: str, top_k: int | None = None) -> QueryResult:
         """Answer a question from the index.
@@ -422,11 +426,12 @@ class HippoRagPipeline:
 
         Raises:
             IndexMissingError: nothing is indexed yet.
+            QueryError: ``top_k`` is not positive.
         """
         begin = time.perf_counter()
         opened = self._opened()
         with record_calls() as calls:
-            (results,) = opened.searcher.search([query], top_k or self.settings.retrieval.passage_top_k)
+            (results,) = opened.searcher.search([query], self._top_k(top_k))
             answerer = LanguageModelAnswerer(self._lm(), passages=max(len(results), 1))
             (answer,) = answerer.answer([query], [results])
             passages = self.supported(query, results)

@@ -17,7 +17,7 @@ from nlp_retrieval import RetrievalResult, SearchableItem
 from nlp_retrieval.core import BaseReranker, BaseSearcher
 from nlp_retrieval.encoders import BaseEncoder, Vectors
 from nlp_retrieval.errors import ConfigurationError, QueryError
-from nlp_retrieval.systems.policy.answers import StudyReport
+from nlp_retrieval.systems.policy.answers import StudyReport, chunk_of
 from nlp_retrieval.systems.policy.asking import AskedText, Method, StudySettings, all_hits, asked, chosen_subjects
 from nlp_retrieval.systems.policy.config import StudyConfig
 from nlp_retrieval.systems.policy.study import PolicyStudy
@@ -33,6 +33,27 @@ class EmbeddedPrompt(NamedTuple):
 
     transformer: Vectors | None
     word2vec: Vectors | None
+
+
+class _Chunk(RetrievalResult):
+    """A result that is read by the keys of a file of answers, too: ``chunk["content"]``, ``chunk["regex_score"]``."""
+
+    def __getitem__(self, key: str) -> Any:
+        chunk = chunk_of(self)
+        if key not in chunk:
+            raise KeyError(f"no {key!r}; there are {', '.join(chunk)}")
+        return chunk[key]
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the value of a key, or another."""
+        return chunk_of(self).get(key, default)
+
+    def __repr_name__(self) -> str:
+        return RetrievalResult.__name__
+
+
+def _chunks(results: list[RetrievalResult]) -> list[RetrievalResult]:
+    return [_Chunk.trusted(result.item, result.score, result.signals) for result in results]
 
 
 @dataclass
@@ -131,7 +152,7 @@ def retrieve_chunks(
     *,
     study: PolicyStudy | None = None,
 ) -> list[RetrievalResult]:
-    """Find the passages that answer a prompt, scored by all signals.
+    """Find the passages that answer a prompt, scored by all signals; read by key, too: ``chunk["combined_score"]``.
 
     Args:
         embedded_prompts: of :func:`embed_prompt`, or None. The searcher embeds the prompt itself, with its open models; vectors
@@ -218,7 +239,7 @@ def evaluate_chunks(
                 'SearchableItem(item_id="1", content="text")'
             )
     results = [chunk if isinstance(chunk, RetrievalResult) else RetrievalResult(item=chunk, score=0.0) for chunk in chunks]
-    return reranker.rerank([prompt], [results], len(results))[0] if results else []
+    return _chunks(reranker.rerank([prompt], [results], len(results))[0]) if results else []
 
 
 def _study(study: PolicyStudy | None) -> PolicyStudy:
@@ -248,7 +269,7 @@ def _found(
     hits = all_hits(searcher, asked_for, n_passages, where, settings, method)
     describing = None if scorer is None else (scorer, all_hits(scorer, asked_for, n_passages, where, settings, "vector"))
     (answer,) = asked(searcher, asked_for, hits, settings, method, country or "all", describing)
-    return answer.results
+    return _chunks(answer.results)
 
 
 def _parts(searcher: BaseSearcher) -> list[Any]:

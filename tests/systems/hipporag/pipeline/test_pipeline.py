@@ -13,7 +13,7 @@ from chat_server import asked, fields
 from embedding_server import embedding_server
 from fuzz.command_lines import ended
 
-from nlp_retrieval.errors import ConfigurationError, ModelError
+from nlp_retrieval.errors import ConfigurationError, ModelError, QueryError
 
 DOCUMENT = (Path(__file__).parents[4] / "docs" / "HIPPORAG.md").read_text("utf-8")
 QUESTION = "What county is Erik Hort's birthplace a part of?"
@@ -354,6 +354,8 @@ def test_documents_are_loaded_retrieved_and_queried_by_the_pipeline(world, serve
     rows = [json.loads(line) for line in CORPUS.splitlines()]
     assert pipeline.load_documents("people.jsonl").n_items == 9
     assert pipeline.load_documents(rows).n_items == 9
+    with pytest.raises(QueryError, match="k=0"):
+        pipeline.retrieve(QUESTION, top_k=0)
     passages = pipeline.retrieve(QUESTION, top_k=2)
     assert [passage.item.item_id for passage in passages] == [
         hit.item.item_id for hit in pipeline.ask([QUESTION])[0].results[:2]

@@ -39,6 +39,10 @@ def test_chunks_are_found_of_one_country_or_of_all(asked: PolicyStudy) -> None:
     ours = retrieve_chunks(embedded, PROMPT, top_k=20, country="Ostland", min_similarity=0.0, study=asked)
     assert {hit.item.metadata["country"] for hit in ours} == {"Ostland"}
     assert len(ours) == 8
+    assert [ours[0][key] for key in ("id", "content")] == [ours[0].item.item_id, ours[0].item.content]  # type: ignore[index]
+    assert 0 < ours[0]["combined_score"] <= 1  # type: ignore[index]
+    with pytest.raises(KeyError, match="no 'score_regex'; there are id, content, combined_score"):
+        ours[0]["score_regex"]  # type: ignore[index]
     assert len(retrieve_chunks(None, PROMPT, top_k=50, min_similarity=0.0, study=asked)) == len(plans())
     assert len(retrieve_chunks(None, PROMPT, top_k=2, min_similarity=0.0, study=asked)) == 2
     with pytest.raises(QueryError, match="did you mean 'Ostland'"):
