@@ -35,6 +35,7 @@ class ByKey(Mapping[str, Any]):
     """Base of dataclasses that are also read as dicts: ``passage["url"]``, ``passage.get("url")``, ``dict(passage)``.
 
     Examples:
+        >>> from dataclasses import dataclass
         >>> @dataclass(frozen=True)
         ... class Town(ByKey):
         ...     name: str
