@@ -21,7 +21,7 @@ from nlp_retrieval.systems.evidence.opposites import Opposites, clauses_of, nega
 from nlp_retrieval.systems.evidence.quotations import missing_quotations
 from nlp_retrieval.systems.evidence.relations import compared, first_other_way
 from nlp_retrieval.systems.evidence.verifiers.base import Span
-from nlp_retrieval.text import Number, agreeing, numbers_of, words_of
+from nlp_retrieval.text import Number, agreeing, numbers_of, sentences_of, words_of
 
 # All checks of a claim against a passage, as signals.
 
@@ -46,7 +46,8 @@ _IN_PART = re.compile(r"\bbut not\b|,\s?not\b|\bnot only\b|\brather than\b", re.
 _MOST_WORDS = 300
 _WITH_NEGATION, _WITHOUT_NEGATION = "with a negation", "without the negation"
 _SAME_MATTER = 0.7
-_SAME_MATTER_DENIED = 0.5
+_SAME_MATTER_DENIED = 0.3
+_FEWEST_DENIED = 3
 _SAME_RELATION_DENIED = 0.7
 _SAME_MATTER_REPLACED = 0.6
 _LEAD = 0.15
@@ -187,6 +188,9 @@ class _Contradiction(NamedTuple):
 
 def _denial(claim: str, wanted: frozenset[str], sentences: Sequence[_Sentence], shares: Sequence[float]) -> _Contradiction:
     """Return by how much a sentence that differs from the claim in negation exceeds those that do not."""
+    denying = _content(" ".join(claim[begin:end] for begin, end in sentences_of(claim) if negations(claim[begin:end])))
+    if len(denying) >= _FEWEST_DENIED and denying != wanted:  # one of several sentences of the claim denies something
+        wanted, shares = denying, [_share(denying, sentence.content) for sentence in sentences]
     denied = [_denies(claim, wanted, sentence) for sentence in sentences]
     alike = [share for share, says in zip(shares, denied, strict=True) if not says]
     others = [number for number, says in enumerate(denied) if says]
@@ -211,19 +215,27 @@ def _opposite(claim: str, wanted: frozenset[str], sentences: Sequence[_Sentence]
     """Return how many of the claim's other words are in a sentence with the opposite of a word."""
     best, opposites = _Contradiction(), Opposites.of(claim)
     figures = numbers_of(claim) if opposites.looked_for else []
+    replaced = opposites.nowhere_in([sentence.text for sentence in sentences])
     for number, sentence in enumerate(sentences):
         met = opposites.met(sentence.text) if shares[number] else []
         met = [
             pair
             for pair in met
-            if _of_one_subject(claim, pair[0], sentence.text, pair[1])
-            and _in_one_relation(claim, pair[0], sentence.text, pair[1])
+            if (pair[0] in replaced and _is_in_place(claim, pair[0], sentence.text, pair[1]))
+            or (
+                _of_one_subject(claim, pair[0], sentence.text, pair[1])
+                and _in_one_relation(claim, pair[0], sentence.text, pair[1])
+            )
         ]
         met = [pair for pair in met if not _in_other_order(figures, sentence.text, pair)] if figures and met else met
         if not met or compared(claim, sentence.text) > 0:
             continue
         around = min(1.0, len(wanted & sentence.content) / max(1, len(wanted) - len({word for word, _ in met})))
-        says = around >= _AROUND_OPPOSITE or any(_is_beside(claim, word, sentence.text, other) for word, other in met)
+        says = around >= _AROUND_OPPOSITE or any(
+            (word in replaced and _is_in_place(claim, word, sentence.text, other))
+            or _is_beside(claim, word, sentence.text, other)
+            for word, other in met
+        )
         if (says, around) > (bool(best.says), best.strength):
             word, other = met[0]
             best = _Contradiction(around, number, f"with '{other}' in place of '{word}'" if says else "")
@@ -258,6 +270,12 @@ def _in_one_relation(claim: str, word: str, sentence: str, other: str) -> bool:
     before, after = _sides(claim, word)
     before_there, after_there = _sides(sentence, other)
     return not after or bool({*after[:3]}.intersection(after_there[:5]) or {*before[:2]}.intersection(before_there[:4]))
+
+
+def _is_in_place(claim: str, word: str, sentence: str, other: str) -> bool:
+    """Return whether the next content word to a word of a claim, and one more near it, are at its opposite in a sentence."""
+    next_one = any(ours[:1] == theirs[:1] != [] for ours, theirs in zip(_sides(claim, word), _sides(sentence, other), strict=True))
+    return next_one and len(_near(claim, word, _REACH) & _near(sentence, other, 2 * _REACH)) > 1
 
 
 def _is_beside(claim: str, word: str, sentence: str, other: str) -> bool:

@@ -26,7 +26,7 @@ _ABOUT = re.compile(r"(?:\b(?:about|around|roughly|approximately|some|circa|ca\.
 _BEFORE_YEAR = re.compile(r"\b(?:before|by|prior to)\s\Z", re.IGNORECASE)
 _YEARS_BEFORE = 5
 _OF_YEARS = re.compile(r"(?:19|20)\d\d[-/\u2013]\Z")
-_ROUNDED = 0.5
+_ROUNDED, _ROUNDED_FROM = 0.5, 10
 _WITHIN, _ABOUT_WITHIN, _SHARE_WITHIN = 1.15, 0.05, 1.5
 _TIME = re.compile(r"[\s-](?:long\s)?(year|decade)s?\b", re.IGNORECASE)
 _DIFFERENCE = re.compile(
@@ -54,9 +54,9 @@ def as_another_form(  # noqa: PLR0911 - a table of cases
     if claim[number.end : number.end + 1] == "s" and number.written.isdigit() and is_year(number):
         return any(is_year(other) and 0 <= other.value - number.value < 10 for other in there)
     if (
-        number.percent
+        (number.percent or number.value >= _ROUNDED_FROM)
         and number.value == int(number.value)
-        and any(other.percent and other.exact and abs(other.value - number.value) <= _ROUNDED for other in there)
+        and any(_same_kind(number, other) and other.exact and abs(other.value - number.value) <= _ROUNDED for other in there)
     ):
         return True
     if _OF_YEARS.search(claim, max(0, number.begin - 5), number.begin):

@@ -528,6 +528,13 @@ def _is_mark(claim: str, before: str, after: str) -> bool:
     return in_list or in_brackets or in_name or (ends_sentence and (not before.endswith(" ") or before[-2:-1] == "."))
 
 
+def _counts_other(claim: str, number: Number, passage: str) -> bool:
+    """Return whether a passage gives another number of the same: "six main characters" beside "the seven main characters"."""
+    counted = _counted(claim, number, 2)
+    alike = [other for other in numbers_of(passage) if _is_quantity(passage, other) and _counted(passage, other, 2) == counted]
+    return len(counted) > 1 and bool(alike) and not any(agreeing(number, other) for other in alike)
+
+
 def _is_no_figure(claim: str, number: Number, passage: str) -> bool:
     """Return whether a number states nothing to look up.
 
@@ -538,6 +545,8 @@ def _is_no_figure(claim: str, number: Number, passage: str) -> bool:
     word = number.written.lower()
     if word.isalpha() and not number.percent:
         small = number.value <= _LARGEST_SMALL and _POINTED_AT.search(claim, max(0, number.begin - 16), number.begin)
+        if small and _counts_other(claim, number, passage):
+            return False
         began = word == "first" and _BEGAN_BEFORE.search(claim, max(0, number.begin - 12), number.begin)
         return word in _ALWAYS_SMALL or small is not None or (began is not None and _BEGAN.match(claim, number.end) is not None)
     before, after = claim[max(0, number.begin - 40) : number.begin], claim[number.end : number.end + 16]

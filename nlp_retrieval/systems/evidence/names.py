@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from nlp_retrieval.text import FUNCTION_WORDS, dates_of, month_of, months_named, sentences_of, spans_of, words_of
@@ -49,6 +49,9 @@ _BREAK = re.compile(r"[,;:()\"\u201c\u201d.!?]")
 _MOST = 100
 _LONG_FORM = 120
 """Characters before "(HIV)" in which its words may be."""
+_LONGEST_ABBREVIATION = 8
+_AUTHORS = re.compile(r"\s?(?:(?:and|&)\s[A-Z][\w'\u2019-]+\s?)?,?\s?et\s?al\b")
+_AUTHORS_IN_BRACKETS = re.compile(r"\([^()]*(?:\bet al\b|[a-z],\s?(?:19|20)\d\d[a-z]?\b)[^()]*\)")
 
 
 def names_of(claim: str) -> list[tuple[int, int]]:
@@ -87,8 +90,11 @@ def unmatched_names(claim: str, passage: str) -> list[str]:
     months = months_named(passage) if has_month else frozenset()
     dates = [date for date in dates_of(claim) if date.is_full] if has_month else []
     claimed = list(zip(words_of(claim), spans_of(claim), strict=True))
+    authors = [match.span() for match in _AUTHORS_IN_BRACKETS.finditer(claim)]
     missing = []
     for begin, end in names_of(claim):
+        if _AUTHORS.match(claim, end) or any(first < begin and end <= last for first, last in authors):
+            continue
         lacking = [
             word
             for part_begin, part_end in _parts_to_find(claim, begin, end)
@@ -107,9 +113,18 @@ def unmatched_names(claim: str, passage: str) -> list[str]:
         words = [word for word in words_of(name) if word not in _JOINING]
         before = claim[max(0, begin - _LONG_FORM) : begin] if claim[begin - 1 : begin] == "(" else ""
         explained = before != "" and (_as_initials(name, words, before) or _abbreviates(name, before))
-        if lacking and not explained and not _as_initials(name, words, passage):
+        if lacking and not explained and not _as_initials(name, words, passage) and not _by_last_name(name, lacking, passage):
             missing.append(name)
     return missing
+
+
+def _by_last_name(name: str, lacking: Sequence[str], passage: str) -> bool:
+    """Return whether a passage names somebody by the last name alone: "Hillenburg" for "Stephen Hillenburg"."""
+    first, _, last = name.rpartition(" ")
+    if not first or words_of(last)[-1:] == () or words_of(last)[-1] in lacking:
+        return False
+    alone = re.compile(rf"(?:\A|[^\w\s]\s?|\b[a-z][\w-]*\s){re.escape(last)}\b(?!\s[A-Z])")
+    return alone.search(passage) is not None and re.search(rf"\b{re.escape(last.lower())}\b", passage) is None
 
 
 def _parts_to_find(claim: str, begin: int, end: int) -> list[tuple[int, int]]:
@@ -152,15 +167,22 @@ def _as_initials(name: str, words: list[str], passage: str) -> bool:
 
 
 def _abbreviates(name: str, before: str) -> bool:
-    """Return whether all but one of four or more letters of an abbreviation begin words just before it, in order."""
-    letters = re.sub(r"[^A-Z]", "", name).lower()
-    initials = "".join(word[0] for word in words_of(before)[-len(letters) - 2 :])
-    for left_out in range(1, len(letters)) if len(letters) > 3 else ():
-        at = 0
-        for letter in letters[:left_out] + letters[left_out + 1 :]:
-            at = initials.find(letter, at) + 1
-            if at == 0:
-                break
-        else:
-            return True
-    return False
+    """Return whether an abbreviation is of the words just before it: all its letters are there in order, half of them initials."""
+    letters = re.sub(r"[^a-z]", "", name.removesuffix("s").lower())
+    if len(letters) < 2 or len(name) > _LONGEST_ABBREVIATION:
+        return False
+    words = words_of(before)[-len(letters) - 2 :]
+    rests = [words[first:] for first, word in enumerate(words) if word[0] == letters[0]]
+    return any(
+        _in_order(letters, "".join(rest)) == len(letters) and 2 * _in_order(letters, [word[0] for word in rest]) >= len(letters)
+        for rest in rests
+    )
+
+
+def _in_order(letters: str, text: Iterable[str]) -> int:
+    """Return how many of some letters a text has in order."""
+    rest, found = list(text), 0
+    for letter in letters:
+        if letter in rest:
+            rest, found = rest[rest.index(letter) + 1 :], found + 1
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -171,6 +172,11 @@ class Opposites(NamedTuple):
         words = sorted(stems.keys() & _opposite_stems().keys())
         return cls(stems, [word for word in words if stems[word].lower() not in _OTHER_MEANING])
 
+    def nowhere_in(self, sentences: Sequence[str]) -> frozenset[str]:
+        """Return the words with an opposite that none of some sentences has."""
+        there = frozenset[str]().union(*map(_by_stem, sentences)) if self.looked_for else frozenset[str]()
+        return frozenset(self.said[word] for word in self.looked_for if word not in there)
+
     def met(self, sentence: str) -> list[tuple[str, str]]:
         """Return pairs of a word of the claim and its opposite in a sentence, if the sentence lacks the word."""
         if not self.looked_for:
@@ -190,7 +196,7 @@ def _by_stem(text: str) -> dict[str, str]:
     return {stems.stem(word): word for word in reversed(stems.as_written(_AGAINST.sub("against", text)))}
 
 
-_OTHER_MEANING = frozenset("activity activities objective objectives".split())
+_OTHER_MEANING = frozenset("activity activities objective objectives underlying".split())
 """Words that share a stem with one that has an opposite (activate, object), and none of its meaning."""
 
 
@@ -220,6 +226,28 @@ _KINDS = (
     "bacteria/bacterial/bacterium virus/viruses/viral fungus/fungal/fungi parasite/parasites/parasitic",
     "wheat barley rice maize/corn oats soy/soybean/soybeans potato/potatoes",
     "coal petroleum solar nuclear hydroelectric geothermal",
+    "actor/actress/actors/actresses singer/singers/vocalist dancer/dancers painter/painters poet/poets journalist/journalists "
+    "lawyer/lawyers architect/architects engineer/engineers physicist/physicists chemist/chemists philosopher/philosophers",
+    "president/presidents minister/ministers governor/governors mayor/mayors senator/senators king/kings queen/queens bishop",
+    "macrophage/macrophages neutrophil/neutrophils lymphocyte/lymphocytes monocyte/monocytes eosinophil/eosinophils "
+    "platelet/platelets erythrocyte/erythrocytes",
+    "insulin glucagon cortisol testosterone estrogen/oestrogen progesterone dopamine serotonin adrenaline melatonin",
+    "aspirin ibuprofen paracetamol/acetaminophen metformin warfarin morphine penicillin",
+    "hydroxychloroquine/chloroquine ivermectin remdesivir favipiravir tocilizumab dexamethasone",
+    "bone/bones muscle/muscles tendon/tendons cartilage nerve/nerves",
+    "knee/knees shoulder/shoulders hip/hips ankle/ankles elbow/elbows wrist/wrists",
+    "cough fever headache/headaches nausea diarrhea/diarrhoea fatigue",
+    "bat/bats pangolin/pangolins camel/camels civet/civets mink/minks",
+    "mosquito/mosquitoes tick/ticks flea/fleas ant/ants bee/bees butterfly/butterflies spider/spiders beetle/beetles",
+    "spring summer/summers autumn winter/winters",
+    "morning/mornings afternoon/afternoons evening/evenings",
+    "comedy/comedies thriller/thrillers horror",
+    "physics chemistry biology mathematics economics psychology",
+    "wood/wooden steel concrete brick/bricks plastic marble",
+    "coffee tea beer wine milk vodka whisky",
+    "apple/apples orange/oranges banana/bananas grape/grapes lemon/lemons",
+    "euro/euros dollar/dollars pound/pounds yen",
+    "army navy",
     "bus/buses tram/trams ferry/ferries bicycle/bicycles/bike/bikes car/cars aeroplane/airplane/aircraft ship/ships",
 )  # fmt: skip
 
@@ -242,15 +270,33 @@ class Replaced(NamedTuple):
     in_place: bool
 
 
+_NUMBERED = re.compile(
+    r"\b(?P<kind>phase|type|grade|stage|class|flight|season|episode|version|chapter|volume|route|channel|category|tier|generation"
+    r"|vitamin|hepatitis|influenza)[\s-](?P<which>\d{1,4}|(?-i:[IV]{1,4}|[A-K]\d{0,2}))\b"
+    r"(?![.,]?\d|\s?[-\u2013/]|\s(?:and|or|to)\s(?:\d|(?-i:[A-K]|[IV]+)\b))",
+    re.IGNORECASE,
+)
+"""Things of a kind that a number or a letter tells apart: "type 2", "vitamin D"."""
+_ROMAN = {"I": "1", "II": "2", "III": "3", "IV": "4"}
+
+
+def _numbered(text: str) -> dict[tuple[str, str], str]:
+    found = ((match["kind"].lower(), match["which"].upper(), match[0]) for match in _NUMBERED.finditer(text))
+    return {(kind, _ROMAN.get(which, which)): written for kind, which, written in found}
+
+
 def replaced_things(claim: str, passage: str) -> list[Replaced]:
     """Return the things of a claim that a passage lacks, if it has another of the kind, and none that the claim has."""
+    numbered, others_there = _numbered(claim), _numbered(passage)
+    kinds = {kind for kind, _ in others_there} - {kind for kind, _ in numbered.keys() & others_there.keys()}
+    found = [Replaced(written, False) for (kind, _), written in numbered.items() if kind in kinds]
     stems = stemmed(claim)
     said = {stem: number for number, stem in enumerate(stems) if stem in _things()}
     if not said:
-        return []
+        return found
     words = [word for word in words_of(claim) if word not in FUNCTION_WORDS]
     there = ["", *stemmed(passage), ""]
-    found, beside = [], ["", *stems, ""]
+    beside = ["", *stems, ""]
     for stem, number in said.items():
         thing, others = _things()[stem]
         others = others.intersection(there)
