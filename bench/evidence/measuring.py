@@ -14,7 +14,7 @@ from bench.evidence.measures import with_interval
 from bench.writing import table
 from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, BaseVerifier, Judgement
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration, fit_calibration
-from nlp_retrieval.systems.evidence.verifiers.fitting import best_threshold
+from nlp_retrieval.systems.evidence.verifiers.fitting import best_threshold, open_support
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, read_pairs
 from nlp_retrieval.systems.evidence.verifiers.perturbations import with_perturbations
@@ -133,14 +133,18 @@ def _row(data: Path, work: Path, collection: str, one: Measured) -> list[str]:
 
 
 def _calibration(ground: pairs.Judged, signals: tuple[str, ...]) -> Calibration:
+    return fit_calibration(ground.signals, [pair.label for pair in ground.pairs], signals, _weights(ground))
+
+
+def _weights(ground: pairs.Judged) -> list[float]:
     counts: dict[tuple[str, str], int] = {}
     for pair in ground.pairs:
         counts[pair.collection, pair.label] = counts.get((pair.collection, pair.label), 0) + 1
-    weights = [1 / counts[pair.collection, pair.label] for pair in ground.pairs]
-    return fit_calibration(ground.signals, [pair.label for pair in ground.pairs], signals, weights)
+    return [1 / counts[pair.collection, pair.label] for pair in ground.pairs]
 
 
 def _threshold(ground: pairs.Judged, calibration: Calibration) -> float:
-    """Where right and wrong claims of the held-out families, each half of all, are told apart best."""
+    """Where right and wrong claims of the held-out families that lookups leave open, each half of all, are told apart best."""
     supported = np.array([pair.label == "support" for pair in ground.pairs])
-    return best_threshold(calibration.probabilities(ground.signals)[:, 0], supported)
+    support = open_support(ground.pairs, calibration.probabilities(ground.signals)[:, 0])
+    return best_threshold(support, supported, np.array(_weights(ground)))

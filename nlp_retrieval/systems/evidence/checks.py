@@ -48,7 +48,7 @@ _WITH_NEGATION, _WITHOUT_NEGATION = "with a negation", "without the negation"
 _SAME_MATTER = 0.7
 _SAME_MATTER_DENIED = 0.3
 _FEWEST_DENIED = 3
-_SAME_RELATION_DENIED = 0.7
+_SAME_RELATION_DENIED, _SAME_RELATION = 0.7, 0.5
 _SAME_MATTER_REPLACED = 0.6
 _LEAD = 0.15
 _AROUND_OPPOSITE = 0.6
@@ -363,7 +363,8 @@ class LookedUp:
         checks = self.checks
         if checks.missing_names:
             return False
-        other_relation = checks.contradiction == _WITHOUT_NEGATION and checks.share < _SAME_RELATION_DENIED
+        least = _SAME_RELATION_DENIED if checks.contradiction == _WITHOUT_NEGATION else _SAME_RELATION
+        other_relation = checks.share < least
         return bool((checks.contradiction and not other_relation) or self.miscounted or self.replaced)
 
     @property

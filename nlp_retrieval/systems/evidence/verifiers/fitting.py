@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core import tracked
 from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.systems.evidence.checks import looked_up
 from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration, fit_calibration
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
 from nlp_retrieval.systems.evidence.verifiers.perturbations import with_perturbations
 
-__all__ = ["FittedVerifier", "auc", "best_threshold", "fit_verifier", "macro_f1"]
+__all__ = ["FittedVerifier", "auc", "best_threshold", "fit_verifier", "macro_f1", "open_support"]
 
 _FOLDS = 5
 _AT_ONCE = 64
-_STEP = 0.05
+_STEP, _AS_WELL = 0.05, 0.005
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,9 @@ def fit_verifier(
     description = f"{len(used):,} pairs of {', '.join(collections)}, made-up claims among them"
     whole = fit_calibration(signals, labels, names, weights.tolist(), fitted_on=description)
     supported = np.array([label == "support" for label in labels])
-    threshold = best_threshold(probabilities[:, 0], supported)
-    sure = _sure(probabilities[:, 0], supported, threshold)
+    support = open_support(used, probabilities[:, 0])
+    threshold = best_threshold(support, supported, weights)
+    sure = _sure(support, supported, threshold)
     return FittedVerifier(whole.model_copy(update={"threshold": threshold, "sure": sure}), _figures(used, probabilities))
 
 
@@ -119,17 +121,42 @@ def _read(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[list[Jud
     return read, signals
 
 
-def best_threshold(support: NDArray[np.float64], supported: NDArray[np.bool_]) -> float:
-    """Return the probability of support that best separates supported pairs from others, both weighted equally.
+def open_support(pairs: Sequence[JudgedPair], support: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return probabilities of support with 0 for the pairs that a lookup decides against, since the verifier does not count there.
+
+    A threshold that is chosen on them is that of the audit and of verdicts, which look claims up first.
+
+    Args:
+        pairs: judged ones.
+        support: probability of each.
+    """
+    against = [looked_up(pair.claim, pair.passage, pair.passage).contradicts_source for pair in pairs]
+    return np.where(against, 0.0, support)
+
+
+def best_threshold(
+    support: NDArray[np.float64], supported: NDArray[np.bool_], weights: NDArray[np.float64] | None = None
+) -> float:
+    """Return the lowest probability of support that separates supported pairs from others as well as any, both weighted equally.
+
+    As well is up to 0.005 of balanced accuracy worse: of thresholds that differ by chance alone, the lowest flags fewest right
+    claims.
+
+    Args:
+        support: probability of each pair.
+        supported: whether each is.
+        weights: of each pair among those that are, or are not; by default 1.
 
     Raises:
         ConfigurationError: all pairs are supported, or none is.
     """
     if supported.all() or not supported.any():
         raise ConfigurationError("the pairs are all supported, or none is; a threshold needs both")
+    weights = np.ones(len(support)) if weights is None else weights
+    yes, no = (np.where(kind, weights, 0.0) / weights[kind].sum() for kind in (supported, ~supported))
     cuts = np.unique(np.clip(support, 1e-6, 1 - 1e-6))
-    balanced = [(support[supported] >= cut).mean() + (support[~supported] < cut).mean() for cut in cuts]
-    return float(cuts[int(np.argmax(balanced))])
+    balanced = np.array([yes[support >= cut].sum() + no[support < cut].sum() for cut in cuts]) / 2
+    return float(cuts[int(np.argmax(balanced >= balanced.max() - _AS_WELL))])
 
 
 def _sure(support: NDArray[np.float64], supported: NDArray[np.bool_], threshold: float) -> float:
