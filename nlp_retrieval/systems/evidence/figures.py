@@ -545,8 +545,7 @@ def _is_no_figure(claim: str, number: Number, passage: str) -> bool:
     word = number.written.lower()
     if word.isalpha() and not number.percent:
         small = number.value <= _LARGEST_SMALL and _POINTED_AT.search(claim, max(0, number.begin - 16), number.begin)
-        if small and _counts_other(claim, number, passage):
-            return False
+        small = None if small and _counts_other(claim, number, passage) else small
         began = word == "first" and _BEGAN_BEFORE.search(claim, max(0, number.begin - 12), number.begin)
         return word in _ALWAYS_SMALL or small is not None or (began is not None and _BEGAN.match(claim, number.end) is not None)
     before, after = claim[max(0, number.begin - 40) : number.begin], claim[number.end : number.end + 16]

@@ -167,7 +167,7 @@ def _as_initials(name: str, words: list[str], passage: str) -> bool:
 
 
 def _abbreviates(name: str, before: str) -> bool:
-    """Return whether an abbreviation is of the words just before it: all its letters are there in order, half of them initials."""
+    """Return whether an abbreviation is of the words just before it: they have its letters in order, half of them as initials."""
     letters = re.sub(r"[^a-z]", "", name.removesuffix("s").lower())
     if len(letters) < 2 or len(name) > _LONGEST_ABBREVIATION:
         return False

@@ -122,7 +122,7 @@ def _read(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[list[Jud
 
 
 def open_support(pairs: Sequence[JudgedPair], support: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return probabilities of support with 0 for the pairs that a lookup decides against, since the verifier does not count there.
+    """Return probabilities of support, with 0 for the pairs that a lookup decides against: the verifier does not count there.
 
     A threshold that is chosen on them is that of the audit and of verdicts, which look claims up first.
 
@@ -137,10 +137,10 @@ def open_support(pairs: Sequence[JudgedPair], support: NDArray[np.float64]) -> N
 def best_threshold(
     support: NDArray[np.float64], supported: NDArray[np.bool_], weights: NDArray[np.float64] | None = None
 ) -> float:
-    """Return the lowest probability of support that separates supported pairs from others as well as any, both weighted equally.
+    """Return the lowest probability of support that separates supported pairs from others as well as any.
 
-    As well is up to 0.005 of balanced accuracy worse: of thresholds that differ by chance alone, the lowest flags fewest right
-    claims.
+    Both weigh the same. As well is up to 0.005 of balanced accuracy worse: of thresholds that differ by chance alone, the
+    lowest flags fewest right claims.
 
     Args:
         support: probability of each pair.

@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import f1_score, roc_auc_score
 
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.systems.evidence.verifiers.fitting import auc, fit_verifier, macro_f1
+from nlp_retrieval.systems.evidence.verifiers.fitting import auc, best_threshold, fit_verifier, macro_f1, open_support
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
 
@@ -74,3 +74,19 @@ def test_a_call_of_either_kind_stands_for_not_supported() -> None:
     probabilities = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.9, 0.05, 0.05]])
     assert macro_f1(["support", "not_support", "not_support", "support"], probabilities) == 1.0
     assert np.isnan(auc(probabilities[:, 0], np.array([True] * 4)))
+
+
+def test_of_thresholds_that_separate_alike_the_lowest_is_taken_and_a_weight_counts_as_that_many_pairs() -> None:
+    support = np.array([0.1, 0.2, 0.3, 0.6, 0.7, 0.9])
+    supported = np.array([False, False, False, True, False, True])
+    assert best_threshold(support, supported) == 0.6
+    weights = np.array([1.0, 1.0, 1.0, 1.0, 6.0, 2.0])
+    repeated = np.repeat(np.arange(6), weights.astype(int))
+    assert best_threshold(support, supported, weights) == best_threshold(support[repeated], supported[repeated]) == 0.9
+    assert best_threshold(np.array([0.1, 0.5, 0.8]), np.array([False, True, True])) == 0.5
+
+
+def test_a_pair_that_a_lookup_decides_against_is_not_left_to_the_verifier() -> None:
+    passage = "The Long Bridge was opened in 1932."
+    made = [JudgedPair(f"The Long Bridge was opened in {year}.", passage, "support", "one") for year in (1932, 1935)]
+    assert open_support(made, np.array([0.8, 0.8])).tolist() == [0.8, 0.0]

@@ -35,6 +35,44 @@ def test_a_sentence_that_says_otherwise_decides(claim: str, contradiction: str, 
     assert PASSAGE[slice(*found.sentence)].startswith(sentence)
 
 
+@pytest.mark.parametrize(
+    ("claim", "source", "contradiction", "refuted"),
+    [
+        (
+            "The clinic in Nairobi never treated soldiers of the army.",
+            PASSAGE,
+            "without the negation",
+            False,
+        ),
+        (
+            "It was built in the last year of the war by people of the town. The clinic in Nairobi did not report the cases.",
+            PASSAGE,
+            "without the negation",
+            True,
+        ),
+        (
+            "According to tenants, higher rents in the harbour made many families leave.",
+            "Officials of the ministry recorded lower rents in the harbour for years.",
+            "with 'lower' in place of 'higher'",
+            False,
+        ),
+        (
+            "According to tenants, higher taxes in the city made many families leave.",
+            "Officials of the ministry recorded lower rents in the harbour for years.",
+            "",
+            False,
+        ),
+    ],
+)
+def test_a_negation_or_an_opposite_counts_in_a_claim_of_other_words_and_refutes_what_it_covers(
+    claim: str, source: str, contradiction: str, *, refuted: bool
+) -> None:
+    found = looked_up(claim, source, source)
+    assert found.checks.contradiction == contradiction
+    assert found.contradicts_source == bool(contradiction)
+    assert found.is_against == refuted
+
+
 def test_a_negation_about_something_else_says_nothing() -> None:
     assert check("Doctors were not told of the outcome in advance.", PASSAGE).contradiction == ""
 

@@ -160,3 +160,20 @@ def test_another_thing_of_a_kind_is_seen_in_a_source_with_a_title(claim: str, is
     assert found.contradicts_source is not is_supported
     assert not found.is_against
     assert not looked_up(claim, text, f"A trial of hydrogen in rabbits with depression\n\n{text}").contradicts_source
+
+
+@pytest.mark.parametrize(
+    ("claim", "source", "stands"),
+    [
+        ("Exercise helps people with type 2 diabetes.", "Exercise helps people with type 1 diabetes.", True),
+        ("Exercise helps people with type 2 diabetes.", "Exercise helps people with type 1 or type 2 diabetes.", False),
+        ("Vitamin D protects the elderly from falls.", "Vitamin C protects the elderly from falls.", True),
+        ("Rachel is one of the seven main characters.", "Rachel is one of the six main characters.", True),
+        ("Rachel is one of the six main characters.", "Rachel is one of the six main characters.", False),
+        ("The two towns signed it.", "Three towns of the county signed it.", False),
+        ("Life expectancy rose from 36 to 51 years.", "Life expectancy rose from 36.1 years to 51.4 years.", False),
+        ("Life expectancy rose from 36 to 53 years.", "Life expectancy rose from 36.1 years to 51.4 years.", True),
+    ],
+)
+def test_numbers_that_tell_things_apart_count_the_same_or_are_rounded(claim: str, source: str, stands: bool) -> None:
+    assert looked_up(claim, source, source).contradicts_source == stands

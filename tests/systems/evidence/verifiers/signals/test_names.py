@@ -38,6 +38,15 @@ def test_names_are_found(claim: str, names: list[str]) -> None:
         ("It was said by A\u1dc0da.", "A\u1dc0da said so.", []),
         ("Reducing H3K4me3 is enough.", "Less H3K4me3 is enough.", []),
         ("Reducing H3K4me3 is enough.", "Less H3K9me3 is enough.", ["Reducing H3K4me3"]),
+        ("Combination antiretroviral therapy (cART) works.", "Combination antiretroviral therapy works.", []),
+        ("Matrix metalloproteases (MMPs) are needed.", "Matrix metalloproteases are needed.", []),
+        ("The melanocortin-4 receptor (PTEN) is needed.", "The melanocortin-4 receptor is needed.", ["PTEN"]),
+        ("Nets help against malaria (Wu et al., 2015).", "Nets help against malaria.", []),
+        ("Wing et al. found that nets help.", "Nets help.", []),
+        ("It was found by Wing that nets help.", "Nets help.", ["Wing"]),
+        ("The sea fascinated Stephen Hillenburg.", "As a child, Hillenburg loved the sea.", []),
+        ("It is windy in Stanley Park.", "It is windy in Hyde Park.", ["Stanley Park"]),
+        ("It is windy in Stanley Park.", "It is windy in a park.", ["Stanley Park"]),
     ],
 )
 def test_names_that_a_passage_lacks_are_named(claim: str, passage: str, missing: list[str]) -> None:
