@@ -123,8 +123,11 @@ def _by_last_name(name: str, lacking: Sequence[str], passage: str) -> bool:
     first, _, last = name.rpartition(" ")
     if not first or words_of(last)[-1:] == () or words_of(last)[-1] in lacking:
         return False
-    alone = re.compile(rf"(?:\A|[^\w\s]\s?|\b[a-z][\w-]*\s){re.escape(last)}\b(?!\s[A-Z])")
-    return alone.search(passage) is not None and re.search(rf"\b{re.escape(last.lower())}\b", passage) is None
+    if re.search(rf"\b{re.escape(last.lower())}\b", passage) is not None:
+        return False
+    places = re.finditer(rf"\b{re.escape(last)}\b(?!\s[A-Z])", passage)
+    before = (passage[max(0, place.start() - _LONG_FORM) : place.start()].split()[-1:] for place in places)
+    return any(not words or not words[0][0].isupper() or words[0][-1] in ".,;:!?" for words in before)
 
 
 def _parts_to_find(claim: str, begin: int, end: int) -> list[tuple[int, int]]:
@@ -167,7 +170,7 @@ def _as_initials(name: str, words: list[str], passage: str) -> bool:
 
 
 def _abbreviates(name: str, before: str) -> bool:
-    """Return whether an abbreviation is of the words just before it: they have its letters in order, half of them as initials."""
+    """Return whether an abbreviation is of the words just before it: they have its letters in order, half as initials."""
     letters = re.sub(r"[^a-z]", "", name.removesuffix("s").lower())
     if len(letters) < 2 or len(name) > _LONGEST_ABBREVIATION:
         return False
