@@ -33,8 +33,10 @@ for text in ("api_" * N, "Key" * N, "secret" * N, "_" * N, "aA" * N, "token" * N
     "retrievers/link_graph/clauses.py": """
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.retrievers.link_graph.clauses import clauses_of, names_in
-for text in ("the is " * N, "the A, " * N, "A's " * N, " " * N, "a" * N, "the " + "A" * N + " of a", "?" * N):
+for text in ("the is " * N, "the A, " * N, "A's " * N, " " * N, "a" * N, "the " + "A" * N + " of a", "?" * N,
+             "of the " * N, "\\"'(" * N):
     clauses_of("who " + text[:N] + "?")
+    clauses_of("who " + text[:900] + "?")
 for text in (" (" * N, "A " * N, "A of " * N, "the " * N, "A" * N, "(" * N):
     names_in(SearchableItem(item_id="1", content=text[:N], metadata={"title": text[:N]}), text[:N], 6)
 """,

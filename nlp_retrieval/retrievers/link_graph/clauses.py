@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.text.mentions import FUNCTION_WORDS, names_by_rules, normalize
 
-_MOST_WORDS, _MOST_CHARACTERS, _MOST_CLAUSES = 64, 1_000, 16
+_MOST_WORDS, _MOST_CHARACTERS, _MOST_CLAUSES, _MOST_OF_NAME = 64, 1_000, 16, 8
 _WORD = re.compile(r"\S+")
 _QUALIFIER = re.compile(r" \([^()]*\)$")
 _POSSESSIVE = ("'s", "\u2019s", "s'", "s\u2019")
@@ -52,16 +52,22 @@ def clauses_of(query: str) -> list[Clause]:
     """Return at most 16 parts of a question that may be questions; none of a text that asks nothing or has more than 64 words.
 
     A part begins at an article or at a possessive, and ends with the question, before a verb or a comma, or after a name: where
-    it ends is not known, so every such place counts.
+    it ends is not known, so every such place counts. Questions whose answer is yes, no, or one of several things have
+    no parts: they name what they compare.
 
     Examples:
-        >>> [clause.inner for clause in clauses_of("Who is the spouse of the director of Heat?")]
+        >>> [clause.inner for clause in clauses_of("Who met the spouse of the director of Heat?")]
         ['the spouse of the director of Heat', 'the director of Heat']
+        >>> clauses_of("Who is older, the director of Heat or the director of Alien?")
+        []
     """
+    if len(query) > _MOST_CHARACTERS:
+        return []
     text = query.rstrip("? .")
     words = [(match.start(), match.end()) for match in _WORD.finditer(text)]
-    asks = query.rstrip().endswith("?") or query.split(" ", 1)[0].casefold() in _ASKING
-    if not asks or len(words) > _MOST_WORDS or len(text) > _MOST_CHARACTERS:
+    said = query.casefold().split()
+    asks = query.rstrip().endswith("?") or not _ASKING.isdisjoint(said[:1])
+    if not asks or len(words) > _MOST_WORDS or "or" in said or not _VERBS.isdisjoint(said[:1]):
         return []
     clauses = []
     for first, last in dict.fromkeys(_spans([text[start:end] for start, end in words])):
@@ -97,7 +103,9 @@ def _spans(words: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def names_in(item: SearchableItem, clause: str, most: int) -> list[str]:
-    """Return the title of a passage and the names in it, in their order, but those that a clause says itself.
+    """Return the title of a passage and the names in it, in their order.
+
+    Names of more than 8 words, and those that a clause says itself, are left out.
 
     Args:
         item: the passage.
@@ -113,6 +121,6 @@ def names_in(item: SearchableItem, clause: str, most: int) -> list[str]:
     names: dict[str, str] = {}
     for name in (_QUALIFIER.sub("", item.title), *names_by_rules(item.content)):
         words = normalize(name)
-        if len(words) > 2 and not words.isdigit() and not said.issuperset(words.split()):
+        if len(words) > 2 and words.count(" ") < _MOST_OF_NAME and not words.isdigit() and not said.issuperset(words.split()):
             names.setdefault(words, name)
     return list(names.values())[:most]

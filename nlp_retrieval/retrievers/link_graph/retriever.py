@@ -411,6 +411,7 @@ class LinkGraphRetriever(BaseRetriever):
         clauses: for English questions that describe what they ask about ("the sibling of the performer of Decade"): search for
             each clause, and for the question with a name from its answer in place of it; ``similarity`` is then the sum of that
             to the query and that to the best of these questions. It needs an encoder, for some 35 texts in place of one.
+            Questions that compare things (by yes or no, or by "or") are not split.
 
     Examples:
         >>> searcher = Searcher([LinkGraphRetriever(["bm25"])])
