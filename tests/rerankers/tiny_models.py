@@ -33,7 +33,7 @@ def tokenizer() -> Tokenizer:
 def save_bert(folder: Path, labels: int = 1, seed: int = 0, *, head: bool = True) -> Path:
     """A BERT of one random layer in the layout of transformers; without a head it is a plain encoder."""
     import torch
-    from transformers import BertConfig, BertForSequenceClassification, BertModel, PreTrainedTokenizerFast
+    from transformers import BertConfig, BertForSequenceClassification, BertModel
 
     torch.manual_seed(seed)
     config = BertConfig(
@@ -47,17 +47,38 @@ def save_bert(folder: Path, labels: int = 1, seed: int = 0, *, head: bool = True
         initializer_range=0.3,  # so that scores are as far apart as a trained model's
     )
     (BertForSequenceClassification(config) if head else BertModel(config)).save_pretrained(folder)
-    fast = PreTrainedTokenizerFast(
+    _save_tokenizer(folder, ["input_ids", "token_type_ids", "attention_mask"])
+    return folder
+
+
+def save_encoder_without_types(folder: Path, kind: str, dtype: str) -> Path:
+    """A plain encoder of one random layer that takes no token types: "distilbert", "mpnet" or "roberta", stored in a dtype."""
+    import torch
+    from transformers import AutoConfig, AutoModel
+
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32, "pad_token_id": 0}
+    if kind == "distilbert":
+        sizes = {"dim": 16, "n_layers": 1, "n_heads": 2, "hidden_dim": 32, "pad_token_id": 0}
+    vocabulary = {"vocab_size": len(SPECIAL) + len(WORDS), "max_position_embeddings": MOST_TOKENS + 2}
+    config = AutoConfig.for_model(kind, **sizes, **vocabulary, initializer_range=0.3)
+    AutoModel.from_config(config).to(getattr(torch, dtype)).save_pretrained(folder)
+    _save_tokenizer(folder, ["input_ids", "attention_mask"])
+    return folder
+
+
+def _save_tokenizer(folder: Path, inputs: list[str]) -> None:
+    from transformers import PreTrainedTokenizerFast
+
+    PreTrainedTokenizerFast(
         tokenizer_object=tokenizer(),
         model_max_length=MOST_TOKENS,
         pad_token="[PAD]",
         unk_token="[UNK]",
         cls_token="[CLS]",
         sep_token="[SEP]",
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
-    )
-    fast.save_pretrained(folder)
-    return folder
+        model_input_names=inputs,
+    ).save_pretrained(folder)
 
 
 class TinyOnnx:

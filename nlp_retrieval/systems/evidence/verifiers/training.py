@@ -343,6 +343,7 @@ def opened_base(folder: Path, seed: int) -> tuple[Any, Any]:
             config=config,
             ignore_mismatched_sizes=True,  # a base with other labels, or one score, gets a new layer
             attn_implementation="eager",  # the fused kernel's backward pass takes 40% of a step on a CPU
+            dtype=torch.float32,  # weights that are stored in 16 bits do not train in 16 bits
             local_files_only=True,
             trust_remote_code=False,
         )

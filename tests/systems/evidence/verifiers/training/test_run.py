@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from rerankers.tiny_models import save_bert
+from rerankers.tiny_models import save_bert, save_encoder_without_types
 from safetensors.torch import load_file
 
 from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
@@ -52,6 +52,18 @@ def test_what_can_be_learnt_is_learnt_and_judged_by_the_verifier(base: str, tmp_
     assert support.support > 0.5
     assert contradict.contradict > 0.5
     assert neutral.neutral > 0.5
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("distilbert", "float32"), ("mpnet", "float16"), ("roberta", "bfloat16")])
+def test_other_bases_are_trained_in_32_bits_however_they_are_stored(kind: str, dtype: str, tmp_path: Path) -> None:
+    base = save_encoder_without_types(tmp_path / "base", kind, dtype)
+    report = train_verifier(judged(), str(base), tmp_path / "model", SETTINGS)
+    assert min(report.losses) < 0.5  # chance is 1.1
+    assert {tensor.dtype for tensor in load_file(tmp_path / "model" / "model.safetensors").values()} == {torch.float32}
+    judgements = PairModelVerifier(str(tmp_path / "model")).judge(
+        ["red fox"] * 2, ["the novel that red wrote", "the film that red wrote"]
+    )
+    assert judgements[0].support > 0.5 > judgements[1].support
 
 
 def test_a_run_that_was_stopped_goes_on_and_ends_with_the_same_model(
