@@ -1,9 +1,9 @@
-"""Evidence: ``python -m bench.evidence DATA MODEL WORK [SPLIT]`` writes ``bench/EVIDENCE.md``.
+"""Evidence: ``python -m bench.evidence DATA MODEL LARGER WORK`` writes ``bench/EVIDENCE.md``.
 
-DATA is a folder of sets (``scifact/pairs.jsonl``, ``audit/truth.jsonl``, ...), MODEL the folder of ``nlp-retrieval evidence
-train-verifier``, trained without the families of the audit (``python -m bench.evidence.split`` makes such a folder), WORK a
-folder for what takes long: judgements are kept there by verifier and set, so that a second run judges nothing again. SPLIT
-is the folder that MODEL was trained on, if ``bench.evidence.split`` limited its pairs: it decides which families are held out.
+DATA is a folder of sets (``scifact/pairs.jsonl``, ``audit/truth.jsonl``, ...). MODEL and LARGER are folders of ``nlp-retrieval
+evidence train-verifier``, of a small and a larger base model, trained without the families of the audit (``python -m
+bench.evidence.split`` makes such a folder). WORK is a folder for what takes long: judgements are kept there by verifier and
+set, so that a second run judges nothing again.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ import torch
 from bench.evidence import open_task, pairs
 from bench.evidence.measures import said_and_seen, with_interval
 from bench.evidence.measuring import Measured, audits_of, known_pairs, sets_of, some_pairs
-from bench.evidence.speed_page import PAIR_AUDIT, write_page
 from bench.writing import page, table
 from nlp_retrieval.systems.evidence.checks import SIGNALS
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifier
-from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, held_out_families, read_pairs
+from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, held_out_families
 
 _HERE = Path(__file__).parent
 _TIMED = ("fever", "scifact", "wice")
@@ -37,40 +36,46 @@ _READ_FROM = "bm25s and dense, fused"
 
 def main(arguments: list[str]) -> int:
     """Measure, and write the page."""
-    if len(arguments) not in (3, 4):
-        print("usage: python -m bench.evidence DATA MODEL WORK [SPLIT]")
+    if len(arguments) != 4:
+        print("usage: python -m bench.evidence DATA MODEL LARGER WORK")
         return 2
-    data, model, work, *split = map(Path, arguments)
-    with torch.autocast("cpu", torch.bfloat16):
-        return _measure(data, model, work, read_pairs(split[0]) if split else known_pairs(data))
-
-
-def _measure(data: Path, model: Path, work: Path, trained: list[JudgedPair]) -> int:
+    data, model, larger, work = map(Path, arguments)
     work.mkdir(parents=True, exist_ok=True)
-    report = json.loads((model / "training_report.json").read_text())
+    with torch.autocast("cpu", torch.bfloat16):
+        return _measure(data, model, larger, work)
+
+
+def _measure(data: Path, model: Path, larger: Path, work: Path) -> int:
+    reports = [json.loads((folder / "training_report.json").read_text()) for folder in (model, larger)]
     known = known_pairs(data)
-    held = held_out_families(trained, report["settings"]["held_out"], report["settings"]["seed"])
-    unseen = [pair for pair in trained if pair.family in held]
-    measured = [
-        Measured("overlap", LexicalVerifier(), ("overlap",), "lexical", some_pairs(known)),
-        Measured("lexical", LexicalVerifier(), SIGNALS, "lexical", some_pairs(known)),
-        Measured("pair model", PairModelVerifier(str(model)), pairs.MODEL_SIGNALS, "model", some_pairs(unseen)),
-        Measured(
-            "pair model and lexical",
-            PairModelVerifier(str(model)),
-            (*pairs.MODEL_SIGNALS, *SIGNALS),
-            "model",
-            some_pairs(unseen),
-        ),
+    held = held_out_families(known, reports[0]["settings"]["held_out"], reports[0]["settings"]["seed"])
+    lexical = [
+        Measured(name, LexicalVerifier(), signals, "lexical", some_pairs(known))
+        for name, signals in (("overlap", ("overlap",)), ("lexical", SIGNALS))
     ]
+    own, combined = _models("pair model", "model", model, reports[0], known)
+    measured = [*lexical, own, combined, *_models("larger model", "larger", larger, reports[1], known)]
     values: dict[str, object] = {"short": (_HERE / "short.md").read_text("utf-8")}
-    values |= _trained(report) | sets_of(data, work, measured) | audits_of(data, work, measured)
-    values |= _open_task(data, work, measured[2], report["base"], {family.partition("/")[2] for family in held})
+    values |= _trained(reports[0]) | {f"larger_{name}": value for name, value in _trained(reports[1]).items()}
+    values |= sets_of(data, work, measured) | audits_of(data, work, measured)
+    values |= _open_task(data, work, own, reports[0]["base"], {family.partition("/")[2] for family in held})
     eight = PairModelVerifier(str(model), backend="onnx", precision="int8")
-    timed = {"lexical": measured[1].verifier, "pair model": measured[2].verifier, "pair model, 8 bits": eight}
-    values |= _calibrated(data, work, measured[3]) | _eight_bits(data, work, measured[2], eight) | _costs(data, timed)
-    write_page(_HERE.parent / "EVIDENCE.md", page((_HERE / "page.md").read_text("utf-8"), **values), [PAIR_AUDIT])
+    timed: dict[str, BaseVerifier] = {"lexical": lexical[1].verifier, "pair model": own.verifier, "pair model, 8 bits": eight}
+    timed |= {"larger model, 8 bits": PairModelVerifier(str(larger), backend="onnx", precision="int8")}
+    values |= _calibrated(data, work, combined) | _eight_bits(data, work, own, eight) | _costs(data, timed)
+    (_HERE.parent / "EVIDENCE.md").write_text(page((_HERE / "page.md").read_text("utf-8"), **values), "utf-8")
     return 0
+
+
+def _models(name: str, kept: str, folder: Path, report: dict[str, Any], known: list[JudgedPair]) -> tuple[Measured, Measured]:
+    """Return a model by its own likeliest label, and with the signals of ``lexical``."""
+    held = held_out_families(known, report["settings"]["held_out"], report["settings"]["seed"])
+    unseen = some_pairs([pair for pair in known if pair.family in held])
+    verifier, both = PairModelVerifier(str(folder)), (*pairs.MODEL_SIGNALS, *SIGNALS)
+    return (
+        Measured(name, verifier, pairs.MODEL_SIGNALS, kept, unseen),
+        Measured(f"{name} and lexical", verifier, both, kept, unseen),
+    )
 
 
 def _trained(report: dict[str, Any]) -> dict[str, object]:

@@ -11,8 +11,6 @@ import numpy as np
 from bench.writing import page
 
 PAGE = Path(__file__).parent.parent / "EVIDENCE_SPEED.md"
-PAIR_AUDIT = "The pair model above the lookups"
-"""Section of ``bench/EVIDENCE.md`` that ``bench.evidence.pair_audit`` writes."""
 
 _INTRODUCTION = """# How quick a project of sources is
 
