@@ -54,14 +54,15 @@ def _measure(data: Path, model: Path, larger: Path, work: Path) -> int:
         for name, signals in (("overlap", ("overlap",)), ("lexical", SIGNALS))
     ]
     own, combined = _models("pair model", "model", model, reports[0], known)
-    measured = [*lexical, own, combined, *_models("larger model", "larger", larger, reports[1], known)]
+    larger_own, larger_combined = _models("larger model", "larger", larger, reports[1], known)
+    measured = [*lexical, own, combined, larger_own, larger_combined]
     values: dict[str, object] = {"short": (_HERE / "short.md").read_text("utf-8")}
     values |= _trained(reports[0]) | {f"larger_{name}": value for name, value in _trained(reports[1]).items()}
     values |= sets_of(data, work, measured) | audits_of(data, work, measured)
     values |= _open_task(data, work, own, reports[0]["base"], {family.partition("/")[2] for family in held})
     eight = PairModelVerifier(str(model), backend="onnx", precision="int8")
     timed: dict[str, BaseVerifier] = {"lexical": lexical[1].verifier, "pair model": own.verifier, "pair model, 8 bits": eight}
-    timed |= {"larger model, 8 bits": PairModelVerifier(str(larger), backend="onnx", precision="int8")}
+    timed |= {"larger model": larger_own.verifier}
     values |= _calibrated(data, work, combined) | _eight_bits(data, work, own, eight) | _costs(data, timed)
     (_HERE.parent / "EVIDENCE.md").write_text(page((_HERE / "page.md").read_text("utf-8"), **values), "utf-8")
     return 0
