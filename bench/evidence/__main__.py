@@ -30,7 +30,7 @@ from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, held_out_
 
 _HERE = Path(__file__).parent
 _TIMED = ("fever", "scifact", "wice")
-_TIMED_PAIRS = 40
+_TIMED_PAIRS = 15
 _READ_FROM = "bm25s and dense, fused"
 
 
