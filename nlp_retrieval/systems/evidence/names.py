@@ -184,8 +184,8 @@ def _abbreviates(name: str, before: str) -> bool:
 
 def _in_order(letters: str, text: Iterable[str]) -> int:
     """Return how many of some letters a text has in order."""
-    rest, found = list(text), 0
+    rest, in_order = list(text), 0
     for letter in letters:
         if letter in rest:
-            rest, found = rest[rest.index(letter) + 1 :], found + 1
-    return found
+            rest, in_order = rest[rest.index(letter) + 1 :], in_order + 1
+    return in_order

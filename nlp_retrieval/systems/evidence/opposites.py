@@ -281,8 +281,8 @@ _ROMAN = {"I": "1", "II": "2", "III": "3", "IV": "4"}
 
 
 def _numbered(text: str) -> dict[tuple[str, str], str]:
-    found = ((match["kind"].lower(), match["which"].upper(), match[0]) for match in _NUMBERED.finditer(text))
-    return {(kind, _ROMAN.get(which, which)): written for kind, which, written in found}
+    things = ((match["kind"].lower(), match["which"].upper(), match[0]) for match in _NUMBERED.finditer(text))
+    return {(kind, _ROMAN.get(which, which)): written for kind, which, written in things}
 
 
 def replaced_things(claim: str, passage: str) -> list[Replaced]:
