@@ -34,6 +34,19 @@ for text in ("a" * N, " " * N, "a " * N, "." * N, "\\n" * N):
     changes._WORD.findall(text)
     changes._TOKEN.findall(text)
 """,
+    "systems/policy/answers.py": """
+from nlp_retrieval import SearchableItem
+from nlp_retrieval.systems.policy.answers import page_of
+for text in ("a" * N, "a " * N, "a" + " " * N, " " * N, "a b " * N, ("a" + " " * 99) * (N // 99), "\\n" * N, "(" * N):
+    item = SearchableItem(item_id="a", content=text, metadata={"page": 1, "page_starts": [[1, 0], [2, 5]]})
+    for sentence in (text[:300], text[:300] + " z", "a " * 150 + "z"):  # what is shown of a sentence has an end
+        page_of(item, sentence)
+""",
+    "systems/policy/silence.py": """
+from nlp_retrieval.systems.policy import silence
+for text in ("a" * N, "a1" * N, " " * N, "." * N, "\\n" * N):
+    silence._WORD.findall(text)
+""",
     "systems/policy/running_text.py": """
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.systems.policy.running_text import RunningText
