@@ -219,15 +219,18 @@ def _denies(claim: str, wanted: frozenset[str], sentence: _Sentence) -> str:
 
 def _opposite(claim: str, wanted: frozenset[str], sentences: Sequence[_Sentence], shares: Sequence[float]) -> _Contradiction:
     """Return how many of the claim's other words are in a sentence with the opposite of a word."""
-    best, opposites = _Contradiction(), Opposites.of(claim)
-    figures = numbers_of(claim) if opposites.looked_for else []
-    replaced = opposites.nowhere_in([sentence.text for sentence in sentences])
-    for number, sentence in enumerate(sentences):
-        met = opposites.met(sentence.text) if shares[number] else []
+    opposites = Opposites.of(claim)
+    met_in = [opposites.met(sentence.text) if share else [] for sentence, share in zip(sentences, shares, strict=True)]
+    best = _Contradiction()
+    if not any(met_in):
+        return best
+    figures, nowhere = numbers_of(claim), opposites.nowhere_in([sentence.text for sentence in sentences])
+    for number, (sentence, pairs) in enumerate(zip(sentences, met_in, strict=True)):
+        in_place = {pair for pair in pairs if pair[0] in nowhere and _is_in_place(claim, pair[0], sentence.text, pair[1])}
         met = [
             pair
-            for pair in met
-            if (pair[0] in replaced and _is_in_place(claim, pair[0], sentence.text, pair[1]))
+            for pair in pairs
+            if pair in in_place
             or (
                 _of_one_subject(claim, pair[0], sentence.text, pair[1])
                 and _in_one_relation(claim, pair[0], sentence.text, pair[1])
@@ -238,7 +241,7 @@ def _opposite(claim: str, wanted: frozenset[str], sentences: Sequence[_Sentence]
             continue
         around = min(1.0, len(wanted & sentence.content) / max(1, len(wanted) - len({word for word, _ in met})))
         same = around >= _AROUND_OPPOSITE or any(_is_beside(claim, word, sentence.text, other) for word, other in met)
-        says = same or any(word in replaced and _is_in_place(claim, word, sentence.text, other) for word, other in met)
+        says = same or not in_place.isdisjoint(met)
         if (says, around) > (bool(best.says), best.strength):
             word, other = met[0]
             best = _Contradiction(around, number, f"with '{other}' in place of '{word}'" if says else "", same)

@@ -284,14 +284,10 @@ def _latest(
     sentences: Sequence[tuple[SearchableItem, str]], best: int, editions: Mapping[str, int]
 ) -> tuple[SearchableItem, str]:
     """Return the best sentence as the latest edition has it, with other figures perhaps; else as it is."""
-    words = Counter(_WORD.findall(sentences[best][1].lower()))
-
-    def likeness(place: int) -> float:
-        others = Counter(_WORD.findall(sentences[place][1].lower()))
-        return (words & others).total() / max(words.total(), others.total(), 1)
-
-    alike = [place for place in range(len(sentences)) if place == best or likeness(place) >= _SAME]
-    return sentences[max(alike, key=lambda place: (editions.get(document_of(sentences[place][0]), -1), likeness(place)))]
+    bags = [Counter(_WORD.findall(sentence.lower())) for _, sentence in sentences]
+    likeness = [(bags[best] & bag).total() / max(bags[best].total(), bag.total(), 1) for bag in bags]
+    alike = [place for place, share in enumerate(likeness) if place == best or share >= _SAME]
+    return sentences[max(alike, key=lambda place: (editions.get(document_of(sentences[place][0]), -1), likeness[place]))]
 
 
 def beyond(own: NDArray[np.float64], others: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
