@@ -48,7 +48,6 @@ def main(arguments: list[str]) -> int:
 def _measure(data: Path, model: Path, larger: Path, work: Path) -> int:
     reports = [json.loads((folder / "training_report.json").read_text()) for folder in (model, larger)]
     known = known_pairs(data)
-    held = held_out_families(known, reports[0]["settings"]["held_out"], reports[0]["settings"]["seed"])
     lexical = [
         Measured(name, LexicalVerifier(), signals, "lexical", some_pairs(known))
         for name, signals in (("overlap", ("overlap",)), ("lexical", SIGNALS))
@@ -59,10 +58,14 @@ def _measure(data: Path, model: Path, larger: Path, work: Path) -> int:
     values: dict[str, object] = {"short": (_HERE / "short.md").read_text("utf-8")}
     values |= _trained(reports[0]) | {f"larger_{name}": value for name, value in _trained(reports[1]).items()}
     values |= sets_of(data, work, measured) | audits_of(data, work, measured)
-    values |= _open_task(data, work, own, reports[0]["base"], {family.partition("/")[2] for family in held})
+    values |= _open_task(data, work, own, reports[0]["base"], {family.partition("/")[2] for family in _held(reports[0], known)})
     eight = PairModelVerifier(str(model), backend="onnx", precision="int8")
-    timed: dict[str, BaseVerifier] = {"lexical": lexical[1].verifier, "pair model": own.verifier, "pair model, 8 bits": eight}
-    timed |= {"larger model": larger_own.verifier}
+    timed = {
+        "lexical": lexical[1].verifier,
+        "pair model": own.verifier,
+        "pair model, 8 bits": eight,
+        "larger model": larger_own.verifier,
+    }
     values |= _calibrated(data, work, combined) | _eight_bits(data, work, own, eight) | _costs(data, timed)
     (_HERE.parent / "EVIDENCE.md").write_text(page((_HERE / "page.md").read_text("utf-8"), **values), "utf-8")
     return 0
@@ -70,13 +73,17 @@ def _measure(data: Path, model: Path, larger: Path, work: Path) -> int:
 
 def _models(name: str, kept: str, folder: Path, report: dict[str, Any], known: list[JudgedPair]) -> tuple[Measured, Measured]:
     """Return a model by its own likeliest label, and with the signals of ``lexical``."""
-    held = held_out_families(known, report["settings"]["held_out"], report["settings"]["seed"])
+    held = _held(report, known)
     unseen = some_pairs([pair for pair in known if pair.family in held])
     verifier, both = PairModelVerifier(str(folder)), (*pairs.MODEL_SIGNALS, *SIGNALS)
     return (
         Measured(name, verifier, pairs.MODEL_SIGNALS, kept, unseen),
         Measured(f"{name} and lexical", verifier, both, kept, unseen),
     )
+
+
+def _held(report: dict[str, Any], known: list[JudgedPair]) -> set[str]:
+    return held_out_families(known, report["settings"]["held_out"], report["settings"]["seed"])
 
 
 def _trained(report: dict[str, Any]) -> dict[str, object]:
