@@ -22,6 +22,7 @@ from nlp_retrieval.systems.evidence.deciding import DecidedBy, Decider, Decision
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex, SourceVersion
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.reviews import CitationReview, Reviews
+from nlp_retrieval.systems.evidence.titles import TitledSources
 from nlp_retrieval.systems.evidence.together import MOST_TOGETHER, CitedText, Together, judged_together
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.text import words_of
@@ -358,23 +359,35 @@ class CitationAuditor:
         return CitationAudit(read, [replace(row, review=review) for row, review in zip(rows, reviews, strict=True)])
 
     def located(self, report: CitedReport) -> CitedReport:
-        """Return a report whose citations have the address under which the index has their work, if it has several.
+        """Return a report whose citations have the address under which the index has their work.
+
+        Of several addresses that is the first with a text. A work without one is looked for by its title: among all sources if
+        its reference has no address, else among files, since a page under another address is another page. The report's notes
+        name the sources that were found so.
 
         Args:
             report: that was read.
         """
-        stored: dict[tuple[str, ...], str] = {}
-        for citation in report.citations:
-            urls = (citation.url, *citation.other_urls)
-            if len(urls) > 1 and urls not in stored:
-                stored[urls] = next((url for url in urls if self._source(url) is not None), citation.url)
-        if not stored:
-            return report
-        citations = [
-            replace(citation, url=stored.get((citation.url, *citation.other_urls), citation.url))
-            for citation in report.citations
-        ]
-        return replace(report, citations=citations)
+        works = {_work(citation): citation for citation in report.citations}
+        urls: dict[_Work, str] = {}
+        by_title: list[str] = []
+        titled: TitledSources | None = None
+        for work, citation in works.items():
+            addresses = [url for url in (citation.url, *citation.other_urls) if url]
+            stored = next((url for url in addresses if self._source(url) is not None), "")
+            if not stored and citation.title and not any(map(self._was_deleted, addresses)):
+                titled = titled or TitledSources(self.index.sources())
+                named = titled.named_in(citation.title)
+                if named is not None and (not addresses or named.url.startswith("file:")):
+                    stored = named.url
+                    by_title.append(_mark(citation))
+            if stored:
+                urls[work] = stored
+        note = (
+            f"judged by the source with the same title, since nothing is stored under an address of theirs: {listed(by_title)}"
+        )
+        citations = [replace(citation, url=urls.get(_work(citation), citation.url)) for citation in report.citations]
+        return replace(report, citations=citations, notes=[*report.notes, note] if by_title else report.notes)
 
     def row(self, citation: Citation) -> AuditRow:
         """Audit one citation.
@@ -383,7 +396,7 @@ class CitationAuditor:
             citation: of a report.
         """
         if not citation.url:
-            return _unread(citation, "REVIEW", "no reference", citation.problem or f"[{citation.mark}] has no entry with a URL")
+            return _unread(citation, "REVIEW", "no reference", citation.problem or _no_source(citation))
         source = self._source(citation.url)
         if source is None:
             return self._not_indexed(citation)
@@ -464,12 +477,14 @@ class CitationAuditor:
         except InputError:  # the report names something that is not a URL: nothing can be stored under it
             return None
 
-    def _not_indexed(self, citation: Citation) -> AuditRow:
+    def _was_deleted(self, url: str) -> bool:
         try:
-            deleted = self.index.was_deleted(citation.url)
+            return self.index.was_deleted(url)
         except InputError:
-            deleted = False
-        if deleted:
+            return False
+
+    def _not_indexed(self, citation: Citation) -> AuditRow:
+        if self._was_deleted(citation.url):
             return _unread(citation, "SOURCE_NOT_INDEXED", "deleted source", "the source under this URL was deleted")
         return _unread(citation, "SOURCE_NOT_INDEXED", "", "no text was stored under this URL")
 
@@ -522,6 +537,14 @@ def _as_part(
     )
 
 
+_Work = tuple[str, tuple[str, ...], str]
+
+
+def _work(citation: Citation) -> _Work:
+    """Return what a citation names: its addresses, and the title where these may not be known."""
+    return citation.url, citation.other_urls, citation.title
+
+
 def _mark(citation: Citation) -> str:
     """Return the name of a citation in a sentence for people."""
     return f"[{citation.mark}]" if citation.mark else citation.title or citation.url
@@ -539,6 +562,10 @@ def _without(text: str, spans: list[tuple[int, int]]) -> str:
 
 def _unread(citation: Citation, status: AuditStatus, reason: AuditReason, detail: str) -> AuditRow:
     return AuditRow(citation, status, reason, 0.0, None, (0, 0), "", detail)
+
+
+def _no_source(citation: Citation) -> str:
+    return f"{_mark(citation)} has no entry with a URL, or with the title of just one source"
 
 
 def _passage_at(read: _Text, sentence: tuple[int, int]) -> tuple[EvidencePassage | None, tuple[int, int]]:

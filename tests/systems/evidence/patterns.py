@@ -127,6 +127,10 @@ EVIDENCE = {
     "systems/evidence/names.py": in_prose(
         "unmatched_names(text, 'World Health Organization')", f"{_OF}.names import unmatched_names"
     ),
+    "systems/evidence/titles.py": in_prose(
+        "TitledSources([SourceVersion('', '', text, 'B', '', 0, False)]), TitledSources([]).named_in(text)",
+        f"{_OF}.index.evidence_index import SourceVersion\n{_OF}.titles import TitledSources",
+    ),
     "systems/evidence/figures.py": in_prose(
         "[miscounted(one, other) for one, other in ((text, '1 day, 2 hours'), ('1 day and 2 hours', text), "
         "('1 day and 2 hours', ROWS))], missing_figures(text, '1 day'), missing_figures('3 days more, 5%', text)",

@@ -199,6 +199,56 @@ def test_a_source_is_found_however_its_address_is_written(index: EvidenceIndex, 
     assert row.status == "PASS"
 
 
+TITLES = """\
+Smith, J. (2020). Sleep and memory in adults: a trial. Journal of Sleep, 3, 1-9. https://doi.org/10.1000/sleep
+Lee, K. (2021). Sleep and memory in adults. Journal of Sleep, 4.
+Okoye, A. (2019). "Ferries of the inner harbour." Harbour Press.
+Berg, M. (2018). Annual report 2018. Harbour Office.
+Diaz, P. (2017). Tides and silt in harbours. Coast Press.
+"""
+
+
+@pytest.mark.parametrize(
+    ("titles", "entry", "key"),
+    [
+        ({"sleep": "Sleep and memory in adults: a trial"}, 0, "sleep"),
+        ({"sleep": "Smith - 2020 - Sleep and memory in adults - a trial"}, 0, "sleep"),
+        ({"sleep": "Sleep and memory in adults", "trial": "Sleep and Memory in Adults: A Trial"}, 0, "trial"),
+        ({"sleep": "Sleep and memory in adults", "trial": "Sleep and Memory in Adults: A Trial"}, 1, "sleep"),
+        ({"ferries": "Ferries of the inner harbour | Harbour Press"}, 2, "ferries"),
+        ({"ferries": "Okoye_2019_Ferries of the inner harbour"}, 2, None),
+        ({"ferries": "Okoye - 2019 - Ferries of the inner harbour"}, 2, "ferries"),
+        ({"ferries": "Ferries of the inner"}, 2, None),
+        ({"report": "Annual report 2018"}, 3, None),  # that of many
+        ({"one": "Tides and silt in harbours", "two": "Tides and Silt in Harbours"}, 4, None),
+    ],
+)
+def test_a_reference_is_judged_by_the_only_file_with_its_title(
+    tmp_path: Path, titles: dict[str, str], entry: int, key: str | None
+) -> None:
+    index = EvidenceIndex(tmp_path / "project", Searcher([Bm25Retriever()]))
+    for name, title in titles.items():
+        index.add_document("Adults slept 7.2 hours. Ferries run daily.", f"file:///papers/{name}.pdf", title, "B")
+    index.build_index()
+    audit = CitationAuditor(index, LexicalVerifier()).audit(
+        f"Adults slept 7.2 hours [1].\n\n## References\n\n[1] {TITLES.splitlines()[entry]}\n"
+    )
+    (row,) = audit.rows
+    assert row.cited_url == (f"file:///papers/{key}.pdf" if key else "https://doi.org/10.1000/sleep" if entry == 0 else "")
+    assert (row.status == "PASS") is (key is not None)
+    assert any("source with the same title" in note and "[1]" in note for note in audit.report.notes) is (key is not None)
+
+
+def test_a_page_under_another_address_is_not_the_cited_one_for_its_title(tmp_path: Path) -> None:
+    index = EvidenceIndex(tmp_path / "project", Searcher([Bm25Retriever()]))
+    index.add_document("Adults slept 7.2 hours.", "https://mirror.example/a", "Sleep and memory in adults: a trial", "B")
+    index.build_index()
+    (row,) = CitationAuditor(index, LexicalVerifier()).audit(
+        f"Adults slept 7.2 hours [1].\n\n## References\n\n[1] {TITLES.splitlines()[0]}\n"
+    )
+    assert (row.status, row.cited_url) == ("SOURCE_NOT_INDEXED", "https://doi.org/10.1000/sleep")
+
+
 def test_a_source_that_is_not_there_or_was_deleted_is_told_apart(tmp_path: Path) -> None:
     index = project(tmp_path)
     index.delete(SOURCES[0][1])
