@@ -29,12 +29,17 @@ _OF_YEARS = re.compile(r"(?:19|20)\d\d[-/\u2013]\Z")
 _ROUNDED, _ROUNDED_FROM = 0.5, 10
 _WITHIN, _ABOUT_WITHIN, _SHARE_WITHIN = 1.15, 0.05, 1.5
 _TIME = re.compile(r"[\s-](?:long\s)?(year|decade)s?\b", re.IGNORECASE)
-_DIFFERENCE = re.compile(
-    r"\b(?:more|fewer|less|higher|lower|gap|difference|ahead|behind|margin|lead|older|younger|longer|shorter|taller|points?|by"
-    r"|increase|decrease"
-    r"|rise|fall|drop|decline|growth|gain|loss)\b",
+_UP = re.compile(
+    r"\b(?:more|higher|older|longer|taller|larger|bigger|greater|up|add(?:s|ed|ing)?|climb\w*|exceed\w*|expan\w+|gain\w*|gr[eo]w\w*"
+    r"|increas\w*|jump\w*|ris(?:es?|en|ing)|rose|soar\w*|surg\w+|widen\w*)\b",
     re.IGNORECASE,
 )
+_DOWN = re.compile(
+    r"\b(?:fewer|less|lower|younger|shorter|smaller|down|cut|cuts|declin\w*|decreas\w*|drop\w*|f[ae]ll(?:s|en|ing)?|lost|loss|los[ei]\w*"
+    r"|narrow\w*|plung\w+|reduc\w*|sav(?:e|ed|es|ing|ings)|shr[aiu]nk\w*|slip\w*)\b",
+    re.IGNORECASE,
+)
+_DIFFERENCE = re.compile(r"\b(?:gap|differ\w*|ahead|behind|margin|lead|outnumber\w*|points?|by)\b", re.IGNORECASE)
 _SUM = re.compile(
     r"\b(?:together|total|totals|totalled|totaled|combined|altogether|in all|overall|sum|between them)\b", re.IGNORECASE
 )
@@ -74,14 +79,7 @@ def as_another_form(  # noqa: PLR0911 - a table of cases
     if is_year(number):
         return False
     alike = [other.value for other in there if _same_kind(number, other) and not is_year(other)]
-    value, before = number.value, max(0, number.begin - 20)
-    if _AT_LEAST.search(claim, before, number.begin):
-        return any(value < other <= _WITHIN * value for other in alike)
-    if _AT_MOST.search(claim, before, number.begin):
-        return any(value / _WITHIN <= other < value for other in alike)
-    return _ABOUT.search(claim, before, number.begin) is not None and any(
-        abs(value - other) <= _ABOUT_WITHIN * value for other in alike
-    )
+    return any(_is_within(claim, number, value) for value in alike)
 
 
 def computed_from(  # noqa: PLR0911, PLR0912 - a table of cases
@@ -99,7 +97,6 @@ def computed_from(  # noqa: PLR0911, PLR0912 - a table of cases
             return f"{says}from {first} to {last}"
     if is_year(number):
         return ""
-    slack = max(number.exact, 1e-9 * abs(number.value))
     figures = [other for other in there if not is_year(other) and other.unit != "date" and not other.others]
     alike = [other for other in figures if _same_kind(number, other) or (number.percent and not other.percent)]
     word = number.written.lower()
@@ -109,34 +106,57 @@ def computed_from(  # noqa: PLR0911, PLR0912 - a table of cases
             if low.value > 0 and _same_kind(one, other) and abs(high.value / low.value - number.value) <= 0.05 * number.value:
                 return f"{says}{high.written} / {low.written}"
     if number.is_share:
-        number, slack = replace(number, value=_percent(number), percent=True), _ROUNDED
+        number = replace(number, value=_percent(number), percent=True)
         alike = figures
+    up, down = _UP.search(around) is not None, _DOWN.search(around) is not None
+    changes = up or down or _DIFFERENCE.search(around) is not None
     if number.percent:
-        changes = _DIFFERENCE.search(around) is not None
         shares = _SHARE_OF.match(claim, number.end) is not None
         for one, other in _pairs(alike) if changes or shares else ():
             if one.percent != other.percent or not one.value or not other.value or not _same_kind(one, other):
                 continue
-            if changes and abs(100 * abs(other.value - one.value) / abs(one.value) - number.value) <= slack:
-                return f"{says}from {one.written} to {other.written}"
             low, high = sorted((one, other), key=lambda figure: abs(figure.value))
-            if shares and not one.percent and abs(100 * low.value / high.value - number.value) <= slack:
+            before, after = (one, other) if up == down else (low, high) if up else (high, low)
+            if changes and _is_rounded(claim, number, 100 * abs(after.value - before.value) / abs(before.value)):
+                return f"{says}from {before.written} to {after.written}"
+            if shares and not one.percent and _is_rounded(claim, number, 100 * low.value / high.value):
                 return f"{says}{low.written} of {high.written}"
         return ""
     points = re.compile(r"\s?(?:percentage points?|% ?points?|points?)\b").match(claim, number.end)
-    if _DIFFERENCE.search(around) or points:
+    if changes or points:
         for one, other in _pairs(figures):
             fits = one.percent and other.percent if points else _same_kind(number, one) and _same_kind(number, other)
-            if fits and _same_kind(one, other) and abs(abs(one.value - other.value) - number.value) <= slack:
+            if fits and _same_kind(one, other) and _is_rounded(claim, number, abs(one.value - other.value)):
                 high, low = sorted((one, other), key=lambda figure: -figure.value)
                 return f"{says}{high.written} - {low.written}"
     if _SUM.search(claim):
-        for count in (2, 3, 4):
-            for group in (alike[first : first + count] for first in range(min(_MOST, len(alike) - count + 1))):
-                close = all(right.begin - left.end <= _NEAR for left, right in pairwise(group))
-                if close and abs(sum(figure.value for figure in group) - number.value) <= slack:
-                    return says + " + ".join(figure.written for figure in group)
+        groups = [list(pair) for pair in _pairs(alike)]
+        for count in (3, 4):
+            runs = [alike[first : first + count] for first in range(min(_MOST, len(alike) - count + 1))]
+            groups += [run for run in runs if all(right.begin - left.end <= _NEAR for left, right in pairwise(run))]
+        sums = [(sum(figure.value for figure in group), group) for group in groups]
+        sums = [(total, group) for total, group in sums if _is_rounded(claim, number, total)]
+        if sums:
+            _, group = min(sums, key=lambda each: abs(each[0] - number.value))
+            return says + " + ".join(figure.written for figure in group)
     return ""
+
+
+def _is_rounded(claim: str, number: Number, value: float) -> bool:
+    """Return whether a number of a claim is a computed value, rounded, or within what "about", "over" or "nearly" allow."""
+    slack = max(number.exact, _ROUNDED if number.percent and not number.exact else 1e-9 * abs(number.value))
+    return abs(value - number.value) <= slack or _is_within(claim, number, value)
+
+
+def _is_within(claim: str, number: Number, value: float) -> bool:
+    """Return whether a value is what a claim says of a number in words before it: "about", "more than", "nearly"."""
+    before = max(0, number.begin - 20)
+    if _AT_LEAST.search(claim, before, number.begin):
+        return number.value < value <= _WITHIN * number.value
+    if _AT_MOST.search(claim, before, number.begin):
+        return number.value / _WITHIN <= value < number.value
+    about = _ABOUT.search(claim, before, number.begin) is not None
+    return about and abs(number.value - value) <= _ABOUT_WITHIN * number.value
 
 
 def _pairs(figures: Sequence[Number]) -> Iterator[tuple[Number, Number]]:

@@ -167,7 +167,8 @@ def _looked_up_reason(there: LookedUp) -> tuple[Reason, str]:
         numbers = (f"where this says {number}, the source has {other}" for number, other in there.miscounted)
         return "other number", " and ".join(numbers)
     if checks.contradiction and not names:
-        return "contradicted", f"the source says this {checks.contradiction}"
+        nearest = "the source says this" if checks.same_relation else "the nearest sentence of the source differs, it is"
+        return "contradicted", f"{nearest} {checks.contradiction}"
     if there.quotations:
         return "quote not found", f"the source does not have these words: \u201c{there.quotations[0]}\u201d"
     return "other entity", f"the source does not name {_listed(names)}"

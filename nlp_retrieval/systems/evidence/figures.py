@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from nlp_retrieval.systems.evidence.computed import are_of_one_kind, as_another_form, computed_from, is_year, numbers_near
-from nlp_retrieval.systems.evidence.names import names_of, sentence_words, stemmed
+from nlp_retrieval.systems.evidence.names import names_of, numbered_things, sentence_words, stemmed
 from nlp_retrieval.text import Date, Number, agreeing, compare_numbers, dates_of, month_of, numbers_of, sentences_of
 
 # Parts of sentences, one for each number.
@@ -74,6 +74,8 @@ class _Part(NamedTuple):
 def _parts(text: str, *, years: bool) -> list[_Part]:
     """Return the numbers of a text, or its years, each with the words that belong to it."""
     heads = [number for number in numbers_of(text) if is_year(number) == years and (years or number.unit != "date")]
+    named = numbered_things(text).values()
+    heads = [number for number in heads if not any(begin <= number.begin < end for begin, end in named)]
     parts: list[_Part] = []
     next_head = 0
     names_before: dict[str, str] = {}
@@ -108,7 +110,7 @@ def _rows_of(text: str) -> Iterator[tuple[int, int, dict[str, str]]]:
             yield position, position + len(line), {}
         else:
             label = next((cell for cell in cells if cell.strip()), "")
-            row = dict.fromkeys([*stemmed(label), *YEAR.findall(label)], "name")
+            row = dict.fromkeys([*stemmed(label), *map(" ".join, numbered_things(label)), *YEAR.findall(label)], "name")
             begin = position
             for head, cell in zip(heads, cells, strict=True):
                 own = dict.fromkeys([*stemmed(head), *YEAR.findall(head)], "column") | row
@@ -172,6 +174,7 @@ def _typed(text: str, *, years: bool) -> dict[str, str]:
     padded = f"x {text}"
     for begin, end in names_of(padded):
         words |= {word: "name" for word in stemmed(padded[begin:end]) if words.get(word) == ""}
+    words |= dict.fromkeys(map(" ".join, numbered_things(text)), "name")
     if not years:
         words |= dict.fromkeys(YEAR.findall(text), "year")
     return {_STATISTICS.get(word, _PERIODS.get(word, word)): kind for word, kind in words.items()}
@@ -197,9 +200,6 @@ _VERB = re.compile(
 )
 _NO_QUANTITY = frozenset({"both", "single", "once", "twice", "first", "third", "half", "double", "triple"})
 _NOUN_AFTER = re.compile(r"\s[a-z]")
-_NUMBERED = re.compile(
-    r"(?:Phase|Type|Part|Chapter|Section|Table|Figure|Fig|Grade|Stage|Level|Class|Group|Article|Episode|Season|Version|Model|Page)\s\Z"
-)
 _BESIDE, _REACH = 2, 40
 _NAME_BEFORE = re.compile(r"(?:\A|[^.!?\s]\s)[A-Z][\w'\u2019]*\s\Z")
 
@@ -363,8 +363,15 @@ def _is_quantity(text: str, number: Number) -> bool:
         return number.value > 1 and number.written.lower() not in _NO_QUANTITY and not number.written.lower().endswith("th")
     if not number.written.isdigit() or number.unit or is_year(number):
         return True
+    if _is_of_name(text, number):
+        return False
     named = _NAME_BEFORE.search(text, max(0, number.begin - 24), number.begin)
-    return named is None or (_NOUN_AFTER.match(text, number.end) is not None and not _NUMBERED.search(named[0]))
+    return named is None or _NOUN_AFTER.match(text, number.end) is not None
+
+
+def _is_of_name(text: str, number: Number) -> bool:
+    """Return whether a number tells a thing apart from others of its kind: "Line 2"."""
+    return any(begin <= number.begin < end for begin, end in numbered_things(text).values())
 
 
 def _comparable(part: _Part, other: _Part) -> bool:

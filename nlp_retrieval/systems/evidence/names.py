@@ -82,6 +82,23 @@ def names_of(claim: str) -> list[tuple[int, int]]:
     return [*spans, (begin, end)] if begin >= 0 else spans
 
 
+_NUMBERED = re.compile(
+    r"\b(?P<kind>phase|type|grade|stage|class|flight|season|episode|version|chapter|volume|route|channel|category|tier|generation"
+    r"|vitamin|hepatitis|influenza|line|district|ward|zone|group|cohort|arm|unit|reactor|block|plant|site|terminal|platform|round"
+    r"|wave|step|scenario|option|trial|study|experiment|level|section|part|table|figure|fig|article|model|page)[\s-]"
+    r"(?P<which>\d{1,4}|(?-i:[IV]{1,4}|[A-K]\d{0,2}))\b"
+    r"(?![.,]?\d|\s?[-\u2013/%]|\s(?:and|or|to)\s(?:\d|(?-i:[A-K]|[IV]+)\b))",
+    re.IGNORECASE,
+)
+_ROMAN = {"I": "1", "II": "2", "III": "3", "IV": "4"}
+
+
+def numbered_things(text: str) -> dict[tuple[str, str], tuple[int, int]]:
+    """Return the things that a number or a letter tells apart from others of their kind, as "type 2", with their spans."""
+    things = ((match["kind"].lower(), match["which"].upper(), match.span()) for match in _NUMBERED.finditer(text))
+    return {(kind, _ROMAN.get(which, which)): span for kind, which, span in things}
+
+
 def unmatched_names(claim: str, passage: str) -> list[str]:
     """Return the names of a claim with a word that a passage lacks."""
     there = words_of(passage)

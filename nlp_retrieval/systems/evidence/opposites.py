@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-from nlp_retrieval.systems.evidence.names import stemmed
+from nlp_retrieval.systems.evidence.names import numbered_things, stemmed
 from nlp_retrieval.text import FUNCTION_WORDS, as_latin, stems_of_language, words_of
 
 _NEGATION = re.compile(
@@ -270,26 +270,15 @@ class Replaced(NamedTuple):
     in_place: bool
 
 
-_NUMBERED = re.compile(
-    r"\b(?P<kind>phase|type|grade|stage|class|flight|season|episode|version|chapter|volume|route|channel|category|tier|generation"
-    r"|vitamin|hepatitis|influenza)[\s-](?P<which>\d{1,4}|(?-i:[IV]{1,4}|[A-K]\d{0,2}))\b"
-    r"(?![.,]?\d|\s?[-\u2013/]|\s(?:and|or|to)\s(?:\d|(?-i:[A-K]|[IV]+)\b))",
-    re.IGNORECASE,
-)
-"""Things of a kind that a number or a letter tells apart: "type 2", "vitamin D"."""
-_ROMAN = {"I": "1", "II": "2", "III": "3", "IV": "4"}
-
-
-def _numbered(text: str) -> dict[tuple[str, str], str]:
-    things = ((match["kind"].lower(), match["which"].upper(), match[0]) for match in _NUMBERED.finditer(text))
-    return {(kind, _ROMAN.get(which, which)): written for kind, which, written in things}
+_OF_TEXTS = frozenset("table figure fig page section part article chapter".split())
+"""Things that a text has numbers for, whatever it is about."""
 
 
 def replaced_things(claim: str, passage: str) -> list[Replaced]:
     """Return the things of a claim that a passage lacks, if it has another of the kind, and none that the claim has."""
-    numbered, others_there = _numbered(claim), _numbered(passage)
-    kinds = {kind for kind, _ in others_there} - {kind for kind, _ in numbered.keys() & others_there.keys()}
-    found = [Replaced(written, False) for (kind, _), written in numbered.items() if kind in kinds]
+    numbered, others_there = numbered_things(claim), numbered_things(passage)
+    kinds = {kind for kind, _ in others_there} - {kind for kind, _ in numbered.keys() & others_there.keys()} - _OF_TEXTS
+    found = [Replaced(claim[slice(*span)], False) for (kind, _), span in numbered.items() if kind in kinds]
     stems = stemmed(claim)
     said = {stem: number for number, stem in enumerate(stems) if stem in _things()}
     if not said:

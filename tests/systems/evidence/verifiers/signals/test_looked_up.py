@@ -52,6 +52,27 @@ def test_most_pairs_of_each_half_are_looked_up_rightly_and_fewer_beside_other_so
         ),
         ("Output rose by 25%.", "Output was 400 tonnes in 2001 and 500 tonnes in 2002.", "25%: from 400 to 500"),
         ("Some 60% of the delegates agreed.", "Of the 500 delegates, 300 agreed.", "60%: 300 of 500"),
+        # rounded, and from the earlier or later figure as the claim says
+        (
+            "Traffic grew by 12%.",
+            "Traffic reached 41.2 million, up from 36.8 million.",
+            "12%: from 36.8 million to 41.2 million",
+        ),
+        (
+            "Traffic was 11% lower before.",
+            "Traffic reached 41.2 million, up from 36.8 million.",
+            "11%: from 41.2 million to 36.8 million",
+        ),
+        ("Traffic grew by 11%.", "Traffic reached 41.2 million, up from 36.8 million.", ""),
+        ("The club lost 14 members.", "The club had 61 members in May and 47 in June.", "14: 61 - 47"),
+        ("The club gained 14 members.", "The club had 47 members in May and 62 in June.", ""),
+        ("Over 30% of the beds were free.", "Of 90 beds, 29 were free.", "30%: 29 of 90"),
+        ("Nearly 40% of the beds were free.", "Of 90 beds, 29 were free.", ""),
+        (
+            "Together they sold about 100 tonnes.",
+            "Ost sold 41.2 tonnes, Vest 36.8 tonnes and Nord 58.9 tonnes.",
+            "100 tonnes: 41.2 + 58.9",
+        ),
         ("The works took five years.", "The works began in 1962 and ended in 1965.", ""),
     ],
 )
@@ -137,6 +158,29 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
     ],
 )  # fmt: skip
 def test_each_mechanism_is_right_on_pairs_that_it_was_not_made_for(label: str, claim: str, source: str) -> None:
+    assert _is_right(label, looked_up(claim, source, source))
+
+
+LINES = (
+    "Line | Riders 2022 | Punctuality\nLine 1 | 12.4 million | 91%\nLine 2 | 10.2 million | 88%\nLine 3 | 14.2 million | 84%"
+)
+GROUPS = "Of group A, 12% fell ill. Of group B, 31% fell ill."
+
+
+@pytest.mark.parametrize(
+    ("label", "claim", "source"),
+    [
+        ("against", "Line 2 had a punctuality of 91%.", LINES),
+        ("true", "Line 2 had a punctuality of 88%.", LINES),
+        ("against", "Some 14.2 million riders used line 1 in 2022.", LINES),
+        ("true", "Line: line 2; 2022: 10.2 million; punctuality: 88%", LINES),
+        ("against", "In group A, 31% fell ill.", GROUPS),
+        ("true", "In group B, 31% fell ill.", GROUPS),
+        ("against", "Reactor 2 produced 410 MW.", "Reactor 1 produced 410 MW, reactor 2 produced 390 MW."),
+        ("true", "Reactor 2 produced 390 MW.", "Reactor 1 produced 410 MW, reactor 2 produced 390 MW."),
+    ],
+)
+def test_a_number_belongs_to_the_numbered_thing_that_has_it(label: str, claim: str, source: str) -> None:
     assert _is_right(label, looked_up(claim, source, source))
 
 
