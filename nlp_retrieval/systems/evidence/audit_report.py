@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
@@ -106,7 +105,6 @@ def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "", 
     """Return the page; with ``posts``, that of a service that keeps the reviews, so that it may connect to that."""
     ordered = by_severity(rows)
     counts = Counter(row.status for row in rows)
-    keys = [[row.citation.number, *([] if row.review is None else astuple(row.review.of))] for row in rows]
     return rendered(
         "audit.html",
         _FILES,
@@ -130,10 +128,16 @@ def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "", 
         tones={row.citation.number: _tone(row) for row in rows},
         numbers={row.citation.number: wrong_number(row) for row in rows},
         reviewable=any(row.review is not None for row in rows),
-        audit_id=hashlib.sha256(json.dumps([report.title, keys]).encode()).hexdigest(),
+        histories={row.citation.number: _history(row) for row in rows},
         style=asset("report.css") + asset("passages.css") + asset("audit.css", _FILES),
         script=asset("audit.js", _FILES),
     )
+
+
+def _history(row: AuditRow) -> str:
+    """Return the decisions that the project has, as JSON, without notes' texts."""
+    history = () if row.review is None else row.review.history
+    return json.dumps([{"decision": review.decision, "by": review.by, "date": review.date} for review in history])
 
 
 def _tone(row: AuditRow) -> str:

@@ -1,5 +1,6 @@
 // Filters, keys and decisions. Without it everything can be read. Decisions are posted to the service that the page came from;
-// those in a page that was opened from a file stay in this browser until they are exported.
+// those in a page that was opened from a file stay in this browser until the project has them. They belong to a sentence and a
+// source, not to a page: other tabs, and the page of a later audit, have them too.
 (() => {
   "use strict";
   const controls = document.querySelector(".controls");
@@ -13,24 +14,37 @@
   const dialog = document.querySelector("dialog");
   const main = document.querySelector("main");
   const posts = "posts" in main.dataset;
-  const key = `nlp-retrieval audit ${main.dataset.audit}`;
-  const made = load();
+  const key = "nlp-retrieval reviews";
+  const histories = new Map(articles.map((article) => [article, JSON.parse(article.dataset.history || "[]")]));
+  const inProject = new Set(articles.flatMap((article) => histories.get(article).map((review) => identity(review, article.dataset))));
+  const posted = [];
+  let keeps = true;
+  let made = load({ by: "", reviews: [] });
 
-  function load() {
+  function identity(review, of) {
+    return JSON.stringify([of.sentence, of.cited, of.version, review.decision, review.by, Date.parse(review.date)]);
+  }
+
+  // what this browser keeps, without what the project has
+  function load(otherwise) {
     try {
       const kept = JSON.parse(localStorage.getItem(key)) || {};
-      return { by: String(kept.by || ""), reviews: Array.isArray(kept.reviews) && !posts ? kept.reviews : [] };
+      const reviews = Array.isArray(kept.reviews) ? kept.reviews : [];
+      return { by: String(kept.by || ""), reviews: reviews.filter((review) => !inProject.has(identity(review, review))) };
     } catch {
-      return { by: "", reviews: [] };
+      return otherwise;
     }
   }
 
-  function keep() {
+  // change what is kept; another tab may have changed it since
+  function change(changed) {
+    made = keeps ? load(made) : made;
+    changed(made);
     try {
       localStorage.setItem(key, JSON.stringify(made));
-      return "";
+      keeps = true;
     } catch {
-      return posts ? "" : " This browser does not keep it: export your reviews before you close the page.";
+      keeps = false;
     }
   }
 
@@ -48,10 +62,34 @@
     status.value = left < articles.length ? `${left} of ${articles.length} shown` : "";
   }
 
+  function reviewer() {
+    return name.value.trim().replace(/\s+/g, " ");
+  }
+
   function about(article) {
-    return made.reviews.filter(
+    return (posts ? posted : made.reviews).filter(
       (review) => ["sentence", "cited", "version"].every((field) => review[field] === article.dataset[field]),
     );
+  }
+
+  // as the project decides: each reviewer's last decision that was not taken back, and of these the last one
+  function decisionOf(article) {
+    const standing = new Map();
+    const notes = new Set();
+    const all = [...histories.get(article), ...about(article)];
+    for (const { decision, by } of all.sort((one, other) => Date.parse(one.date) - Date.parse(other.date))) {
+      if (decision === "noted") {
+        notes.add(by);
+        continue;
+      }
+      standing.delete(by);
+      if (decision === "withdrawn") {
+        notes.delete(by);
+      } else {
+        standing.set(by, decision);
+      }
+    }
+    return [...standing.values()].at(-1) ?? (notes.size ? "noted" : "");
   }
 
   function show(article) {
@@ -60,11 +98,9 @@
       return;
     }
     line.dataset.kept ??= line.textContent;
-    article.dataset.kept ??= article.dataset.decision;
     const own = about(article);
     const said = own.map((review) => `${review.decision} by ${review.by}${review.note ? `: \u201c${review.note}\u201d` : ""}`);
-    const last = own.filter((review) => review.decision !== "noted").at(-1);
-    article.dataset.decision = last ? (last.decision === "withdrawn" ? "" : last.decision) : article.dataset.kept;
+    article.dataset.decision = decisionOf(article);
     line.firstElementChild.textContent = [...said.reverse().map((each) => (posts ? each : `${each} (not yet in the project)`)), line.dataset.kept]
       .filter(Boolean)
       .join("; ");
@@ -82,41 +118,51 @@
     if (!response.ok) {
       throw new Error((await response.json()).error.message);
     }
+    return response.json();
   }
 
+  // returns whether it is kept
   async function decide(article, decision, note = "") {
-    const by = name.value.trim();
+    const by = reviewer();
     if (!by) {
       status.value = "Write your name first.";
       name.focus();
-      return;
+      return false;
     }
     const { sentence, cited, version } = article.dataset;
     const review = { sentence, cited, version, decision, note, by };
     try {
-      await (posts && post(review));
+      if (posts) {
+        posted.push(await post(review));
+      }
     } catch (error) {
       status.value = `Citation ${article.dataset.number}: not kept, ${error.message}`;
-      return;
+      return false;
     }
-    made.by = by;
-    made.reviews.push({ ...review, date: new Date().toISOString() });
+    change((kept) => {
+      kept.by = by;
+      if (!posts) {
+        kept.reviews.push({ ...review, date: new Date().toISOString() });
+      }
+    });
     told(article, `${decision}.`);
+    return true;
   }
 
   function undo(article) {
-    const own = about(article);
-    if (own.length && !posts) {
-      made.reviews.splice(made.reviews.lastIndexOf(own.at(-1)), 1);
+    if (about(article).length && !posts) {
+      change((kept) => kept.reviews.splice(kept.reviews.lastIndexOf(about(article).at(-1)), 1));
       told(article, "last decision undone.");
-    } else if (own.length || article.dataset.kept) {
+    } else if ([...histories.get(article), ...about(article)].some((review) => review.by === reviewer())) {
       decide(article, "withdrawn");
+    } else {
+      status.value = `Citation ${article.dataset.number}: no decision of yours to undo.`;
     }
   }
 
   function told(article, what) {
-    const unkept = keep();
     articles.forEach(show);
+    const unkept = keeps || posts ? "" : " This browser does not keep it: export your reviews before you close the page.";
     const open = articles.filter((each) => each.dataset.status !== "PASS");
     const done = open.filter((each) => ["accepted", "rejected"].includes(each.dataset.decision)).length;
     status.value = `Citation ${article.dataset.number} ${what} ${done} of ${open.length} decided.${unkept}`;
@@ -149,9 +195,14 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
   }
 
+  // what was decided about the sources of this page, in whichever form of a sentence; a mark without a source is a sentence's
   function exported() {
-    download(JSON.stringify({ format: 1, reviews: made.reviews }, null, 1), "application/json", "reviews.json");
-    status.value = `${made.reviews.length} decisions exported.`;
+    const cited = new Set(articles.map((article) => article.dataset.cited));
+    const reviews = made.reviews.filter((review) =>
+      review.cited.startsWith("[") ? articles.some((article) => about(article).includes(review)) : cited.has(review.cited),
+    );
+    download(JSON.stringify({ format: 1, reviews }, null, 1), "application/json", "reviews.json");
+    status.value = `${reviews.length} decisions exported.`;
   }
 
   // a spreadsheet would run a cell that begins like a formula
@@ -186,13 +237,15 @@
     rejected: (article) => decide(article, "rejected"),
     note: (article) => note(article, true),
     cancel: (article) => note(article, false),
-    save: (article) => {
+    save: async (article) => {
       const field = article.querySelector("textarea");
-      if (field.value.trim()) {
-        decide(article, "noted", field.value.trim());
-        field.value = "";
+      const text = field.value;
+      field.value = "";
+      if (text.trim() && !(await decide(article, "noted", text.trim()))) {
+        field.value = text;
+      } else {
+        note(article, false);
       }
-      note(article, false);
     },
     undo,
     export: exported,
@@ -262,6 +315,10 @@
       actions.hidden = false;
     });
     articles.forEach(show);
+    window.addEventListener("storage", () => {
+      made = load(made);
+      articles.forEach(show);
+    });
   }
   controls.hidden = false;
 })();
