@@ -19,7 +19,7 @@ from nlp_retrieval.systems.evidence.citations.building import Draft, row_blocks
 from nlp_retrieval.text import printable
 
 _CITES = """
-"cite citep citet citealp citealt citeauthor citeyear citeyearpar Cite Citep Citet Citealp Citealt parencite
+cite citep citet citealp citealt citeauthor citeyear citeyearpar Cite Citep Citet Citealp Citealt parencite
 Parencite textcite Textcite footcite footfullcite footcitetext autocite Autocite smartcite Smartcite supercite
 fullcite citetitle citedate citeurl cites parencites textcites footcites autocites smartcites supercites Cites
 Parencites Textcites Autocites onlinecite citenum shortcite citeA citeNP shortciteA citeasnoun possessivecite

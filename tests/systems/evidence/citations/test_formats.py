@@ -195,6 +195,16 @@ def test_latex_is_read() -> None:
     assert report.notes == ["a.tex: \\input{more} was not followed; audit that file too"]
 
 
+@pytest.mark.parametrize("command", ["cite", "citep", "citet*", "Citet", "autocite", "possessivecite", "cites"])
+def test_latex_has_many_commands_that_cite(command: str) -> None:
+    text = rf"Bees dance~\{command}[p.~4]{{frisch1965}}, and 5 ants do too \{command}{{own}}."
+    report = read_report(parse_report("latex", text.encode(), "a.tex"))
+    assert [(one.mark, one.sentence) for one in report.citations] == [
+        ("frisch1965", "Bees dance, and 5 ants do too."),
+        ("own", "Bees dance, and 5 ants do too."),
+    ]
+
+
 HTML = f"""<html><head><title>T</title></head><body><nav><a href="https://nav.example">x</a></nav><h1>On Bees</h1>
 <p>Bees dance<sup><a id="r1" href="#fn1">1</a></sup>. Ants do not (<a href="#ref-doe">Doe 2001</a>).</p>
 <p style="display:none">Hidden (<a href="https://hidden.example">x</a>).</p><pre>[7]</pre>
