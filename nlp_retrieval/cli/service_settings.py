@@ -108,9 +108,16 @@ def _converted(parameter: Any, context: Any, value: Any, where: str) -> Any:
 
 
 def _words(value: Any, where: str, *, of_variable: bool) -> list[str]:
-    """The values of a repeatable option: a list, one value, a mapping (``set``), or words between spaces in a variable."""
+    """The values of a repeatable option: a list, one value, a mapping (``set``), or words between spaces in a variable.
+
+    A variable may also hold a list or a mapping in brackets, as the file does.
+    """
     if of_variable:
-        return str(value).split()
+        from nlp_retrieval.core.files.yaml_text import parse_yaml
+
+        if not str(value).lstrip().startswith(("[", "{")):
+            return str(value).split()
+        value = parse_yaml(str(value), where)
     if isinstance(value, dict):
         return [f"{key}={inner if isinstance(inner, str) else json.dumps(inner)}" for key, inner in value.items()]
     words = value if isinstance(value, list) else [value]

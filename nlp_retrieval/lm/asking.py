@@ -7,7 +7,6 @@ that could be read are stored on disk.
 from __future__ import annotations
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,10 +14,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
+from nlp_retrieval.core.context import add_note
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.counting import count_degraded
 from nlp_retrieval.lm.dspy_package import dspy
 from nlp_retrieval.lm.endpoint import side_by_side
@@ -298,9 +298,8 @@ def _warn(lm: LanguageModel | None, outcomes: Sequence[Outcome[T]], task: str, o
     commonest = "; ".join(f"{number} times {hidden(reason)}" for reason, number in reasons.most_common(3))
     more = f"; and {len(reasons) - 3} other reasons" if len(reasons) > 3 else ""
     model = lm.model if lm is not None else "the language model"
-    warnings.warn(
+    add_note(
         f"{task}: no usable answer from {model} for {sum(reasons.values())} of {len(outcomes)} queries, "
         f"which {otherwise} ({commonest}{more})",
-        RetrievalWarning,
         stacklevel=4,
     )

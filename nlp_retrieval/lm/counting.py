@@ -103,6 +103,11 @@ class CallCounter:
         degraded = [counts for counts in self.by_model.values() if counts.degraded]
         return self._failure if degraded and not any(counts.answers for counts in degraded) else None
 
+    @property
+    def last_failure(self) -> str:
+        """The reason that was noted last, empty if there is none."""
+        return self._failure
+
     def note_failure(self, reason: str) -> None:
         """Note the reason why a question got no answer."""
         with self._lock:

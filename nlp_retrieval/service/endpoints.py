@@ -150,6 +150,11 @@ def refusal_of(error: Exception) -> RefusedError:
     return RefusedError(500, "internal", "an unexpected error, which is a defect of the service; its log says more")
 
 
+_OBJECT = 'expected an object, such as {"KEY": VALUE}'
+_SAID = {"extra_forbidden": "there is no such field", "dict_type": _OBJECT, "model_attributes_type": _OBJECT}
+"""What is said of pydantic's types of faults, where its own words are those of Python."""
+
+
 def faults_of(faults: Sequence[Mapping[str, Any]]) -> str:
     """Return the faults of a request and their places; not its values, which may be anything.
 
@@ -159,7 +164,8 @@ def faults_of(faults: Sequence[Mapping[str, Any]]) -> str:
     shown = []
     for fault in faults[:_SHOWN_FAULTS]:
         field = ".".join(str(part)[:60] for part in fault["loc"] if part != "body")
-        shown.append(f"{field}: {fault['msg']}" if field else str(fault["msg"]))
+        said = _SAID.get(fault.get("type", ""), str(fault["msg"]).removeprefix("Value error, "))
+        shown.append(f"{field}: {said}" if field else said)
     if len(faults) > _SHOWN_FAULTS:
         shown.append(f"and {len(faults) - _SHOWN_FAULTS} more")
     return "; ".join(shown)

@@ -73,7 +73,8 @@ class RequestGuard:
             return
         values = headers.get(b"host", [])
         name = _host_name(values[0].decode("latin-1")) if len(values) == 1 else ""
-        if name not in self._hosts and not _is_loopback_address(name):
+        # no page can be made to send an address that is not its own; probes of a container send that of the container
+        if name not in self._hosts and not _is_loopback_address(name) and (self._digest is None or not is_address(name)):
             raise RefusedError(
                 421,
                 "wrong_host",

@@ -9,14 +9,16 @@ import ipaddress
 import socket
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import ascii_lowercase, digits
 
 from nlp_retrieval.core.secrets import read_variable
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.service.logs import LOG_FORMATS, LOG_LEVELS, LogFormat, LogLevel
 
-__all__ = ["ServiceLimits", "ServiceSettings", "is_loopback", "read_token"]
+__all__ = ["ServiceLimits", "ServiceSettings", "is_address", "is_host_name", "is_loopback", "read_token"]
 
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 4096
+_OF_NAMES = frozenset(f"{ascii_lowercase}{digits}.-_")
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,12 @@ class ServiceSettings:
         ):
             if value not in known:
                 raise ConfigurationError(f"{name}={value!r}: {nearest(str(value), known)}")
+        for name in self.allowed_hosts:
+            if not is_host_name(name):
+                raise ConfigurationError(
+                    f"allowed_host={name[:100]!r} is not a host name; write it without scheme, port and path, such as "
+                    "search.example.org, and several of them in a variable between spaces"
+                )
         if self.token is None and not self.on_loopback:
             raise ConfigurationError(
                 f"host={self.host!r} can be reached from other machines, and no token is set: anyone could send requests. Put "
@@ -113,6 +121,20 @@ class ServiceSettings:
     def on_loopback(self) -> bool:
         """Return whether only this machine can reach the service."""
         return is_loopback(self.host)
+
+
+def is_host_name(name: str) -> bool:
+    """Return whether a header ``Host`` could name this: a name in ASCII, or an address."""
+    return bool(name) and (set(name.lower()) <= _OF_NAMES or is_address(name))
+
+
+def is_address(name: str) -> bool:
+    """Return whether this is the address of a machine, not a name."""
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def is_loopback(host: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,6 +22,8 @@ from nlp_retrieval.service.metrics import Metrics
 __all__ = ["WorkPool", "leave_notes_out", "stop_where_nobody_waits"]
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 
 def stop_where_nobody_waits() -> None:
@@ -110,11 +113,15 @@ class WorkPool:
 
     @contextmanager
     def _calls_counted(self) -> Iterator[None]:
-        """Count the models' calls of the block, also if it fails."""
+        """Count the models' calls of the block, also if it fails, and log how many questions got no usable answer."""
         with record_calls() as counter:
             try:
                 yield
             finally:
+                if degraded := counter.counts.degraded:
+                    _log.warning(
+                        "questions without a usable answer from a language model: %d (%s)", degraded, counter.last_failure
+                    )
                 if self._metrics is not None:
                     self._metrics.count_calls(counter)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from chat_server import asked, fields
 
+from nlp_retrieval.core.context import collected_notes
 from nlp_retrieval.errors import ConfigurationError, QueryError, RetrievalWarning
 from nlp_retrieval.lm.programs import save_program
 from nlp_retrieval.processors.signatures import Decomposer, PassageWriter
@@ -60,6 +61,9 @@ def test_without_a_passage_the_query_stays_with_one_warning_that_counts(server, 
     assert found == [["It is known of blue whale that it is so."], ["red fox"]]
     assert len(caught) == 1
     assert lm.counts.degraded == 1
+    with collected_notes() as notes:
+        HyDE(lm, keep_query=False).process(["red fox"])
+    assert [note.partition(" from ")[0] for note in notes] == ["hyde: no usable answer"]
 
 
 def test_a_second_run_makes_no_call(server, model):

@@ -9,6 +9,9 @@ import subprocess
 import pytest
 
 from nlp_retrieval import Bm25Retriever, RetrievalWarning, Searcher
+from nlp_retrieval.service.endpoints import RefusedError
+from nlp_retrieval.service.guard import RequestGuard
+from nlp_retrieval.service.settings import ServiceSettings
 
 from .running import COMMAND, error_of, item, make_index, running
 
@@ -114,8 +117,8 @@ def test_there_are_no_pages_that_load_scripts_from_elsewhere(served, path):
         ({"query": "a", "where": {}}, "where: "),
         ({"query": "a", "where": {"year": {"like": 3}}}, "where.year: there is no operator 'like'"),
         ({"query": "a", "where": {"year": {"gte": None}}}, "null is not a value"),
-        ([], "valid dictionary"),
-        ("fox", "valid dictionary"),
+        ([], "expected an object"),
+        ("fox", "expected an object"),
         (None, ""),
     ],
 )
@@ -190,6 +193,16 @@ def test_a_body_that_is_too_large_is_refused_by_what_it_declares_and_by_what_it_
 def test_a_name_that_is_not_of_this_machine_is_refused(served, host):
     for path in ("/stats", "/healthz"):
         error_of(served[1].get(path, headers={"Host": host}), 421, "wrong_host")
+
+
+def test_with_a_token_a_probe_may_ask_by_address_and_a_page_still_not_by_name():
+    settings = ServiceSettings("0.0.0.0", token="t" * 16, allowed_hosts=("search.example",))
+    guard = RequestGuard(None, settings)
+    for host in (b"10.1.2.3:8000", b"[fd00::1]:8000", b"search.example"):
+        guard._check_host({b"host": [host]})
+    for host in (b"evil.example", b"10.1.2.3.evil.example", b"10.1.2", b""):
+        with pytest.raises(RefusedError, match="is not allowed"):
+            guard._check_host({b"host": [host]})
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1234", "127.0.0.1", "127.1.2.3:99", "[::1]:80", "localhost."])

@@ -188,6 +188,10 @@ def test_every_kind_of_setting_may_stand_in_a_file_or_in_the_environment(given):
         {"fusion": "rrf", "reranker": {"name": "overlap", "blend": "rank"}},
     )
     assert settings.allowed_hosts == ("a.example", "b.example")
+    variables = {"SET": '{"fusion": "rrf", "reranker": {"name": "overlap"}}', "ALLOWED_HOST": "[10.0.0.1, '::1', x.example]"}
+    opening, settings = run(index, **variables)
+    assert opening.settings == {"fusion": "rrf", "reranker": {"name": "overlap"}}
+    assert settings.allowed_hosts == ("10.0.0.1", "::1", "x.example")
     assert (settings.warm, settings.mcp, settings.log_format, settings.log_level) == (True, True, "json", "error")
     assert settings.limits.seconds == 2.5
 
@@ -208,6 +212,12 @@ def test_a_token_is_read_from_the_file_that_the_environment_names(given, tmp_pat
         ("host: [a, b]", {}, "host: expected one value"),
         ("allowed_host: [[a]]", {}, "allowed_host: expected a list of texts"),
         ("- 1", {}, "not a mapping"),
+        ("# nothing", {}, "holds nothing, not a mapping"),
+        ("", {"ALLOWED_HOST": "a.example, b.example"}, r"allowed_host='a\.example,' is not a host name.*between spaces"),
+        ("allowed_host: 'https://a.example/'", {}, "is not a host name; write it without scheme"),
+        ("", {"ALLOWED_HOST": "a.example:443"}, "is not a host name"),
+        ("", {"ALLOWED_HOST": "*.example"}, "is not a host name"),
+        ("", {"SET": "{fusion: rrf"}, "NLP_RETRIEVAL_SET"),
         (f"token: {TOKEN}", {}, "token_file"),
         ("config: other.yaml", {}, "unknown setting 'config'"),
         ("port: 1\nport: 2", {}, "appears twice"),

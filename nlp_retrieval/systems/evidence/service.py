@@ -73,6 +73,7 @@ _NO_ANSWERER = (
     "no language model answers questions here; start the service with --set "
     "answerer='language_model:lm={model: openai/MODEL, base_url: ...}', or use /search and /verify"
 )
+_NO_SOURCES = "the project has no sources yet; add some (add_document, POST /index)"
 _TOGETHER = 8
 """Number of claims of a request that the verifier judges together."""
 
@@ -312,7 +313,7 @@ class ProjectService(BaseService):
         with collected_notes() as notes:
             passages = self._index.search(body.query, body.k, body.min_quality, body.where)
         if not passages and not self._index.sources():
-            notes.append("the project has no sources yet; add some (add_document, POST /index)")
+            notes.append(_NO_SOURCES)
         return PassagesAnswer.model_construct(passages=passages, notes=notes).model_dump_json().encode()
 
     def _verify(self, body: VerifyBody) -> bytes:
@@ -331,19 +332,22 @@ class ProjectService(BaseService):
     def _answer(self, body: QuestionBody) -> bytes:
         if self._answerer is None:
             raise RefusedError(501, "no_language_model", _NO_ANSWERER)
-        found = self._index.search(body.question, max(1, self._answerer.passages), body.min_quality)
-        passages = {f"{passage.key}:{passage.start}": passage for passage in found}
-        items = [
-            SearchableItem(item_id=item_id, content=passage.content, metadata={"title": passage.title or passage.url})
-            for item_id, passage in passages.items()
-        ]
-        (answer,) = self._answerer.answer([body.question], [[RetrievalResult(item=item, score=0.0) for item in items]])
+        with collected_notes() as notes:
+            found = self._index.search(body.question, max(1, self._answerer.passages), body.min_quality)
+            passages = {f"{passage.key}:{passage.start}": passage for passage in found}
+            items = [
+                SearchableItem(item_id=item_id, content=passage.content, metadata={"title": passage.title or passage.url})
+                for item_id, passage in passages.items()
+            ]
+            (answer,) = self._answerer.answer([body.question], [[RetrievalResult(item=item, score=0.0) for item in items]])
+        if not found and not notes:
+            notes.append("no passage is about this question" if self._index.sources() else _NO_SOURCES)
         cited = [passages[item_id] for item_id in answer.passages]
         sources = list({passage.key: passage for passage in cited}.values())
         reasons = [answer.reasoning[start:end] for start, end in sentence_spans(answer.reasoning)]
         sentences = [self._audited_sentence(sentence, sources) for sentence in reasons]
         return (
-            AuditedAnswer(answer=answer.text, sentences=sentences, passages=cited, failed=answer.failed)
+            AuditedAnswer(answer=answer.text, sentences=sentences, passages=cited, failed=answer.failed, notes=notes)
             .model_dump_json()
             .encode()
         )

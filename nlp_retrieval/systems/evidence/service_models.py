@@ -463,6 +463,7 @@ class AuditedAnswer(BaseModel):
     sentences: list[AnswerSentence] = Field(description="Why, in the words of the language model.")
     passages: list[EvidencePassage] = Field(description="That the answer cites.")
     failed: bool = Field(description="Whether the language model gave no usable answer.")
+    notes: list[str] = Field(default=[], description="Why there is no answer, or what was left out.")
 
 
 class ListArguments(RequestBody):

@@ -105,6 +105,7 @@ def test_an_answer_comes_with_an_audit_of_each_of_its_sentences(served):
     assert answer["sentences"][1]["citations"][0]["reason"] == "other number"
     nothing = json.loads(endpoint.run(QuestionBody(question="Zebra?")))
     assert (nothing["answer"], nothing["sentences"], nothing["passages"]) == ("", [], [])
+    assert (nothing["notes"], answer["notes"]) == (["no passage is about this question"], [])
     refused = error_of(client.post("/answer", json={"question": "Which?"}), 501, "no_language_model")
     assert "--set answerer='language_model:lm=" in refused
     answerer = 'language_model:lm={model: openai/small, base_url: "http://localhost:8000/v1"}'
@@ -236,14 +237,18 @@ def test_what_nobody_sees_in_a_text_is_left_out_as_it_is_of_files(served):
         ("/index", {}, 'pass either "documents", or a single source by its "content" and "url"'),
         ("/index", document(1) | {"documents": [document(1)]}, 'pass either "documents", or a single source'),
         ("/index", {"content": "Storks."}, "documents.0.url: Field required"),
-        ("/index", document(1) | {"grade": "A"}, "documents.0.grade: Extra inputs"),
-        ("/index", {"documents": [document(1) | {"quality": "A", "source_quality": "B"}]}, "source_quality: Extra inputs"),
+        ("/index", document(1) | {"grade": "A"}, "documents.0.grade: there is no such field"),
+        (
+            "/index",
+            {"documents": [document(1) | {"quality": "A", "source_quality": "B"}]},
+            "source_quality: there is no such field",
+        ),
         ("/index", {"documents": [{"url": "https://example.org"}]}, "documents.0.content: Field required"),
         ("/index", {"documents": [document(1, quality="F")]}, "documents.0.quality: "),
         ("/index", {"documents": [document(1, fetch_date="yesterday")]}, "document 1: "),
         ("/index", {"documents": [document(1, "   ")]}, "document 1: "),
         ("/index", {"documents": [document(1)] * 1001}, "documents: "),
-        ("/index", {"documents": [document(1, path="/etc/passwd")]}, "documents.0.path: Extra inputs"),
+        ("/index", {"documents": [document(1, path="/etc/passwd")]}, "documents.0.path: there is no such field"),
         ("/search", {"query": "a", "min_quality": "F"}, "min_quality: "),
         ("/search", {"query": "a", "k": 1001}, "k: "),
         ("/search", {"queries": ["a"]}, "query: Field required"),
@@ -258,7 +263,7 @@ def test_what_nobody_sees_in_a_text_is_left_out_as_it_is_of_files(served):
         ("/audit", {"report": 5}, "report: "),
         ("/audit", {"report": "Bees [1-99]. " * 21}, "2,079 citations, and at most 2,000 are audited at a time"),
         ("/audit", {"report": "x" * 200_001}, "report: String should have at most 200000 characters"),
-        ("/audit", {"report": "x", "html": "/tmp/x"}, "html: Extra inputs"),
+        ("/audit", {"report": "x", "html": "/tmp/x"}, "html: there is no such field"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_the_place(served, path, body, said):
