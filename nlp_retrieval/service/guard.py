@@ -16,7 +16,7 @@ from typing import Any
 
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.service.endpoints import RefusedError
-from nlp_retrieval.service.settings import ServiceSettings
+from nlp_retrieval.service.settings import ServiceSettings, is_address
 
 __all__ = ["PROBES", "RequestGuard", "answer_refusal", "known_hosts"]
 
