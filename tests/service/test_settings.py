@@ -188,12 +188,12 @@ def test_every_kind_of_setting_may_stand_in_a_file_or_in_the_environment(given):
         {"fusion": "rrf", "reranker": {"name": "overlap", "blend": "rank"}},
     )
     assert settings.allowed_hosts == ("a.example", "b.example")
+    assert (settings.warm, settings.mcp, settings.log_format, settings.log_level) == (True, True, "json", "error")
+    assert settings.limits.seconds == 2.5
     variables = {"SET": '{"fusion": "rrf", "reranker": {"name": "overlap"}}', "ALLOWED_HOST": "[10.0.0.1, '::1', x.example]"}
     opening, settings = run(index, **variables)
     assert opening.settings == {"fusion": "rrf", "reranker": {"name": "overlap"}}
     assert settings.allowed_hosts == ("10.0.0.1", "::1", "x.example")
-    assert (settings.warm, settings.mcp, settings.log_format, settings.log_level) == (True, True, "json", "error")
-    assert settings.limits.seconds == 2.5
 
 
 def test_a_token_is_read_from_the_file_that_the_environment_names(given, tmp_path):
