@@ -73,7 +73,6 @@ _NO_ANSWERER = (
     "no language model answers questions here; start the service with --set "
     "answerer='language_model:lm={model: openai/MODEL, base_url: ...}', or use /search and /verify"
 )
-_NO_SOURCES = "the project has no sources yet; add some (add_document, POST /index)"
 _TOGETHER = 8
 """Number of claims of a request that the verifier judges together."""
 
@@ -312,9 +311,20 @@ class ProjectService(BaseService):
     def _search(self, body: PassageSearchBody) -> bytes:
         with collected_notes() as notes:
             passages = self._index.search(body.query, body.k, body.min_quality, body.where)
-        if not passages and not self._index.sources():
-            notes.append(_NO_SOURCES)
+        if not passages and not notes:
+            notes.append(self._why_nothing(body.min_quality, body.where))
         return PassagesAnswer.model_construct(passages=passages, notes=notes).model_dump_json().encode()
+
+    def _why_nothing(self, min_quality: str | None, where: object = None) -> str:
+        """Return why a search found nothing."""
+        stats = self._index.stats()
+        if not stats["document_count"]:
+            return "the project has no sources yet; add some (add_document, POST /index)"
+        if waiting := stats["document_count"] - stats["indexed_count"]:
+            return f"{waiting:,} of {stats['document_count']:,} texts are not searchable yet; POST /index with build"
+        narrowed = [name for name, value in (("min_quality", min_quality), ("where", where)) if value]
+        without = f"; {' and '.join(narrowed)} left only a part of the sources" if narrowed else ""
+        return f"no passage matches; try other words{without}"
 
     def _verify(self, body: VerifyBody) -> bytes:
         verdicts = self._verdicts(body.claims or [body.claim], body.claim_type)
@@ -341,7 +351,7 @@ class ProjectService(BaseService):
             ]
             (answer,) = self._answerer.answer([body.question], [[RetrievalResult(item=item, score=0.0) for item in items]])
         if not found and not notes:
-            notes.append("no passage is about this question" if self._index.sources() else _NO_SOURCES)
+            notes.append(self._why_nothing(body.min_quality))
         cited = [passages[item_id] for item_id in answer.passages]
         sources = list({passage.key: passage for passage in cited}.values())
         reasons = [answer.reasoning[start:end] for start, end in sentence_spans(answer.reasoning)]

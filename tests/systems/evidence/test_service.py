@@ -54,7 +54,11 @@ def test_what_was_added_is_found_with_its_source(served):
     assert (found["content"], found["url"], found["quality"]) == (DANUBE, "https://example.org/danube", "B")
     assert found["fetch_date"] == "2026-01-19T14:30:00Z"
     assert found["signals"]
-    assert client.post("/search", json={"query": "Danube", "min_quality": "A"}).json() == {"passages": [], "notes": []}
+    nothing = client.post("/search", json={"query": "Danube", "min_quality": "A"}).json()
+    assert nothing == {
+        "passages": [],
+        "notes": ["no passage matches; try other words; min_quality left only a part of the sources"],
+    }
     assert client.get(f"/passages/{found['key']}").json()["passages"][0]["content"] == DANUBE
 
 
@@ -105,7 +109,7 @@ def test_an_answer_comes_with_an_audit_of_each_of_its_sentences(served):
     assert answer["sentences"][1]["citations"][0]["reason"] == "other number"
     nothing = json.loads(endpoint.run(QuestionBody(question="Zebra?")))
     assert (nothing["answer"], nothing["sentences"], nothing["passages"]) == ("", [], [])
-    assert (nothing["notes"], answer["notes"]) == (["no passage is about this question"], [])
+    assert (nothing["notes"], answer["notes"]) == (["no passage matches; try other words"], [])
     refused = error_of(client.post("/answer", json={"question": "Which?"}), 501, "no_language_model")
     assert "--set answerer='language_model:lm=" in refused
     answerer = 'language_model:lm={model: openai/small, base_url: "http://localhost:8000/v1"}'
@@ -201,7 +205,10 @@ def test_where_one_source_cannot_be_used_none_is_added(served):
 def test_what_is_added_without_building_is_found_after_the_next_building(served):
     _, client, _ = served
     client.post("/index", json={"documents": [document(7, "A heron stands in the Inn.")], "build": False})
-    assert client.post("/search", json={"query": "heron"}).json() == {"passages": [], "notes": []}
+    nothing = client.post("/search", json={"query": "heron"}).json()
+    assert nothing["passages"] == []
+    assert nothing["notes"][0].startswith("1 of ")
+    assert nothing["notes"][0].endswith("not searchable yet; POST /index with build")
     client.post("/index", json={"documents": []})
     assert len(client.post("/search", json={"query": "heron"}).json()["passages"]) == 1
 
