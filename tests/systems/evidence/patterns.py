@@ -48,8 +48,9 @@ EVIDENCE = {
         f"from nlp_retrieval.errors import InputError\n{_CITATIONS}.bibliography import read_bibliography",
     ),
     "systems/evidence/citations/docx.py": in_prose(
-        "_HYPERLINK.search('HYPERLINK ' + text), _CSL.search('CSL_CITATION' + text)",
-        f"{_CITATIONS}.docx import _CSL, _HYPERLINK",
+        "_HYPERLINK.search('HYPERLINK ' + text), _CSL.search('CSL_CITATION' + text), _CITATION.findall('CITATION ' + text), "
+        "_STORE.fullmatch('customXml/item' + text)",
+        f"{_CITATIONS}.docx import _CITATION, _CSL, _HYPERLINK, _STORE",
     ),
     "systems/evidence/citations/html.py": in_prose(
         "_NOTE.search(text), _SHORT_MARK.fullmatch(text), _spaced(text)",

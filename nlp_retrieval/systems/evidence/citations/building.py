@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -9,6 +10,8 @@ from nlp_retrieval.systems.evidence.citations.addresses import plain_pieces, vis
 from nlp_retrieval.systems.evidence.citations.blocks import Piece, TextBlock, as_head
 
 __all__ = ["Draft", "row_blocks"]
+
+_IS_NUMBER = re.compile(r"\[[0-9]{1,4}\]|[0-9]{1,3}\.")
 
 
 class Draft:
@@ -73,6 +76,10 @@ def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
 
 def row_blocks(rows: Sequence[tuple[int, list[list[Piece]]]]) -> Iterator[TextBlock]:
     """Yield the rows of a table, each with its line, below the first one, which names the columns."""
+    if rows and rows[0][1] and _IS_NUMBER.fullmatch("".join(piece.text for piece in rows[0][1][0]).strip()):
+        for line, cells in rows:  # a list of references without names of columns
+            yield TextBlock("row", line, cells)
+        return
     heads = ["".join(as_head(piece) for piece in cell).strip() or " " for cell in rows[0][1]] if rows else []
     if len(heads) == 1 or len(rows) == 1:
         for line, cells in rows:  # a frame around text, not a table

@@ -1,4 +1,4 @@
-"""Reading a report in DOCX: its text with footnotes, endnotes, links, and the citations that Zotero or Mendeley stored in it.
+"""Reading a report in DOCX: its text with footnotes, endnotes, links, and citations that Zotero, Mendeley or Word stored.
 
 The accepted text is read: insertions count, deletions do not. Comments, headers and hidden text are left out, macros are never
 run, and nothing outside the file is opened. It is for a child process with limits, since a DOCX may come from anyone.
@@ -9,19 +9,21 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from nlp_retrieval.errors import InputError, SourceError
-from nlp_retrieval.systems.evidence.citations.bibliography import entries_of_csl
+from nlp_retrieval.systems.evidence.citations.bibliography import entries_of_csl, entry_of
 from nlp_retrieval.systems.evidence.citations.blocks import Piece, Reference, ReportText, TextBlock
 from nlp_retrieval.systems.evidence.citations.building import Draft, row_blocks
 
 _MOST_PARTS = 20_000
 _LARGEST_PART = 100 * 2**20
+_MOST_STYLES = 20
+_MOST_SPANNED = 50
 _MOST_UNPACKED = 200
 """Times its packed size that a part of more than ten million bytes may have; text has about ten."""
 
@@ -30,6 +32,9 @@ _STRICT = "{http://purl.oclc.org/ooxml/wordprocessingml/main}"
 _R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _HYPERLINK = re.compile(r'HYPERLINK\s{1,9}"([^"]{1,4000})"', re.IGNORECASE)
 _CSL = re.compile(r"CSL_CITATION\s{0,9}(\{.*)", re.DOTALL)
+_CITATION = re.compile(r"(?:\A\s*CITATION|\\m)\s{1,9}([^\s\\]{1,100})")
+_B = "{http://schemas.openxmlformats.org/officeDocument/2006/bibliography}"
+_STORE = re.compile(r"customXml/item[0-9]{1,4}\.xml")
 _QUOTES = frozenset(("quote", "intense quote", "block text"))
 _SKIPPED = frozenset(
     f"{_W}{name}"
@@ -56,11 +61,31 @@ def read_docx(data: bytes, where: str) -> ReportText:
 
 @dataclass
 class _Field:
-    """A field in the making: its instruction, and whether its shown text has begun."""
+    """A field in the making: its instruction, whether its shown text has begun, and whether that is text like any other."""
 
     instruction: str = ""
     shows: bool = False
+    is_text: bool = False
     shown: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Style:
+    """A style: its name, whether its text is raised, and the list that its paragraphs are counted in."""
+
+    name: str = ""
+    raised: bool = False
+    number: str = ""
+    depth: int = 0
+
+
+@dataclass(frozen=True)
+class _Level:
+    """A level of a list that counts 1, 2, 3; lists of one kind go on counting unless one of them starts anew."""
+
+    kind: str
+    start: int
+    starts_anew: bool
 
 
 class _Document:
@@ -71,6 +96,9 @@ class _Document:
         self._fields: list[_Field] = []
         self._works: dict[str, Reference] = {}
         self._counts: dict[tuple[str, int], int] = {}
+        self._begun: set[tuple[str, int]] = set()
+        self._merged: Draft | None = None
+        self._in_notes = False
         self._paragraph = 0
         self._links: dict[str, str] = {}
 
@@ -84,7 +112,8 @@ class _Document:
                 cure = "it is an OpenDocument text; " + cure
             raise SourceError(f"{self._where}: a zip file without {main}, so no DOCX; {cure}")
         self._styles = self._read_styles()
-        self._decimal = self._read_numbering()
+        self._levels = self._read_numbering()
+        self._sources = self._read_sources()
         blocks = self._part(main, "document.xml.rels")
         for part, kind in (("footnotes", "footnote"), ("endnotes", "endnote")):
             if f"word/{part}.xml" in self._names:
@@ -150,31 +179,68 @@ class _Document:
             if link.get("TargetMode") == "External" and link.get("Type", "").endswith("/hyperlink")
         }
 
-    def _read_styles(self) -> dict[str, str]:
+    def _read_styles(self) -> dict[str, _Style]:
         if "word/styles.xml" not in self._names:
             return {}
-        return {
-            style.get(f"{_W}styleId", ""): _value(style, "name").lower()
-            for style in self._xml("word/styles.xml").iter(f"{_W}style")
-        }
+        elements = {style.get(f"{_W}styleId", ""): style for style in self._xml("word/styles.xml").iter(f"{_W}style")}
+        return {key: self._read_style(key, elements) for key in elements}
 
-    def _read_numbering(self) -> set[tuple[str, int]]:
+    def _read_style(self, key: str, elements: Mapping[str, Any]) -> _Style:
+        raised = number = depth = ""
+        based_on = key
+        for _ in range(_MOST_STYLES):  # a style has what the style has that it is based on
+            style = elements.get(based_on)
+            if style is None:
+                break
+            raised = raised or _value(style, "rPr/vertAlign")
+            number = number or _value(style, "pPr/numPr/numId")
+            depth = depth or _value(style, "pPr/numPr/ilvl")
+            based_on = _value(style, "basedOn")
+        return _Style(_value(elements[key], "name").lower(), raised == "superscript", number, _as_number(depth))
+
+    def _read_numbering(self) -> dict[tuple[str, int], _Level]:
         """Return the levels of lists that count 1, 2, 3."""
         if "word/numbering.xml" not in self._names:
-            return set()
+            return {}
         root = self._xml("word/numbering.xml")
-        decimal = {
-            (kind.get(f"{_W}abstractNumId"), int(level.get(f"{_W}ilvl") or 0))
+        starts = {
+            (kind.get(f"{_W}abstractNumId", ""), int(level.get(f"{_W}ilvl") or 0)): _as_number(_value(level, "start"), 1)
             for kind in root.iter(f"{_W}abstractNum")
             for level in kind.iter(f"{_W}lvl")
             if _value(level, "numFmt") == "decimal"
         }
-        return {
-            (number.get(f"{_W}numId", ""), level)
-            for number in root.iter(f"{_W}num")
-            for kind, level in decimal
-            if _value(number, "abstractNumId") == kind
-        }
+        levels: dict[tuple[str, int], _Level] = {}
+        for number in root.iter(f"{_W}num"):
+            anew = {
+                _as_number(override.get(f"{_W}ilvl", "")): _as_number(_value(override, "startOverride"), 1)
+                for override in number.iter(f"{_W}lvlOverride")
+                if override.find(f"{_W}startOverride") is not None
+            }
+            kind = _value(number, "abstractNumId")
+            for depth in (depth for key, depth in starts if key == kind):
+                levels[number.get(f"{_W}numId", ""), depth] = _Level(kind, anew.get(depth, starts[kind, depth]), depth in anew)
+        return levels
+
+    def _read_sources(self) -> dict[str, Reference]:
+        """Return the works that Word's own citations name, by their tags."""
+        sources: dict[str, Reference] = {}
+        for name in sorted(filter(_STORE.fullmatch, self._names)):
+            for work in self._xml(name).iter(f"{_B}Source"):
+                fields = {
+                    child.tag.removeprefix(_B): (child.text or "").strip() for child in work if isinstance(child.tag, str)
+                }
+                authors = work.find(f"{_B}Author/{_B}Author")
+                people = authors if authors is not None else ()
+                surnames = [
+                    (person.text or "").strip()
+                    for group in people
+                    for person in (group.iter(f"{_B}Last") if group.tag == f"{_B}NameList" else [group])
+                ]
+                tag, title = fields.get("Tag", ""), fields.get("Title", "")
+                doi = fields.get("DOI", "")
+                addresses = [f"doi:{doi}" if doi.startswith("10.") else doi, fields.get("URL", "")]
+                sources[tag] = entry_of(tag, list(filter(None, surnames)), fields.get("Year", ""), title, addresses, 1)
+        return sources
 
     def _part(self, name: str, links: str) -> list[TextBlock]:
         root = self._xml(name)
@@ -184,6 +250,7 @@ class _Document:
 
     def _notes(self, part: str, kind: str) -> list[TextBlock]:
         root = self._xml(f"word/{part}.xml")
+        self._in_notes = True
         self._links = self._read_links(f"{part}.xml.rels")
         blocks = []
         for note in root.iter(f"{_W}{kind}"):
@@ -208,36 +275,50 @@ class _Document:
                 self._left["deleted"] += 1
             elif element.tag not in _SKIPPED and isinstance(element.tag, str):
                 yield from self._blocks(element)
+        if self._merged is not None and parent.tag not in (f"{_W}sdtContent", f"{_W}sdt"):
+            merged, self._merged = self._merged, None
+            if merged:
+                yield TextBlock("paragraph", self._paragraph, [merged.take()])
 
     def _rows(self, table: Any) -> Iterator[tuple[int, list[list[Piece]]]]:
+        below: dict[int, list[Piece]] = {}
         for row in table.iter(f"{_W}tr"):
             if row.find(f"{_W}trPr/{_W}del") is not None:
                 self._left["deleted"] += 1
                 continue
             line = self._paragraph + 1
-            yield (
-                line,
-                [
-                    [
-                        piece
-                        for block in self._blocks(cell)
-                        for part in block.pieces
-                        for piece in (*part, Piece("break", " ", line))
-                    ]
-                    for cell in row.iter(f"{_W}tc")
-                    if next(cell.iterancestors(f"{_W}tr")) is row
-                ],
-            )
+            cells: list[list[Piece]] = []
+            for cell in row.iter(f"{_W}tc"):
+                if next(cell.iterancestors(f"{_W}tr")) is not row:
+                    continue
+                pieces = [
+                    piece
+                    for block in self._blocks(cell)
+                    for part in block.pieces
+                    for piece in (*part, Piece("break", " ", line))
+                ]
+                merged = cell.find(f"{_W}tcPr/{_W}vMerge")
+                if merged is not None and merged.get(f"{_W}val") != "restart":
+                    pieces = pieces if any(piece.text.strip() for piece in pieces) else below.get(len(cells), pieces)
+                else:
+                    below[len(cells)] = [piece for piece in pieces if piece.kind in ("text", "break")]
+                width = min(_as_number(_value(cell, "tcPr/gridSpan"), 1), _MOST_SPANNED)
+                cells += [pieces, *([] for _ in range(width - 1))]
+            yield line, cells
 
     def _read_paragraph(self, element: Any) -> Iterator[TextBlock]:
         self._paragraph += 1
         line = self._paragraph
-        draft = Draft()
+        draft, self._merged = self._merged or Draft(), None
         self._runs(element, draft, line)
-        if element.find(f"{_W}pPr/{_W}rPr/{_W}del") is not None:
+        if element.find(f"{_W}pPr/{_W}rPr/{_W}del") is not None:  # what follows belongs to this paragraph
             self._left["deleted"] += 1
+            self._merged = draft
+            return
         pieces = draft.take()
-        style = self._styles.get(_value(element, "pPr/pStyle"), _value(element, "pPr/pStyle").lower())
+        applied = _value(element, "pPr/pStyle")
+        settings = self._styles.get(applied, _Style(applied.lower()))
+        style = settings.name
         level = _value(element, "pPr/outlineLvl")
         heading = re.fullmatch(r"heading ?([1-9])|(title)", style)
         if heading or (level.isdecimal() and int(level) < 9):
@@ -245,22 +326,22 @@ class _Document:
             yield TextBlock("heading", line, [pieces], level=min(depth, 6))
             return
         listed = element.find(f"{_W}pPr/{_W}numPr")
-        if listed is not None or style.startswith("list "):
-            yield TextBlock("item", line, [pieces], level=1 + self._depth(listed), name=self._number(listed))
+        number = (_value(listed, "numId") if listed is not None else "") or settings.number
+        depth = _as_number(_value(listed, "ilvl") if listed is not None else "", settings.depth)
+        if listed is not None or style.startswith("list ") or number not in ("", "0"):
+            yield TextBlock("item", line, [pieces], level=1 + depth, name=self._number(number, depth))
         elif pieces:
             yield TextBlock("paragraph", line, [pieces], quoted=style in _QUOTES)
 
-    def _depth(self, listed: Any) -> int:
-        level = _value(listed, "ilvl") if listed is not None else ""
-        return int(level) if level.isdecimal() else 0
-
-    def _number(self, listed: Any) -> str:
-        if listed is None:
+    def _number(self, number: str, depth: int) -> str:
+        level = self._levels.get((number, depth))
+        if level is None:
             return "-"
-        key = (_value(listed, "numId"), self._depth(listed))
-        if key not in self._decimal:
-            return "-"
-        self._counts[key] = self._counts.get(key, 0) + 1
+        key = (level.kind, depth)
+        if level.starts_anew and (number, depth) not in self._begun:
+            self._counts.pop(key, None)
+        self._begun.add((number, depth))
+        self._counts[key] = self._counts.get(key, level.start - 1) + 1
         return str(self._counts[key])
 
     def _runs(self, parent: Any, draft: Draft, line: int) -> None:
@@ -273,13 +354,17 @@ class _Document:
             elif tag == f"{_W}hyperlink":
                 inner = "".join(text.text or "" for text in element.iter(f"{_W}t"))
                 url = self._links.get(element.get(f"{_R}id", ""), "")
-                if url and not self._fields:
+                if url and self._collecting() is None:
                     draft.link(url, inner, line)
                 else:
                     self._runs(element, draft, line)
             elif tag == f"{_W}fldSimple":
                 shown = "".join(text.text or "" for text in element.iter(f"{_W}t"))
-                self._end_field(_Field(element.get(f"{_W}instr", ""), True, [shown]), draft, line)
+                done = _Field(element.get(f"{_W}instr", ""), True, False, [shown])
+                if _is_text(done.instruction):
+                    self._runs(element, draft, line)
+                else:
+                    self._end_field(done, draft, line)
             elif tag in (f"{_W}ins", f"{_W}moveTo"):
                 self._left["inserted"] += 1
                 self._runs(element, draft, line)
@@ -291,18 +376,24 @@ class _Document:
         if settings is not None and settings.find(f"{_W}vanish") is not None:
             self._left["hidden"] += 1
             return
-        is_raised = settings is not None and _value(settings, "vertAlign") == "superscript"
+        is_raised = settings is not None and (
+            (_value(settings, "vertAlign") or "superscript") == "superscript"
+            if self._styles.get(_value(settings, "rStyle"), _Style()).raised
+            else _value(settings, "vertAlign") == "superscript"
+        )
+        collecting = self._collecting()
         for element in run:
             name = element.tag.removeprefix(_W) if isinstance(element.tag, str) else ""
             if name == "fldChar":
                 self._field(element.get(f"{_W}fldCharType", ""), draft, line)
+                collecting = self._collecting()
             elif name == "instrText" and self._fields:
                 self._fields[-1].instruction += element.text or ""
             elif name in ("footnoteReference", "endnoteReference"):
                 draft.note(_note_name(name.removesuffix("Reference"), element.get(f"{_W}id", "")), line)
-            elif self._fields:
-                if self._fields[-1].shows:
-                    self._fields[-1].shown.append((element.text or "") if name == "t" else " " if name in ("tab", "br") else "")
+            elif collecting is not None:
+                if collecting.shows:
+                    collecting.shown.append((element.text or "") if name == "t" else " " if name in ("tab", "br") else "")
             elif name == "t":
                 (draft.raised if is_raised else draft.text)(element.text or "", line)
             elif name in ("tab", "noBreakHyphen"):
@@ -327,32 +418,44 @@ class _Document:
             self._fields.append(_Field())
         elif kind == "separate" and self._fields:
             self._fields[-1].shows = True
+            self._fields[-1].is_text = _is_text(self._fields[-1].instruction)
         elif kind == "end" and self._fields:
             self._end_field(self._fields.pop(), draft, line)
 
+    def _collecting(self) -> _Field | None:
+        """Return the field that keeps the text that is shown until it ends; None if the text is like any other."""
+        return next((opened for opened in reversed(self._fields) if not opened.is_text), None)
+
     def _end_field(self, done: _Field, draft: Draft, line: int) -> None:
         shown = "".join(done.shown)
-        if self._fields:
-            self._fields[-1].shown.append(shown)
+        if (outer := self._collecting()) is not None:
+            outer.shown.append(shown)
         elif link := _HYPERLINK.search(done.instruction):
             draft.link(link[1], shown, line)
         elif keys := self._stored_works(done.instruction, shown):
+            if self._in_notes:
+                draft.text(shown, line)
             for key in keys:
-                draft.note(key, line)
+                if self._in_notes:  # the note cites these works
+                    draft.link(self._works[key].url, "", line)
+                else:
+                    draft.note(key, line)
         else:
             draft.text(shown, line)
 
     def _stored_works(self, instruction: str, shown: str) -> list[str]:
-        """Return the keys of the works that Zotero or Mendeley stored in a field; none if there are none."""
-        match = _CSL.search(instruction)
-        if match is None:
-            return []
-        try:
-            items = json.loads(match[1]).get("citationItems", [])
-            works = [{**item["itemData"], "id": str(item.get("id", number))} for number, item in enumerate(items)]
-            entries = entries_of_csl(works, self._where)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InputError):
-            return []
+        """Return the keys of the works that Zotero, Mendeley or Word stored for a field; none if there are none."""
+        if match := _CSL.search(instruction):
+            try:
+                items = json.loads(match[1]).get("citationItems", [])
+                works = [{**item["itemData"], "id": str(item.get("id", number))} for number, item in enumerate(items)]
+                entries = entries_of_csl(works, self._where)
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InputError):
+                return []
+        else:
+            tags = _CITATION.findall(instruction) if _is_citation(instruction) else []
+            entries = [self._sources[tag] for tag in tags if tag in self._sources]
+            entries = entries if len(entries) == len(tags) else []
         keys = []
         for entry in entries:
             name = entry.title.partition("). ")[0].replace(" (", ", ")[:80] or entry.mark
@@ -367,6 +470,21 @@ class _Document:
 def _value(element: Any, path: str) -> str:
     found = element.find("/".join(f"{_W}{name}" for name in path.split("/")))
     return str(found.get(f"{_W}val", "")) if found is not None else ""
+
+
+def _as_number(text: str, otherwise: int = 0) -> int:
+    return int(text) if text.isdecimal() and len(text) <= 9 else otherwise
+
+
+def _is_text(instruction: str) -> bool:
+    """Return whether what a field shows is text, as a list of references or a cross-reference, and no link or citation."""
+    return bool(instruction.strip()) and not (
+        _HYPERLINK.search(instruction) or _CSL.search(instruction) or _is_citation(instruction)
+    )
+
+
+def _is_citation(instruction: str) -> bool:
+    return instruction.lstrip().startswith("CITATION ")
 
 
 def _note_name(kind: str, number: str) -> str:

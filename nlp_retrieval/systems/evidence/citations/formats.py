@@ -52,7 +52,7 @@ def read_report_file(path: Path) -> ReportText:
         DependencyError: a package that its format needs is not installed.
     """
     from nlp_retrieval.systems.evidence.reading.sources import read_file
-    from nlp_retrieval.systems.evidence.reading.text_of import decode_text
+    from nlp_retrieval.systems.evidence.reading.text_of import declared_encoding, decode_text
 
     where = printable(str(path))
     if path.is_dir():
@@ -68,7 +68,8 @@ def read_report_file(path: Path) -> ReportText:
         return _in_child("docx", data, where)
     if suffix == ".pdf":
         raise SourceError(f"{where}: it does not begin as a PDF does; fetch it again")
-    return read_text(decode_text(data, where=where), _SUFFIXES.get(suffix, "markdown"), where)
+    kind = _SUFFIXES.get(suffix, "markdown")
+    return read_text(decode_text(data, declared_encoding(data, kind), where), kind, where)
 
 
 def read_text(text: str, kind: str = "markdown", where: str = "the report") -> ReportText:

@@ -15,7 +15,14 @@ _BLOCKS = frozenset(
     """address article aside blockquote body center dd details dialog div dl dt fieldset figcaption figure footer form h1 h2 h3
     h4 h5 h6 header hr html legend li main ol p pre section summary table ul""".split()
 )
+_BLOCKS_OF_LISTS = frozenset("section div ol ul aside footer".split())
+_LISTS_OF_REFERENCES = frozenset(
+    "doc-endnotes doc-footnotes doc-bibliography footnotes endnotes references reflist bibliography csl-bib-body".split()
+)
+"""Roles and classes of a list of references, which may have no heading."""
+
 _LEFT_OUT = frozenset("nav script style template textarea math svg head button select".split())
+_MOST_SPANNED = 50
 _NOTE = re.compile(r"fn|note|ref|cit|bib|csl|endn|source", re.IGNORECASE)
 _NO_NOTES = frozenset("h1 h2 h3 h4 h5 h6 figure table section ol ul main article body".split())
 _SHORT_MARK = re.compile(r"[\[(]?[\w*\u2020\u2021]{1,4}[\])]?")
@@ -121,11 +128,15 @@ class _Page:
     def _block(self, element: Any, tag: str, line: int) -> None:
         outer, number = self._item, 0
         self._flush(line)
+        if tag in _BLOCKS_OF_LISTS and not _LISTS_OF_REFERENCES.isdisjoint(
+            f"{element.get('role') or ''} {element.get('class') or ''}".lower().split()
+        ):
+            self._blocks.append(TextBlock("heading", line, [[Piece("text", "References", line)]], level=6))
         self._quoted += tag == "blockquote"
         if tag == "li":
             self._depth += 1
             parent = element.getparent()
-            number = self._counts[parent] = self._counts.get(parent, 0) + 1 if parent.tag == "ol" else 0
+            number = self._count(element)
             start = parent.get("start") or "1"
             self._item = str(number - 1 + int(start)) if number and re.fullmatch(r"[0-9]{1,9}", start) else "-"
         if tag != "pre":
@@ -135,6 +146,12 @@ class _Page:
             self._depth -= 1
             self._item = outer if self._depth else ""
         self._quoted -= tag == "blockquote"
+
+    def _count(self, item: Any) -> int:
+        """Return the number of an item in its list, from 1; 0 if its list does not count."""
+        parent = item.getparent()
+        self._counts[parent] = self._counts.get(parent, 0) + 1 if parent.tag == "ol" else 0
+        return self._counts[parent]
 
     def _content(self, element: Any, line: int) -> None:
         self._draft.text(_spaced(element.text), line)
@@ -167,6 +184,8 @@ class _Page:
 
     def _note(self, element: Any, line: int) -> None:
         self._flush(line)
+        if element.tag == "li":
+            self._count(element)
         kept, self._blocks = self._blocks, []
         self._content(element, line)
         self._flush(line)
@@ -176,23 +195,37 @@ class _Page:
         self._blocks += [TextBlock("note", line, [[]], name=name), TextBlock("note", line, [pieces], name=name)]
 
     def _rows(self, table: Any) -> Iterator[tuple[int, list[list[Piece]]]]:
+        below: dict[int, tuple[int, list[Piece]]] = {}
         for row in table.iter("tr"):
             if next(row.iterancestors("table")) is not table:
                 continue
-            cells = []
-            for cell in row:
-                if cell.tag in ("td", "th"):
+            cells: list[list[Piece]] = []
+            for cell in (*row, None):
+                while left := below.get(len(cells), (0, []))[0]:  # a cell of a row above reaches down to here
+                    pieces = below[len(cells)][1]
+                    below[len(cells)] = left - 1, pieces
+                    cells.append(pieces)
+                if cell is not None and cell.tag in ("td", "th"):
                     kept, self._blocks = self._blocks, []
                     self._content(cell, row.sourceline or 1)
                     self._flush(row.sourceline or 1)
                     inner, self._blocks = self._blocks, kept
-                    cells.append([piece for block in inner for part in block.pieces for piece in part])
+                    pieces = [piece for block in inner for part in block.pieces for piece in part]
+                    if (rows := _span(cell, "rowspan") - 1) and len(cells) < _MOST_SPANNED:
+                        below[len(cells)] = rows, [piece for piece in pieces if piece.kind in ("text", "code", "break")]
+                    cells += [pieces, *([] for _ in range(_span(cell, "colspan") - 1))]
             if any(cells):
                 yield row.sourceline or 1, cells
 
 
 def _spaced(text: str | None) -> str:
     return re.sub(r"\s+", " ", text or "")
+
+
+def _span(cell: Any, name: str) -> int:
+    """Return how many rows or columns a cell takes up; 1 if that is not said, or absurd."""
+    text = cell.get(name) or ""
+    return max(int(text), 1) if re.fullmatch(r"[0-9]{1,3}", text) and int(text) <= _MOST_SPANNED else 1
 
 
 def _is_back_link(anchor: Any) -> bool:

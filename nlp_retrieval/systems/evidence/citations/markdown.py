@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from html import unescape
-from itertools import groupby
-from typing import TYPE_CHECKING
+from itertools import count, groupby
+from typing import TYPE_CHECKING, Any
 
 from nlp_retrieval.errors import DependencyError, install
 from nlp_retrieval.systems.evidence.citations.addresses import (
@@ -44,6 +44,7 @@ _LONGEST_INLINE = 4_000
 _BARE = re.compile(rf"://[^{NOT_IN_ADDRESSES}]+")
 _SCHEME = re.compile(r"(?<![a-z0-9])https?\Z", re.IGNORECASE)
 _NOTE = re.compile(r"\[\^([^\s\[\]]{1,200}|[0-9]{1,9}(?:[,;] ?\^?[0-9]{1,9}){1,50})\]")
+_MARK_WITH_CARETS = re.compile(r"\^\[[0-9][0-9,; \u2013-]{0,80}\]")
 _FENCE = re.compile(r"^[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]{1,4})?(`{3,}(?=[^`\n]*$)|~{3,})([^\n]*)$", re.MULTILINE)
 _OPENED = re.compile(r"<(?:(script|pre|style|textarea)(?=[\s>]|$)|(!--)|(\?)|(!\[CDATA\[)|(!)[A-Z])", re.IGNORECASE)
 _CLOSED = re.compile(r"</(script|pre|style|textarea)>|(--)>|(\?)>|(\]\]>)|(>)", re.IGNORECASE)
@@ -64,6 +65,7 @@ def markdown_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"store_labels": True, "inline_definitions": True}).enable(["table", "strikethrough"])
     parser.use(footnote_plugin, inline=False, move_to_end=False)
     parser.inline.ruler.at("footnote_ref", _note)
+    parser.inline.ruler.after("footnote_ref", "inline_note", _inline_note)
     # addresses are compared with indexed ones, so they stay as written
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     parser.core.ruler.at("inline", _inline)
@@ -147,6 +149,26 @@ def _note(state: StateInline, silent: bool) -> bool:
     return True
 
 
+def _inline_note(state: StateInline, silent: bool) -> bool:
+    """Parse a footnote within the text: ``^[Frisch (1965), p. 4]``; a note within it is text."""
+    if not state.src.startswith("^[", state.pos) or state.env.get("in_note"):
+        return False
+    end = state.md.helpers.parseLinkLabel(state, state.pos + 1)
+    if end < 0 or _MARK_WITH_CARETS.match(state.src, state.pos):
+        return False
+    if not silent:
+        notes = state.env.setdefault("inline_notes", [])
+        tokens: list[Token] = []
+        state.env["in_note"] = True
+        state.md.inline.parse(state.src[state.pos + 2 : end], state.md, state.env, tokens)
+        state.env["in_note"] = False
+        notes.append(tokens)
+        token = state.push("footnote_ref", "", 0)
+        token.meta, token.content = {"label": f"inline note {len(notes)}"}, "\n" * state.src.count("\n", state.pos, end)
+    state.pos = end + 1
+    return True
+
+
 def _bare_link(state: StateInline, silent: bool) -> bool:
     """Parse a bare address in the text."""
     if not state.src.startswith("://", state.pos) or state.linkLevel:
@@ -184,13 +206,14 @@ def blocks_of(text: str) -> ReportText:
         DependencyError: the Markdown parser is not installed.
     """
     text, title, works, notes = _without_front_matter(visible_text(text))
-    tokens = markdown_parser().parse(_unwrapped(text), {})
+    env: dict[str, Any] = {}
+    tokens = markdown_parser().parse(_unwrapped(text), env)
     definitions = [
         Definition(token.meta["label"], web_address(token.meta["url"]), token.meta["title"], token.map[0] + 1)
         for token in tokens
         if token.type == "definition" and token.map
     ]
-    return ReportText(list(_blocks(tokens)), definitions, title, "line", works, notes)
+    return ReportText(list(_blocks(tokens, env.get("inline_notes", []))), definitions, title, "line", works, notes)
 
 
 def _without_front_matter(text: str) -> tuple[str, str, list[Reference], list[str]]:
@@ -224,11 +247,18 @@ def _unwrapped(text: str) -> str:
     return "\n" * text.count("\n", 0, opened.end()) + text[opened.end() : max(begin, opened.end())]
 
 
-def _blocks(tokens: Sequence[Token]) -> Iterator[TextBlock]:
+def _blocks(tokens: Sequence[Token], inline_notes: Sequence[Sequence[Token]]) -> Iterator[TextBlock]:
     walk = _Walk()
+    notes = count(1)
     for token in tokens:
         if token.type == "inline":
             yield from walk.text(token)
+            for child in token.children or ():
+                if child.type == "footnote_ref" and str(child.meta["label"]).startswith("inline note "):
+                    number = next(notes)
+                    name, line = f"inline note {number}", token.map[0] + 1 if token.map else 1
+                    yield TextBlock("note", line, [[]], name=name)
+                    yield TextBlock("note", line, [_Pieces(line).read(inline_notes[number - 1])], name=name)
         else:
             yield from walk.mark(token)
 

@@ -58,8 +58,18 @@ _RAISED_SIGNS = frozenset("\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u207
 _LOWERED = str.maketrans("\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079\u207b\u02d2 ", "1230456789-,,")
 _NARROW = str.maketrans("\uff3b\uff3d\uff08\uff09\uff1b\uff1a０１２３４５６７８９", "[]();:0123456789")  # noqa: RUF001
 _ONLY_NUMBERS = re.compile(rf"{_NUMBER}(?: ?{_DASH} ?{_NUMBER})?(?: ?[,;] ?{_NUMBER}(?: ?{_DASH} ?{_NUMBER})?)*")
-_MAY_BE_RAISED_AFTER = re.compile(r"(?:[^\W\d_]{3}|[%.,;:!?)\]\"\u2019\u201d»。，、\u3040-\u30ff\u4e00-\u9fff])\Z")  # noqa: RUF001
-_SURELY_RAISED_AFTER = re.compile(r"[.;:!?)\]\"\u201d»。]\Z")
+_MAY_BE_RAISED_AFTER = re.compile(
+    r"(?:[^\W\d_]{3}|(?<![0-9.,])(?:19|20)[0-9]{2}|[0-9][,\u2009\u00a0 ][0-9]{3}"
+    r"|[%.,;:!?)\]\"\u2019\u201d»。，、\u3040-\u30ff\u4e00-\u9fff])\Z"  # noqa: RUF001
+)
+_SURELY_RAISED_AFTER = re.compile(r"(?:[%.;:!?)\]\"\u201d»。]|(?<![0-9.,])(?:19|20)[0-9]{2}|(?<![^\W\d_])[^\W\d_]{5,40})\Z")
+_NO_POWER = frozenset(
+    """metre metres meter meters mile miles yards inches second seconds minute minutes kilometre kilometres kilometer kilometers
+    centimetre centimetres centimeter centimeters millimetre millimetres millimeter millimeters hectare hectares degree degrees
+    alpha gamma delta sigma theta omega lambda kappa kilogram kilograms liter liters litre litres joule joules newton newtons
+    pascal pascals square cubic adjusted""".split()
+)
+"""Words with a power after them, rather than a mark."""
 
 _PAIR = re.compile(rf"{_NUMBER} ?[,;{_DASHES}] ?{_NUMBER}")
 _BEFORE_INTERVAL = re.compile(
@@ -88,7 +98,7 @@ _SURNAME = (
     r"[A-ZÀ-ÖØ-ÞĀ-ŽА-Я][^\W\d_]*(?:['\u2019-][^\W\d_]+){0,3}"
 )
 _INITIALS = r"(?:[A-ZÀ-Þ]\.[ -]?){0,3}"
-_JOINED = r"(?:, | ?& ?| (?:and|und|et|y) |, (?:&|and) )"
+_JOINED = r"(?:, | ?[&/] ?| (?:and|und|et|y) |, (?:&|and) )"
 _ET_AL = r"(?: (?:et al|u\. ?a|y otros)\.?)"
 _PEOPLE = rf"{_INITIALS}{_SURNAME}(?:, (?:[A-ZÀ-Þ]\.[ -]?){{1,3}}(?=,? ?[(0-9n]))?(?:{_JOINED}{_INITIALS}{_SURNAME}){{0,6}},?{_ET_AL}?"  # noqa: E501
 _WORD_OF_GROUP = r"[A-ZÀ-ÖØ-Þ][\w.&'\u2019-]{0,40}"
@@ -289,7 +299,8 @@ class MarkReader:
             return names
         if text.isdecimal() and all(map(self._known, text)):
             return tuple(text)  # two adjacent marks of one digit
-        return names if names and _SURELY_RAISED_AFTER.search(before) else ()
+        surely = _SURELY_RAISED_AFTER.search(before)
+        return names if names and surely and surely[0].casefold() not in _NO_POWER else ()
 
     def labels(self, text: str) -> tuple[str, ...]:
         """Return the names in the mark of a footnote: one that has an entry, or several."""

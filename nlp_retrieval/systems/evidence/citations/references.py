@@ -79,6 +79,7 @@ _ENTRY = re.compile(
     rf"|([A-Z]{{1,3}}[0-9]{{1,4}})(?:[.):](?=\s)|\s[\u2013\u2014-](?=\s))|([\u00b9\u00b2\u00b3\u2070\u2074-\u2079]{{1,4}}))\s*",
     re.IGNORECASE,
 )
+_BARE_NUMBER = re.compile(r"\s*([0-9]{1,3})\s{1,4}(?=[^\W\d_]|[\"\u201c\u2018(])")
 _SIGNS = str.maketrans("\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079", "1230456789")
 _BRACKETED = re.compile(r"\s*[\[【]\^?(?:[0-9]{1,9}|[A-Z]{1,3}[0-9]{1,4})\^?[\]】](:?)")
 _CITES = re.compile(r"[\[【]\^?([0-9]{1,4})(?=[\]】,;\u2020:\u2013-])")
@@ -394,13 +395,14 @@ class _OpenEntry:
         self._mark = ""
         self._line = 0
         self._depth = 0
+        self._last = 0
         self._pieces: list[Piece] = []
 
     def read(self, block: TextBlock, lines: list[tuple[int, list[Piece]]]) -> bool:
         """Read the entries of a block, and return whether it holds any."""
         if block.kind == "row":
             return self._row(block)
-        first = _ENTRY.match(_plain(lines[0][1][:3]))
+        first = self._mark_of(lines[0][1])
         has_url = any(_url(pieces) for _, pieces in lines)
         goes_on = bool(self._pieces) and block.kind == "item" and (not block.name or block.level > self._depth)
         if goes_on and not self._depth and has_url and _url(self._pieces):
@@ -419,16 +421,23 @@ class _OpenEntry:
 
     def _take(self, line: tuple[int, list[Piece]]) -> None:
         number, pieces = line
-        match = _ENTRY.match(_plain(pieces[:3]))
+        match = self._mark_of(pieces)
         if match and not (self._pieces and not _starts(match, pieces)):
             if self._pieces or self._mark:
                 self._begin("", number, self._depth)
+            self._last = int(match[1]) if match.re is _BARE_NUMBER else self._last
             self._mark, self._line = next(filter(None, match.groups())).translate(_SIGNS), self._line or number
             pieces = _without_start(pieces, match.end())
         elif self._pieces and not self._mark and _url(self._pieces) and not self._depth:
             self._begin("", number, 0)
         self._line = self._line or number
         self._pieces += [*pieces, Piece("break", " ", number)]
+
+    def _mark_of(self, pieces: Sequence[Piece]) -> re.Match[str] | None:
+        """Return the mark that an entry begins with; numbers alone ("3 Frisch, K.") must count from 1."""
+        text = _plain(pieces[:3])
+        bare = _BARE_NUMBER.match(text)
+        return _ENTRY.match(text) or (bare if bare and int(bare[1]) == self._last + 1 else None)
 
     def _row(self, block: TextBlock) -> bool:
         cells = [_plain(cell).strip() for cell in block.pieces]
@@ -486,7 +495,7 @@ def _authors_of(work: _DatedEntry, year: str) -> int:
 
 def _starts(match: re.Match[str], pieces: Sequence[Piece]) -> bool:
     """Return whether a later line begins an entry: a number with a full stop may also be the year at the end of a title."""
-    return not match[3] or (bool(pieces) and int(match[3]) < 1000)
+    return match.re is _BARE_NUMBER or not match[3] or (bool(pieces) and int(match[3]) < 1000)
 
 
 def _is_work(text: str) -> bool:

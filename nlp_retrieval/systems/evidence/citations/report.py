@@ -83,6 +83,7 @@ _LEADS_ON = frozenset(
     le la les du de un une par selon dans et avec pour sur chez el los las por según en con y del al una il lo gli da di secondo""".split()  # noqa: E501
 )
 _NO_NAME = re.compile(r"\W*(?:sources?|links?|refs?|references?|citations?|quellen?)?\W*[0-9]{0,3}\W*", re.IGNORECASE)
+_PAGE_RAISED = re.compile(r"\s*:\s*[0-9][0-9,\s\u2013-]{0,20}")
 _LOWER_CASE_WORD = re.compile(r"[a-z]+(?![\w-])")
 _TIGHT = frozenset(",.;:!?)]}”»")
 _TRAIL = f"{_SLOT}{_LINE} ,;:\uff1a|/·&.!?\u2013\u2014"
@@ -171,8 +172,12 @@ def _drafted(pieces: Sequence[Piece], reader: MarkReader) -> _SlottedText:
         for piece in alike:
             if piece.kind == "note":
                 _mark(draft, Mark(reader.labels(piece.text), piece.line, note=True))
-            elif piece.kind == "raised" and (names := reader.raised(piece.text.strip(), "".join(draft.parts[-3:])[-3:])):
+            elif piece.kind == "raised" and (
+                names := reader.raised(piece.text.strip(), "".join(draft.parts[-8:])[-60:].rstrip())
+            ):
                 _mark(draft, Mark(names, piece.line))
+            elif piece.kind == "raised" and draft.parts[-1:] == [_SLOT] and _PAGE_RAISED.fullmatch(piece.text):
+                continue  # ":14", the page in what the mark before it cites
             elif piece.kind == "link":
                 _add_link(draft, piece, reader)
             elif piece.kind == "code":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import PurePath
@@ -75,6 +76,12 @@ def decode_text(data: bytes, declared: str = "", where: str = "this source") -> 
         if data.startswith(mark):
             return _decoded(data, name, where, f"its byte order mark is that of {name.upper()}").removeprefix("\ufeff")
     known = _known(declared)
+    beginning = data[:_DECLARED_WITHIN]
+    if not known.startswith(("utf-16", "utf-32")) and 4 * beginning.count(0) > len(beginning):
+        raise SourceError(
+            f"{where}: {beginning.count(0):,} of its first {len(beginning):,} bytes are zero, as in UTF-16 without a byte "
+            "order mark, or in a file that is no text; save it as UTF-8"
+        )
     if known.startswith(_STATEFUL):
         return _decoded(data, known, where, f"it declares {known}")
     try:
@@ -84,7 +91,7 @@ def decode_text(data: bytes, declared: str = "", where: str = "this source") -> 
             declaration = f"it declares {declared[:40]!r}, which is not accepted" if declared else "it declares no encoding"
             raise SourceError(
                 f"{where}: byte 0x{data[error.start]:02x} at {error.start:,} is not UTF-8, and {declaration}; "
-                "save it as UTF-8, for example with iconv -f ISO-8859-1 -t UTF-8"
+                "save it as UTF-8, for example with iconv -f WINDOWS-1252 -t UTF-8"
             ) from None
     return _decoded(data, known, where, f"it declares {known}")
 
@@ -138,6 +145,7 @@ _NEEDED = {
     "pdf": ("pypdf",),
     "docx": ("lxml",),
 }
+_INPUT_ENCODING = re.compile(rb"\\usepackage\s{0,9}\[\s{0,9}([a-z0-9]{1,20})\s{0,9}\]\s{0,9}\{inputenc\}")
 _DECLARED_WITHIN = 4096
 """Bytes at the beginning of a page in which it may declare its encoding."""
 
@@ -201,6 +209,15 @@ def _declared(kind: str, data: bytes, media_type: str) -> str:
         key, _, value = parameter.partition("=")
         if key.strip().lower() == "charset":
             return value.strip().strip("\"'")[:40]
+    return declared_encoding(data, kind)
+
+
+def declared_encoding(data: bytes, kind: str) -> str:
+    """Return the encoding that a page in HTML, or a document in LaTeX, declares; empty if it declares none."""
+    if kind == "latex":
+        declared = _INPUT_ENCODING.search(data[:_DECLARED_WITHIN])
+        name = declared[1].decode("ascii", "replace") if declared else ""
+        return {"ansinew": "cp1252", "latin9": "iso8859-15", "applemac": "mac-roman", "utf8x": "utf-8"}.get(name, name)
     if kind != "html":
         return ""
     from w3lib.encoding import html_body_declared_encoding

@@ -224,6 +224,44 @@ def test_html_is_read() -> None:
     assert "hidden" in report.notes[0]
 
 
+def test_footnotes_of_a_page_are_found_without_links_and_headings() -> None:
+    page = f"""<h1>T</h1><p>Fish grew by 5%<sup><a href="#c1">1</a></sup><sup>:&hairsp;12</sup>.
+Frogs fell in 2020<sup>2</sup>.
+Newts fell by 3%<sup>9</sup>.</p>
+<section role="doc-endnotes"><ol><li id="c1">A. {DANCE}</li><li>B. {ANTS}</li></ol></section>"""
+    report = read_report(parse_report("html", page.encode(), "a.html"))
+    assert [(one.mark, one.url, one.sentence) for one in report.citations] == [
+        ("1", DANCE, "Fish grew by 5%."),
+        ("2", ANTS, "Frogs fell in 2020."),
+        ("9", "", "Newts fell by 3%."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "encoding"),
+    [
+        (
+            "a.html",
+            '<meta http-equiv=Content-Type content="text/html; charset=windows-1252"><p>Caf\u00e9 \u2013 {}</p>',
+            "cp1252",
+        ),
+        ("a.tex", "\\usepackage[latin1]{{inputenc}}\nCaf\u00e9 \\url{{{}}}", "latin-1"),
+        ("a.md", "Caf\u00e9 {}", "utf-16"),
+    ],
+)
+def test_a_report_is_read_in_the_encoding_that_it_declares(tmp_path: Path, name: str, text: str, encoding: str) -> None:
+    (tmp_path / name).write_bytes(text.format(ANTS).encode(encoding))
+    report = read_report(read_report_file(tmp_path / name))
+    assert urls(report) == [ANTS]
+    assert report.citations[0].sentence.startswith("Caf\u00e9")
+
+
+def test_utf_16_without_a_mark_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_bytes("Bees dance [1].".encode("utf-16-le"))
+    with pytest.raises(SourceError, match="bytes are zero, as in UTF-16"):
+        read_report_file(tmp_path / "a.md")
+
+
 def test_a_docx_that_a_word_processor_wrote_is_read(tmp_path: Path) -> None:
     document = docx.Document()
     document.add_heading("On Bees", 0)
@@ -257,7 +295,7 @@ def docx_of(body: str, **parts: str) -> bytes:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("word/document.xml", f"<w:document {W}><w:body>{body}</w:body></w:document>")
         for name, part in parts.items():
-            archive.writestr(f"word/{name}.xml", part)
+            archive.writestr(f"{name}.xml" if "/" in name else f"word/{name}.xml", part)
     return file.getvalue()
 
 
@@ -288,6 +326,109 @@ def test_footnotes_and_stored_citations_of_a_docx_are_read() -> None:
         ("2", ANTS, "Ants do."),
         ("von Frisch and Lind 1965", DANCE, "Bees dance."),
     ]
+
+
+def field(instruction: str, *shown: str) -> str:
+    """A field of a DOCX, with the runs that it shows."""
+    return (
+        f'<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>{instruction}</w:instrText></w:r>'
+        f'<w:r><w:fldChar w:fldCharType="separate"/></w:r>{"".join(shown)}<w:r><w:fldChar w:fldCharType="end"/></w:r>'
+    )
+
+
+RAISED = '<w:rPr><w:vertAlign w:val="superscript"/></w:rPr>'
+STYLES = f"""<w:styles {W}><w:style w:styleId="Entry"><w:name w:val="references"/>
+<w:pPr><w:numPr><w:numId w:val="2"/></w:numPr></w:pPr>
+</w:style><w:style w:styleId="Own"><w:basedOn w:val="Entry"/></w:style><w:style w:styleId="Up">{RAISED}</w:style></w:styles>"""
+NUMBERING = f"""<w:numbering {W}><w:abstractNum w:abstractNumId="7">
+<w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="decimal"/></w:lvl>
+</w:abstractNum><w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num><w:num w:numId="2"><w:abstractNumId w:val="7"/>
+<w:lvlOverride w:ilvl="0"><w:startOverride w:val="1"/></w:lvlOverride></w:num></w:numbering>"""
+
+
+def test_numbers_of_a_docx_that_styles_raise_and_lists_count_are_read() -> None:
+    step = '<w:p><w:pPr><w:numPr><w:numId w:val="1"/></w:numPr></w:pPr>{}</w:p>'
+    endnote = field("ADDIN EN.CITE x", f"<w:r>{RAISED}<w:t>1,2</w:t></w:r>")
+    reference = field("REF _Ref1 \\r", run("[2]"))
+    body = (
+        step.format(run("First count the bees.")) + f"<w:p>{run('Bees dance in 2022')}{endnote}{run('. Ants fell by 7%')}"
+        f"<w:r><w:rPr><w:rStyle w:val='Up'/></w:rPr><w:t>3</w:t></w:r>{run('. Wasps fly ')}{reference}{run('.')}</w:p>"
+        f"<w:p>{run('References')}</w:p>"
+        f"<w:p><w:pPr><w:pStyle w:val='Entry'/></w:pPr>{run('Frisch. ' + DANCE)}</w:p>"
+        f"<w:p><w:pPr><w:pStyle w:val='Own'/></w:pPr>{run('Roe. ' + ANTS)}</w:p>"
+        + step.format(run("Doe. https://doi.org/10.1000/wasps"))
+    )
+    report = docx_report(body, styles=STYLES, numbering=NUMBERING)
+    assert [(one.mark, one.url, one.sentence) for one in report.citations] == [
+        ("1", DANCE, "Bees dance in 2022."),
+        ("2", ANTS, "Bees dance in 2022."),
+        ("3", "https://doi.org/10.1000/wasps", "Ants fell by 7%."),
+        ("2", ANTS, "Wasps fly."),
+    ]
+
+
+def test_a_list_of_references_that_is_a_field_has_its_entries() -> None:
+    first, last = field("BIBLIOGRAPHY", run(f"Frisch, K. (1965). Bees. {DANCE}"), "|").split("|")
+    body = f"<w:p>{run('Bees dance (Frisch, 1965). Ants do not (Roe, 2001).')}</w:p><w:p>{run('References')}</w:p>"
+    body += f"<w:p>{first}</w:p><w:p>{run(f'Roe, R. (2001). Ants. {ANTS}')}{last}</w:p>"
+    assert urls(docx_report(body)) == [DANCE, ANTS]
+    rows = "".join(
+        f"<w:tr><w:tc><w:p>{run(f'[{n}]')}</w:p></w:tc><w:tc><w:p>{run(url)}</w:p></w:tc></w:tr>"
+        for n, url in ((1, DANCE), (2, ANTS))
+    )
+    body = f"<w:p>{run('Bees dance [1]. Ants do not [2].')}</w:p><w:p>{run('References')}</w:p><w:tbl>{rows}</w:tbl>"
+    assert urls(docx_report(body)) == [DANCE, ANTS]
+
+
+def test_words_own_citations_name_the_works_that_it_stored() -> None:
+    store = f"""<b:Sources xmlns:b="http://schemas.openxmlformats.org/officeDocument/2006/bibliography"><b:Source><b:Tag>Roe01</b:Tag>
+<b:Author><b:Author><b:NameList><b:Person><b:Last>Roe</b:Last></b:Person></b:NameList></b:Author></b:Author><b:Title>Ants</b:Title>
+<b:Year>2001</b:Year><b:URL>{ANTS}</b:URL></b:Source><b:Source><b:Tag>WHO</b:Tag><b:Author><b:Author><b:Corporate>World Health
+Organization</b:Corporate></b:Author></b:Author><b:Year>2020</b:Year><b:DOI>10.1000/dance</b:DOI></b:Source></b:Sources>"""
+    first, second, third = (
+        field("CITATION Roe01 \\n", run(" (2001)")),
+        field("CITATION Roe01 \\p 3 \\m WHO ", run(" (Roe, 2001, p. 3; WHO, 2020)")),
+        field("CITATION Gone \\l 1033", run(" (Gone, 1999)")),
+    )
+    text = f"{run('Roe saw ants')}{first}{run('. Both dance')}{second}{run('. Nobody knows')}{third}{run('.')}"
+    body = f"<w:p>{text}</w:p>"
+    report = docx_report(body, **{"customXml/item1": store})
+    assert [(one.url, one.sentence) for one in report.citations] == [
+        (ANTS, "Roe saw ants."),
+        (ANTS, "Both dance."),
+        (DANCE, "Both dance."),
+        ("", "Nobody knows."),
+    ]
+    assert [one.mark for one in report.missing] == ["Gone, 1999"]
+
+
+def test_a_footnote_cites_the_work_that_zotero_stored_in_it() -> None:
+    item = json.dumps({"citationItems": [{"id": 1, "itemData": {**CSL[0], "id": "x"}}]})
+    note = field(f"ADDIN ZOTERO_ITEM CSL_CITATION {item}", run("Lind, Dance"))
+    notes = f'<w:footnotes {W}><w:footnote w:id="2"><w:p>{run("See ")}{note}{run(", p. 3.")}</w:p></w:footnote></w:footnotes>'
+    body = f'<w:p>{run("Bees dance.")}<w:r><w:footnoteReference w:id="2"/></w:r></w:p>'
+    assert urls(docx_report(body, footnotes=notes)) == [DANCE]
+
+
+def test_merged_cells_belong_to_each_of_their_rows() -> None:
+    cells = "<w:tr>{}</w:tr>".format("".join(f"<w:tc><w:p>{run(text)}</w:p></w:tc>" for text in ("City", "Year", "People")))
+    for properties, *texts in (
+        ('<w:vMerge w:val="restart"/>', "Oslo", "2021", f"697 ({ANTS})"),
+        ("<w:vMerge/>", "", "2022", f"699 ({ANTS})"),
+        ('<w:gridSpan w:val="2"/>', "Bergen", f"280 ({ANTS})"),
+    ):
+        first, *others = (f"<w:p>{run(text)}</w:p></w:tc>" for text in texts)
+        cells += f"<w:tr><w:tc><w:tcPr>{properties}</w:tcPr>{first}{''.join('<w:tc>' + cell for cell in others)}</w:tr>"
+    rows = ["City: Oslo; Year: 2021; People: 697", "City: Oslo; Year: 2022; People: 699", "City: Bergen; People: 280"]
+    assert [one.sentence for one in docx_report(f"<w:tbl>{cells}</w:tbl>").citations] == rows
+    page = f"""<table><tr><th>City<th>Year<th>People<tr><td rowspan=2>Oslo<td>2021<td>697 ({ANTS})<tr><td>2022<td>699 ({ANTS})
+<tr><td colspan=2>Bergen<td>280 ({ANTS})</table>"""
+    assert [one.sentence for one in read_report(parse_report("html", page.encode(), "a.html")).citations] == rows
+
+
+def test_a_paragraph_goes_on_after_a_deleted_end() -> None:
+    body = f"<w:p><w:pPr><w:rPr><w:del/></w:rPr></w:pPr>{run('Bees dance in ')}</w:p><w:p>{run(f'2022 ({ANTS}).')}</w:p>"
+    assert [one.sentence for one in docx_report(body).citations] == ["Bees dance in 2022."]
 
 
 def test_the_accepted_text_of_a_docx_is_read_and_said() -> None:

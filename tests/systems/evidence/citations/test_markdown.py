@@ -138,6 +138,10 @@ STYLES = {
     "raised digits behind a space": ("Bees dance \u00b9.", [("1", "Bees dance.")]),
     "raised digits with a space": ("Bees dance\u00b9 \u00b2.", [("1", "Bees dance."), ("2", "Bees dance.")]),
     "raised digits without any sign between": ("Bees dance\u00b9\u00b2.", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "raised after a year and a number": (
+        "Bees danced in 2022\u00b9. Some 1,104\u00b2 did on 12 m\u00b2.",
+        [("1", "Bees danced in 2022."), ("2", "Some 1,104 did on 12 m\u00b2.")],
+    ),
     "raised by carets": ("Bees dance^1^. Ants do not ^[2]^.", [("1", "Bees dance."), ("2", "Ants do not.")]),
     "raised by TeX": ("Bees dance $^{1,2}$.", [("1", "Bees dance."), ("2", "Bees dance.")]),
     "in notes": ("Bees dance [^1, ^2].", [("1", "Bees dance."), ("2", "Bees dance.")]),
@@ -174,6 +178,7 @@ LISTS = {
     "definitions": f'[1]: {A} "One"\n[2]: {B} "Two"',
     "angles": f"## References\n\n[1] One <{A}>\n\n[2] Two <{B}>",
     "numbers": f"# Literatur\n\n1. One. {A}\n2. Two. {B}",
+    "numbers alone": f"References\n\n1 One. {A}\n2 Two. {B}",
     "links": f"## Works Cited\n\n1. [One]({A})\n2. [Two]({B})",
     "bullets": f"## 7. Quellen\n\n- [1] One {A}\n- [2] Two {B}",
     "two lines": f"## References:\n\n[1] One\n    {A}\n[2] Two\n{B}",
@@ -524,3 +529,12 @@ def test_marks_change_no_sentence_around_them(parts, gap):
     found = read_report(gap.join(marked) + LIST)
     assert list(dict.fromkeys(one.sentence for one in found.citations)) == list(dict.fromkeys(plain))
     assert found.uncited == []
+
+
+def test_a_note_within_the_text_is_a_footnote() -> None:
+    report = read_report(f"Bees dance^[See Frisch, {A}, and ^[more].]. Ants do not^[Roe\n{B}].\nNo ^[end.")
+    assert [(one.url, one.sentence, one.line) for one in report.citations] == [
+        (A, "Bees dance.", 1),
+        (B, "Ants do not.", 1),
+    ]
+    assert report.sentences[-1].line == 3
