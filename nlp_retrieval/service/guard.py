@@ -8,6 +8,7 @@ another origin without permission.
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import hmac
 import ipaddress
@@ -28,6 +29,8 @@ _Receive = Callable[[], Awaitable[_Message]]
 _Send = Callable[[_Message], Awaitable[None]]
 _App = Callable[[_Message, _Receive, _Send], Awaitable[None]]
 
+_TO_CLIENTS, _TO_BROWSERS = 'Bearer realm="nlp-retrieval"', 'Basic realm="nlp-retrieval", charset="UTF-8"'
+"""How the token is asked for; of several ways in one header Chromium reads only the first."""
 _LARGE = 2**18
 _LINGER = 0.5
 
@@ -86,13 +89,15 @@ class RequestGuard:
             return
         values = headers.get(b"authorization", [])
         scheme, _, token = values[0].partition(b" ") if len(values) == 1 else (b"", b"", b"")
+        if scheme.lower() == b"basic":  # a browser asks for the token as a password
+            scheme, token = b"bearer", _password(token)
         # digests: the comparison takes the same time for any input of any length
         if not hmac.compare_digest(_digest(token.strip()), self._digest) or scheme.lower() != b"bearer":
             raise RefusedError(
                 401,
                 "unauthorized",
                 "the token is missing or wrong; send the header Authorization: Bearer, with the token",
-                {"www-authenticate": 'Bearer realm="nlp-retrieval"'},
+                {"www-authenticate": _TO_BROWSERS if b"text/html" in b"".join(headers.get(b"accept", [])) else _TO_CLIENTS},
             )
 
     async def _body(self, headers: dict[bytes, list[bytes]], receive: _Receive) -> bytes | None:
@@ -187,6 +192,14 @@ def _host_name(value: str) -> str:
     if value.startswith("["):
         return value[1:].partition("]")[0].lower()
     return value.partition(":")[0].lower().removesuffix(".")
+
+
+def _password(credentials: bytes) -> bytes:
+    """Return the password of Basic authentication; empty if there is none."""
+    try:
+        return base64.b64decode(credentials.strip(), validate=True).partition(b":")[2]
+    except ValueError:
+        return b""
 
 
 def _is_loopback_address(name: str) -> bool:

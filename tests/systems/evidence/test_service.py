@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from urllib.parse import quote
 
 import jsonschema
@@ -292,12 +293,16 @@ def test_a_source_that_is_not_there_is_not_found(served, key):
         f"Bearer {TOKEN}x",
         f"Bearer {TOKEN[:-1]}",
         f"Basic {TOKEN}",
+        f"Basic {b64encode(TOKEN.encode()).decode()}",
+        f"Basic {b64encode(b'ann:' + TOKEN[:-1].encode()).decode()}",
+        "Basic",
+        "Basic Og==",
         TOKEN,
         f"Bearer {TOKEN} {TOKEN}",
         b"Bearer \xff\xfe",
         "Bearer " + "x" * 10_000,
     ],
-    ids=range(11),
+    ids=range(15),
 )
 def test_a_request_without_the_right_token_is_refused_before_it_is_read(served, header):
     service, _, _ = served
@@ -319,6 +324,15 @@ def test_health_needs_no_token_and_the_scheme_has_no_case(served):
     with service.client() as stranger:
         assert stranger.get("/healthz").status_code == 200
         assert stranger.get("/stats", headers={"Authorization": f"bearer {TOKEN}"}).status_code == 200
+
+
+def test_a_browser_sends_the_token_as_a_password(served):
+    service, _, _ = served
+    with service.client() as stranger:
+        refused = stranger.get("/", headers={"Accept": "text/html,*/*"})
+        assert refused.headers["www-authenticate"] == 'Basic realm="nlp-retrieval", charset="UTF-8"'
+        assert "Basic" not in stranger.get("/stats").headers["www-authenticate"]
+        assert stranger.get("/stats", auth=("ann", TOKEN)).status_code == 200
 
 
 def test_two_tokens_are_none(served):
