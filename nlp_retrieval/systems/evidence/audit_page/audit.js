@@ -15,14 +15,22 @@
   const main = document.querySelector("main");
   const posts = "posts" in main.dataset;
   const key = "nlp-retrieval reviews";
+  const citations = new Map(articles.map((article) => [article, citationOf(article.dataset)]));
   const histories = new Map(articles.map((article) => [article, JSON.parse(article.dataset.history || "[]")]));
-  const inProject = new Set(articles.flatMap((article) => histories.get(article).map((review) => identity(review, article.dataset))));
+  const inProject = new Set(
+    articles.flatMap((article) => histories.get(article).map((review) => identity(review, citations.get(article)))),
+  );
   const posted = [];
   let keeps = true;
   let made = load({ by: "", reviews: [] });
+  let own = grouped();
 
-  function identity(review, of) {
-    return JSON.stringify([of.sentence, of.cited, of.version, review.decision, review.by, Date.parse(review.date)]);
+  function citationOf({ sentence, cited, version }) {
+    return JSON.stringify([sentence, cited, version]);
+  }
+
+  function identity(review, citation) {
+    return [citation, review.decision, review.by, Date.parse(review.date)].join("\n");
   }
 
   // what this browser keeps, without what the project has
@@ -30,16 +38,28 @@
     try {
       const kept = JSON.parse(localStorage.getItem(key)) || {};
       const reviews = Array.isArray(kept.reviews) ? kept.reviews : [];
-      return { by: String(kept.by || ""), reviews: reviews.filter((review) => !inProject.has(identity(review, review))) };
+      return { by: String(kept.by || ""), reviews: reviews.filter((review) => !inProject.has(identity(review, citationOf(review)))) };
     } catch {
       return otherwise;
     }
   }
 
+  // decisions of this page by citation
+  function grouped() {
+    const groups = new Map();
+    for (const review of posts ? posted : made.reviews) {
+      const citation = citationOf(review);
+      groups.set(citation, [...(groups.get(citation) ?? []), review]);
+    }
+    return groups;
+  }
+
   // change what is kept; another tab may have changed it since
   function change(changed) {
     made = keeps ? load(made) : made;
+    own = grouped();
     changed(made);
+    own = grouped();
     try {
       localStorage.setItem(key, JSON.stringify(made));
       keeps = true;
@@ -67,9 +87,7 @@
   }
 
   function about(article) {
-    return (posts ? posted : made.reviews).filter(
-      (review) => ["sentence", "cited", "version"].every((field) => review[field] === article.dataset[field]),
-    );
+    return own.get(citations.get(article)) ?? [];
   }
 
   // as the project decides: each reviewer's last decision that was not taken back, and of these the last one
@@ -98,8 +116,7 @@
       return;
     }
     line.dataset.kept ??= line.textContent;
-    const own = about(article);
-    const said = own.map((review) => `${review.decision} by ${review.by}${review.note ? `: \u201c${review.note}\u201d` : ""}`);
+    const said = about(article).map((review) => `${review.decision} by ${review.by}${review.note ? `: \u201c${review.note}\u201d` : ""}`);
     article.dataset.decision = decisionOf(article);
     line.firstElementChild.textContent = [...said.reverse().map((each) => (posts ? each : `${each} (not yet in the project)`)), line.dataset.kept]
       .filter(Boolean)
@@ -161,7 +178,7 @@
   }
 
   function told(article, what) {
-    articles.forEach(show);
+    articles.filter((each) => citations.get(each) === citations.get(article)).forEach(show);
     const unkept = keeps || posts ? "" : " This browser does not keep it: export your reviews before you close the page.";
     const open = articles.filter((each) => each.dataset.status !== "PASS");
     const done = open.filter((each) => ["accepted", "rejected"].includes(each.dataset.decision)).length;
@@ -198,8 +215,9 @@
   // what was decided about the sources of this page, in whichever form of a sentence; a mark without a source is a sentence's
   function exported() {
     const cited = new Set(articles.map((article) => article.dataset.cited));
+    const here = new Set(citations.values());
     const reviews = made.reviews.filter((review) =>
-      review.cited.startsWith("[") ? articles.some((article) => about(article).includes(review)) : cited.has(review.cited),
+      review.cited.startsWith("[") ? here.has(citationOf(review)) : cited.has(review.cited),
     );
     download(JSON.stringify({ format: 1, reviews }, null, 1), "application/json", "reviews.json");
     status.value = `${reviews.length} decisions exported.`;
@@ -317,6 +335,7 @@
     articles.forEach(show);
     window.addEventListener("storage", () => {
       made = load(made);
+      own = grouped();
       articles.forEach(show);
     });
   }
