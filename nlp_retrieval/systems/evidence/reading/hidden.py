@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text
@@ -42,6 +43,10 @@ _INLINE = frozenset(
     "a abbr acronym b bdi bdo big cite code data dfn em font i ins kbd label mark nobr q ruby rt samp small span strong sub sup "  # noqa: E501
     "time tt u var".split()
 )
+BOX = "data-read-as-a-box"
+"""Attribute of elements of a line that a style makes boxes of their own: the text beside them does not touch theirs."""
+
+_BOX_DISPLAYS = frozenset("block flex grid table list-item flow-root table-cell table-row table-caption".split())
 _LEFT_OUT = "left-out-of-the-text"
 """Tag of elements to be removed together: lxml refuses to move text with control characters from element to element."""
 
@@ -122,8 +127,8 @@ def remove_hidden(page: Any) -> tuple[Removed, int, list[tuple[str, str]]]:
     Text is hidden if a browser without scripts does not show it on a screen, as far as the page itself says: by attributes
     (``hidden``, ``popover``, a closed ``dialog``), and by styles (not displayed, transparent, in the colour of the
     background, without a size, off the page, clipped, masked or turned away), in ``style`` attributes, ``style`` elements
-    and ``data:`` addresses. ``aria-hidden="true"`` counts as hidden too. Never shown, and removed as well, are
-    comments, processing instructions, scripts, style sheets, ``template``, the fallback text of media, and the fields of forms;
+    and ``data:`` addresses. ``aria-hidden="true"`` counts as hidden too, but for the panels of tabs and
+    accordions, which readers open. Never shown, and removed as well, are comments, processing instructions, scripts, style sheets, ``template``, the fallback text of media, and the fields of forms;
     and struck text (``del``, ``s``, ``strike``, ``line-through``), which its author retracts. ``noscript`` is shown.
     Attributes (``alt``, ``title``, ``content`` of ``meta``) are never read as text.
 
@@ -216,11 +221,16 @@ class _ShownPage:
         attributes = node.attrib
         if not declared and not attributes and node.tag not in _STYLED and not around.arranges:
             return around
+        if "aria-hidden" in attributes and _is_panel(node):
+            del attributes["aria-hidden"]
         style, variables = style_of(declared, around.variables or {})
         names = tuple(token.value for token in words(style.get("animation-name", ())) if token.type in ("ident", "string"))
         if names and any(keyword((token,)) in ("forwards", "both") for token in words(style.get("animation-fill-mode", ()))):
             for name in names:
                 style |= self.sheets.keyframes.get(name, {})
+        display = keyword(style.get("display", ()))
+        if node.tag in _INLINE and (around.arranges or display in _BOX_DISPLAYS):
+            node.set(BOX, "")
         look = _computed(node, style, replace(around, variables=variables, arranges=False), around, self.sheets.has_others)
         if look.seen != "seen" and (look.origin is None or around.seen == "seen"):
             look = replace(look, origin=node)
@@ -280,6 +290,17 @@ def _computed(node: Any, style: dict[str, Tokens], look: _Look, around: _Look, h
     if keyword(style.get("mix-blend-mode", ())) not in ("", "normal", "inherit", "initial", "unset"):
         look = replace(look, is_doubtful=True)
     return look
+
+
+_MOST_PARTS = 32
+
+
+def _is_panel(node: Any) -> bool:
+    """Return whether an element that programs read aloud leave out is a panel that readers open: of a tab, or of an accordion."""
+    if node.get("role", "").strip().lower() == "tabpanel":
+        return True
+    before = islice(node.itersiblings(preceding=True), 3)
+    return any(part.get("aria-expanded") is not None for each in before for part in islice(each.iter("*"), _MOST_PARTS))
 
 
 def _hidden_by_attributes(tag: str, attributes: Mapping[str, str]) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
 from nlp_retrieval.systems.evidence.reading.document import ReadText, Removed
-from nlp_retrieval.systems.evidence.reading.hidden import DOUBT, DOUBT_ENDS, remove_hidden
+from nlp_retrieval.systems.evidence.reading.hidden import BOX, DOUBT, DOUBT_ENDS, remove_hidden
 from nlp_retrieval.systems.evidence.reading.styles import StylesTooCostlyError
 
 # Text of an HTML tree in reading order: paragraphs separated by blank lines, items of lists and rows of tables by lines.
@@ -32,6 +33,22 @@ _LINES = frozenset("li item dt dd tr row lb br".split())
 _ITEMS = frozenset("li item".split())
 _CELLS = frozenset("td th cell".split())
 _ROWS = frozenset("tr row".split())
+_OF_ROLE = {
+    "row": "tr",
+    "cell": "td",
+    "gridcell": "td",
+    "columnheader": "td",
+    "rowheader": "td",
+    "listitem": "li",
+    **dict.fromkeys("table grid rowgroup list heading paragraph".split(), "div"),
+}
+"""Elements that are read as those of HTML, by their role."""
+
+_BOXES = frozenset("label svg text".split())
+"""Elements of a line that browsers set apart from the text beside them."""
+
+_SIDE_BY_SIDE = frozenset("span a b strong small time data".split())
+"""Elements that style sheets often make boxes, as the figure and the label of a card."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +69,8 @@ def block_text(tree: Any) -> str:
     """Return the text of a tree.
 
     White space becomes one space within a paragraph and within a line; an item of a list begins with ``- `` and the cells of a
-    row are separated by `` | ``. Nothing is recursive, so that a deep tree costs no more than a wide one.
+    row are separated by `` | ``; a ``pre`` keeps its lines. Nothing is recursive, so that a deep tree costs no more than a wide
+    one.
     """
     return text_of_lines(lines_of(tree))
 
@@ -65,21 +83,45 @@ def text_of_lines(lines: Iterable[Line]) -> str:
 def lines_of(tree: Any) -> list[Line]:
     """Return the lines of a tree's text, in reading order."""
     lines = _Lines()
-    pending: list[tuple[Any, bool]] = [(tree, True)]
+    pending: list[tuple[Any, bool, str]] = [(tree, True, "")]
     while pending:
-        element, entering = pending.pop()
-        tag = element.tag if isinstance(element.tag, str) else ""
+        element, entering, code = pending.pop()
+        tag = _tag_of(element)
+        is_box = tag in _BOXES or (bool(tag) and element.get(BOX) is not None)
         if entering:
+            if is_box or (not code and _is_beside_another(element)):
+                lines.set_apart(is_sure=is_box)
             lines.enter(tag)
+            code_inside = "pre" if tag == "pre" else code or ("code" if tag == "code" else "")
             if tag and element.text:
-                lines.add(element.text, element)
-            pending.append((element, False))
-            pending.extend((child, True) for child in reversed(element))
+                lines.add(element.text, element, keeps_lines=code_inside == "pre")
+            pending.append((element, False, code))
+            pending.extend((child, True, code_inside) for child in reversed(element))
         else:
             lines.leave(tag)
+            if is_box:
+                lines.set_apart(is_sure=True)
             if element is not tree and element.tail:
-                lines.add(element.tail, element.getparent())
+                lines.add(element.tail, element.getparent(), keeps_lines=code == "pre")
     return lines.finish()
+
+
+def _tag_of(element: Any) -> str:
+    """Return the name of an element, or of the one that its role makes of it; empty for a comment."""
+    tag = element.tag if isinstance(element.tag, str) else ""
+    if tag == "div" or (tag and not is_block(tag)):
+        return _OF_ROLE.get(element.get("role", "").strip().lower(), tag)
+    return tag
+
+
+def _is_beside_another(element: Any) -> bool:
+    """Return whether an element of a line follows another one with nothing between them."""
+    before = element.getprevious()
+    return (
+        before is not None
+        and not before.tail
+        and all(isinstance(each.tag, str) and (each.tag in _SIDE_BY_SIDE or "-" in each.tag) for each in (before, element))
+    )
 
 
 class _Lines:
@@ -92,11 +134,28 @@ class _Lines:
         self._begins: Any = None
         self._rows = 0
         self._mark = ""
+        self._may_touch = False
 
-    def add(self, text: str, element: Any) -> None:
+    def add(self, text: str, element: Any, *, keeps_lines: bool = False) -> None:
+        if keeps_lines and not self._rows and "\n" in text:
+            for number, line in enumerate(text.split("\n")):
+                if number:
+                    self._end_line()
+                self.add(line, element)
+            return
+        if self._may_touch and text:
+            last = next((part for part in reversed(self._parts) if part), " ")[-1]
+            self._parts.append(" " * _are_of_two_words(last, text[0]))
+            self._may_touch = False
         if self._begins is None and not text.isspace():
             self._begins = element
         self._parts.append(text)
+
+    def set_apart(self, *, is_sure: bool) -> None:
+        """Note that another element begins or ends here: a space is needed, surely or where two words would touch."""
+        self._may_touch = self._may_touch or not is_sure
+        if is_sure:
+            self._parts.append(" ")
 
     def enter(self, tag: str) -> None:
         if tag in _ROWS:
@@ -147,6 +206,13 @@ class _Lines:
     def finish(self) -> list[Line]:
         self._end_paragraph()
         return self._done
+
+
+def _are_of_two_words(last: str, first: str) -> bool:
+    """Return whether letters that touch are of two words: ``Stops22``, ``310Crowns``, ``stopsLines``."""
+    if last.isdigit() or first.isdigit():
+        return last.isalpha() or first.isalpha()
+    return last.islower() and first.isupper()
 
 
 _CELL = "\x1f"
@@ -292,6 +358,100 @@ def _is_exponent(element: Any, text: str, before: str) -> bool:  # noqa: PLR0911
     return len(word) == 1 or word in _UNITS
 
 
+# Formulas and tables, whose meaning is in their layout.
+
+
+def write_formulas(page: Any) -> None:
+    """Write fractions and powers of MathML as text does, in place: "1/2" and "10⁶" instead of "12" and "106"."""
+    for element in list(page.iter("mfrac", "msup", "msubsup", "mtd")):
+        parts = list(element)
+        if element.tag == "mtd":
+            element.tail = " "
+        elif element.tag == "mfrac" and len(parts) == 2:
+            for part in parts:
+                _put_in_brackets(part)
+            parts[0].tail = " " if element.get("linethickness", "").startswith("0") else "/"
+        elif len(parts) == {"msup": 2, "msubsup": 3}.get(element.tag):
+            power = "".join(parts[-1].itertext()).strip()
+            if power and not power.strip(_MAY_BE_RAISED):
+                parts[-1][:] = []
+                parts[-1].text = power.translate(_RAISED)
+            else:
+                parts[-2].tail = "^"
+                _put_in_brackets(parts[-1])
+
+
+def _put_in_brackets(part: Any) -> None:
+    """Put brackets around a part of a formula that has parts itself."""
+    if len(part) > 1:
+        part.text, part[-1].tail = "(", ")"
+
+
+_MOST_SPANNED = 5_000
+"""Cells of a page that are added for those that span rows or columns."""
+
+_MOST_COLUMNS = 50
+_LONGEST_SPANNED = 120
+
+
+def fill_spans(page: Any) -> None:
+    """Repeat a cell that spans rows in each of them, in place, so that a row is read with its label and below its header.
+
+    A cell that spans columns is followed by empty ones. Of a long cell only its place is kept.
+    """
+    left = _MOST_SPANNED
+    groups: dict[Any, dict[int, tuple[int, Any]]] = {}
+    for row in list(page.iter("tr")):
+        spanning = groups.setdefault(row.getparent(), {})  # column: rows that follow, cell; it ends with its group of rows
+        here, spanning_here = 0, dict(spanning)
+        cells = [cell for cell in row if cell.tag in _CELLS]
+        for cell in [*cells, None]:
+            while here in spanning_here and left > 0:
+                rows, spanned = spanning_here.pop(here)
+                copy = _copied(spanned)
+                if cell is None:
+                    row.append(copy)
+                else:
+                    cell.addprevious(copy)
+                spanning.pop(here)
+                if rows > 1:
+                    spanning[here] = rows - 1, copy
+                here, left = here + 1, left - 1
+            if cell is None or left <= 0:
+                break
+            columns = min(_span_of(cell, "colspan"), _MOST_COLUMNS)
+            if (rows := _span_of(cell, "rowspan")) > 1:
+                spanning[here] = rows - 1, cell
+                spanning |= {here + number: (rows - 1, cell.makeelement("td")) for number in range(1, columns)}
+            here += columns
+            if columns > 1 and (cell is not cells[-1] or any(column >= here for column in spanning_here)):
+                for _ in range(columns - 1):
+                    cell.addnext(cell.makeelement("td"))
+                left -= columns - 1
+        if left <= 0:
+            return
+
+
+def _copied(cell: Any) -> Any:
+    """Return a copy of a cell, or an empty one in place of one that is long."""
+    size = 0
+    for number, text in enumerate(cell.itertext()):
+        size += len(text)
+        if size > _LONGEST_SPANNED or number > _LONGEST_SPANNED:
+            return cell.makeelement("td")
+    copy = deepcopy(cell)
+    copy.tail = None
+    return copy
+
+
+def _span_of(cell: Any, name: str) -> int:
+    """Return the number of rows or columns of a cell; 0 stands for all rows that follow."""
+    value = cell.get(name, "").strip()
+    if not (value.isascii() and value.isdigit()):
+        return 1
+    return int(value[:6]) or (65_534 if name == "rowspan" else 1)
+
+
 # Lines of a page that belong to its main text.
 #
 # trafilatura locates the main text; of the element that holds it, and of all lines between its first and last, everything is
@@ -308,6 +468,7 @@ _FEWEST_WORDS = 6
 _FEWEST_LINKS = 3
 _NAVIGATION = frozenset("nav aside footer form menu search button".split())
 _OF_AN_ARTICLE = ("aside", "footer")
+_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6 dt summary".split())
 _ROLES = frozenset("navigation complementary search banner contentinfo menu menubar toolbar tablist dialog alertdialog".split())
 
 
@@ -388,6 +549,7 @@ def _navigation(page: Any, lines: Sequence[Line]) -> list[bool]:
         )
         header = element.tag == "header" and not within
         own = within and element.tag in _OF_AN_ARTICLE and _is_prose(element)  # a quotation set apart, or a correction
+        own |= element.tag == "button" and element.getparent().tag in _HEADINGS  # it opens what follows
         if (element.tag in _NAVIGATION and not own) or role in _ROLES or (header and element.find(".//h1") is None):
             aside.add(element)
     aside |= _link_lists(page)
@@ -478,7 +640,9 @@ def _read(text: str, where: str, removed: Removed, main_text_only: bool) -> Read
         hidden, doubtful, left_out = remove_hidden(page)
     except StylesTooCostlyError:
         raise SourceError(f"{where}: its style sheets are too complex to evaluate; save it as plain text") from None
+    write_formulas(page)
     count, marks = read_raised(page)
+    fill_spans(page)
     left_out += [("footnote marks", " ".join(marks))] if marks else []
     title, removed_there = clean_title(_title(page))
     body = page.find("body")

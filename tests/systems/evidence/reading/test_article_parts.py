@@ -49,3 +49,66 @@ def test_a_part_of_an_article_is_read(name, place):
 @pytest.mark.parametrize("name", LEFT_OUT)
 def test_what_is_not_the_article_is_left_out(name, place):
     assert "ferry" not in read_html(page_with(LEFT_OUT[name], place), "page").text
+
+
+STYLED = "<style>.figure, .label { display: block } .card { display: flex }</style>"
+LINES = {
+    "figure and label of a card": ("<div><span>22</span><span>berths</span></div>", "22 berths"),
+    "boxes by a style sheet": (f"{STYLED}<p><b class=label>Depth</b><b class=figure>(14 m)</b></p>", "Depth (14 m)"),
+    "boxes by their container": (f"{STYLED}<div class=card><b>cost</b><i>about 9</i></div>", "cost about 9"),
+    "halves of a number": ("<p>It holds <span>1</span><span>,234</span> boats.</p>", "It holds 1,234 boats."),
+    "halves of a word": ("<p><span>Har</span><span>bour</span></p>", "Harbour"),
+    "cells by their role": ("<div role=row><i role=cell>2020</i><i role=cell>14</i></div>", "2020 | 14"),
+    "items by their role": ("<div role=list><b role=listitem>One</b><b role=listitem>Two</b></div>", "- One\n- Two"),
+    "lines of a table in plain text": ("<pre>Year  Boats\n2019  2.2\n2020  2.4</pre>", "Year Boats\n2019 2.2\n2020 2.4"),
+    "power": ("<p><math><msup><mn>10</mn><mn>6</mn></msup></math> boats</p>", "10⁶ boats"),
+    "fraction": ("<p><math><mfrac><mn>1</mn><mn>2</mn></mfrac></math> of it</p>", "1/2 of it"),
+    "fraction of a sum": (
+        "<p><math><mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><msup><mi>c</mi><mi>k</mi></msup></mfrac></math></p>",
+        "(a+b)/(c^k)",
+    ),
+}
+TABLES = {
+    "label of several rows": (
+        "<tr><th>Port</th><th>Year</th></tr><tr><td rowspan=2>North</td><td>1</td></tr><tr><td>2</td></tr>"
+        "<tr><td>South</td><td>3</td></tr>",
+        "Port | Year\nNorth | 1\nNorth | 2\nSouth | 3",
+    ),
+    "header in two rows": (
+        "<tr><th rowspan=2>Port</th><th colspan=2>2019</th><th>2020</th></tr><tr><th>in</th><th>out</th><th>in</th></tr>"
+        "<tr><td>North</td><td>1</td><td>2</td><td>3</td></tr>",
+        "Port | 2019 |  | 2020\nPort | in | out | in\nNorth | 1 | 2 | 3",
+    ),
+    "to the end of its group": (
+        "<tbody><tr><td>A</td><td rowspan=0>all</td></tr><tr><td>B</td></tr></tbody>"
+        "<tbody><tr><td>C</td><td>one</td></tr></tbody>",
+        "A | all\nB | all\nC | one",
+    ),
+    "line over all columns": ("<tr><td colspan=2>Total</td></tr><tr><td>1</td><td>2</td></tr>", "Total\n1 | 2"),
+    "made-up numbers of rows": (
+        "<tr><td rowspan=99999999>A</td><td rowspan=-2>b</td></tr><tr><td rowspan=x>c</td></tr>",
+        "A | b\nA | c",
+    ),
+}
+
+
+@pytest.mark.parametrize(("html", "line"), LINES.values(), ids=LINES)
+def test_words_and_figures_beside_each_other_stay_apart(html, line):
+    assert f"\n{line}\n" in read_html(page_with(html, "last").replace("</article>", "<p>End.</p></article>"), "page").text
+
+
+@pytest.mark.parametrize(("rows", "read"), TABLES.values(), ids=TABLES)
+def test_a_row_of_a_table_is_read_with_the_cells_that_span_it(rows, read):
+    assert f"\n\n{read}" in read_html(page_with(f"<table>{rows}</table>", "last"), "page").text
+
+
+@pytest.mark.parametrize(
+    "panel",
+    [
+        "<h3><button aria-expanded=false>How deep?</button></h3><div aria-hidden=true>",
+        "<p>How deep?</p><div role=tabpanel aria-hidden=true>",
+    ],
+)
+def test_folded_panels_are_read_with_their_headings(panel):
+    text = read_html(page_with(f"<div>{panel}<p>The basin is 14 metres deep.</p></div></div>", "last"), "page").text
+    assert "How deep?\n\nThe basin is 14 metres deep." in text
