@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import os
+import re
 import sqlite3
 import sys
 from collections import Counter
@@ -43,6 +44,9 @@ _JSON_LINES = (".jsonl", ".ndjson")
 _TEXTS = (".txt", ".text", ".md", "")
 _OTHER_NAMES = ("claims", "claim_text", "statement", "sentence", "text")
 _STANDARD_INPUT = "standard input"
+_DASHED = re.compile(r"\s{0,40}[-*+\u2022\u2013]\s+")
+_NUMBERED = re.compile(r"\s{0,40}([0-9]{1,6})[.)]\s+")
+_ITEM = re.compile(rf"{_DASHED.pattern}|{_NUMBERED.pattern}")
 
 COLUMNS = (
     "id",
@@ -183,7 +187,8 @@ class ClaimFile:
 
     def _read(self, path: str) -> None:
         try:
-            for number, (location, row) in enumerate(_rows(path), start=1):
+            filled = (each for each in _rows(path) if any(str(value or "").strip() for value in each[1].values()))
+            for number, (location, row) in enumerate(filled, start=1):
                 if number == 1:
                     self.column = _claim_column(path, row)
                 self._insert(number, location, row)
@@ -254,7 +259,15 @@ def _rows(path: str) -> Iterator[tuple[str, JsonObject]]:
         return read_rows(path, "\t" if tab else None, None if tab else '"')
     if suffix in _JSON_LINES or (not suffix and _first_line(path).startswith("{")):
         return read_json_lines(path)
-    return ((f"{path}, line {number}", {"claim": line}) for number, line in read_lines(path) if line.strip())
+    bullet = _bullet_of(path)
+    lines = ((number, bullet.sub("", line, count=1)) for number, line in read_lines(path))
+    return ((f"{path}, line {number}", {"claim": line}) for number, line in lines if line.strip())
+
+
+def _bullet_of(path: str) -> re.Pattern[str]:
+    """Return the pattern of what begins an item of a list in a text; numbers do if each is one more than the last, from 1."""
+    numbers = [int(found[1]) for _, line in read_lines(path) if (found := _NUMBERED.match(line))]
+    return _ITEM if len(numbers) > 1 and numbers == list(range(1, len(numbers) + 1)) else _DASHED
 
 
 def _first_line(path: str) -> str:

@@ -95,6 +95,10 @@ EVIDENCE = {
     "systems/evidence/reading/cleaning.py": in_prose(
         "clean_text(text)", "from nlp_retrieval.systems.evidence.reading.cleaning import clean_text"
     ),
+    "systems/evidence/claim_files.py": in_prose(
+        "[pattern.match(one) for pattern in (_DASHED, _NUMBERED, _ITEM) for one in (text, '- ' * N, '1' * N, ' ' * N)]",
+        "from nlp_retrieval.systems.evidence.claim_files import _DASHED, _ITEM, _NUMBERED",
+    ),
     "systems/evidence/reading/metadata.py": in_prose(
         "\n    ".join(
             [

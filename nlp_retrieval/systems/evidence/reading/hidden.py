@@ -128,8 +128,9 @@ def remove_hidden(page: Any) -> tuple[Removed, int, list[tuple[str, str]]]:
     (``hidden``, ``popover``, a closed ``dialog``), and by styles (not displayed, transparent, in the colour of the
     background, without a size, off the page, clipped, masked or turned away), in ``style`` attributes, ``style`` elements
     and ``data:`` addresses. ``aria-hidden="true"`` counts as hidden too, but for the panels of tabs and
-    accordions, which readers open. Never shown, and removed as well, are comments, processing instructions, scripts, style sheets, ``template``, the fallback text of media, and the fields of forms;
-    and struck text (``del``, ``s``, ``strike``, ``line-through``), which its author retracts. ``noscript`` is shown.
+    accordions, which readers open. Never shown, and removed as well, are comments, processing instructions, scripts, style
+    sheets, ``template``, the fallback text of media, and the fields of forms; and struck text
+    (``del``, ``s``, ``strike``, ``line-through``), which its author retracts. ``noscript`` is shown.
     Attributes (``alt``, ``title``, ``content`` of ``meta``) are never read as text.
 
     Args:
@@ -296,7 +297,7 @@ _MOST_PARTS = 32
 
 
 def _is_panel(node: Any) -> bool:
-    """Return whether an element that programs read aloud leave out is a panel that readers open: of a tab, or of an accordion."""
+    """Return whether an element that programs read aloud leave out is a panel of tabs or of an accordion."""
     if node.get("role", "").strip().lower() == "tabpanel":
         return True
     before = islice(node.itersiblings(preceding=True), 3)

@@ -108,6 +108,28 @@ def test_claims_are_read_from_every_format(name: str, content: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
+    ("content", "claims"),
+    [
+        ("1. Rain fell.\n2) Wind rose.\n\n3. May was dry.\n", ["Rain fell.", "Wind rose.", "May was dry."]),
+        ("- Rain fell.\n  * Wind rose.\n\u2022 May was dry.\n- \n", ["Rain fell.", "Wind rose.", "May was dry."]),
+        ("3. Mai war trocken.\n1. Mai war nass.\n", ["3. Mai war trocken.", "1. Mai war nass."]),
+        ("1. Mai war nass.\n", ["1. Mai war nass."]),
+        ("-5 degrees fell.\n1.5 million came.\n2.5 left.\n", ["-5 degrees fell.", "1.5 million came.", "2.5 left."]),
+    ],
+)
+def test_marks_of_a_list_are_no_part_of_its_claims(content: str, claims: list[str], tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(content)
+    with ClaimFile(str(tmp_path / "a.txt")) as read:
+        assert [each.claim for each in read.claims()] == claims
+
+
+def test_empty_rows_of_a_spreadsheet_are_no_claims(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f"id;claim;note\n;;\n1;{CLAIM};\n; ;\n2;{OTHER};x\n;;\n")
+    with ClaimFile(str(tmp_path / "a.csv")) as read:
+        assert [(each.id, each.claim) for each in read.claims()] == [("1", CLAIM), ("2", OTHER)]
+
+
+@pytest.mark.parametrize(
     ("name", "content", "said"),
     [
         ("a.csv", b'claim\nfine\n"never closed\nx\n', r"a\.csv, line 3: not a row of CSV: unexpected end of data"),
