@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import resource
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from nlp_retrieval._version import __version__
 from nlp_retrieval.core.secrets import without_secrets
 
 if TYPE_CHECKING:
-    from prometheus_client import Gauge
+    from prometheus_client import Gauge, Metric
 
     from nlp_retrieval.lm.counting import CallCounter
 
@@ -108,13 +108,33 @@ class Metrics:
     def written(self) -> bytes:
         """Return all figures as Prometheus reads them."""
         from prometheus_client import CollectorRegistry, generate_latest
-        from prometheus_client.multiprocess import MultiProcessCollector
 
         if self._folder is None:
             return generate_latest(self._registry)
         registry = CollectorRegistry()
-        MultiProcessCollector(registry, self._folder)  # type: ignore[no-untyped-call]
+        registry.register(_FiguresOfAll(self._folder))
         return generate_latest(registry)
+
+
+class _FiguresOfAll:
+    """Sums the figures of all processes. An empty file is left out: its process was about to write it, and may have ended."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(folder)
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the sums, as prometheus_client asks for them."""
+        from prometheus_client.multiprocess import MultiProcessCollector
+
+        files = [str(file) for file in self._folder.glob("*.db") if _has_content(file)]
+        return MultiProcessCollector.merge(files, accumulate=True)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def _has_content(file: Path) -> bool:
+    try:
+        return file.stat().st_size > 0
+    except FileNotFoundError:  # of a process that has just ended
+        return False
 
 
 def metrics_folder() -> str | None:

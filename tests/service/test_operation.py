@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import httpx2
 import pytest
 from prometheus_client import Counter as CollectedCounter
+from prometheus_client.mmap_dict import MmapedDict, mmap_key
 from prometheus_client.parser import text_string_to_metric_families
 
 from nlp_retrieval.service import workers
@@ -246,3 +247,14 @@ def test_a_line_of_the_log_is_one_line_whatever_it_holds(monkeypatch):
     assert "a-very-secret-value" not in line
     assert "\x1b" not in text
     assert "%d %d" in json.loads(wrong)["message"]
+
+
+def test_a_process_that_has_not_yet_written_its_figures_does_not_hide_those_of_others(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    own = MmapedDict(str(tmp_path / "counter_1.db"))
+    own.write_value(mmap_key("asked", "asked_total", [], [], "Asked."), 2.0, 0.0)
+    own.close()
+    for name in ("counter_2.db", "histogram_2.db", "gauge_livesum_2.db"):
+        (tmp_path / name).touch()
+    (tmp_path / "counter_3.db").symlink_to("gone")
+    assert figures_of(Metrics().written().decode())[("asked_total",)] == 2
