@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nlp_retrieval.systems.evidence.checks import LookedUp, looked_up
+from nlp_retrieval.systems.evidence.computed import is_year
 from nlp_retrieval.systems.evidence.names import names_of
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
@@ -27,6 +28,10 @@ _NEAR_THRESHOLD = 0.05
 right, of those above .74 or more."""
 
 _LEAST_CONTRADICT = 0.5
+_LARGE = 100
+_WITH_FIGURE = 0.5
+"""Share of the threshold that is enough for ``lexical`` if a figure of the claim is in the source: of pairs of training parts in
+between, 10 of 13 were supported, and 34% of those without a figure."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,8 @@ class Decider:
             verdict: Verdict = "contradicts" if there.is_against else "neutral"
             return Decision(verdict, False, *_looked_up_reason(there), "lookups", judgement, there)
         names = there.checks.missing_names
-        if judgement.support >= self.threshold:
+        has_figure = self.verifier is self._lexical and _has_figure(question.claim)
+        if judgement.support >= self.threshold * (_WITH_FIGURE if has_figure else 1):
             sure = max(self.verifier.sure, self.threshold + _NEAR_THRESHOLD)
             verbatim = judgement.signals.get("verbatim") == 1
             detail = f"the source does not name {_listed(names)}" if names else "; ".join(there.computed)
@@ -167,8 +173,8 @@ def _looked_up_reason(there: LookedUp) -> tuple[Reason, str]:
         numbers = (f"where this says {number}, the source has {other}" for number, other in there.miscounted)
         return "other number", " and ".join(numbers)
     if checks.contradiction and not names:
-        nearest = "the source says this" if checks.same_relation else "the nearest sentence of the source differs, it is"
-        return "contradicted", f"{nearest} {checks.contradiction}"
+        says = "says this" if checks.same_relation else "has something close to this,"
+        return "contradicted", f"the source {says} {checks.contradiction}"
     if there.quotations:
         return "quote not found", f"the source does not have these words: \u201c{there.quotations[0]}\u201d"
     return "other entity", f"the source does not name {_listed(names)}"
@@ -178,6 +184,11 @@ def _names_subject(claim: str, there: LookedUp) -> bool:
     """Return whether the source has one of the names of the claim, or the claim has none: else it is about something else."""
     names = names_of(claim)
     return not names or len(there.checks.missing_names) < len(names)
+
+
+def _has_figure(claim: str) -> bool:
+    """Return whether a claim has a number that is not in a text by chance: a percentage, one with a unit, or 100 or more."""
+    return any(number.percent or number.unit or number.value >= _LARGE for number in numbers_of(claim) if not is_year(number))
 
 
 def _has_found(question: Question, there: LookedUp) -> bool:
