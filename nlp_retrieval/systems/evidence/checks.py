@@ -53,6 +53,7 @@ _SAME_MATTER_REPLACED = 0.6
 _LEAD = 0.15
 _AROUND_OPPOSITE = 0.6
 _BESIDE_OPPOSITE = 3
+_HALF_BESIDE = 0.5
 _REACH = 4
 _AROUND_NAME = 0.6
 _NEIGHBOURS = 2
@@ -275,7 +276,12 @@ def _in_one_relation(claim: str, word: str, sentence: str, other: str) -> bool:
     """Return whether a word of a claim and its opposite in a sentence are said of the same: what follows or precedes them."""
     before, after = _sides(claim, word)
     before_there, after_there = _sides(sentence, other)
-    return not after or bool({*after[:3]}.intersection(after_there[:5]) or {*before[:2]}.intersection(before_there[:4]))
+    of_one = len(after) > 1 and {*after[:2]} <= {
+        *before_there[:4]
+    }  # "the advice of the finance committee", which "advised against"
+    return (
+        not after or of_one or bool({*after[:3]}.intersection(after_there[:5]) or {*before[:2]}.intersection(before_there[:4]))
+    )
 
 
 def _is_in_place(claim: str, word: str, sentence: str, other: str) -> bool:
@@ -291,7 +297,7 @@ def _is_beside(claim: str, word: str, sentence: str, other: str) -> bool:
     clause = next((clause for clause in clauses_of(claim) if word in clause), claim)
     ours, theirs = _near(clause, word, _REACH), _near(sentence, other, 2 * _REACH)
     shared = len(ours & theirs)
-    return shared >= _BESIDE_OPPOSITE and shared >= _AROUND_OPPOSITE * len(ours)
+    return shared >= _BESIDE_OPPOSITE and shared >= _HALF_BESIDE * len(ours)
 
 
 def _near(text: str, word: str, reach: int) -> set[str]:

@@ -6,23 +6,30 @@ the figures of the source are of one kind and near each other. So a wrong number
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from nlp_retrieval.systems.evidence.names import sentence_words, stemmed
-from nlp_retrieval.text import Number
+from nlp_retrieval.text import Number, numbers_of
 
 _AT_LEAST = re.compile(
-    r"\b(?:more than|over|at least|above|exceeding|exceeded|exceeds|upwards of|as many as)\s(?:[$€£]\s?)?\Z", re.IGNORECASE
+    r"\b(?:more than|over|at least|above|exceeding|exceeded|exceeds|upwards of|as many as"
+    r"|mehr als|\u00fcber|mindestens|gut|plus de|au moins|m\u00e1s de|al menos)\s(?:[$€£]\s?)?\Z",
+    re.IGNORECASE,
 )
 _AT_MOST = re.compile(
     r"\b(?:nearly|almost|close to|just under|fewer than|less than|under|below|up to|at most"
-    r"|no more than|not more than)\s(?:[$€£]\s?)?\Z",
+    r"|no more than|not more than|fast|knapp|weniger als|h\u00f6chstens|presque|moins de|casi|menos de)\s(?:[$€£]\s?)?\Z",
     re.IGNORECASE,
 )
-_ABOUT = re.compile(r"(?:\b(?:about|around|roughly|approximately|some|circa|ca\.)\s|[~≈]\s?)(?:[$€£]\s?)?\Z", re.IGNORECASE)
+_ABOUT = re.compile(
+    r"(?:\b(?:about|around|roughly|approximately|some|circa|ca\.|rund|etwa|ungefähr|environ|quelque|unos|unas|cerca de)\s"
+    r"|[~≈]\s?)(?:[$€£]\s?)?\Z",
+    re.IGNORECASE,
+)
 _BEFORE_YEAR = re.compile(r"\b(?:before|by|prior to)\s\Z", re.IGNORECASE)
 _YEARS_BEFORE = 5
 _OF_YEARS = re.compile(r"(?:19|20)\d\d[-/\u2013]\Z")
@@ -30,22 +37,31 @@ _ROUNDED, _ROUNDED_FROM = 0.5, 10
 _WITHIN, _ABOUT_WITHIN, _SHARE_WITHIN = 1.15, 0.05, 1.5
 _TIME = re.compile(r"[\s-](?:long\s)?(year|decade)s?\b", re.IGNORECASE)
 _UP = re.compile(
-    r"\b(?:more|higher|older|longer|taller|larger|bigger|greater|up|add(?:s|ed|ing)?|climb\w*|exceed\w*|expan\w+|gain\w*|gr[eo]w\w*"
-    r"|increas\w*|jump\w*|ris(?:es?|en|ing)|rose|soar\w*|surg\w+|widen\w*)\b",
+    r"\b(?:more|higher|older|longer|taller|larger|bigger|greater|up|mehr|plus|m\u00e1s|add(?:s|ed|ing)?|climb\w*|exceed\w*|expan\w+|gain\w*|gr[eo]w\w*"
+    r"|increas\w*|jump\w*|ris(?:es?|en|ing)|rose|soar\w*|surg\w+|widen\w*|gestiegen|stieg|gewonnen|gewann|wuchs|gagn\w+"
+    r"|augment\w+|ganó|aument\w+|sub(?:ió|ieron))\b",
     re.IGNORECASE,
 )
 _DOWN = re.compile(
-    r"\b(?:fewer|less|lower|younger|shorter|smaller|down|cut|cuts|declin\w*|decreas\w*|drop\w*|f[ae]ll(?:s|en|ing)?|lost|loss|los[ei]\w*"
-    r"|narrow\w*|plung\w+|reduc\w*|sav(?:e|ed|es|ing|ings)|shr[aiu]nk\w*|slip\w*)\b",
+    r"\b(?:fewer|less|lower|weniger|moins|menos|younger|shorter|smaller|down|cut|cuts|declin\w*|decreas\w*|drop\w*|f[ae]ll(?:s|en|ing)?|lost|loss|los[ei]\w*"
+    r"|narrow\w*|plung\w+|reduc\w*|sav(?:e|ed|es|ing|ings)|shr[aiu]nk\w*|slip\w*|gesunken|sank|verlor\w*|baiss\w+"
+    r"|diminu\w+|perdu|perd\w+|dismin\w+|baj(?:ó|aron))\b",
     re.IGNORECASE,
 )
 _DIFFERENCE = re.compile(r"\b(?:gap|differ\w*|ahead|behind|margin|lead|outnumber\w*|points?|by)\b", re.IGNORECASE)
+_AMOUNT = re.compile(r"\s(?:an?|of an?)\s(\w{1,20})\b", re.IGNORECASE)
+"""After a share of a unit: "half a tonne"."""
+_EVERY = re.compile(r"\bevery\s\Z", re.IGNORECASE)
+_LEVEL = re.compile(r"\b(?:to|from|at|of|after|in|within|during|for|since)\s(?:[$\u20ac\u00a3])?\Z", re.IGNORECASE)
+"""Words before the value of a figure, not before its change: "fell to six"."""
 _SUM = re.compile(
-    r"\b(?:together|total|totals|totalled|totaled|combined|altogether|in all|overall|sum|between them)\b", re.IGNORECASE
+    r"\b(?:together|total|totals|totalled|totaled|combined|altogether|in all|overall|sum|between them|add(?:ed|ing)"
+    r"|counting|including|plus|zusammen|insgesamt|ensemble|conjunto)\b",
+    re.IGNORECASE,
 )
 _TIMES = re.compile(r"\s?(?:times|fold|-fold|x)\b|\s?\u00d7", re.IGNORECASE)
 _RATIO = frozenset({"twice", "thrice", "double", "triple"})
-_SHARE_OF = re.compile(r"\s?(?:of\b|share\b)|\s(?:\w+\s){0,2}share\b", re.IGNORECASE)
+_SHARE_OF = re.compile(r"\s?(?:of\b|share\b|de[rsl]?\b|d['\u2019]|des\b)|\s(?:\w+\s){0,2}share\b", re.IGNORECASE)
 _NEAR = 160
 _MOST = 60
 _CONTEXT = 60
@@ -58,12 +74,18 @@ def as_another_form(  # noqa: PLR0911 - a table of cases
     """Return whether a passage has a number of a claim as a share in words, within its bound, or in its decade."""
     if claim[number.end : number.end + 1] == "s" and number.written.isdigit() and is_year(number):
         return any(is_year(other) and 0 <= other.value - number.value < 10 for other in there)
-    if (
-        (number.percent or number.value >= _ROUNDED_FROM)
-        and number.value == int(number.value)
-        and any(_same_kind(number, other) and other.exact and abs(other.value - number.value) <= _ROUNDED for other in there)
-    ):
-        return True
+    if (number.percent or number.value >= _ROUNDED_FROM) and number.value == int(number.value):
+        rounded = [other for other in there if other.exact and number.percent == other.percent]
+        if any(abs(_converted(other, number) - number.value) <= _ROUNDED for other in rounded):
+            return True
+    if number.is_share and (measure := _AMOUNT.match(claim, number.end)):
+        whole = next(iter(numbers_of(f"1 {measure[1]}")), None)
+        if (
+            whole is not None
+            and whole.unit
+            and any(abs(_converted(other, whole) - number.value) <= number.exact for other in there)
+        ):
+            return True
     if _OF_YEARS.search(claim, max(0, number.begin - 5), number.begin):
         return any(is_year(other) and other.value % 100 == number.value for other in there)
     if is_year(number) and _BEFORE_YEAR.search(claim, max(0, number.begin - 16), number.begin):
@@ -105,13 +127,16 @@ def computed_from(  # noqa: PLR0911, PLR0912 - a table of cases
             low, high = sorted((one, other), key=lambda figure: figure.value)
             if low.value > 0 and _same_kind(one, other) and abs(high.value / low.value - number.value) <= 0.05 * number.value:
                 return f"{says}{high.written} / {low.written}"
-    if number.is_share:
-        number = replace(number, value=_percent(number), percent=True)
+    if _EVERY.search(claim, max(0, number.begin - 8), number.begin) and 1 < number.value <= _ROUNDED_FROM:
+        number = replace(number, value=1 / number.value, written="every other")
+    is_share = number.is_share
+    if is_share:
+        number = replace(number, value=_percent(number), exact=_SHARE_WITHIN, percent=True)
         alike = figures
     up, down = _UP.search(around) is not None, _DOWN.search(around) is not None
     changes = up or down or _DIFFERENCE.search(around) is not None
     if number.percent:
-        shares = _SHARE_OF.match(claim, number.end) is not None
+        shares = is_share or _SHARE_OF.match(claim, number.end) is not None
         for one, other in _pairs(alike) if changes or shares else ():
             if one.percent != other.percent or not one.value or not other.value or not _same_kind(one, other):
                 continue
@@ -122,8 +147,9 @@ def computed_from(  # noqa: PLR0911, PLR0912 - a table of cases
             if shares and not one.percent and _is_rounded(claim, number, 100 * low.value / high.value):
                 return f"{says}{low.written} of {high.written}"
         return ""
+    is_level = _LEVEL.search(claim, max(0, number.begin - 16), number.begin) is not None
     points = re.compile(r"\s?(?:percentage points?|% ?points?|points?)\b").match(claim, number.end)
-    if changes or points:
+    if (changes and not is_level) or points:
         for one, other in _pairs(figures):
             fits = one.percent and other.percent if points else _same_kind(number, one) and _same_kind(number, other)
             if fits and _same_kind(one, other) and _is_rounded(claim, number, abs(one.value - other.value)):
@@ -159,6 +185,13 @@ def _is_within(claim: str, number: Number, value: float) -> bool:
     return about and abs(number.value - value) <= _ABOUT_WITHIN * number.value
 
 
+def _converted(number: Number, other: Number) -> float:
+    """Return the value of a number in the unit of another; not a number if their units differ."""
+    if number.unit == other.unit and number.unit:
+        return number.value * number.size / other.size
+    return math.nan if number.unit and other.unit else number.value
+
+
 def _pairs(figures: Sequence[Number]) -> Iterator[tuple[Number, Number]]:
     """Yield figures near each other, in order; at most 60 pairs."""
     found = 0
@@ -175,9 +208,8 @@ def _percent(number: Number) -> float:
 
 
 def _same_kind(one: Number, other: Number) -> bool:
-    return (
-        one.percent == other.percent and (one.unit == other.unit or not one.unit or not other.unit) and one.size == other.size
-    )
+    has_units = bool(one.unit and other.unit)
+    return one.percent == other.percent and (not has_units or (one.unit, one.size) == (other.unit, other.size))
 
 
 def are_of_one_kind(one: Number, other: Number) -> bool:

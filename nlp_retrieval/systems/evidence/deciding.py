@@ -30,8 +30,8 @@ right, of those above .74 or more."""
 _LEAST_CONTRADICT = 0.5
 _LARGE = 100
 _WITH_FIGURE = 0.5
-"""Share of the threshold that is enough for ``lexical`` if a figure of the claim is in the source: of pairs of training parts in
-between, 10 of 13 were supported, and 34% of those without a figure."""
+"""Share of the threshold that is enough for ``lexical`` if the source has a figure of the claim: of pairs of training parts
+between both, 10 of 13 were supported, and 34% of those without a figure."""
 
 
 @dataclass(frozen=True)

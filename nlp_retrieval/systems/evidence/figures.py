@@ -98,13 +98,13 @@ def _parts(text: str, *, years: bool) -> list[_Part]:
 
 
 def _rows_of(text: str) -> Iterator[tuple[int, int, dict[str, str]]]:
-    """Yield the cells of a text's tables: begin, end, and the words of their row's first cell and of their column's head."""
-    position, heads = 0, list[str]()
+    """Yield the cells of a text's tables: begin, end, and the words of the row's first cell, column's head and caption."""
+    position, heads, caption = 0, list[str](), ""
     for line in text.splitlines(keepends=True):
         mark = "\t" if "\t" in line else "|"
         cells = line.rstrip("\n").split(mark)
         if len(cells) < 2:
-            heads = []
+            heads, caption = [], line if line.strip() else caption
         elif not heads or len(heads) != len(cells):
             heads = cells
             yield position, position + len(line), {}
@@ -113,7 +113,8 @@ def _rows_of(text: str) -> Iterator[tuple[int, int, dict[str, str]]]:
             row = dict.fromkeys([*stemmed(label), *map(" ".join, numbered_things(label)), *YEAR.findall(label)], "name")
             begin = position
             for head, cell in zip(heads, cells, strict=True):
-                own = dict.fromkeys([*stemmed(head), *YEAR.findall(head)], "column") | row
+                own = dict.fromkeys(_typed(caption, years=False), "caption")
+                own |= dict.fromkeys([*stemmed(head), *YEAR.findall(head)], "column") | row
                 yield begin, begin + len(cell), own if cell != label else {}
                 begin += len(cell) + 1
         position += len(line)
@@ -190,7 +191,8 @@ def dated_figures(text: str) -> list[tuple[str, Number]]:
 
 _APART = 0.2
 _ALIKE = 0.35
-_CONTRASTED = 80
+_CONTRASTED, _SWAPPED = 80, 120
+_TO = re.compile(r"[^.;:,]{0,20}\sto\s(?:[$\u20ac\u00a3])?")
 _SAME_MATTER, _AHEAD = 0.5, 0.2
 """Least share of a claim's words in a sentence with another number, and least excess over those with its own."""
 _ALL_BUT = 0.75
@@ -230,7 +232,7 @@ def miscounted(claim: str, passage: str, apart: float = _APART) -> list[Miscount
         agreed = [other for other in _parts(passage, years=False) if agreeing(part.number, other.number)]
         if agreed and (other := _of_other_period(part, agreed, passage)):
             found.append(Miscounted(part.number.written, other))
-    for others in (_of_other_rate, _in_other_sentence):
+    for others in (_of_other_rate, _in_other_sentence, _swapped):
         found += [other for other in others(claim, passage) if other.number not in {one.number for one in found}]
     return found
 
@@ -247,6 +249,37 @@ def _of_other_rate(claim: str, passage: str) -> Iterator[Miscounted]:
             other = agreed[0]
             end = _RATE_AFTER.search(passage, other.end, other.end + _REACH)
             yield Miscounted(number.written, passage[other.begin : end.end()] if end else other.measured or other.written)
+
+
+def _swapped(claim: str, passage: str) -> Iterator[Miscounted]:
+    """Yield two numbers of a claim that a sentence has too, each beside words that the claim has beside the other alone."""
+    claimed = [part for part in _parts(claim, years=False) if _is_quantity(claim, part.number)]
+    there = [part for part in _parts(passage, years=False) if _is_quantity(passage, part.number)] if len(claimed) > 1 else []
+    for one, other in pairwise(claimed):
+        firsts = [part for part in there if agreeing(one.number, part.number)]
+        seconds = [part for part in there if agreeing(other.number, part.number)]
+        pairs = [(first, second) for first in firsts for second in seconds if _are_near(first, second)]
+        is_range = _TO.fullmatch(claim, one.number.end, other.number.begin) is not None
+        if (
+            pairs
+            and not is_range
+            and not agreeing(one.number, other.number)
+            and all(_crosses(one, other, *pair) for pair in pairs)
+        ):
+            yield Miscounted(one.number.written, other.number.written)
+            yield Miscounted(other.number.written, one.number.written)
+
+
+def _are_near(part: _Part, other: _Part) -> bool:
+    return abs(part.number.begin - other.number.begin) <= _SWAPPED
+
+
+def _crosses(one: _Part, other: _Part, first: _Part, second: _Part) -> bool:
+    """Return whether the words of two numbers of a claim are beside the other one in a passage, and none beside its own."""
+    of_first, of_second = _nouns(first) - second.own.keys(), _nouns(second) - first.own.keys()
+    of_one, of_other = _nouns(one) - other.own.keys(), _nouns(other) - one.own.keys()
+    straight, crossed = of_first & of_one or of_second & of_other, of_first & of_other or of_second & of_one
+    return bool(crossed and not straight and of_one and of_other)
 
 
 def _in_other_sentence(claim: str, passage: str) -> Iterator[Miscounted]:
@@ -429,7 +462,9 @@ def _is_of_other_noun(part: _Part, rival: _Part, agreed: Sequence[_Part]) -> boo
 
 
 def _nouns(part: _Part) -> set[str]:
-    return {word for word in part.own if not _VERB.fullmatch(word)}
+    """Return the words of a number's own part that are no verbs of figures and not its unit."""
+    unit = stemmed(part.number.measured)
+    return {word for word in part.own if not _VERB.fullmatch(word) and word not in unit}
 
 
 def _of_other_period(part: _Part, agreed: Sequence[_Part], passage: str) -> str:
@@ -551,10 +586,10 @@ def _is_no_figure(claim: str, number: Number, passage: str) -> bool:
     """
     word = number.written.lower()
     if word.isalpha() and not number.percent:
-        small = number.value <= _LARGEST_SMALL and _POINTED_AT.search(claim, max(0, number.begin - 16), number.begin)
-        small = None if small and _counts_other(claim, number, passage) else small
+        pointed = number.value <= _LARGEST_SMALL and _POINTED_AT.search(claim, max(0, number.begin - 16), number.begin)
+        small = bool(pointed) and not _counts_other(claim, number, passage)
         began = word == "first" and _BEGAN_BEFORE.search(claim, max(0, number.begin - 12), number.begin)
-        return word in _ALWAYS_SMALL or small is not None or (began is not None and _BEGAN.match(claim, number.end) is not None)
+        return word in _ALWAYS_SMALL or small or (began is not None and _BEGAN.match(claim, number.end) is not None)
     before, after = claim[max(0, number.begin - 40) : number.begin], claim[number.end : number.end + 16]
     if not number.written.isdigit() or number.unit:
         return False

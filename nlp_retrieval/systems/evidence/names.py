@@ -11,6 +11,7 @@ from nlp_retrieval.text import FUNCTION_WORDS, dates_of, month_of, months_named,
 # Content words of a text, for comparison with another, without their endings.
 
 _ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s", "e")
+_SHORTEST_STEM = 4
 _NAME_ENDINGS = ("ians", "ian", "ese", "ish", "ans", "an", "es", "s", "n")
 
 
@@ -20,12 +21,20 @@ def stemmed(text: str) -> list[str]:
 
 
 @lru_cache(131_072)
-def _stem(word: str, endings: Sequence[str] = _ENDINGS) -> str:
-    for ending in endings:
-        if word.endswith(ending) and len(word) - len(ending) >= 4:
+def _stem(word: str) -> str:
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
             word = word[: -len(ending)]
             break
-    return word[:-1] if len(word) == 4 and word.endswith(("se", "xe")) and endings is _ENDINGS else word  # "buses", "taxes"
+    return word[:-1] if len(word) == 4 and word.endswith(("se", "xe")) else word  # "buses", "taxes"
+
+
+@lru_cache(131_072)
+def _name_stems(word: str) -> frozenset[str]:
+    """Return a word of a name without each of its endings: "ombrian" is "ombr", "ombri" and "ombria"."""
+    return frozenset(
+        [word, *(word[: -len(end)] for end in _NAME_ENDINGS if word.endswith(end) and len(word) - len(end) >= _SHORTEST_STEM)]
+    )
 
 
 @lru_cache(32)
@@ -79,7 +88,8 @@ def names_of(claim: str) -> list[tuple[int, int]]:
             begin = -1
         if len(spans) == _MOST:
             return spans
-    return [*spans, (begin, end)] if begin >= 0 else spans
+    spans += [(begin, end)] if begin >= 0 else []
+    return [span for span in spans if _is_name_in_german(claim, span, starts)] if _is_german(claim) else spans
 
 
 _NUMBERED = re.compile(
@@ -91,18 +101,46 @@ _NUMBERED = re.compile(
     re.IGNORECASE,
 )
 _ROMAN = {"I": "1", "II": "2", "III": "3", "IV": "4"}
+_ORDINALS = {word: str(number) for number, word in enumerate("first second third fourth fifth sixth seventh eighth".split(), 1)}
+_IN_ORDER = re.compile(
+    rf"\b(?P<which>{'|'.join(_ORDINALS)}|\d{{1,3}}(?=st|nd|rd|th))(?:st|nd|rd|th)?[\s-]"
+    r"(?P<kind>quarter|century|half|edition|floor|grade|round|season|trimester|semester|division|term|generation)\b",
+    re.IGNORECASE,
+)
 
 
 def numbered_things(text: str) -> dict[tuple[str, str], tuple[int, int]]:
     """Return the things that a number or a letter tells apart from others of their kind, as "type 2", with their spans."""
-    things = ((match["kind"].lower(), match["which"].upper(), match.span()) for match in _NUMBERED.finditer(text))
-    return {(kind, _ROMAN.get(which, which)): span for kind, which, span in things}
+    matches = [*_NUMBERED.finditer(text), *_IN_ORDER.finditer(text)]
+    things = ((match["kind"].lower(), match["which"], match.span()) for match in matches)
+    return {
+        (kind, _ROMAN.get(which.upper()) or _ORDINALS.get(which.lower()) or which.upper()): span for kind, which, span in things
+    }
+
+
+_GERMAN = re.compile(
+    r"\b(?:der|die|das|dem|den|des|und|ist|sind|war|waren|wurden?|ein|eine[nmrs]?|im|zum|zur|vom|von|mit|f\u00fcr|auf|bei|nicht|sich|auch"
+    r"|haben?|hatten?|als|nach|aus|\u00fcber|zwischen|ohne)\b"
+)
+_ENGLISH = re.compile(r"\b(?:the|of|and|to|is|are|was|were|that|with|for|by)\b")
+
+
+def _is_german(text: str) -> bool:
+    """Return whether a text is in German, where nouns are capitalised."""
+    return len(_GERMAN.findall(text)) > max(1, len(_ENGLISH.findall(text)))
+
+
+def _is_name_in_german(claim: str, span: tuple[int, int], starts: set[int]) -> bool:
+    """Return whether a capitalised run is more than a noun: several words, or one with capitals or digits inside."""
+    words = claim[slice(*span)].split()
+    words = words[1:] if span[0] in starts and _is_common(words[0]) else words
+    return len(words) > 1 or any(not _is_common(word) for word in words)
 
 
 def unmatched_names(claim: str, passage: str) -> list[str]:
     """Return the names of a claim with a word that a passage lacks."""
     there = words_of(passage)
-    stems, joined = {_stem(word, _NAME_ENDINGS) for word in there}, "".join(there)
+    stems, joined = frozenset().union(*map(_name_stems, there)), "".join(there)
     has_month = any(month_of(word) for word in words_of(claim))
     months = months_named(passage) if has_month else frozenset()
     dates = [date for date in dates_of(claim) if date.is_full] if has_month else []
@@ -119,7 +157,7 @@ def unmatched_names(claim: str, passage: str) -> list[str]:
             if word_begin < part_end
             and part_begin < word_end
             and len(word) > 1
-            and _stem(word, _NAME_ENDINGS) not in stems
+            and stems.isdisjoint(_name_stems(word))
             and not (len(word) > 3 and word in joined)
             and not (
                 month_of(word)

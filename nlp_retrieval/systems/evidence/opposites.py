@@ -65,6 +65,7 @@ _SIDES = (
         "inhibit suppress block prevent impair hinder discourage reduce attenuate",
     ),
     ("improve strengthen", "worsen deteriorate impair weaken"),
+    ("rise rose risen climb soar grow grew grown", "decrease fall fell fallen drop decline shrink shrank plunge"),
 )
 """Words of which each is the opposite of all on the other side."""
 
@@ -73,7 +74,15 @@ _STANCES = (
     "support against", "support objection", "support protest", "support opposition", "consent objection", "approval objection",
     "recommendation objection", "recommended opposed", "recommended objected", "advised opposed", "urged opposed",
     "welcomed opposed", "welcomed criticised", "praised criticised", "backed opposed", "endorsed opposed", "favoured opposed",
-    "defended criticised",
+    "defended criticised", "granted refused", "granted denied", "grants refuses", "upheld overturned", "upheld quashed",
+    "upheld annulled", "confirmed overturned", "convicted acquitted", "guilty acquitted", "confirmed denied", "imposed lifted",
+    "appointed dismissed", "suspended resumed", "tightened loosened", "tightened eased", "ratified rejected",
+    "adopted rejected",
+    "accepted refused", "accepted declined", "agreed refused", "allowed refused", "allowed prohibited", "permitted prohibited",
+    "permitted banned", "permitted refused", "legalised banned", "encouraged discouraged", "profit loss", "surplus deficit",
+    "surplus shortage", "outperformed underperformed", "exceeded missed", "survived died", "succeeded failed",
+    "introduced abolished", "introduced scrapped", "renewed terminated", "extended shortened", "delayed accelerated",
+    "abundant scarce", "frequent rare", "warmer colder", "heavier lighter", "thicker thinner", "optimistic pessimistic",
 )  # fmt: skip
 """Opposite stances to something; nothing to put in a word's place, since they take other words around them."""
 
@@ -274,11 +283,21 @@ _OF_TEXTS = frozenset("table figure fig page section part article chapter".split
 """Things that a text has numbers for, whatever it is about."""
 
 
+def _next_word(text: str, span: tuple[int, int]) -> str:
+    return (*stemmed(text[span[1] : span[1] + _NEXT]), f"nothing after {span}")[0]
+
+
 def replaced_things(claim: str, passage: str) -> list[Replaced]:
     """Return the things of a claim that a passage lacks, if it has another of the kind, and none that the claim has."""
     numbered, others_there = numbered_things(claim), numbered_things(passage)
     kinds = {kind for kind, _ in others_there} - {kind for kind, _ in numbered.keys() & others_there.keys()} - _OF_TEXTS
-    found = [Replaced(claim[slice(*span)], False) for (kind, _), span in numbered.items() if kind in kinds]
+    found = [
+        Replaced(
+            claim[slice(*span)], _next_word(claim, span) in {_next_word(passage, other) for other in others_there.values()}
+        )
+        for (kind, _), span in numbered.items()
+        if kind in kinds
+    ]
     stems = stemmed(claim)
     said = {stem: number for number, stem in enumerate(stems) if stem in _things()}
     if not said:

@@ -84,13 +84,20 @@ def _is_trend(word: str) -> bool:
 
 # Who did it.
 
-_ACTS = (
-    "accuse acquire attack back beat blame bought buy challenge condemn criticise criticize defeat defend demand denounce "
-    "endorse favour invade oppose praise propose reject sue support veto welcome"
-).split()
+_ACTS = tuple(
+    "|".join(rf"{act[:-1]}(?:e|es|ed|ing)" if act.endswith("e") else rf"{act}(?:s|ed|ing|es)?" for act in acts.split())
+    for acts in (
+        "accuse", "acquire buy bought purchase swallow take\\sover took\\sover taken\\sover",
+        "attack invade", "back endorse favour support", "beat beaten defeat", "blame", "challenge",
+        "condemn criticise criticize denounce", "defend", "demand", "dismiss sack", "fund finance", "hire employ recruit",
+        "kill murder", "oppose reject", "outnumber", "overtake overtook surpass", "praise applaud", "propose", "sue", "veto",
+        "welcome",
+    )
+)  # fmt: skip
+"""What somebody does to somebody, each with the words that say the same."""
 _ACT = re.compile(
-    r"\b(?P<passive>(?:was|were|is|are|been|being)\s+(?:\w+ly\s+)?)?(?P<act>"
-    + "|".join(rf"{act[:-1]}(?:e|es|ed|ing)" if act.endswith("e") else rf"{act}(?:s|ed|ing|es)?" for act in _ACTS)
+    r"\b(?P<passive>(?:was|were|is|are|been|being)\s+(?:\w+ly\s+)?)?(?:"
+    + "|".join(rf"(?P<act{number}>{words})" for number, words in enumerate(_ACTS))
     + r")\b(?P<by>[^.;:,]{0,60}?\bby\b)?",
     re.IGNORECASE,
 )
@@ -114,7 +121,7 @@ def other_agent(claim: str, sentences: Sequence[str]) -> tuple[int, str]:
         words = set(stemmed(agent))
         if not others or any(words.intersection(stemmed(other)) for _, other in others):
             continue
-        about = set(stemmed(claim)) - words - {act}
+        about = {word for word in set(stemmed(claim)) - words if not _ACT.fullmatch(word)}
         number, other = others[0]
         known = any(words.intersection(stemmed(sentence)) for sentence in sentences)
         if known and (not about or about.intersection(stemmed(sentences[number]))):
@@ -123,7 +130,7 @@ def other_agent(claim: str, sentences: Sequence[str]) -> tuple[int, str]:
 
 
 def _acts(text: str) -> list[tuple[str, str]]:
-    """Return what is done in a text, stemmed, and by whom."""
+    """Return what is done in a text, by its number, and by whom."""
     acts = []
     for match in _ACT.finditer(text):
         if match["passive"] and not match["by"]:
@@ -137,7 +144,8 @@ def _acts(text: str) -> list[tuple[str, str]]:
         agent = re.split(r"\b(?:of|in|at|for|from)\b", agent)[0]
         words = [word for word in agent.split() if word.lower() not in _NOT_AN_AGENT]
         if words and words[0].lower() not in _PRONOUNS and words[-1].lower() not in _PRONOUNS and stemmed(" ".join(words)):
-            acts.append((stemmed(match["act"])[0], " ".join(words)))
+            act = next(name for name, said in match.groupdict().items() if said and name.startswith("act"))
+            acts.append((act, " ".join(words)))
     return acts
 
 

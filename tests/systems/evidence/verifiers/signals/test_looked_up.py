@@ -152,6 +152,52 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
          "It is a state with senescent secretory phenotype."),
         ("true", "High-speed cable train T (HSCT-T) runs daily.", "The high-speed cable train T runs daily."),
         ("false", "It is a slow acting nerve poison (BKXP).", "It is a slow acting nerve poison."),
+        # two values of one sentence, each said of the other
+        ("against", "Of the adults 41% owned a bicycle, of the teenagers 63%.",
+         "Bicycles were owned by 63% of adults and by 41% of teenagers."),
+        ("true", "Of the adults 63% owned a bicycle, of the teenagers 41%.",
+         "Bicycles were owned by 63% of adults and by 41% of teenagers."),
+        ("against", "The larch group lost 12 trees, and 30 were lost by those beside the road.",
+         "Thirty larches died in the storm, and 12 trees beside the road."),
+        ("true", "With the new dam the flow drops from 9.1 to 4.7.", "The flow is 4.7 with the dam and 9.1 without it."),
+        # what a table is about is in its caption
+        ("against", "Rye made up 48% of the harvest of Ostmark in 2019.",
+         "Table 2. Harvest of Ostmark, 2019\n| Grain | Tonnes | Share |\n| Barley | 9,100 | 48% |\n| Rye | 6,000 | 32% |"),
+        ("true", "Rye made up 32% of the harvest of Ostmark in 2019.",
+         "Table 2. Harvest of Ostmark, 2019\n| Grain | Tonnes | Share |\n| Barley | 9,100 | 48% |\n| Rye | 6,000 | 32% |"),
+        # shares and amounts in words
+        ("true", "One in four pupils was absent.", "Of 212 pupils, 53 were absent."),
+        ("false", "One in three pupils was absent.", "Of 212 pupils, 53 were absent."),
+        ("true", "A little over half of the dykes were repaired.", "Of 40 kilometres of dykes, 21.6 were repaired."),
+        ("true", "Half a tonne of salt was spread.", "They spread 500 kilograms of salt."),
+        ("false", "Half a tonne of salt was spread.", "They spread 300 kilograms of salt."),
+        ("true", "Twelve square miles of heath burned.", "The fire burned 7,700 acres of heath."),
+        ("false", "Fifteen square miles of heath burned.", "The fire burned 7,700 acres of heath."),
+        ("true", "Il a perdu environ 600 membres.", "Le club comptait 4 812 membres en 2010 et 4 207 en 2020."),
+        ("true", "Knapp 40 Prozent der Betten waren frei.", "Von 90 Betten waren 35 frei."),
+        # a level is no difference
+        ("false", "The term was cut from eight years to six.", "After eleven years, the term of eight years was cut by five."),
+        # which of several in order
+        ("false", "The pier will be done in the third quarter of 2031.", "The pier will be done in the first quarter of 2031."),
+        ("true", "The pier will be done in the third quarter of 2031.", "The pier will be done in the third quarter of 2031."),
+        # who did it, in other words
+        ("against", "The champion was beaten by the young baker.", "The champion Ida Ost defeated the young baker Per Lund."),
+        ("true", "The young baker was beaten by the champion.", "The champion Ida Ost defeated the young baker Per Lund."),
+        ("against", "Ost Mills took over Tarn Foods.", "Tarn Foods acquired Ost Mills in May."),
+        ("false", "Nineteen of the boats were lost.", "Of the boats 23 were lost."),
+        ("true", "Twenty-three of the boats were lost.", "Of the boats 23 were lost."),
+        # decisions
+        ("false", "The ministry granted the mill a permit.", "The ministry refused the mill a permit."),
+        ("false", "The court overturned the fine for the mill.", "The court upheld the fine for the mill."),
+        ("false", "The mayor closed the lido on the advice of the health board.",
+         "The mayor closed the lido. The health board had advised against closing the lido."),
+        # in German, nouns are capitalised
+        ("true", "Ohne Deckel lag der Verbrauch bei 0,45 kWh, mit Deckel bei 0,19 kWh.",
+         "Mit Deckel wurden 0,19 kWh verbraucht, ohne Deckel 0,45 kWh."),
+        ("false", "Das Rathaus wurde von der Architektin Ida Osterloh entworfen und gebaut.",
+         "Das Rathaus wurde von der Architektin Rosa Kemmerich entworfen und gebaut."),
+        # names of countries and people
+        ("true", "The Ombrian fleet sailed north in May.", "The fleet of Ombria sailed north in May."),
         # miles
         ("true", "The mill is seven miles west of Ost.", "The mill is 7 mi west of Ost."),
         ("false", "The mill is eight miles west of Ost.", "The mill is 7 mi west of Ost."),
