@@ -25,7 +25,10 @@ _INSTALL = install("evidence")
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*")
 _ROUTES = ("/", "!")
 _BARE = re.compile(r"(?:www\.)?[\w-]+(?:\.[\w-]+)+(?:[/?#].*)?", re.DOTALL)
-_DOI = re.compile(r"(?:doi:\s{0,5}|info:doi/|urn:doi:)?(10\.[0-9]{4,9}(?:\.[0-9]{1,9}){0,5}(?:/|%2f)\S+)", re.IGNORECASE)
+_DOI = re.compile(
+    r"(?:doi:?\s{0,5}|info:doi/|urn:doi:|(?:dx\.|www\.)?doi\.org/)?(10\.[0-9]{4,9}(?:\.[0-9]{1,9}){0,5}(?:/|%2f)\S+)",
+    re.IGNORECASE,
+)
 _DOI_HOSTS = frozenset(("doi.org", "dx.doi.org", "www.doi.org"))
 _SAFE_IN_FILES = "/!$&'()*+,;=:@~"
 _TRACKING = frozenset(

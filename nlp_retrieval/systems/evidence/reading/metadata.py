@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from urllib.parse import unquote
 
 from nlp_retrieval.core import parse_yaml
@@ -37,9 +37,20 @@ _SHOWN_FAULTS = 30
 _LONGEST_VALUE = 2_000
 _MOST_VALUES = 50
 _LONGEST_FRONT_MATTER = 64 * 2**10
+_URL = re.compile(r"https?://|doi:|10\.[0-9]", re.IGNORECASE)
 _RULE = re.compile(r"---[ \t]{0,80}\n")
 _KEY = re.compile(r"\s{0,9}[\w\"'-]{1,80}\s{0,9}:")
 _END = re.compile(r"^(?:---|\.\.\.)[ \t]{0,80}$", re.MULTILINE)
+
+
+_DAY_FIRST = re.compile(r"([0-9]{1,2})\.\s?([0-9]{1,2})\.\s?([0-9]{4})")
+_DOI_BEFORE_URL = re.compile(r"doi:\s{0,5}(?=https?://)", re.IGNORECASE)
+
+
+def as_iso_date(text: str) -> str:
+    """Return a date that is written as in German, "19.1.2026", in ISO 8601; anything else as it is."""
+    found = _DAY_FIRST.fullmatch(text)
+    return f"{found[3]}-{int(found[2]):02}-{int(found[1]):02}" if found else text
 
 
 def is_date(text: str) -> bool:
@@ -99,11 +110,13 @@ def _described(values: Mapping[str, str], where: str) -> tuple[Description, str,
     else:
         fields["fetch_date"] = fields.get("date", "")
     faults = []
-    grade, date = fields.get("quality", "").upper(), fields["fetch_date"]
+    grade, date = fields.get("quality", "").upper(), as_iso_date(fields["fetch_date"])
     if grade and grade not in GRADES:
         faults.append(f"{fields['quality'][:40]!r} is not a grade; grades are A, B, C, D and E")
     if date and not is_date(date):
-        faults.append(f"{date[:40]!r} is not a date in ISO 8601; write it as 2026-01-19")
+        faults.append(
+            f"{fields['fetch_date'][:40]!r} is not a date in ISO 8601; write it as year-month-day, such as 2026-01-19"
+        )
     urls, wrong = _checked_urls(fields)
     faults += wrong
     if "doi" in urls:
@@ -129,13 +142,16 @@ def _checked_urls(fields: Mapping[str, str]) -> tuple[dict[str, str], list[str]]
     faults = []
     for name in ("canonical", "doi", "url"):
         if address := fields.get(name, ""):
+            if name == "doi":
+                address = _DOI_BEFORE_URL.sub("", address.rstrip(".,;"))
             try:
                 canonical = canonical_url(address)
             except InputError as error:
-                faults.append(f"{name} {printable(address)[:80]!r}: {error}")
-                continue
+                canonical, fault = "", str(error)
             if name == "doi" and not canonical.startswith("https://doi.org/10."):
                 faults.append(f"doi {printable(address)[:80]!r}: it is not a DOI such as 10.1000/182")
+            elif not canonical:
+                faults.append(f"{name} {printable(address)[:80]!r}: {fault}")
             else:
                 urls[name] = canonical if name == "doi" else resolved_doi(address)
     return urls, faults
@@ -198,7 +214,8 @@ def read_manifest(path: Path, suffixes: Iterable[str], *, fetches: bool) -> list
     if faults:
         more = f"\n  and {len(faults) - _SHOWN_FAULTS:,} more" if len(faults) > _SHOWN_FAULTS else ""
         listed = "".join(f"\n  {fault}" for fault in faults[:_SHOWN_FAULTS])
-        raise SourceError(f"{path}: nothing was added, since {len(faults):,} things are wrong:{listed}{more}")
+        counted = "1 thing is" if len(faults) == 1 else f"{len(faults):,} things are"
+        raise SourceError(f"{path}: nothing was added, since {counted} wrong:{listed}{more}")
     return rows
 
 
@@ -223,19 +240,21 @@ def _file_of(name: str, folder: Path, suffixes: frozenset[str]) -> Path | str:
     fault = ""
     try:
         found = (folder / name).resolve()
-        if Path(name).is_absolute():
+        if "\\" in name and not found.exists():  # as Windows writes it
+            found = (folder / name.replace("\\", "/")).resolve()
+        if Path(name).is_absolute() or (PureWindowsPath(name).anchor and not found.exists()):
             fault = "is an absolute path; write it relative to the folder of the manifest"
         elif not found.is_relative_to(folder):
             fault = "leads out of the folder of the manifest; copy it there"
         elif found.is_dir():
             fault = "is a folder; list its files, or add the folder itself"
         elif not found.is_file():
-            fault = f"is no file in {printable(str(folder))}{'; write / in place of its backslashes' * (chr(92) in name)}"
+            fault = f"is no file in {printable(str(folder))}; check its name, or copy it there"
         elif found.suffix.lower() not in suffixes:
             fault = f"is of a kind that is not read; convert it to one of {', '.join(sorted(suffixes))}"
     except (OSError, ValueError, RuntimeError) as error:
-        return f"{shown!r} is not the name of a file ({error})"
-    return f"{shown!r} {fault}" if fault else found
+        return f"'{shown}' is not the name of a file ({error})"
+    return f"'{shown}' {fault}" if fault else found
 
 
 def _conflicts(rows: Sequence[Description]) -> Iterator[str]:
@@ -321,8 +340,9 @@ def _as_text(value: object) -> str:
 def describe_front_matter(values: Iterable[tuple[str, str]], where: str) -> tuple[Description, list[str]]:
     """Return the description in front matter, and what of it cannot be used."""
     read = dict(values)
+    no_url = [read["url"]] if "url" in read and not _URL.match(read["url"]) else []
     for name in ("url", "link", "canonical", "permalink", "source"):  # often something else
-        if name in read and not re.match(r"(?:https?://|doi:|10\.[0-9])", read[name], re.IGNORECASE):
+        if name in read and not _URL.match(read[name]):
             read[f"{name}_text"] = read.pop(name)
     if "source" in read and not {"url", "link"} & read.keys():
         read["url"] = read.pop("source")
@@ -332,6 +352,7 @@ def describe_front_matter(values: Iterable[tuple[str, str]], where: str) -> tupl
             read[f"{name}_text"] = read.pop(name)
     read.pop("file", None)
     description, _, faults = _described(read, where)
+    faults += [f"url {printable(url)[:80]!r} is no web address; begin it with https://" for url in no_url]
     kept = (
         {}
         if not faults

@@ -594,6 +594,8 @@ def _link_lists(page: Any) -> set[Any]:
 
 _DOUBT_MARKS = re.compile(f"([{DOUBT}{DOUBT_ENDS}])")
 
+_FEWEST_WORDS_OF_A_PAGE = 20
+
 _DEEPEST = 250
 """Depth of nested elements; the parser stops at 256, and would omit the rest."""
 
@@ -636,6 +638,7 @@ def read_markdown(text: str, where: str) -> ReadText:
 
 def _read(text: str, where: str, removed: Removed, main_text_only: bool) -> ReadText:
     page = parse_page(text, where)
+    has_scripts = next(page.iter("script", "noscript"), None) is not None
     try:
         hidden, doubtful, left_out = remove_hidden(page)
     except StylesTooCostlyError:
@@ -651,6 +654,8 @@ def _read(text: str, where: str, removed: Removed, main_text_only: bool) -> Read
     outside = [line.text for line, keep in zip(lines, kept, strict=True) if not keep]
     left_out += [("outside the main text", _DOUBT_MARKS.sub("", part)) for part in outside]
     content, spans, removed_after = _without_marks(text_of_lines(_kept_lines(lines, kept)))
+    few = main_text_only and has_scripts and len(content.split()) < _FEWEST_WORDS_OF_A_PAGE
+    note = f"{where}: {len(content.split())} words; if it needs scripts or a login, save it as a browser shows it"
     return ReadText(
         title,
         content,
@@ -659,6 +664,7 @@ def _read(text: str, where: str, removed: Removed, main_text_only: bool) -> Read
         doubtful_elements=doubtful,
         outside_words=sum(len(part.split()) for part in outside),
         left_out=tuple((why, part) for why, part in left_out if part),
+        notes=(note,) if few else (),
     )
 
 

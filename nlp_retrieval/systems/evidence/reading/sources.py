@@ -38,9 +38,16 @@ from nlp_retrieval.text import printable
 # Files of a folder that are sources, and reading their bytes safely.
 #
 # A folder is read to any depth, in the order of its names. Skipped, and counted in a warning, are symbolic links (they lead out
-# of the folder, or to files that are read anyway), devices, pipes and sockets, and unsupported files. Files and folders whose
-# name begins with a dot are skipped without a warning.
+# of the folder, or to files that are read anyway), devices, pipes and sockets, unsupported files, and the pages
+# (frames, advertisements) in a folder that a browser saved beside a page. Files and folders whose name begins with a dot, and
+# the lock files of office programs, are skipped without a warning.
 
+_UNSEEN = (".", "~$")
+_PAGES = (".html", ".htm", ".xhtml")
+_PARTS_OF_A_PAGE = tuple(
+    "_files _file -dateien _dateien _fichiers _archivos _ficheros _arquivos _bestanden -filer _filer _pliki _soubory "
+    "_tiedostot _bylos _dosyalar _fajlovi _datoteke _fitxers _elemei _failid _fails _fitxategiak".split()
+)
 _JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 
 
@@ -108,22 +115,36 @@ def files_in(folder: Path, left_out: LeftOut, known: Collection[Path] = ()) -> I
     def unreadable(error: OSError) -> None:
         left_out.add("folders skipped because they cannot be opened", f"{printable(str(error.filename))}: {error.strerror}")
 
+    saved: set[Path] = set()
     for current, folders, names in os.walk(folder, onerror=unreadable, followlinks=False):
         for name in [name for name in folders if (Path(current) / name).is_symlink()]:
             left_out.add("symbolic links skipped", printable(str(Path(current) / name)))
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and not (Path(current) / name).is_symlink())
+        folders[:] = sorted(
+            name for name in folders if not name.startswith(_UNSEEN) and not (Path(current) / name).is_symlink()
+        )
+        pages = {Path(name).stem for name in names if name.lower().endswith(_PAGES)}
+        is_saved = Path(current) in saved
+        saved |= {Path(current) / name for name in folders if is_saved or _page_of(name) in pages}
         for name in sorted(names):
             path = Path(current) / name
-            if name.startswith(".") or path in known:
+            if name.startswith(_UNSEEN) or path in known:
                 continue
             if path.is_symlink():
                 left_out.add("symbolic links skipped", printable(str(path)))
             elif not path.is_file():
                 left_out.add("devices, pipes and sockets skipped", printable(str(path)))
+            elif is_saved and path.suffix.lower() in _PAGES:
+                left_out.add("frames and other parts of saved pages skipped", printable(str(path)))
             elif is_json_lines(path) or path.suffix.lower() in SUFFIXES:
                 yield path
             else:
                 left_out.add("unsupported files skipped", printable(str(path)))
+
+
+def _page_of(folder: str) -> str | None:
+    """Return the name of the page whose parts a browser saves in a folder of this name, without ending, or None."""
+    ending = next((ending for ending in _PARTS_OF_A_PAGE if folder.lower().endswith(ending)), None)
+    return None if ending is None else folder[: -len(ending)]
 
 
 def read_file(path: Path, follow_link: bool) -> bytes:
@@ -264,7 +285,11 @@ class _Reading:
             return self._file(row.file, follow_link=False, listed=row)
         if self.fetch is None:  # pragma: no cover -- refused before
             raise SourceError(f"{row.where}: it names no file")
-        page = self.fetch(row.fetch_url)
+        try:
+            page = self.fetch(row.fetch_url)
+        except FetchError as error:
+            of = "" if row.fetch_url in str(error) else f", {printable(row.fetch_url)}"
+            raise SourceError(f"{row.where}{of}: {error}") from None
         moved = () if canonical_url(page.url) == canonical_url(row.fetch_url) else (page.url,)
         named = replace(row, fetch_date=row.fetch_date or page.fetch_date, aliases=(*row.aliases, *moved))
         read = read_bytes(page.content, name=page.url, media_type=page.media_type)

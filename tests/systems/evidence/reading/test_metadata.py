@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from nlp_retrieval.errors import RetrievalWarning, SourceError
+from nlp_retrieval.errors import FetchError, RetrievalWarning, SourceError
 from nlp_retrieval.systems.evidence.reading.metadata import read_manifest
 from nlp_retrieval.systems.evidence.reading.sources import read_sources
 from nlp_retrieval.systems.evidence.reading.text_of import SUFFIXES, read_bytes
@@ -91,6 +91,63 @@ def test_everything_that_is_wrong_is_listed_before_anything_is_read(folder):
     ):
         assert any(f"line {line}: " in fault and said in fault for fault in faults), (line, said, faults)
     assert "line 2 and line 8: both are https://sea.example/a" in faults[-1]
+
+
+def test_a_manifest_from_a_spreadsheet_on_windows_is_read(folder):
+    (folder / "deep" / "two words.txt").write_text("Seals eat fish.")
+    path = folder / "sources.csv"
+    rows = (
+        "Grade;Date;Title;File",
+        'b;4.3.2025;"Krill;\r\nnew";krill.txt',
+        ";;;",
+        "A;24. 12. 2025;;deep\\two words.txt",
+        ";;;",
+    )
+    path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(rows).encode())
+    krill, seals = read_sources(path)
+    assert (krill.quality, krill.fetch_date, krill.title) == ("B", "2025-03-04", "Krill; new")
+    assert (seals.content, seals.fetch_date) == ("Seals eat fish.", "2025-12-24")
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("C:\\Papers\\krill.txt,", "'C:\\Papers\\krill.txt' is an absolute path"),
+        ("\\\\server\\share\\krill.txt,", "is an absolute path"),
+        ("..\\secret.txt,", "leads out of the folder"),
+        ("deep\\..\\..\\secret.txt,", "leads out of the folder"),
+        ("krill.txt,03/04/2025", "'03/04/2025' is not a date in ISO 8601; write it as year-month-day"),
+        ("krill.txt,31.2.2025", "'31.2.2025' is not a date"),
+    ],
+)
+def test_paths_and_dates_that_mean_nothing_here_are_named(folder, row, said):
+    with pytest.raises(SourceError, match="since 1 thing is wrong") as caught:
+        read_sources(listed(folder, row, header="file,date"))
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "doi",
+    ["doi.org/10.1000/ABC", "dx.doi.org/10.1000/abc.", "DOI 10.1000/abc", "doi: https://doi.org/10.1000/abc", "10.1000/abc;"],
+)
+def test_a_doi_is_read_as_people_write_it(folder, doi):
+    (document,) = read_sources(listed(folder, f'krill.txt,"{doi}"', header="file,doi"))
+    assert document.url == "https://doi.org/10.1000/abc"
+
+
+@pytest.mark.parametrize("doi", ["10.1000 /abc", "11.1000/abc", "10.1000/", "https://sea.example/doi/10.1000/abc", "none"])
+def test_what_is_no_doi_is_said_to_be_none(folder, doi):
+    with pytest.raises(SourceError, match=f"line 2: doi '{doi}': it is not a DOI such as"):
+        read_sources(listed(folder, f"krill.txt,{doi}", header="file,doi"))
+
+
+def test_a_page_of_a_list_that_cannot_be_fetched_is_named_with_its_line(folder):
+    def fetch(url):
+        raise FetchError("file:///etc/passwd: only http and https are fetched")
+
+    path = listed(folder, "https://sea.example/a", header="url")
+    with pytest.warns(RetrievalWarning, match=r"sources.csv, line 2, https://sea.example/a: file:///etc/passwd: only"):
+        assert not list(read_sources(path, fetch=fetch))
 
 
 TOGETHER = {
@@ -202,7 +259,7 @@ def test_front_matter_gives_values_and_is_no_text(tmp_path, name):
 
 def test_values_of_front_matter_that_cannot_be_used_are_told(tmp_path):
     (tmp_path / "a.md").write_text("---\ngrade: Z\ndate: May\nurl: //x\nsource: Reuters\n---\nText of a note.\n")
-    with pytest.warns(RetrievalWarning, match=r"'Z' is not a grade.*'May' is not a date"):
+    with pytest.warns(RetrievalWarning, match=r"'Z' is not a grade.*'May' is not a date.*url '//x' is no web address"):
         (document,) = read_sources(tmp_path / "a.md")
     assert (document.url, document.fetch_date, document.content) == ((tmp_path / "a.md").as_uri(), "", "Text of a note.")
 
