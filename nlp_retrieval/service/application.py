@@ -247,6 +247,7 @@ def _add_probes(app: FastAPI, service: BaseService, readiness: Readiness) -> Non
         ("/healthz", health, "Whether the service works.", refused),
     ):
         app.add_api_route(path, answer, methods=["GET"], response_model=Health, summary=summary, responses=responses)
+        app.add_api_route(path, answer, methods=["HEAD"], response_model=Health, include_in_schema=False)
 
 
 def _add_metrics(app: FastAPI, service: BaseService, metrics: Metrics, readiness: Readiness, dependencies: list[Any]) -> None:

@@ -104,6 +104,8 @@ def test_figures_need_the_token_and_probes_do_not(served):
     with service.client() as client:
         error_of(client.get("/metrics"), 401, "unauthorized")
         assert [client.get(path).status_code for path in ("/livez", "/readyz", "/healthz")] == [200, 200, 200]
+        assert [(answer := client.head(path)).status_code for path in ("/livez", "/readyz", "/healthz")] == [200, 200, 200]
+        assert answer.content == b""
 
 
 @pytest.mark.parametrize("given", ["a1", "7f3c-11.b_2:z", "x" * 128])

@@ -447,7 +447,7 @@ class ProjectService(BaseService):
     def _check_known(self, key: str) -> None:
         try:
             self._index.changes(key)
-        except QueryError as error:
+        except InputError as error:  # no such source, or neither a key nor a URL
             raise RefusedError(
                 404, "not_found", f"{error}; search and list_sources (GET /sources) give keys and URLs"
             ) from None

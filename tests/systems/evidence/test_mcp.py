@@ -119,6 +119,7 @@ def test_passages_that_are_neutral_are_counted_and_come_where_they_are_asked_for
             await called(client, "search", query="Danube", where={key: {"exists": True}})
         assert "no sources" not in json.dumps(await called(client, "search", query="Zebra"))
         assert "list_sources" in await refused(client, "delete_source", source="https://example.org/other")
+        assert "list_sources" in await refused(client, "delete_source", source="Danube")
 
     over_stdio([project, "--as", "project", "-r", "bm25"], ask)
 
