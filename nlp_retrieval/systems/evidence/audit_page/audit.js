@@ -21,6 +21,7 @@
     articles.flatMap((article) => histories.get(article).map((review) => identity(review, citations.get(article)))),
   );
   const posted = [];
+  let last = null;
   let keeps = true;
   let made = load({ by: "", reviews: [] });
   let own = grouped();
@@ -199,7 +200,7 @@
 
   function step(by) {
     const seen = articles.filter((article) => !article.hidden);
-    const at = seen.indexOf(current());
+    const at = seen.indexOf(current() ?? last);
     const next = seen[at < 0 ? (by > 0 ? 0 : seen.length - 1) : Math.min(Math.max(at + by, 0), seen.length - 1)];
     next?.focus();
   }
@@ -296,6 +297,9 @@
     if (event.key === "Escape" && event.target.closest("footer .note")) {
       note(event.target.closest("article"), false);
     }
+    if (event.key === "Enter" && event.target === name) {
+      last?.focus();
+    }
     if (typing || event.ctrlKey || event.metaKey || event.altKey || !controls.querySelector(".keys").checked) {
       return;
     }
@@ -315,6 +319,7 @@
   // the sentence of the citation that has the focus, in the pane of the report
   document.addEventListener("focusin", (event) => {
     const article = event.target.closest("article.citation");
+    last = article ?? last;
     const mark = article && document.getElementById(`mark-${article.dataset.number}`);
     if (mark) {
       document.querySelectorAll(".sentence.current").forEach((each) => each.classList.remove("current"));

@@ -125,8 +125,10 @@ def test_decisions_by_keys_are_kept_in_the_page_and_merged_into_the_project(
     tab.keyboard.press("a")
     assert tab.locator("output").inner_text() == "Write your name first."
     tab.keyboard.type("Ann")  # the field for the name has the focus
-    tab.locator("#citation-1").focus()
+    tab.keyboard.press("Enter")
+    assert tab.evaluate(current) == "1"
     tab.keyboard.press("a")
+    tab.get_by_role("button", name="Export CSV").focus()
     tab.keyboard.press("j")
     assert tab.locator(".sentence.current").inner_text().startswith("It has 28 stops.")
     tab.keyboard.press("r")
