@@ -68,7 +68,7 @@ _NUMBER = re.compile(
     r"|(?P<digits>(?:(?<![\w.,)\]'])[.\u00b7])?\d+(?:(?:[.,'\u066b\u066c]|\u00b7(?!10[\^*\u2070\u00b9\u00b2\u00b3\u2074-\u207b]))\d+)*)"
     rf"|\b(?P<over>(?:a(?=\s\w{{4,7}}\sof\b)|one)(?=[\s-](?:{either(_UNDER)})\b)|(?:{'|'.join(_SMALL[2:10])})(?=[\s-](?:halves|(?:{either(_UNDER)})s)\b))"
     rf"[\s-](?P<under>{either(_UNDER)})s?\b"
-    rf"|\b(?P<part>{'|'.join(_SMALL[1:10])})\s(?:in|out\sof)\s(?P<whole>{'|'.join(_SMALL[2:11])})\b"
+    rf"|\b(?P<part>{'|'.join(_SMALL[1:10])})\s(?:in|out\sof)\s(?P<whole>{'|'.join(_SMALL[2:])})\b"
     rf"|\b(?P<word>{either(_WORDS)})\b(?:[\s-](?P<more>{'|'.join(_SMALL[1:10])})\b)?"
     r"|(?P<vulgar>[\u00bc-\u00be\u2150-\u215e\u2189])"
     r"|(?P<han>[〇零一二三四五六七八九十百千万萬亿億两兩]{2,30})",

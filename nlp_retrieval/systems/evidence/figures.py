@@ -59,6 +59,7 @@ _RATE_AFTER = re.compile(
     r"\b(?:(?:per|an?|each|every|(?:for|by|in) (?:each|every))\s(?P<unit>\w+)|(?P<adverb>\w+ly|annual))\b", re.IGNORECASE
 )
 _RATE_BEFORE = re.compile(r"\b(?:(?:per|each|every)\s(?P<unit>\w+)|(?P<adverb>\w+ly|annual))\b", re.IGNORECASE)
+_LONGEST_CAPTION = 200
 _TYPED, _CARRIED, _CARRIED_TYPED, _OF_SENTENCE_BEFORE = 2.0, 0.5, 0.8, 0.5
 
 
@@ -104,7 +105,7 @@ def _rows_of(text: str) -> Iterator[tuple[int, int, dict[str, str]]]:
         mark = "\t" if "\t" in line else "|"
         cells = line.rstrip("\n").split(mark)
         if len(cells) < 2:
-            heads, caption = [], line if line.strip() else caption
+            heads, caption = [], line if len(line) <= _LONGEST_CAPTION else ""
         elif not heads or len(heads) != len(cells):
             heads = cells
             yield position, position + len(line), {}
@@ -113,7 +114,8 @@ def _rows_of(text: str) -> Iterator[tuple[int, int, dict[str, str]]]:
             row = dict.fromkeys([*stemmed(label), *map(" ".join, numbered_things(label)), *YEAR.findall(label)], "name")
             begin = position
             for head, cell in zip(heads, cells, strict=True):
-                own = dict.fromkeys(_typed(caption, years=False), "caption")
+                dated = YEAR.search(f"{label} {head}") is not None
+                own = {word: "caption" for word, kind in _typed(caption, years=False).items() if not (dated and kind == "year")}
                 own |= dict.fromkeys([*stemmed(head), *YEAR.findall(head)], "column") | row
                 yield begin, begin + len(cell), own if cell != label else {}
                 begin += len(cell) + 1
@@ -298,17 +300,22 @@ def _in_other_sentence(claim: str, passage: str) -> Iterator[Miscounted]:
     begins, of_sentence = [begin for begin, *_ in sentences], [len(wanted & words) / len(wanted) for *_, words in sentences]
     if max(of_sentence, default=0.0) < _SAME_MATTER:
         return
+
+    def words_beside(number: Number) -> set[str]:
+        return wanted & sentences[max(0, bisect(begins, number.begin) - 1)][2]
+
     shares = {other: of_sentence[max(0, bisect(begins, other.begin) - 1)] for other in there}
     rivals = [other for other in shares if shares[other] >= _SAME_MATTER and _is_quantity(passage, other)]
     rivals = [other for other in rivals if not any(agreeing(number, other) for number in claimed)]
     for number in claimed:
-        agreed = [shares[other] for other in shares if agreeing(number, other)]
+        agreed = [other for other in shares if agreeing(number, other)]
         counted = set(_counted(claim, number, 1))
         alike = [other for other in rivals if are_of_one_kind(number, other)]
         if not (number.percent or number.unit):
             alike = [other for other in alike if counted.intersection(_counted(passage, other, _BESIDE))]
         rival = max(alike, key=lambda other: shares[other], default=None)
-        if agreed and rival is not None and shares[rival] >= max(agreed) + _AHEAD:
+        ahead = rival is not None and shares[rival] >= max((shares[other] for other in agreed), default=1.0) + _AHEAD
+        if rival is not None and ahead and all(words_beside(other) <= words_beside(rival) for other in agreed):
             yield Miscounted(number.written, rival.written)
 
 
@@ -363,8 +370,8 @@ def _rivalries(claim: str, passage: str, *, years: bool) -> Iterator[_Rivalry]:
         if not agreed or not rivals:
             continue
         word = next(iter(_counted(claim, part.number, 1)), "")
-        same = [other for other in rivals if word and word in _counted(passage, other.number, _BESIDE)]
-        if any(word in _counted(passage, other.number, _BESIDE) for other in agreed):
+        same = [other for other in rivals if word and _counts(passage, other, word)]
+        if any(_counts(passage, other, word) for other in agreed):
             same = []
         rival = max(same or rivals, key=lambda other: _likeness(part, other))
         likeness = _likeness(part, rival)
@@ -386,6 +393,11 @@ def _counted(text: str, number: Number, most: int) -> list[str]:
         before = re.split(r"[.;:!?,]\s", text[max(0, number.begin - _REACH) : number.begin])[-1]
         return stemmed(before)[::-1][:most]
     return stemmed(re.split(r"[.;:!?,](?:\s|\Z)", text[number.end : number.end + _REACH])[0])[:most]
+
+
+def _counts(passage: str, part: _Part, word: str) -> bool:
+    """Return whether a number of a passage counts something, by the next words or the head of its column."""
+    return part.own.get(word) == "column" or word in _counted(passage, part.number, _BESIDE)
 
 
 def _is_quantity(text: str, number: Number) -> bool:

@@ -165,7 +165,16 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
          "Table 2. Harvest of Ostmark, 2019\n| Grain | Tonnes | Share |\n| Barley | 9,100 | 48% |\n| Rye | 6,000 | 32% |"),
         ("true", "Rye made up 32% of the harvest of Ostmark in 2019.",
          "Table 2. Harvest of Ostmark, 2019\n| Grain | Tonnes | Share |\n| Barley | 9,100 | 48% |\n| Rye | 6,000 | 32% |"),
+        ("against", "Line 3 carried 14.1 million riders in 2023.",
+         "Buses carried 58.9 million riders.\n\nLine | Riders 2022 | Riders 2023\nLine 1 | 12.4 million | 14.1 million\n"
+         "Line 3 | 14.2 million | 15.2 million"),
+        # the sentence with the number has what the claim is about, though another sentence has more of its words
+        ("true", "Trams carried about 41 million riders.",
+         "Traffic by tram reached 41.2 million. Buses carried 58.9 million riders."),
+        ("against", "Buses carried about 41 million riders.",
+         "Traffic by tram reached 41.2 million. Buses carried 58.9 million riders."),
         # shares and amounts in words
+        ("true", "Around one in twelve patients fell ill.", "Of the patients 8.1% fell ill."),
         ("true", "One in four pupils was absent.", "Of 212 pupils, 53 were absent."),
         ("false", "One in three pupils was absent.", "Of 212 pupils, 53 were absent."),
         ("true", "A little over half of the dykes were repaired.", "Of 40 kilometres of dykes, 21.6 were repaired."),
