@@ -51,7 +51,7 @@ _CANDIDATE = re.compile(
     r"|:contentReference\[(?P<content>oaicite:[0-9]{1,4})\](?:\{index=[0-9]{1,4}\})?"
     r"|\ue200cite(?P<private>(?:\ue202[^\ue200-\ue202]{1,80}){1,50})\ue201|(?P<chat>(?<![^\W_])citeturn[0-9]{1,4}[a-z]{1,12}[0-9]{1,4})"
     r"|\[ ?(?P<square>[^\[\]]{1,600}?) ?\]|【 ?(?P<lens>[^【】]{1,200}?) ?】|〔 ?(?P<shell>[^〔〕]{1,200}?) ?〕"  # noqa: RUF001
-    r"|\( ?(?P<round>(?:[^()\[\]【】]|\[[A-Z]{2,10}\]){1,600}?) ?\)"
+    r"|\( ?(?P<round>(?:[^()\[\]【】]|\[(?:[A-Z]{2,10}|[0-9]{4})\]){1,600}?) ?\)"
     rf"|(?P<raised>[{_RAISED_DIGITS}]{{1,9}}(?:[, \u02d2\u207b\u2013-]{{1,2}}[{_RAISED_DIGITS}]{{1,9}}){{0,30}})"
 )
 _RAISED_SIGNS = frozenset("\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079")
@@ -99,7 +99,7 @@ _SURNAME = (
 )
 _INITIALS = r"(?:[A-ZÀ-Þ]\.[ -]?){0,3}"
 _JOINED = r"(?:, | ?[&/] ?| (?:and|und|et|y) |, (?:&|and) )"
-_ET_AL = r"(?: (?:et al|u\. ?a|y otros)\.?)"
+_ET_AL = r"(?: (?:et al|u\. ?a|y otros|(?:and|&) (?:colleagues|co-?workers|co-?authors|collaborators|others))\.?)"
 _PEOPLE = rf"{_INITIALS}{_SURNAME}(?:, (?:[A-ZÀ-Þ]\.[ -]?){{1,3}}(?=,? ?[(0-9n]))?(?:{_JOINED}{_INITIALS}{_SURNAME}){{0,6}},?{_ET_AL}?"  # noqa: E501
 _WORD_OF_GROUP = r"[A-ZÀ-ÖØ-Þ][\w.&'\u2019-]{0,40}"
 _GROUP = (
@@ -108,7 +108,10 @@ _GROUP = (
 )
 _ONE_YEAR = r"(?:(?:1[5-9]|20)[0-9]{2}(?:/(?:1[5-9]|20)[0-9]{2})?[a-z]?\b|n\. ?d\.(?:-?[a-z]\b)?|in press|forthcoming)"
 _YEARS_CITED = rf"(?P<years>{_ONE_YEAR}(?:(?:, ?|,? (?:and|&|und) |/)(?:{_ONE_YEAR}|[a-z]\b)){{0,9}})"
-_PLACE_AFTER = r"(?:[,:] ?.{0,60}| \(?(?:pp?|S)\. ?.{0,30})?"
+_PLACE_AFTER = (
+    r"(?:[,:] ?[^;]{0,60}| \(?(?:pp?|S)\. ?[^;]{0,30}| ?\[[0-9]{4}\][^;]{0,60}"
+    r"| for (?:an? )?(?:[a-z]{1,20} )?(?:reviews?|overviews?|discussions?|summar(?:y|ies)|details?|examples?)[^;]{0,30})?"
+)
 _LEAD = (
     r"(?:(?:but |and |also |as |so )?(?:see also|see|compare|cf|e\.g|i\.e|cited in|cited by|quoted in|in|vgl|siehe|voir|v\u00e9ase|ver|from|for"  # noqa: E501
     r" (?:a |an )?(?:recent |full )?(?:review|overview|discussion)s?)\b[.,:]{0,2} ){0,3}"
@@ -118,16 +121,31 @@ _AUTHOR_PAGE = re.compile(
     rf"{_LEAD}(?P<authors>{_PEOPLE}|{_GROUP})(?:, [^,;0-9]{{2,60}},?)? (?P<pages>[0-9]{{1,4}}(?:{_DASH}[0-9]{{1,4}})?)",
     re.DOTALL,
 )
+_TITLE_YEAR = re.compile(rf"[\"\u201c](?P<title>[^\"\u201c\u201d]{{3,150}}?),?[\"\u201d],? {_YEARS_CITED}{_PLACE_AFTER}")
+_CITED_IN = re.compile(r",? (?:as )?(?:cited|quoted|reported|mentioned|discussed) (?:in|by|from) ")
+"""Between the work that is quoted and the work in which it was read, which alone needs to be in the list."""
+
 _YEARS_ALONE = re.compile(rf"{_YEARS_CITED}{_PLACE_AFTER}(?P<more>; .{{1,150}})?")
 _NARRATIVE = re.compile(
     rf"(?P<authors>{_INITIALS}{_SURNAME}(?:{_JOINED}{_SURNAME}){{0,3}}{_ET_AL}?)(?P<has>['\u2019]s?)?[ ,]{{1,2}}\Z"
 )
-_GROUP_BEFORE = re.compile(rf"(?P<authors>{_GROUP})(?P<has>['\u2019]s?)?[ ,]{{1,2}}\Z")
+_GROUP_BEFORE = re.compile(rf"(?P<authors>{_GROUP})(?:['\u2019]s?)?[ ,]{{1,2}}\Z")
 _REPORTS = re.compile(
     r" (?:also |further |recently |first |later )?(?:found|find|show(?:s|ed)?|argued?s?|report(?:s|ed)?|suggest(?:s|ed)?|note[sd]?|observe[sd]?"  # noqa: E501
     r"|demonstrate[sd]?|propose[sd]?|conclude[sd]?|estimate[sd]?|examine[sd]?|state[sd]?|describe[sd]?|claim(?:s|ed)?|define[sd]?|analy[sz]e[sd]?"
+    r"|believe[sd]?|maintain(?:s|ed)?|assert(?:s|ed)?|contend(?:s|ed)?|explain(?:s|ed)?|discuss(?:es|ed)?|present(?:s|ed)?|emphasi[sz]e[sd]?"
+    r"|highlight(?:s|ed)?|stress(?:es|ed)?|explore[sd]?|document(?:s|ed)?|saw|sees|says|said|recommend(?:s|ed)?|warn(?:s|ed)?|calculate[sd]?"
+    r"|agrees?|agreed|disagree[sd]?|critici[sz]e[sd]?|challenge[sd]?|confirm(?:s|ed)?|support(?:s|ed)?|summari[sz]e[sd]?|indicate[sd]?"
+    r"|remark(?:s|ed)?|distinguish(?:es|ed)?|address(?:es|ed)?|consider(?:s|ed)?|stud(?:y|ies|ied)|test(?:s|ed)?|survey(?:s|ed)?"
     r"|investigate[sd]?|use[sd]?|compare[sd]?|measure[sd]?|identif(?:y|ies|ied)|point(?:s|ed)? (?:out|to)|write|writes|wrote|review(?:s|ed)?)\b"  # noqa: E501
 )
+_ATTRIBUTION = re.compile(
+    r"(?:\A|\W)(?:according to|in the words of|the work of|as per|laut|selon|seg\u00fan|secondo) \Z", re.IGNORECASE
+)
+_BEGINS = re.compile(r"(?:\A|[.!?;:,]|\b(?:and|that|as|while|although|whereas|but|when|see|both|unlike)) ?\Z")
+_IS = re.compile(r" (?:is|was|are|were|ha[sd] been)\b|[.,;:!?)]|\Z")
+_AND = re.compile(r" ?(?:[&/]|\b(?:and|und|et|y)\b) ?")
+_POSSESSIVE = re.compile(r"['\u2019]s\Z|(?<=s)['\u2019]\Z")
 _PREPOSITION = re.compile(r"(?:\A|\W)(?:in|of|from|for|at|to|on|since|until|during|per) \Z", re.IGNORECASE)
 _MATHS = re.compile(r"(?<![\\$\w])\$(?![\s$^])([^$]{1,200}?)(?<!\s)\$(?![$\w])")
 _LONG_WORD = re.compile(r"(?<![\\\w])[^\W\d_]{4}")
@@ -136,7 +154,7 @@ _CROSS_REFERENCE = ("fig:", "tbl:", "eq:", "sec:", "lst:", "thm:", "tab:")
 IBID = "ibid."
 """Name of a mark that cites what the mark before it cites."""
 
-_SEVERAL = re.compile(r"&|,? et al\b| u\. ?a\.")
+_SEVERAL = re.compile(r"&|,? et al\b| u\. ?a\.| and (?:colleagues|co-?workers|co-?authors|collaborators|others)\b")
 _NO_SURNAMES = frozenset(
     """
     usd eur gbp
@@ -192,6 +210,8 @@ def author_and_year(name: str) -> tuple[tuple[str, ...], str] | None:
     """
     if len(name) > _LONGEST_NAME:
         return None
+    if titled := _TITLE_YEAR.fullmatch(name):
+        return (titled["title"].casefold(),), _years_of(titled["years"])[0]
     match = _AUTHOR_YEAR.fullmatch(name)
     years = _years_of(match["years"]) if match else []
     if match is None or not years:
@@ -203,6 +223,7 @@ def author_and_year(name: str) -> tuple[tuple[str, ...], str] | None:
 def surnames_of(authors: str) -> tuple[str, ...]:
     """Return the surnames of a mark's authors, or the name of a group, in lower case; none if the words name no author."""
     authors = re.sub(r"(?:, ?(?:[A-ZÀ-Þ]\.[ -]?){1,3})?[, ]{0,3}\Z", "", authors)
+    authors = _POSSESSIVE.sub("", authors)
     people = re.fullmatch(_PEOPLE, authors)
     if people is None:
         names = [re.sub(r" \[[A-Z]{2,10}\]\Z", "", authors).casefold().removeprefix("the ")]
@@ -224,6 +245,12 @@ def _years_of(text: str) -> list[str]:
         else:
             years.append(re.sub(r"\An\. ?d\.", "n.d.", part))
     return years
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """Return the work that is quoted, and the one in which it was read: "Freud, 1900, as cited in Doe, 2015"; else no other."""
+    between = _CITED_IN.search(text)
+    return (text[: between.start()], text[between.end() :]) if between else (text, "")
 
 
 class MarkReader:
@@ -370,6 +397,10 @@ class MarkReader:
 
     def _narrative(self, content: str, before: str, after: str) -> tuple[str, ...]:
         """Return the names in brackets after their author: "Frisch (1965)", "Frisch and Doe (1965, p. 4; 1967)"."""
+        quoted, read_in = _parted(content)
+        if read_in and _YEARS_ALONE.fullmatch(quoted):
+            names = [name for name in self._narrative(quoted, before, after) if self._known(name)]
+            return (*names, *self._author(read_in))
         match = _YEARS_ALONE.fullmatch(content)
         if match is None:
             return ()
@@ -377,21 +408,38 @@ class MarkReader:
         for year in (match["more"] or "").removeprefix("; ").split("; "):
             if more := _YEARS_ALONE.fullmatch(year):
                 years += _years_of(more["years"])
-        for pattern in (_GROUP_BEFORE, _NARRATIVE):
-            by = pattern.search(before)
-            authors = by["authors"] if by else ""
-            names = [f"{authors}, {year}" for year in years] if authors else []
-            if names and any(map(self._known, names)):
-                return tuple(names)
         people = _NARRATIVE.search(before)
-        if people is None or not years[0][0].isdigit() or not surnames_of(people["authors"]):
+        candidates = [by["authors"] for by in (_GROUP_BEFORE.search(before), people) if by]
+        begin = people.start() if people else 0
+        if people and (led_to := self._led_to(people["authors"], before[:begin])):
+            candidates.append(led_to)
+            begin = people.start() + people["authors"].index(led_to)
+        for authors in candidates:
+            names = [f"{_POSSESSIVE.sub('', authors)}, {year}" for year in years]
+            if any(map(self._known, names)):
+                return tuple(names)
+        if people is None or not years[0][0].isdigit() or not surnames_of(candidates[-1]):
             return ()
-        names = [f"{people['authors']}, {year}" for year in years]
-        if _PREPOSITION.search(before, 0, people.start()):  # in Germany (2009)
-            return ()
-        if _SEVERAL.search(people["authors"]) or _REPORTS.match(after) or (self._authors and people["has"]):
-            return tuple(names)
-        return ()
+        has = people["has"] or _POSSESSIVE.search(candidates[-1])
+        return tuple(names) if self._surely_wrote(candidates[-1], before[:begin], after, has=bool(has)) else ()
+
+    @staticmethod
+    def _led_to(authors: str, before: str) -> str:
+        """Return the author after a place or the like, "In Norway, Frisch (1965)"; empty if all are authors."""
+        _, _, rest = authors.partition(", ")
+        is_list = "," in rest or (_AND.search(rest) and not _PREPOSITION.search(before))
+        return "" if is_list else rest
+
+    def _surely_wrote(self, authors: str, before: str, after: str, *, has: bool) -> bool:
+        """Return whether a name with a year, which has no entry, is that of an author and not of a place or an event."""
+        if _ATTRIBUTION.search(before):
+            return True
+        if _PREPOSITION.search(before):  # in Germany (2009)
+            return False
+        if _SEVERAL.search(authors) or _REPORTS.match(after) or (self._authors and has):
+            return True
+        # "Gray (2011) puts it at 5", but not "Brexit (2016) was"
+        return self._authors and bool(_BEGINS.search(before)) and not _IS.match(after)
 
     def _key_in_text(self, key: str, *, braced: bool) -> tuple[str, ...]:
         name = key if braced else key.rstrip(".:,;?!~/-")
@@ -418,10 +466,17 @@ class MarkReader:
         self.unsure.update(names)
         return ()  # "(Paris, 2015)" may name a place
 
-    def _works(self, part: str, last: str) -> tuple[list[str], str]:
+    def _works(self, part: str, last: str) -> tuple[list[str], str]:  # noqa: PLR0911
         """Return the names in one part of a bracket, and its authors; years alone belong to the authors before them."""
         if _IBID.fullmatch(part):
             return [IBID], last
+        quoted, read_in = _parted(part)
+        if read_in:
+            names, last = self._works(quoted, last)
+            more_names, last = self._works(read_in, last)
+            return [name for name in names if self._known(name)] + more_names, last
+        if titled := _TITLE_YEAR.fullmatch(part):
+            return [f"\u201c{titled['title']}\u201d, {year}" for year in _years_of(titled["years"])], ""
         if last and (more := _YEARS_ALONE.fullmatch(part)):
             return [f"{last}, {year}" for year in _years_of(more["years"])], last
         match = _AUTHOR_YEAR.fullmatch(part)
@@ -431,7 +486,7 @@ class MarkReader:
             return ([name] if name and self._known(name) else []), last
         authors = match["authors"].rstrip(", ")
         names = [f"{authors}, {year}" for year in _years_of(match["years"])]
-        rest = part[match.end("years") :].lstrip("), ")
+        rest = re.sub(r"\A(?:and|&|und|et|y) ", "", part[match.end("years") :].lstrip("), "))
         if rest and rest[0].isupper():  # (Frisch 1965, Doe 2000)
             further, last = self._works(rest, authors)
             return names + further, last

@@ -69,6 +69,7 @@ _LIST_WORDS_IN_HAN = re.compile("参考|參考|引用|引文|文献|文獻|来�
 _NUMBERING = re.compile(
     r"[\W_]*(?:(?:[0-9]{1,3}(?:\.[0-9]{1,3}){0,3}|[IVXLC]{1,6}|[A-Z]|[一二三四五六七八九十]{1,3})[.):、\s]+)?"
 )
+_INITIALS = re.compile(r"(?<![^\W_])(?:[a-z]\.){2,6}")
 _LONGEST_NAME = 80
 _MOST_WORDS = 8
 _WORDS = re.compile(r"[^\W\d_]+")
@@ -157,7 +158,9 @@ class References:
                 for year_found in {"", *work.years}:
                     self._by_year.setdefault(year_found, []).append(work)
         first = surnames[0]
-        works = [work for work in self._by_year.get(year, []) if _names_author(work.beginning, first)]
+        # of an old work the list may give the year of the first edition or of this one: 1900/1953
+        dated = next(filter(None, (self._by_year.get(one) for one in (year, *reversed(year.split("/"))))), [])
+        works = [work for work in dated if _names_author(work.beginning, first)]
         begin = [work for work in works if _begins_with(work.beginning, first)]
         if not year:
             return [work.entry for work in begin if work.entry in self.unmarked]
@@ -470,15 +473,22 @@ def _words_of(text: str) -> set[str]:
     return {word for word in _WORDS.findall(text[:_BEGINNING].casefold()) if len(word) > 3} - _BESIDE
 
 
+def _folded(text: str, name: str) -> str:
+    """Return a text as it is compared with a name: "O\u2019Neill" as "O'Neill", "U.S. Census Bureau" as "US Census Bureau"."""
+    text = text.casefold().replace("\u2019", "'")
+    return _INITIALS.sub(lambda initials: initials[0].replace(".", ""), text) if " " in name else text
+
+
 def _begins_with(text: str, name: str) -> bool:
-    text = text.casefold().lstrip(" \"'\u201c*[").removeprefix("the ")
+    text = _folded(text, name).lstrip(" \"'\u201c*[").removeprefix("the ")
+    name = _folded(name, name)
     # also an initial before the surname, as IEEE writes it
     return bool(re.match(rf"(?:[^\W\d_]\.[ -]?){{0,3}}{re.escape(name)}(?![\w'\u2019-])", text))
 
 
 def _names_author(beginning: str, name: str) -> bool:
     """Return whether the beginning of an entry has a surname, or the full name of a group named by its initials."""
-    folded = beginning.casefold()
+    folded, name = _folded(beginning, name), _folded(name, name)
     if re.search(rf"(?<![\w'\u2019-]){re.escape(name)}(?![\w-])", folded):
         return True
     if not (1 < len(name) <= 8 and name.isalpha()):

@@ -48,6 +48,15 @@ def urls(report: CitedReport) -> list[str]:
         ("Bees are healthy (WHO, 2021). They dance (ibid., p. 3).", [WHO, WHO]),
         ("Bees dance [Frisch et al. 1965, Doe & Roe 2001a].", [DANCE, ANTS]),
         ("Bees dance (cf. Frisch, Lind,\nand Berg 1965; Doe & Roe\n2001a).", [DANCE, ANTS]),
+        ("Bees were seen by Plato (1900/1953, as cited in Smith, n.d.).", [WEB]),
+        (
+            "Bees (Frisch et al., 1965, as cited by Doe & Roe, 2001a, p. 4) and (Plato, 1900, quoted in Smith, n.d.).",
+            [DANCE, ANTS, WEB],
+        ),
+        ("The World Health Organization's (2021) bees. Frisch and colleagues (1965) saw 5.", [WHO, DANCE]),
+        ("In Norway, Frisch et al. (1965) saw 5. In Rome, Doe and Roe (2001a) did.", [DANCE, ANTS]),
+        ("Bees (see Frisch et al., 1965 for a review). Doe/Roe (2001a, p. 3) saw 5.", [DANCE, ANTS]),
+        ("Bees (Frisch et al., 1965, and Doe & Roe, 2001a). Ants (Doe & Roe, 2001a [1999], p. 3).", [DANCE, ANTS, ANTS]),
         ("Bees dance (Frisch 12). Ants do (World Health Organization 3-4).", [DANCE, WHO]),
     ],
 )
@@ -64,6 +73,10 @@ def test_authors_with_a_year_are_found_however_they_are_written(text: str, cited
         ("Kline and Bo (2011) found bees (Doe & Roe, 2001a).", ["Kline and Bo, 2011"]),
         ("Bees dance (Frisch et al., 1965). Marlow (2011) found ants.", ["Marlow, 2011"]),
         ("Bees dance (Doe & Roe, 2001b).", ["Doe & Roe, 2001b"]),
+        ("Ants (Doe & Roe, 2001a). Marlow (2011) puts it at 5. Brexit (2016) was in Rome (2015).", ["Marlow, 2011"]),
+        ("Ants (Doe & Roe, 2001a). According to Marlow (2011), Bo's (2012) are.", ["Marlow, 2011", "Bo, 2012"]),
+        ("Ants (Doe & Roe, 2001a). In Norway, Marlow (2011) found 5.", ["Marlow, 2011"]),
+        ("Ants run^1^ at 12% \u00b2 in Germany\u00b3, on 5 miles\u00b2.", ["2", "3"]),
         ("Bees dance (ibid.).", ["ibid."]),
         ("Bees dance [1-1000000].", ["1-1000000"]),
         ("Bees dance [@missing].", ["missing"]),
@@ -71,6 +84,20 @@ def test_authors_with_a_year_are_found_however_they_are_written(text: str, cited
 )
 def test_what_looks_like_a_citation_and_names_nothing_is_missing(text: str, missing: list[str]) -> None:
     assert [one.mark for one in read_report(text + LIST).missing] == missing
+
+
+@pytest.mark.parametrize(
+    ("text", "entry"),
+    [
+        ("Ants (US Census Bureau, 2023).", "U.S. Census Bureau. (2023)."),
+        ("For ants, as for Bees, O'Neill (2014) saw 5.", "O\u2019Neill, T. (2014)."),
+        ("Ants (\u201cTrams are back,\u201d 2016).", '"Trams are back." (2016).'),
+        ("Ants (Freud, 1900/1953).", "Freud, S. (1953)."),
+        ("Ants (1900/1953) are (Freud, 1900/1953).", "Freud, S. (1900)."),
+    ],
+)
+def test_names_are_compared_as_readers_do(text: str, entry: str) -> None:
+    assert urls(read_report(f"{text}\n\n## References\n\n{entry} {DANCE}\n")) == [DANCE]
 
 
 def test_why_a_citation_names_nothing_is_told() -> None:
