@@ -63,8 +63,9 @@ EVIDENCE = {
         "BEFORE = ('', chr(92) + 'url{', chr(92) + 'input{', chr(92) + 'bibliography{', '$^{')",
     ),
     "systems/evidence/citations/pdf.py": in_prose(
-        "list(_blocks([(1, text[:N]), (1, 'References'), (1, '[1] https://' + text[:N]), (2, text[:N])]))",
-        f"{_CITATIONS}.pdf import _blocks",
+        "list(_blocks([(1, chr(185) + text[:N]), (1, 'References'), (1, '[1] https://' + text[:N]), (2, text[:N])])), "
+        "list(_lines([text])), _FOOTNOTE.match('1' + text), _DATED.match(text), _YEAR.search(text), _BARE.match('1 ' + text)",
+        f"{_CITATIONS}.pdf import _BARE, _DATED, _FOOTNOTE, _YEAR, _blocks, _lines",
     ),
     "systems/evidence/audit_report.py": in_prose(
         "_text(text)", "from nlp_retrieval.systems.evidence.audit_report import _text"

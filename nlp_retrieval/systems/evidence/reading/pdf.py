@@ -15,7 +15,9 @@ from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_ti
 from nlp_retrieval.systems.evidence.reading.document import LARGEST_TEXT, MOST_PAGES, ReadText, Removed
 
 if TYPE_CHECKING:
-    from pypdf import PdfReader
+    from collections.abc import Callable
+
+    from pypdf import PageObject, PdfReader
 
 __all__ = ["join_lines", "read_pages", "read_pdf"]
 
@@ -27,6 +29,11 @@ _GOES_ON = re.compile(r"[\w,;]\Z|(?<=[^\W\d_])-\Z")
 _NUMBER = re.compile(
     r"\s{0,80}(?:[-\u2013\u2014] ?|page )?([0-9]{1,4})(?: ?[-\u2013\u2014]| (?:of|/) [0-9]{1,4})?\s{0,80}", re.IGNORECASE
 )
+_RAISED = re.compile(r"[0-9]{1,3}(?: ?[,\u2013-] ?[0-9]{1,3}){0,9},?")
+_RAISED_DIGITS = str.maketrans("0123456789", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
+_SMALL = 0.87
+"""Share of the size of the text that a raised number has at most."""
+
 _FEWEST_NUMBERED = 2
 """Pages that must have printed numbers."""
 
@@ -50,8 +57,13 @@ def read_pdf(data: bytes, where: str) -> ReadText:
     return ReadText(title, text, removed + removed_there, unread, pages=starts)
 
 
-def read_pages(data: bytes, where: str) -> tuple[str, list[str], int]:
+def read_pages(data: bytes, where: str, *, raised: bool = False) -> tuple[str, list[str], int]:
     """Return the title of a PDF, its pages as printed lines, and the number of pages that could not be read, which are empty.
+
+    Args:
+        data: the bytes of the PDF.
+        where: its name, for messages.
+        raised: whether numbers that are printed small and raised become raised digits.
 
     Raises:
         SourceError: it is damaged, encrypted, unpacks to far more than is usual, or has too many pages.
@@ -61,7 +73,7 @@ def read_pages(data: bytes, where: str) -> tuple[str, list[str], int]:
     from pypdf.errors import FileNotDecryptedError, LimitReachedError
 
     try:
-        return _title_and_pages(PdfReader(BytesIO(data)), where)
+        return _title_and_pages(PdfReader(BytesIO(data)), where, _text_with_raised if raised else _text_of)
     except (FileNotDecryptedError, NoCipher):
         raise SourceError(f"{where}: the PDF is encrypted; save it without a password") from None
     except LimitReachedError as error:
@@ -95,7 +107,34 @@ def _joined(pages: list[str]) -> tuple[str, tuple[tuple[int, int], ...], Removed
     return text, tuple(starts), removed
 
 
-def _title_and_pages(reader: PdfReader, where: str) -> tuple[str, list[str], int]:
+def _text_of(page: PageObject) -> str:
+    return page.extract_text()
+
+
+def _text_with_raised(page: PageObject) -> str:
+    """Return the text of a page, with raised digits for numbers that are smaller and higher than the text before them."""
+    parts: list[str] = []
+    base_size = base_height = 0.0
+
+    def add(text: str, cm: list[float], tm: list[float], _font: object, size: float) -> None:
+        nonlocal base_size, base_height
+        number = text.strip()
+        if number:
+            size, height = abs(size * tm[3] * cm[3]), tm[5] * cm[3] + cm[5]
+            rise = height - base_height
+            if _RAISED.fullmatch(number) and size < _SMALL * base_size and 0.1 * base_size < rise < base_size:
+                while parts and not parts[-1].strip():
+                    parts.pop()
+                text = number.translate(_RAISED_DIGITS)
+            else:
+                base_size, base_height = size, height
+        parts.append(text)
+
+    page.extract_text(visitor_text=add)
+    return "".join(parts)
+
+
+def _title_and_pages(reader: PdfReader, where: str, text_of: Callable[[PageObject], str]) -> tuple[str, list[str], int]:
     """Return the title, the lines of each page, and the number of pages that could not be read."""
     from pypdf.errors import LimitReachedError, WrongPasswordError
 
@@ -109,7 +148,7 @@ def _title_and_pages(reader: PdfReader, where: str) -> tuple[str, list[str], int
     unread = length = 0
     for number in range(count):
         try:
-            text = reader.pages[number].extract_text().translate(_LIGATURES)
+            text = text_of(reader.pages[number]).translate(_LIGATURES)
         except (LimitReachedError, MemoryError):
             raise
         except Exception:  # a page with damaged fonts should not lose the others

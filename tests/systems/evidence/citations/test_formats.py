@@ -488,6 +488,53 @@ def test_a_pdf_is_read_by_its_pages() -> None:
     assert report.notes == ["a.pdf: no text on page 3; recognise the text of scans first (ocrmypdf in.pdf out.pdf)"]
 
 
+def printed(*stretches: tuple[int, int, int, str]) -> bytes:
+    """The drawing of a page: stretches of text, each with its place and size."""
+    return "\n".join(f"BT /F1 {size} Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET" for x, y, size, text in stretches).encode("latin-1")
+
+
+def test_raised_numbers_of_a_pdf_cite_the_footnotes_below() -> None:
+    first = printed(
+        (50, 780, 10, "Bees dance in 2022."),
+        (150, 784, 6, "1"),
+        (158, 780, 10, "Some 12% of ants"),
+        (240, 784, 6, "2,3"),
+        (252, 780, 10, "on 5 km"),
+        (290, 784, 6, "2"),
+        (296, 780, 10, "do not,"),
+        (50, 100, 8, "1"),
+        (56, 97, 8, f"Frisch, {DANCE[:-2]}"),
+        (50, 88, 8, f"{DANCE[-2:]}"),
+        (50, 78, 8, f"2. Roe, {ANTS}"),
+        (50, 68, 8, f"3 Site, {WEB}"),
+        (290, 30, 8, "1"),
+    )
+    second = printed((50, 780, 10, "as Roe saw."), (120, 784, 6, "4"), (50, 90, 8, f"4 Health, {WHO}"), (290, 30, 8, "2"))
+    report = read_report(parse_report("pdf", pdf_of(first, second), "a.pdf"))
+    assert [(one.mark, one.url, one.sentence, one.line) for one in report.citations] == [
+        ("1", DANCE, "Bees dance in 2022.", 1),
+        ("2", ANTS, "Some 12% of ants on 5 km\u00b2 do not, as Roe saw.", 1),
+        ("3", WEB, "Some 12% of ants on 5 km\u00b2 do not, as Roe saw.", 1),
+        ("4", WHO, "Some 12% of ants on 5 km\u00b2 do not, as Roe saw.", 1),
+    ]
+    assert report.uncited == []
+
+
+def test_entries_of_a_pdf_are_told_apart_by_numbers_and_years() -> None:
+    numbered = content("Bees dance [1]. Ants do not [2].", "References", f"1 Frisch. {DANCE}", f"2 Roe. {ANTS}")
+    assert urls(read_report(parse_report("pdf", pdf_of(numbered), "a.pdf"))) == [DANCE, ANTS]
+    dated = content(
+        "Bees dance \\(Roe & Doe, 2001b\\). Ants do not \\(Roe & Doe, 2001a\\).",
+        "References",
+        "Roe, R., & Doe, J. \\(2001a\\). Ants. https://doi.org/10.1000/an",
+        "ts",
+        f"Roe, R., & Doe, J. \\(2001b\\). Bees. {DANCE}",
+        "11/28/26, 8:27 AM",
+        "https://site.example/report 1/1",
+    )
+    assert urls(read_report(parse_report("pdf", pdf_of(dated), "a.pdf"))) == [DANCE, ANTS]
+
+
 BOMB = "<w:p><w:r><w:t>" + "a" * 30_000_000 + "</w:t></w:r></w:p>"
 ENTITY = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>'
 
