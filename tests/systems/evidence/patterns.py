@@ -57,8 +57,11 @@ EVIDENCE = {
         f"{_CITATIONS}.html import _NOTE, _SHORT_MARK, _spaced",
     ),
     "systems/evidence/citations/latex.py": in_prose(
-        "[pattern.sub('', before + text) for pattern in PATTERNS for before in BEFORE]",
+        "[pattern.sub('', before + text) for pattern in PATTERNS for before in BEFORE], "
+        "_expanded(MACRO + '{x}' + text), _expanded(MACRO + '[1]{#1}' + chr(92) + 'x' + text), _DEFINES.search(text)",
         f"{_CITATIONS}.latex import _ADDRESS, _BIBLIOGRAPHIES, _COMMENT, _OTHER_FILES, _PARAGRAPH, _RAISED\n"
+        f"{_CITATIONS}.latex import _DEFINES, _expanded\n"
+        "MACRO = chr(92) + 'newcommand{' + chr(92) + 'x}'\n"
         "PATTERNS = (_ADDRESS, _BIBLIOGRAPHIES, _COMMENT, _OTHER_FILES, _PARAGRAPH, _RAISED)\n"
         "BEFORE = ('', chr(92) + 'url{', chr(92) + 'input{', chr(92) + 'bibliography{', '$^{')",
     ),

@@ -23,6 +23,7 @@ from nlp_retrieval.systems.evidence.citations.building import Draft, row_blocks
 _MOST_PARTS = 20_000
 _LARGEST_PART = 100 * 2**20
 _MOST_STYLES = 20
+_MOST_STORES = 100
 _MOST_SPANNED = 50
 _MOST_UNPACKED = 200
 """Times its packed size that a part of more than ten million bytes may have; text has about ten."""
@@ -204,7 +205,7 @@ class _Document:
             return {}
         root = self._xml("word/numbering.xml")
         starts = {
-            (kind.get(f"{_W}abstractNumId", ""), int(level.get(f"{_W}ilvl") or 0)): _as_number(_value(level, "start"), 1)
+            (kind.get(f"{_W}abstractNumId", ""), _as_number(level.get(f"{_W}ilvl", ""))): _as_number(_value(level, "start"), 1)
             for kind in root.iter(f"{_W}abstractNum")
             for level in kind.iter(f"{_W}lvl")
             if _value(level, "numFmt") == "decimal"
@@ -224,8 +225,12 @@ class _Document:
     def _read_sources(self) -> dict[str, Reference]:
         """Return the works that Word's own citations name, by their tags."""
         sources: dict[str, Reference] = {}
-        for name in sorted(filter(_STORE.fullmatch, self._names)):
-            for work in self._xml(name).iter(f"{_B}Source"):
+        for name in sorted(filter(_STORE.fullmatch, self._names))[:_MOST_STORES]:
+            try:
+                root = self._xml(name)
+            except SourceError:  # of another program, or damaged; the text can be read without it
+                continue
+            for work in root.iter(f"{_B}Source"):
                 fields = {
                     child.tag.removeprefix(_B): (child.text or "").strip() for child in work if isinstance(child.tag, str)
                 }
@@ -311,6 +316,10 @@ class _Document:
         line = self._paragraph
         draft, self._merged = self._merged or Draft(), None
         self._runs(element, draft, line)
+        for opened in self._fields:  # one that does not end with its paragraph is text, or has lost its end
+            draft.text("".join(opened.shown), line)
+            opened.shown.clear()
+            opened.shows = opened.is_text = True
         if element.find(f"{_W}pPr/{_W}rPr/{_W}del") is not None:  # what follows belongs to this paragraph
             self._left["deleted"] += 1
             self._merged = draft

@@ -1,6 +1,7 @@
 r"""Reading a report in LaTeX: sections, lists, footnotes, links, ``\cite`` and its kin, and ``thebibliography``.
 
-Nothing is compiled: macros of the report's own are not expanded, and no other file is read (``\input``, ``.bib``).
+Nothing is compiled, and no other file is read (``\input``, ``.bib``). Simple macros of the report's own are replaced by what
+they stand for (``\newcommand``), since they may cite, or be part of a sentence.
 """
 
 from __future__ import annotations
@@ -31,9 +32,12 @@ _LEFT_OUT = frozenset(
     usepackage documentclass newcommand renewcommand providecommand DeclareMathOperator setlength addtolength
     pagestyle thispagestyle maketitle author date thanks hypersetup graphicspath title index glossary
     textcolor color definecolor setcounter addtocounter tableofcontents printbibliography cline cmidrule
-    multirow rule phantom bibliography addbibresource input include subfile import
+    rule phantom bibliography addbibresource input include subfile import
     """.split()
 )
+_ONE_ARGUMENT = """nocite bibliographystyle cline cmidrule glossary graphicspath index pageref pagestyle phantom subfile thanks
+thispagestyle""".split()
+_TWO_ARGUMENTS = ("addtocounter", "addtolength", "import")
 _NO_TEXT = frozenset(
     """verbatim Verbatim lstlisting minted comment equation align gather multline eqnarray displaymath math filecontents
     tikzpicture algorithm algorithmic picture""".split()
@@ -45,6 +49,18 @@ _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _RAISED = re.compile(r"\$\s{0,3}\^\s{0,3}\{?\s{0,3}\[?([0-9][0-9, \u2013-]{0,40})\]?\s{0,3}\}?\s{0,3}\$")
 _OTHER_FILES = re.compile(r"(?<!\\)\\(input|include|subfile|import)\b\s{0,5}\{([^{}]{1,200})\}")
 _BIBLIOGRAPHIES = re.compile(r"\\(?:bibliography|addbibresource(?:\[[^\]]{0,80}\])?)\s{0,5}\{([^{}]{1,300})\}")
+_DEFINITION = re.compile(
+    r"\\(?:newcommand|providecommand|renewcommand|DeclareRobustCommand)\*?\s{0,5}(?:\{\s{0,5}\\([A-Za-z]{1,40})\s{0,5}\}"
+    r"|\\([A-Za-z]{1,40}))\s{0,5}(?:\[([1-9])\])?(?=\s{0,5}\{)"
+)
+_DEFINES = re.compile(r"(?:command|Command|def)\*?\s{0,5}\{?\s{0,5}\Z")
+_ARGUMENT = re.compile(r"#([1-9])")
+_OPENED = re.compile(r"\s{0,5}\{")
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_LONGEST_MACRO = 2_000
+_LONGEST_ARGUMENT = 5_000
+_MOST_MACROS = 500
+_MOST_LEVELS = 5
 _COMMENT = re.compile(r"(?<!\\)%[^\n]{0,10000}")
 
 
@@ -60,6 +76,8 @@ def _context() -> Any:
     macros += [MacroSpec(name, "*[{") for name in (*_HEADINGS, "caption")]
     macros += [MacroSpec(name, "{") for name in ("textsuperscript", "url", "path", "nolinkurl", "title", "enquote", "label")]
     macros += [MacroSpec("footnote", "[{"), MacroSpec("href", "[{{"), MacroSpec("bibitem", "[{"), MacroSpec("textcolor", "[{{")]
+    macros += [MacroSpec(name, "{") for name in _ONE_ARGUMENT] + [MacroSpec(name, "{{") for name in _TWO_ARGUMENTS]
+    macros += [MacroSpec("multirow", "{{{"), MacroSpec("rule", "[{{")]
     macros += [MacroSpec("addbibresource", "[{"), MacroSpec("footnotetext", "[{"), MacroSpec("multicolumn", "{{{")]
     environments = [
         EnvironmentSpec("thebibliography", "{"),
@@ -79,7 +97,7 @@ def read_latex(text: str, where: str) -> ReportText:
     """
     # a sign of a comment in an address is none
     text = _ADDRESS.sub(lambda link: link[1] + re.sub(r"(?<!\\)%", r"\\%", link[2]) + link[3], text)
-    reader = _Latex(text, where)
+    reader = _Latex(_expanded(text), where)
     try:
         reader.read()
     except RecursionError:
@@ -94,6 +112,61 @@ def read_latex(text: str, where: str) -> ReportText:
     for match in _BIBLIOGRAPHIES.finditer(source):
         notes += bibliography_notes(match[1])
     return ReportText(reader.blocks, title=reader.title, notes=notes)
+
+
+def _expanded(text: str) -> str:
+    """Return a document with its own simple macros replaced by their definitions; one with too many of them stays as it is."""
+    begin = text.find("\\begin{document}")
+    macros: dict[str, tuple[int, str]] = {}
+    for definition in _DEFINITION.finditer(_COMMENT.sub("", text[: begin if begin >= 0 else len(text)])):
+        name, arguments = definition[1] or definition[2], int(definition[3] or 0)
+        body, end = _group(definition.string, definition.end())
+        if end and len(body) <= _LONGEST_MACRO and name not in _CITES and len(macros) < _MOST_MACROS:
+            macros[name] = arguments, " ".join(body.split()).replace("\\xspace", "")
+    if not macros:
+        return text
+    names = "|".join(sorted(macros, key=len, reverse=True))
+    call = re.compile(rf"\\({names})(?![A-Za-z@])")
+    kept, rest = (text[:begin], text[begin:]) if begin >= 0 else ("", text)
+    most = 2 * len(text) + 10_000
+    for _ in range(_MOST_LEVELS):
+        parts, position = [], 0
+        for match in call.finditer(rest):
+            if match.start() < position or _DEFINES.search(rest, max(0, match.start() - 20), match.start()):
+                continue
+            arguments, body = macros[match[1]]
+            values, end = [], match.end()
+            for _ in range(arguments):
+                value, end = _group(rest, end)
+                if not end:
+                    break
+                values.append(value)
+            if len(values) < arguments:
+                continue
+            values = [" ".join(value.split()) for value in values]
+            written = _ARGUMENT.sub(lambda place: values[int(place[1]) - 1] if int(place[1]) <= len(values) else "", body)  # noqa: B023
+            # as many lines as before, so that citations keep theirs
+            parts += [rest[position : match.start()], written, "%\n" * rest.count("\n", match.start(), end)]
+            position = end
+        if not parts:
+            break
+        rest = "".join([*parts, rest[position:]])
+        if len(rest) > most:
+            return text
+    return kept + rest
+
+
+def _group(text: str, begin: int) -> tuple[str, int]:
+    """Return what is in the braces that open after some spaces, and where they end; 0 if there are none."""
+    opened = _OPENED.match(text, begin)
+    if opened is None:
+        return "", 0
+    depth = 1
+    for brace in _BRACE.finditer(text, opened.end(), opened.end() + _LONGEST_ARGUMENT):
+        depth += {"{": 1, "}": -1}.get(brace[0], 0)
+        if not depth:
+            return text[opened.end() : brace.start()], brace.end()
+    return "", 0
 
 
 class _Latex:
@@ -216,7 +289,7 @@ class _Latex:
             self._draft.line_break(self._at(node))
         elif name in ("newblock", "noindent", "centering"):
             self._draft.text(" ", self._at(node))
-        elif name == "textcolor":
+        elif name in ("textcolor", "multirow"):
             self._walk(groups[-1:])
         elif name not in _LEFT_OUT:
             if any(type(group).__name__ == "LatexGroupNode" and _holds_macro(group) for group in groups):

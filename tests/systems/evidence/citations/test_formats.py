@@ -232,6 +232,29 @@ def test_latex_has_many_commands_that_cite(command: str) -> None:
     ]
 
 
+def test_macros_of_a_documents_own_are_replaced() -> None:
+    text = r"""\newcommand{\bank}{Norges Bank\xspace}\newcommand\own[2]{(see \citep[#2]{#1})} % \newcommand{\bank}{Old}
+\providecommand{\pct}[1]{#1\,\%}\renewcommand{\cite}[1]{no mark}
+\begin{document}
+\bank\ has \pct{5} \own{frisch,
+doe}{p. 3}. \nocite{*}
+
+\begin{tabular}{ll} City & Rent \\ \multirow{2}{*}{Oslo} & 12 \cite{roe} \\ \end{tabular}
+\end{document}"""
+    report = read_report(parse_report("latex", text.encode(), "a.tex"))
+    assert [(one.mark, one.sentence, one.line) for one in report.citations] == [
+        ("frisch", "Norges Bank has 5 %.", 4),
+        ("doe", "Norges Bank has 5 %.", 4),
+        ("roe", "City: Oslo; Rent: 12", 7),
+    ]
+
+
+def test_macros_that_never_end_are_left() -> None:
+    text = r"\newcommand{\x}{\x\x\x\x\x\x} \begin{document}Bees dance \x \cite{frisch}.\end{document}"
+    report = read_report(parse_report("latex", text.encode(), "a.tex"))
+    assert [one.mark for one in report.citations] == ["frisch"]
+
+
 HTML = f"""<html><head><title>T</title></head><body><nav><a href="https://nav.example">x</a></nav><h1>On Bees</h1>
 <p>Bees dance<sup><a id="r1" href="#fn1">1</a></sup>. Ants do not (<a href="#ref-doe">Doe 2001</a>).</p>
 <p style="display:none">Hidden (<a href="https://hidden.example">x</a>).</p><pre>[7]</pre>
@@ -363,6 +386,7 @@ def field(instruction: str, *shown: str) -> str:
     )
 
 
+ENTITY = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>'
 RAISED = '<w:rPr><w:vertAlign w:val="superscript"/></w:rPr>'
 STYLES = f"""<w:styles {W}><w:style w:styleId="Entry"><w:name w:val="references"/>
 <w:pPr><w:numPr><w:numId w:val="2"/></w:numPr></w:pPr>
@@ -427,6 +451,17 @@ Organization</b:Corporate></b:Author></b:Author><b:Year>2020</b:Year><b:DOI>10.1
         ("", "Nobody knows."),
     ]
     assert [one.mark for one in report.missing] == ["Gone, 1999"]
+
+
+@pytest.mark.parametrize("store", ["<a>not closed", ENTITY, '<a xmlns:b="x"><b:Source/></a>'])
+def test_a_store_that_is_not_words_is_left(store: str) -> None:
+    body = f"<w:p>{run(f'Bees dance ({ANTS}).')}</w:p>"
+    assert urls(docx_report(body, **{"customXml/item1": store})) == [ANTS]
+
+
+def test_a_field_without_an_end_hides_nothing() -> None:
+    begin = '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>HYPERLINK "x"</w:instrText></w:r>'
+    assert urls(docx_report(f"<w:p>{begin}</w:p><w:p>{run(f'Bees dance ({ANTS}).')}</w:p>")) == [ANTS]
 
 
 def test_a_footnote_cites_the_work_that_zotero_stored_in_it() -> None:
@@ -536,7 +571,6 @@ def test_entries_of_a_pdf_are_told_apart_by_numbers_and_years() -> None:
 
 
 BOMB = "<w:p><w:r><w:t>" + "a" * 30_000_000 + "</w:t></w:r></w:p>"
-ENTITY = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>'
 
 
 @pytest.mark.parametrize(
