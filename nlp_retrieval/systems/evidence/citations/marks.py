@@ -37,10 +37,9 @@ _ITEM = re.compile(
 )
 _NOTHING_BUT_PLACE = re.compile(rf"{_PLACE}|[0-9]{{1,5}}\u2020[^\u2020]{{0,120}}", re.IGNORECASE)
 _SEPARATOR = re.compile(r" ?[;,，、；&] ?| (?:and|und|et|y|e|og|och|en) ")  # noqa: RUF001
-_KEY = re.compile(r"(?:[^@;]{0,60} )?-?@\{?([\w:.#$%&+?<>~/-]{1,100}?)\}?(?:[, ].{0,60})?", re.IGNORECASE)
-_CHAT = re.compile(
-    r"(?:cite)?turn[0-9]{1,4}[a-z]{1,12}[0-9]{1,4}|[0-9]{1,4}:[0-9]{1,4}\u2020[^\u2020]{0,120}|oaicite:[0-9]{1,4}"
-)
+_KEY = re.compile(r"(?:[^@;]{0,60} )?-?@\{?([\w:.#$%&+?<>~/-]{1,100}?)\}?(?:[, {].{0,60})?", re.IGNORECASE)
+_BETWEEN_KEYS = re.compile(r";|,? (?:and|&|und|et|y) (?=-?@)|, ?(?=-?@)")
+_CHAT = re.compile(r"turn[0-9]{1,4}[a-z]{1,12}?[0-9]{1,4}|[0-9]{1,4}:[0-9]{1,4}\u2020[^\u2020]{0,120}|oaicite:[0-9]{1,4}")
 
 _RAISED_DIGITS = "\u00b9\u00b2\u00b3\u2070\u2074-\u2079"
 _CANDIDATE = re.compile(
@@ -49,7 +48,7 @@ _CANDIDATE = re.compile(
     r"|\\(?!nocite)[A-Za-z]{0,12}[cC]ite[a-z]{0,8}\*?(?:\[[^\[\]]{0,80}\]){0,2}\{(?P<keys>[^{}]{1,200})\}"
     r"|(?<![\w@./:+-])-?@(?:\{(?P<braced>[^{}\s]{1,100})\}|(?P<at>\w[\w:.#$%&+?<>~/-]{0,99}))(?: \[[^\[\]@]{1,60}\])?"
     r"|:contentReference\[(?P<content>oaicite:[0-9]{1,4})\](?:\{index=[0-9]{1,4}\})?"
-    r"|\ue200cite(?P<private>(?:\ue202[^\ue200-\ue202]{1,80}){1,50})\ue201|(?P<chat>(?<![^\W_])citeturn[0-9]{1,4}[a-z]{1,12}[0-9]{1,4})"
+    r"|\ue200cite(?P<private>(?:\ue202[^\ue200-\ue202]{1,80}){1,50})\ue201|(?P<chat>(?<![^\W_])cite(?:turn[0-9]{1,4}[a-z]{1,12}?[0-9]{1,4}){1,20})"
     r"|\[ ?(?P<square>[^\[\]]{1,600}?) ?\]|【 ?(?P<lens>[^【】]{1,200}?) ?】|〔 ?(?P<shell>[^〔〕]{1,200}?) ?〕"  # noqa: RUF001
     r"|\( ?(?P<round>(?:[^()\[\]【】]|\[(?:[A-Z]{2,10}|[0-9]{4})\]){1,600}?) ?\)"
     rf"|(?P<raised>[{_RAISED_DIGITS}]{{1,9}}(?:[, \u02d2\u207b\u2013-]{{1,2}}[{_RAISED_DIGITS}]{{1,9}}){{0,30}})"
@@ -306,8 +305,10 @@ class MarkReader:
                 return tuple(key.strip() for key in content.split(",") if key.strip())
             case "private":
                 return tuple(filter(None, content.split("\ue202")))
-            case "content" | "chat":
+            case "content":
                 return (content,)
+            case "chat":
+                return tuple(_CHAT.findall(content))
             case "round":
                 return self._round(content, before, after)
             case "at" | "braced":
@@ -350,7 +351,7 @@ class MarkReader:
         if _CHAT.fullmatch(content):
             return (content.partition("\u2020")[0],)
         if "@" in content:
-            keys = [_KEY.fullmatch(part.strip()) for part in content.split(";")]
+            keys = [_KEY.fullmatch(part.strip()) for part in _BETWEEN_KEYS.split(content)]
             names = [key[1].rstrip(".:,") for key in keys if key] if all(keys) else []
             self.has_keys = self.has_keys or bool(names)
             return tuple(name for name in names if not name.startswith(_CROSS_REFERENCE))

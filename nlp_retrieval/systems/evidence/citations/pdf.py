@@ -188,14 +188,11 @@ def _entries(lines: Sequence[tuple[int, str]]) -> Iterator[TextBlock]:
 
 def _with_points(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """Yield the lines of a list; if numbers alone count its entries ("3 Frisch, K."), with a full stop after each."""
-    counted = {
-        at: int(number[1]) for at, (_, line) in enumerate(lines) if (number := _BARE.match(line)) and int(number[1]) < 1000
-    }
     last, begins = 0, set[int]()
-    for at, number in counted.items():
-        if number == last + 1:
+    for at, (_, line) in enumerate(lines):
+        if (number := _BARE.match(line)) and int(number[1]) == last + 1:
             begins.add(at)
-            last = number
+            last += 1
     for at, (page, line) in enumerate(lines):
         bare = _BARE.match(line) if last > 1 and at in begins else None
         yield page, f"{line[: bare.end(1)]}.{line[bare.end(1) :]}" if bare else line
