@@ -12,8 +12,8 @@ EVIDENCE = {
         "markdown_parser().parse(text[:N])", f"{_CITATIONS}.markdown import markdown_parser"
     ),
     "systems/evidence/citations/addresses.py": in_prose(
-        "web_address(text), list(plain_pieces(text, 1)), trimmed(text)",
-        f"{_CITATIONS}.addresses import plain_pieces, trimmed, web_address",
+        "_WRAPPED.match('https://www.google.com/url?' + text), web_address(text), list(plain_pieces(text, 1)), trimmed(text)",
+        f"{_CITATIONS}.addresses import _WRAPPED, plain_pieces, trimmed, web_address",
     ),
     "systems/evidence/citations/markdown.py": in_prose(
         "web_address(text), blocks_of(text[:N])", f"{_CITATIONS}.markdown import blocks_of, web_address"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from unicodedata import normalize
+from urllib.parse import unquote
 
 from nlp_retrieval.systems.evidence.citations.blocks import Piece
 
@@ -15,6 +17,13 @@ NOT_IN_ADDRESSES = r"\s<>\"`{}|\\^\[\]\uff08\uff09【】「」『』《》\uff0c
 
 _TRAILING = ".,;:!?*_~'\u2019\u201d)"
 _WEB = re.compile(r"https?://[^\s/]|file:///[^\s]", re.IGNORECASE)
+_WRAPPED = re.compile(
+    r"https?://(?:www\.google\.[a-z.]{2,6}/url|[a-z0-9]{1,10}\.safelinks\.protection\.outlook\.com/)\?"
+    r"(?:[^#&=]{1,20}=[^#&]{0,500}&){0,5}(?:q|url)=(https?(?::|%3A)[^&#\s]{3,4000})",
+    re.IGNORECASE,
+)
+"""Addresses that Google Docs and Outlook put around those of links."""
+
 _REST = rf"[^{NOT_IN_ADDRESSES}]"
 _UNMARKED = re.compile(
     rf"\bdoi ?[:=]? ?(?P<doi>10\.[0-9]{{4,9}}/{_REST}{{1,500}})"
@@ -50,6 +59,8 @@ def trimmed(url: str) -> str:
 
 def web_address(url: str) -> str:
     """Return a text as the address of a page on the web, or of a file; empty if it is none."""
+    if wrapped := _WRAPPED.match(url):
+        return unquote(wrapped[1])
     if _WEB.match(url):
         return url
     match = _UNMARKED.match(url.strip())
@@ -65,8 +76,8 @@ def _named_page(match: re.Match[str]) -> str:
 
 
 def visible_text(text: str) -> str:
-    """Return a text without the characters that its readers do not see."""
-    return text.translate(_INVISIBLE)
+    """Return a text without the characters that its readers do not see, accents joined with their letters."""
+    return normalize("NFC", text.translate(_INVISIBLE))
 
 
 def plain_pieces(text: str, line: int) -> Iterator[Piece]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nlp_retrieval.errors import DependencyError, InputError, install
-from nlp_retrieval.systems.evidence.citations.addresses import web_address
+from nlp_retrieval.systems.evidence.citations.addresses import visible_text, web_address
 from nlp_retrieval.systems.evidence.citations.blocks import Reference
 from nlp_retrieval.text import printable
 
@@ -88,7 +88,7 @@ def entry_of(key: str, surnames: Sequence[str], year: str, title: str, addresses
     authors = f"{', '.join(names[:-1])} & {names[-1]}" if len(names) > 1 else "".join(names)
     found = list(dict.fromkeys(filter(None, map(web_address, filter(None, addresses)))))
     text = f"{authors} ({year or 'n.d.'}). {title}".strip() if authors or year else title
-    return Reference(key, " ".join(text.split()), found[0] if found else "", line, tuple(found[1:]))
+    return Reference(key, " ".join(visible_text(text).split()), found[0] if found else "", line, tuple(found[1:]))
 
 
 # BibTeX and BibLaTeX.

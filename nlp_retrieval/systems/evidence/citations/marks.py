@@ -47,6 +47,8 @@ _CANDIDATE = re.compile(
     r"|\^\[?(?P<caret>[0-9][0-9, \u2013-]{0,40})\]?\^|\$\^\{\[?(?P<tex>[0-9][0-9, \u2013-]{0,40})\]?\}\$"
     r"|\\(?!nocite)[A-Za-z]{0,12}[cC]ite[a-z]{0,8}\*?(?:\[[^\[\]]{0,80}\]){0,2}\{(?P<keys>[^{}]{1,200})\}"
     r"|(?<![\w@./:+-])-?@(?:\{(?P<braced>[^{}\s]{1,100})\}|(?P<at>\w[\w:.#$%&+?<>~/-]{0,99}))(?: \[[^\[\]@]{1,60}\])?"
+    r"|(?<=[^\W\d_][.!?])(?P<bare>[0-9]{1,3}(?:, ?[0-9]{1,3}){0,9})(?= [^\W\d_]| ?\Z)"
+    r"|(?:(?<=[%)\"\u201d][.!?])|(?<=(?:19|20)[0-9]{2}[.!?]))(?P<after>[0-9]{1,3}(?:, ?[0-9]{1,3}){0,9})(?= [^\W\d_]| ?\Z)"
     r"|:contentReference\[(?P<content>oaicite:[0-9]{1,4})\](?:\{index=[0-9]{1,4}\})?"
     r"|\ue200cite(?P<private>(?:\ue202[^\ue200-\ue202]{1,80}){1,50})\ue201|(?P<chat>(?<![^\W_])cite(?:turn[0-9]{1,4}[a-z]{1,12}?[0-9]{1,4}){1,20})"
     r"|\[ ?(?P<square>[^\[\]]{1,600}?) ?\]|【 ?(?P<lens>[^【】]{1,200}?) ?】|〔 ?(?P<shell>[^〔〕]{1,200}?) ?〕"  # noqa: RUF001
@@ -259,14 +261,22 @@ class MarkReader:
         known: returns whether a report has an entry of this name.
         round_numbers: whether numbers in round brackets cite.
         authors: whether authors with a year cite even if no entry has them.
+        bare_numbers: whether numbers after the end of a sentence cite, as raised numbers do that have lost their place.
         keys: whether ``@key`` in the text cites even if no entry has it.
     """
 
     def __init__(
-        self, known: Callable[[str], bool], *, round_numbers: bool = False, authors: bool = False, keys: bool = False
+        self,
+        known: Callable[[str], bool],
+        *,
+        round_numbers: bool = False,
+        authors: bool = False,
+        keys: bool = False,
+        bare_numbers: bool = False,
     ) -> None:
         self._known = known
         self._round_numbers, self._authors, self._keys = round_numbers, authors, keys
+        self._bare_numbers = bare_numbers
         self._left = _MOST_FROM_RANGES
         self.unsure: set[str] = set()
         """Authors with a year that were not taken for a citation, as nothing else in the report speaks for it."""
@@ -303,6 +313,9 @@ class MarkReader:
                 return self.raised(content.strip(" ,"), before.rstrip())
             case "keys":
                 return tuple(key.strip() for key in content.split(",") if key.strip())
+            case "bare" | "after":
+                names = self._numbers(content) if self._bare_numbers else ()
+                return names if all(map(self._known, names)) else ()
             case "private":
                 return tuple(filter(None, content.split("\ue202")))
             case "content":

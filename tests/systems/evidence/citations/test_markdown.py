@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -541,3 +542,31 @@ def test_a_note_within_the_text_is_a_footnote() -> None:
         (B, "Ants do not.", 1),
     ]
     assert report.sentences[-1].line == 3
+
+
+def test_numbers_that_were_raised_once_cite_where_nothing_else_does() -> None:
+    text = "Bees danced in 2022.1 Some 3% did.1, 2 It is 2.2 Not 7.1 more.2"
+    assert cited(f"{text}{LIST}") == [
+        ("1", "Bees danced in 2022."),
+        ("1", "Some 3% did."),
+        ("2", "Some 3% did."),
+        ("2", "It is 2.2 Not 7.1 more."),
+    ]
+    assert len(cited(f"{text} Ants do [1].{LIST}")) == 1
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://www.google.com/url?q=https://a.example/x%3Fy%3D1&sa=D&ust=1",
+        "https://eur01.safelinks.protection.outlook.com/?url=https%3A%2F%2Fa.example%2Fx%3Fy%3D1&data=05",
+    ],
+)
+def test_addresses_around_others_are_those_of_what_they_lead_to(address: str) -> None:
+    assert addresses(f"Bees dance ([site]({address})).") == [("https://a.example/x?y=1", "Bees dance.")]
+
+
+def test_accents_are_joined_with_their_letters() -> None:
+    text = unicodedata.normalize("NFD", "Bees dance (M\u00fcller, 2020). \u00d6zt\u00fcrk (2019) found ants.")
+    entries = f"\n\n## References\n\nM\u00fcller, A. (2020). Bees. {A}\n\n\u00d6zt\u00fcrk, E. (2019). Ants. {B}\n"
+    assert addresses(text + entries) == [(A, "Bees dance."), (B, "\u00d6zt\u00fcrk found ants.")]
