@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +15,7 @@ from nlp_retrieval.errors import ConfigurationError, SourceError
 
 if TYPE_CHECKING:
     from nlp_retrieval.core.files.frames import BaseLoader
+    from nlp_retrieval.service import BaseService
 
 
 Corpus = Annotated[str, typer.Argument(help="File, folder or database URL of the corpus.")]
@@ -235,17 +238,18 @@ def compact(index: Annotated[Path, typer.Argument(help="An index directory.")], 
 
 
 def verify(
-    index: Annotated[Path, typer.Argument(help="An index directory.")],
+    index: Annotated[Path, typer.Argument(help="An index directory, or a project.")],
     url: Annotated[str | None, typer.Option(help="The server of its tables, as env:NAME; default: the index's own.")] = None,
     token: Annotated[str | None, typer.Option(help="The token for a Milvus server, as env:NAME.")] = None,
 ) -> None:
-    """Check every file of an index, and every row of its tables.
+    """Check every file of an index, and every row of its tables; of a project, its sources and reviews too.
 
     Files checked before are checked again. Exit code 3 if one is damaged.
     """
     from nlp_retrieval.core.index.generation import verify_index
 
-    damaged = verify_index(index)
+    service = _added_service(index)
+    damaged = verify_index(index) if service is None else service.damage_in(index)
     if not damaged and any(index.glob("*/server.json")):
         from nlp_retrieval.retrievers.postgres.engine import verify_tables
 
@@ -258,7 +262,18 @@ def verify(
         say(message)
     if damaged:
         raise typer.Exit(3)
-    say(f"{index}: every file matches its checksum")
+    say(f"{index}: every file {'matches its checksum' if service is None else 'is whole'}")
+
+
+def _added_service(path: Path) -> type[BaseService] | None:
+    """Return the service of an installed package for a folder that is no index, or None."""
+    from nlp_retrieval.core import MANIFEST_FILE
+    from nlp_retrieval.service import BaseService
+
+    if os.path.isfile(path / MANIFEST_FILE):  # noqa: PTH113 -- pathlib's raises an error for a name that no file can have
+        return None
+    services = (entry.load() for entry in entry_points(group="nlp_retrieval.services"))
+    return next((each for each in services if issubclass(each, BaseService) and each.recognizes(path)), None)
 
 
 def distill(

@@ -19,6 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, S
 
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import (
+    ConfigurationError,
     DependencyError,
     IndexDamagedError,
     IndexLockedError,
@@ -379,6 +380,15 @@ class BaseService(ABC):
             retrievers: empty for those in the folder.
             trust: whether its manifest may do more than set parameters.
         """
+
+    @classmethod
+    def damage_in(cls, path: Path) -> list[str]:
+        """Return what is damaged in a folder, one message each, for ``nlp-retrieval verify``.
+
+        Raises:
+            ConfigurationError: folders of this kind cannot be checked.
+        """
+        raise ConfigurationError(f"{path}: a folder of the kind {cls.kind} cannot be checked; check the indexes in it")
 
     @property
     @abstractmethod

@@ -144,7 +144,9 @@ class CitationReview:
 _COLUMNS = "sentence, cited, version, decision, note, reviewer, moment"
 
 
-class _ReviewDatabase(DatabaseFile):
+class ReviewDatabase(DatabaseFile):
+    """The file of a project's reviews."""
+
     tables: ClassVar[Mapping[str, str]] = {
         "reviews": "CREATE TABLE reviews (id INTEGER PRIMARY KEY, sentence TEXT NOT NULL, cited TEXT NOT NULL, "
         "version TEXT NOT NULL, decision TEXT NOT NULL, note TEXT NOT NULL, reviewer TEXT NOT NULL, moment TEXT NOT NULL, "
@@ -172,7 +174,7 @@ class Reviews:
 
     def __init__(self, index: EvidenceIndex) -> None:
         self.index = index
-        self._database = _ReviewDatabase(index.project_path / REVIEWS_FILE)
+        self._database = ReviewDatabase(index.project_path / REVIEWS_FILE)
 
     def citation(self, citation: Citation) -> ReviewedCitation:
         """Return what a review of a citation would be about.

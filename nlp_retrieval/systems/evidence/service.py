@@ -8,9 +8,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
-from nlp_retrieval import RetrievalResult, SearchableItem
-from nlp_retrieval.core import BaseRetriever, Config, build_as, collected_notes, read_manifest, record_steps
-from nlp_retrieval.errors import InputError, QueryError
+from nlp_retrieval import RetrievalResult, SearchableItem, verify_index
+from nlp_retrieval.core import MANIFEST_FILE, BaseRetriever, Config, build_as, collected_notes, read_manifest, record_steps
+from nlp_retrieval.errors import IndexDamagedError, InputError, QueryError
 from nlp_retrieval.lm import BaseAnswerer
 from nlp_retrieval.service import (
     BaseService,
@@ -30,11 +30,11 @@ from nlp_retrieval.systems.evidence.citations.bibliography import Bibliography
 from nlp_retrieval.systems.evidence.citations.formats import bibliography_of, read_text
 from nlp_retrieval.systems.evidence.citations.report import Citation, read_report
 from nlp_retrieval.systems.evidence.claims import ClaimVerifier
-from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, EvidenceIndex
+from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, SOURCES_FILE, EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
-from nlp_retrieval.systems.evidence.index.store import checked_document
+from nlp_retrieval.systems.evidence.index.store import EvidenceStore, checked_document
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
-from nlp_retrieval.systems.evidence.reviews import Review, ReviewedCitation, reviews_json
+from nlp_retrieval.systems.evidence.reviews import REVIEWS_FILE, Review, ReviewDatabase, ReviewedCitation, reviews_json
 from nlp_retrieval.systems.evidence.service_models import (
     AnswerCitation,
     AnswerSentence,
@@ -126,6 +126,29 @@ class ProjectService(BaseService):
         described = parse_component(answerer) if isinstance(answerer, str) and answerer else answerer
         answering = build_as(BaseAnswerer, "answerers", described, "--set answerer") if described else None
         return cls(index, judge, audited, answering)
+
+    @classmethod
+    def damage_in(cls, path: Path) -> list[str]:
+        """Return what is damaged: sources that do not match their checksum, reviews, and files of indexes."""
+        store = EvidenceStore(path / GRAPH_FOLDER / SOURCES_FILE)
+        damaged: list[str] = []
+        for database in (store.database, ReviewDatabase(path / REVIEWS_FILE)):
+            try:
+                lines = [str(line) for (line,) in database.rows("PRAGMA integrity_check(9)")]
+                damaged += [f"{database.path}: {line}" for line in lines if line != "ok"]
+            except IndexDamagedError as error:
+                damaged.append(str(error))
+        for sha256 in [] if damaged else store.texts():
+            try:
+                store.content(sha256)
+            except IndexDamagedError as error:
+                damaged.append(str(error))
+        for manifest in sorted((path / GRAPH_FOLDER).glob(f"*/{MANIFEST_FILE}")):
+            try:
+                damaged += verify_index(manifest.parent)
+            except IndexDamagedError as error:
+                damaged.append(str(error))
+        return damaged
 
     def __init__(
         self,

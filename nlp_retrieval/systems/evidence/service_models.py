@@ -142,7 +142,7 @@ ProjectFigures: type[BaseModel] = create_model(
 )
 
 
-Claim = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
+Claim = Annotated[str, StringConstraints(min_length=1, max_length=10_000, strip_whitespace=True)]
 ClaimType = Annotated[Literal["C1", "C2"], Field(description="C1 needs sources of grade B or better, C2 of C or better.")]
 
 

@@ -88,6 +88,7 @@ class SourceVersion:
 
 
 GRAPH_FOLDER = "10_graph"
+SOURCES_FILE = "evidence.sqlite3"
 """Folder of a project's sources and their index."""
 
 
@@ -214,7 +215,7 @@ class EvidenceIndex:
             raise InputError(f"index_name={name!r} is not the name of a folder")
         self.project_path = Path(project_path).expanduser().absolute()
         self.index_path = self.project_path / GRAPH_FOLDER / name
-        self._store = EvidenceStore(self.project_path / GRAPH_FOLDER / "evidence.sqlite3")
+        self._store = EvidenceStore(self.project_path / GRAPH_FOLDER / SOURCES_FILE)
         self._passages = SearchablePassages(self.index_path, chosen)
         self.rules = QualityRules.read(rules) if isinstance(rules, str | Path) else rules
         self.metadata_path = self.project_path / GRAPH_FOLDER / METADATA_FILE

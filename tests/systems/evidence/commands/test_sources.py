@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -214,3 +215,30 @@ def test_a_project_that_is_not_there_is_told_and_not_made(words: tuple[str, ...]
 )
 def test_a_search_that_cannot_be_done_is_told(words: tuple[str, ...], code: int, said: str, world: Path) -> None:
     refused(run("evidence", "search", "project", "tram", *words, folder=world), code, said)
+
+
+DAMAGE = {
+    "a text": ("10_graph/evidence.sqlite3", "UPDATE texts SET content = content || '.'", "does not match its checksum"),
+    "the file of sources": ("10_graph/evidence.sqlite3", b"no database", "evidence.sqlite3 cannot be read"),
+    "the file of reviews": ("09_qa/reviews.sqlite3", b"no database", "reviews.sqlite3 cannot be read"),
+    "an index": ("10_graph/index/*/items.arrow", b"no arrow", "items.arrow has 8 bytes"),
+    "a manifest": ("10_graph/index/manifest.json", b"{", "manifest.json"),
+}
+
+
+@pytest.mark.parametrize(("files", "damage", "said"), DAMAGE.values(), ids=DAMAGE)
+def test_verify_checks_a_whole_project(files: str, damage: bytes | str, said: str, tmp_path: Path) -> None:
+    project = make_project(tmp_path) / "project"
+    whole = run("verify", "project", folder=tmp_path)
+    assert (whole.returncode, whole.stderr) == (0, "project: every file is whole\n")
+    (project / "09_qa").mkdir(exist_ok=True)
+    for path in [project / files] if "*" not in files else project.glob(files):
+        if isinstance(damage, bytes):
+            path.write_bytes(damage)
+        else:
+            with sqlite3.connect(path) as database:
+                database.execute(damage)
+            database.close()
+    done = run("verify", "project", folder=tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert said in done.stderr
