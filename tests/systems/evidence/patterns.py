@@ -136,6 +136,14 @@ EVIDENCE = {
     "systems/evidence/names.py": in_prose(
         "unmatched_names(text, 'World Health Organization')", f"{_OF}.names import unmatched_names"
     ),
+    "systems/evidence/citations/building.py": in_prose(
+        "_IS_NUMBER.fullmatch(text)", f"{_CITATIONS}.building import _IS_NUMBER"
+    ),
+    "systems/evidence/reading/text_of.py": in_prose(
+        "for said in (text, chr(92) + 'usepackage' + ' ' * N + text, (chr(92) + 'usepackage[') * N): "
+        "_INPUT_ENCODING.search(said.encode('utf-8', 'replace'))",
+        f"{_OF}.reading.text_of import _INPUT_ENCODING",
+    ),
     "systems/evidence/titles.py": in_prose(
         "TitledSources([SourceVersion('', '', text, 'B', '', 0, False)]), TitledSources([]).named_in(text)",
         f"{_OF}.index.evidence_index import SourceVersion\n{_OF}.titles import TitledSources",
