@@ -135,7 +135,7 @@ class Decider:
             verdict: Verdict = "contradicts" if there.is_against else "neutral"
             return Decision(verdict, False, *_looked_up_reason(there), "lookups", judgement, there)
         names = there.checks.missing_names
-        has_figure = self.verifier is self._lexical and _has_figure(question.claim)
+        has_figure = self.verifier is self._lexical and (bool(there.computed) or _has_figure(question.claim))
         if judgement.support >= self.threshold * (_WITH_FIGURE if has_figure else 1):
             sure = max(self.verifier.sure, self.threshold + _NEAR_THRESHOLD)
             verbatim = judgement.signals.get("verbatim") == 1
@@ -187,8 +187,9 @@ def _names_subject(claim: str, there: LookedUp) -> bool:
 
 
 def _has_figure(claim: str) -> bool:
-    """Return whether a claim has a number that is not in a text by chance: a percentage, one with a unit, or 100 or more."""
-    return any(number.percent or number.unit or number.value >= _LARGE for number in numbers_of(claim) if not is_year(number))
+    """Return whether a claim has a number that is not in a text by chance: a share, one with a unit, or 100 or more."""
+    numbers = [number for number in numbers_of(claim) if not is_year(number)]
+    return any(number.percent or number.is_share or number.unit or number.value >= _LARGE for number in numbers)
 
 
 def _has_found(question: Question, there: LookedUp) -> bool:
