@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from nlp_retrieval.systems.evidence.computed import are_of_one_kind
+from nlp_retrieval.systems.evidence.computed import are_of_one_kind, is_year
 from nlp_retrieval.systems.evidence.figures import Miscounted, miscounted, missing_figures
 from nlp_retrieval.systems.evidence.names import names_of, sentence_words, stemmed, unmatched_names
 from nlp_retrieval.systems.evidence.opposites import Opposites, clauses_of, negations, replaced_things, unshared_negations
@@ -419,8 +419,11 @@ def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> Loo
 def _replaced(claim: str, checks: Checks, sentence: str) -> tuple[Miscounted, ...]:
     if checks.share < _SAME_MATTER_REPLACED or checks.unclear_numbers:
         return ()
-    said = numbers_of(claim)
-    others = [other for other in numbers_of(sentence) if not any(agreeing(number, other) for number in said)]
+    said, there = numbers_of(claim), numbers_of(sentence)
+    others = [other for other in there if not any(agreeing(number, other) for number in said)]
+    years, years_there = ({number.value for number in numbers if is_year(number)} for numbers in (said, there))
+    if years and years_there and years.isdisjoint(years_there) and len(years) < len(said):
+        return ()  # figures of other years
     pairs = (
         (number.written, next((other.written for other in others if are_of_one_kind(number, other)), ""))
         for number in said

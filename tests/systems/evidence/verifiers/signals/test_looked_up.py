@@ -173,6 +173,10 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
          "Traffic by tram reached 41.2 million. Buses carried 58.9 million riders."),
         ("against", "Buses carried about 41 million riders.",
          "Traffic by tram reached 41.2 million. Buses carried 58.9 million riders."),
+        # a figure of another year is no contradiction
+        ("neutral", "The ferry carried 3.1 million riders in 2005.", "The ferry carried 2.4 million riders in 2019."),
+        ("against", "The ferry carried 3.1 million riders in 2019.", "The ferry carried 2.4 million riders in 2019."),
+        ("against", "The ferry line was opened in 2005.", "The ferry line was opened in 2019."),
         # shares and amounts in words
         ("true", "Around one in twelve patients fell ill.", "Of the patients 8.1% fell ill."),
         ("true", "One in four pupils was absent.", "Of 212 pupils, 53 were absent."),
