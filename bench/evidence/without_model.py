@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench.evidence.measuring import Measured, audits_of, known_pairs, sets_of, some_pairs
 from bench.evidence.verdicts import verdicts_of
+from bench.evidence.written import written
 from bench.writing import page
 from nlp_retrieval.systems.evidence.checks import SIGNALS
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
@@ -31,7 +32,7 @@ def main(arguments: list[str]) -> int:
         Measured("lexical", LexicalVerifier(), SIGNALS, "lexical", ground),
     ]
     tables = sets_of(data, work, measured) | audits_of(data, work, measured)
-    _PAGE.write_text(page(_TEXT, **tables, verdicts=verdicts_of(data, "pairs.jsonl")), "utf-8")
+    _PAGE.write_text(page(_TEXT, **tables, verdicts=verdicts_of(data, "pairs.jsonl"), written=written()), "utf-8")
     return 0
 
 
