@@ -29,11 +29,33 @@ def _stem(word: str) -> str:
     return word[:-1] if len(word) == 4 and word.endswith(("se", "xe")) else word  # "buses", "taxes"
 
 
+_OF_ONE_PLACE = {
+    word: f"={words.split()[0]}"
+    for words in """
+    german germany; french france; spanish spain; italian italy; british britain; english england; irish ireland; scottish
+    scotland; welsh wales; dutch netherlands; belgian belgium; flemish flanders; swiss switzerland; danish denmark; swedish
+    sweden; norwegian norway; finnish finland; icelandic iceland; polish poland; czech czechia; slovak slovakia; hungarian
+    hungary; greek greece; turkish turkey; portuguese portugal; catalan catalonia; ukrainian ukraine; cypriot cyprus;
+    argentine argentinian argentina; peruvian peru; mexican mexico; canadian canada; brazilian brazil; moroccan morocco;
+    kenyan kenya; egyptian egypt; chinese china; thai thailand; filipino philippine philippines; vietnamese vietnam; israeli
+    israel; iraqi iraq; pakistani pakistan; lebanese lebanon; american america states usa; venetian venice;
+    viennese vienna; parisian paris; athenian athens; television tv
+    """.split(";")
+    for word in words.split()
+}
+"""Names of a place and of what belongs to it, whose endings do not show it."""
+
+
 @lru_cache(131_072)
 def _name_stems(word: str) -> frozenset[str]:
     """Return a word of a name without each of its endings: "ombrian" is "ombr", "ombri" and "ombria"."""
+    of_place = [_OF_ONE_PLACE[form] for form in (word, word.removesuffix("s")) if form in _OF_ONE_PLACE]
     return frozenset(
-        [word, *(word[: -len(end)] for end in _NAME_ENDINGS if word.endswith(end) and len(word) - len(end) >= _SHORTEST_STEM)]
+        [
+            word,
+            *of_place,
+            *(word[: -len(end)] for end in _NAME_ENDINGS if word.endswith(end) and len(word) - len(end) >= _SHORTEST_STEM),
+        ]
     )
 
 
@@ -159,6 +181,7 @@ def unmatched_names(claim: str, passage: str) -> list[str]:
             and len(word) > 1
             and stems.isdisjoint(_name_stems(word))
             and not (len(word) > 3 and word in joined)
+            and not (claim[word_begin:word_end].isupper() and _as_initials(claim[word_begin:word_end], [word], passage))
             and not (
                 month_of(word)
                 and (month_of(word) in months or any(date_span.begin < end and begin < date_span.end for date_span in dates))
