@@ -153,7 +153,7 @@ def refusal_of(error: Exception) -> RefusedError:
 
 _OBJECT = 'expected an object, such as {"KEY": VALUE}'
 _SAID = {"extra_forbidden": "there is no such field", "dict_type": _OBJECT, "model_attributes_type": _OBJECT}
-"""What is said of pydantic's types of faults, where its own words are those of Python."""
+"""Plain words for faults that pydantic describes in terms of Python, by type."""
 
 
 def faults_of(faults: Sequence[Mapping[str, Any]]) -> str:

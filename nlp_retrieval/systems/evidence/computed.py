@@ -37,14 +37,14 @@ _ROUNDED, _ROUNDED_FROM = 0.5, 10
 _WITHIN, _ABOUT_WITHIN, _SHARE_WITHIN = 1.15, 0.05, 1.5
 _TIME = re.compile(r"[\s-](?:long\s)?(year|decade)s?\b", re.IGNORECASE)
 _UP = re.compile(
-    r"\b(?:more|higher|older|longer|taller|larger|bigger|greater|up|mehr|plus|m\u00e1s|add(?:s|ed|ing)?|climb\w*|exceed\w*|expan\w+|gain\w*|gr[eo]w\w*"
-    r"|increas\w*|jump\w*|ris(?:es?|en|ing)|rose|soar\w*|surg\w+|widen\w*|gestiegen|stieg|gewonnen|gewann|wuchs|gagn\w+"
+    r"\b(?:more|higher|older|longer|taller|larger|bigger|greater|up|mehr|plus|m\u00e1s|add(?:s|ed|ing)?|climb\w*|exceed\w*"
+    r"|expan\w+|gain\w*|gr[eo]w\w*|increas\w*|jump\w*|ris(?:es?|en|ing)|rose|soar\w*|surg\w+|widen\w*|gestiegen|stieg|gewonnen|gewann|wuchs|gagn\w+"
     r"|augment\w+|ganó|aument\w+|sub(?:ió|ieron))\b",
     re.IGNORECASE,
 )
 _DOWN = re.compile(
-    r"\b(?:fewer|less|lower|weniger|moins|menos|younger|shorter|smaller|down|cut|cuts|declin\w*|decreas\w*|drop\w*|f[ae]ll(?:s|en|ing)?|lost|loss|los[ei]\w*"
-    r"|narrow\w*|plung\w+|reduc\w*|sav(?:e|ed|es|ing|ings)|shr[aiu]nk\w*|slip\w*|gesunken|sank|verlor\w*|baiss\w+"
+    r"\b(?:fewer|less|lower|weniger|moins|menos|younger|shorter|smaller|down|cut|cuts|declin\w*|decreas\w*|drop\w*"
+    r"|f[ae]ll(?:s|en|ing)?|lost|loss|los[ei]\w*|narrow\w*|plung\w+|reduc\w*|sav(?:e|ed|es|ing|ings)|shr[aiu]nk\w*|slip\w*|gesunken|sank|verlor\w*|baiss\w+"
     r"|diminu\w+|perdu|perd\w+|dismin\w+|baj(?:ó|aron))\b",
     re.IGNORECASE,
 )
