@@ -385,9 +385,7 @@ class CitationAuditor:
                     by_title.append(_mark(citation))
             if stored:
                 urls[work] = stored
-        note = (
-            f"judged by the source with the same title, since nothing is stored under an address of theirs: {listed(by_title)}"
-        )
+        note = f"nothing is stored under their address, so these are judged by the source with their title: {listed(by_title)}"
         citations = [replace(citation, url=urls.get(_work(citation), citation.url)) for citation in report.citations]
         return replace(report, citations=citations, notes=[*report.notes, note] if by_title else report.notes)
 

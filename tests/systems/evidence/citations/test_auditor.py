@@ -236,7 +236,7 @@ def test_a_reference_is_judged_by_the_only_file_with_its_title(
     (row,) = audit.rows
     assert row.cited_url == (f"file:///papers/{key}.pdf" if key else "https://doi.org/10.1000/sleep" if entry == 0 else "")
     assert (row.status == "PASS") is (key is not None)
-    assert any("source with the same title" in note and "[1]" in note for note in audit.report.notes) is (key is not None)
+    assert any("source with their title" in note and "[1]" in note for note in audit.report.notes) is (key is not None)
 
 
 def test_a_page_under_another_address_is_not_the_cited_one_for_its_title(tmp_path: Path) -> None:
