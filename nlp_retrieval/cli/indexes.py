@@ -242,9 +242,10 @@ def verify(
     url: Annotated[str | None, typer.Option(help="The server of its tables, as env:NAME; default: the index's own.")] = None,
     token: Annotated[str | None, typer.Option(help="The token for a Milvus server, as env:NAME.")] = None,
 ) -> None:
-    """Check every file of an index, and every row of its tables; of a project, its sources and reviews too.
+    """Check every file of an index, or of a project.
 
-    Files checked before are checked again. Exit code 3 if one is damaged.
+    Every row of an index's tables and every source and review of a project is checked too, also those checked before. Exit
+    code 3 if one is damaged.
     """
     from nlp_retrieval.core.index.generation import verify_index
 

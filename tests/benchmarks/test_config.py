@@ -318,7 +318,7 @@ def test_what_is_wrong_is_said_with_its_place_and_the_nearest_valid_name(
         ("corpus: [1,", r"sweep\.yaml, line 1"),
         ("a: 1\nb: 2\na: 3", r"sweep\.yaml, line 3: 'a' appears twice"),
         ("- corpus\n- queries", "holds list, not a mapping"),
-        ("", "holds NoneType, not a mapping"),
+        ("", "holds nothing, not a mapping"),
         ("corpus: !!python/object/apply:os.system ['true']", r"sweep\.yaml, line 1.*python/object"),
         ("corpus: {name: os.system}\nqueries: x\nindex: i\nsearchers: {a: {}}", "no loader called 'os.system'|searchers.a"),
         ("{" * 3000, r"sweep\.yaml"),
