@@ -146,7 +146,7 @@ def _bibtex_entry(entry: Any, line: int) -> Reference:
     surnames = surnames or [_plain(fields[name]) for name in ("organization", "institution") if fields.get(name)][:1]
     year = _YEAR.search(fields.get("year", "") or fields.get("date", ""))
     doi, eprint = fields.get("doi", "").strip(), fields.get("eprint", "").strip()
-    addresses = [_doi(doi), fields.get("url", "").strip().replace("\\", "")]
+    addresses = [as_doi(doi), fields.get("url", "").strip().replace("\\", "")]
     if eprint and (fields.get("archiveprefix") or fields.get("eprinttype") or "").lower() == "arxiv":
         addresses.append(f"arXiv:{eprint}")
     if fields.get("pmid", "").strip().isdecimal():
@@ -171,7 +171,8 @@ def _plain(text: str) -> str:
     return plain_text(text)
 
 
-def _doi(text: str) -> str:
+def as_doi(text: str) -> str:
+    """Return a bare DOI with "doi:" before it, and anything else as it is, without backslashes."""
     text = text.strip().replace("\\", "")
     return f"doi:{text}" if text.startswith("10.") else text
 
@@ -237,7 +238,7 @@ def _csl_entry(key: str, item: Mapping[str, Any], line: int) -> Reference:
         (item[role] for role in ("author", "creators", "editor") if isinstance(item.get(role), list)), []
     )
     surnames = [_surname(person) for person in people if isinstance(person, dict)]
-    addresses = [_doi(_text(item, "DOI", "doi")), _text(item, "URL", "url")]
+    addresses = [as_doi(_text(item, "DOI", "doi")), _text(item, "URL", "url")]
     if (pmid := _text(item, "PMID")).isdecimal():
         addresses.append(f"PMID:{pmid}")
     return entry_of(key, [name for name in surnames if name], _issued(item), _untagged(_text(item, "title")), addresses, line)
@@ -304,7 +305,7 @@ def _ris_entry(fields: Mapping[str, list[str]], line: int) -> Reference:
     year = _YEAR.search(" ".join(values("PY", "Y1", "DA")))
     title = " ".join(values("TI", "T1", "CT")[:1])
     key = " ".join(values("ID")[:1]) or f"line {line}"
-    return entry_of(key, surnames, _suffixed(year), title, [*map(_doi, values("DO")), *values("UR", "L2")], line)
+    return entry_of(key, surnames, _suffixed(year), title, [*map(as_doi, values("DO")), *values("UR", "L2")], line)
 
 
 def bibliography_notes(named: object) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from nlp_retrieval.errors import InputError, SourceError
-from nlp_retrieval.systems.evidence.citations.bibliography import entries_of_csl, entry_of
+from nlp_retrieval.systems.evidence.citations.bibliography import as_doi, entries_of_csl, entry_of
 from nlp_retrieval.systems.evidence.citations.blocks import Piece, Reference, ReportText, TextBlock
 from nlp_retrieval.systems.evidence.citations.building import Draft, row_blocks
 
@@ -242,8 +242,7 @@ class _Document:
                     for person in (group.iter(f"{_B}Last") if group.tag == f"{_B}NameList" else [group])
                 ]
                 tag, title = fields.get("Tag", ""), fields.get("Title", "")
-                doi = fields.get("DOI", "")
-                addresses = [f"doi:{doi}" if doi.startswith("10.") else doi, fields.get("URL", "")]
+                addresses = [as_doi(fields.get("DOI", "")), fields.get("URL", "")]
                 sources[tag] = entry_of(tag, list(filter(None, surnames)), fields.get("Year", ""), title, addresses, 1)
         return sources
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from unicodedata import normalize
 
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.systems.evidence.citations.blocks import Piece, ReportText, TextBlock
@@ -21,7 +22,6 @@ _DATED = re.compile(r"[^()]{2,200}\((?:1[5-9]|20)[0-9]{2}[a-z]?[,)]")
 _YEAR = re.compile(r"\((?:1[5-9]|20)[0-9]{2}[a-z]?[,)]")
 _BARE = re.compile(r"\s*([0-9]{1,3})\s(?=[^\W\d_]|[\"\u201c])")
 _RAISED_NUMBER = re.compile("[\u00b9\u00b2\u00b3\u2070\u2074-\u2079]{1,3}")
-_LOWERED = str.maketrans("\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079", "1230456789")
 _FOOTNOTE = re.compile(r"([0-9]{1,3})[.)]? ?(?=[^\W\d_]|[\"\u201c(])")
 _MOST_ON_A_PAGE = 60
 _ENDED = re.compile(r"(?:[.)\]]|[0-9]|://\S{1,2000})\Z")
@@ -120,7 +120,7 @@ def _footnotes(lines: Sequence[str]) -> list[tuple[int, str]]:
     first_marks: dict[int, int] = {}
     for at, line in enumerate(lines):
         for mark in _RAISED_NUMBER.finditer(line):
-            first_marks.setdefault(int(mark[0].translate(_LOWERED)), at)
+            first_marks.setdefault(int(normalize("NFKC", mark[0])), at)
     if not first_marks or max(first_marks) - min(first_marks) > _MOST_ON_A_PAGE:
         return []
     begins: list[tuple[int, str]] = []
