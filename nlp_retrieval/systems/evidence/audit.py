@@ -25,7 +25,6 @@ from nlp_retrieval.systems.evidence.reviews import CitationReview, Reviews
 from nlp_retrieval.systems.evidence.titles import TitledSources
 from nlp_retrieval.systems.evidence.together import MOST_TOGETHER, CitedText, Together, judged_together
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
-from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.text import words_of
 
 # Rows of an audit, and their summary.
@@ -320,7 +319,7 @@ class CitationAuditor:
     @property
     def rule(self) -> str:
         """Return the rule for passing, as a sentence for people."""
-        half = " (half of that with a figure of the source)" if isinstance(self.verifier, LexicalVerifier) else ""
+        half = " (half of that with a figure of the source)" if self._decider.by_words else ""
         return (
             f"Judged by {self.verifier.name}: a citation passes with a support of at least {self.threshold:.2f}{half} if its "
             "numbers, dates and quotations are in the source and no negation, opposite word or other name separates claim and "

@@ -103,6 +103,9 @@ class Decider:
         threshold: the least probability of support with which a source supports a claim. It contradicts a claim with the same
             probability, but at least 0.5.
 
+    Attributes:
+        by_words: whether the verifier is ``lexical``, which reads the checks that lookups make.
+
     Examples:
         >>> decider = Decider(LexicalVerifier(), threshold=0.5)
         >>> source = "The Long Bridge was opened in 1932."
@@ -114,6 +117,7 @@ class Decider:
 
     def __init__(self, verifier: BaseVerifier, threshold: float) -> None:
         self.verifier, self.threshold = verifier, threshold
+        self.by_words = isinstance(verifier, LexicalVerifier)
         self._lexical = verifier if isinstance(verifier, LexicalVerifier) else LexicalVerifier()
 
     def decide(self, questions: Sequence[Question]) -> list[Decision]:
@@ -121,7 +125,7 @@ class Decider:
         looked: list[tuple[LookedUp, Judgement | None]] = []
         for question in questions:
             there = looked_up(question.claim, question.read, question.whole, quoted=question.quoted)
-            by_words = there.contradicts_source or self.verifier is self._lexical  # which reads the checks just made
+            by_words = there.contradicts_source or self.by_words
             looked.append((there, self._lexical.judge([question.claim], [question.read])[0] if by_words else None))
         left = [question for question, (_, judgement) in zip(questions, looked, strict=True) if judgement is None]
         asked = iter(self.verifier.judge([question.claim for question in left], [question.read for question in left]))
@@ -135,7 +139,7 @@ class Decider:
             verdict: Verdict = "contradicts" if there.is_against else "neutral"
             return Decision(verdict, False, *_looked_up_reason(there), "lookups", judgement, there)
         names = there.checks.missing_names
-        has_figure = self.verifier is self._lexical and (bool(there.computed) or _has_figure(question.claim))
+        has_figure = self.by_words and (bool(there.computed) or _has_figure(question.claim))
         if judgement.support >= self.threshold * (_WITH_FIGURE if has_figure else 1):
             sure = max(self.verifier.sure, self.threshold + _NEAR_THRESHOLD)
             verbatim = judgement.signals.get("verbatim") == 1
