@@ -276,12 +276,10 @@ def _in_one_relation(claim: str, word: str, sentence: str, other: str) -> bool:
     """Return whether a word of a claim and its opposite in a sentence are said of the same: what follows or precedes them."""
     before, after = _sides(claim, word)
     before_there, after_there = _sides(sentence, other)
-    of_one = len(after) > 1 and {*after[:2]} <= {
-        *before_there[:4]
-    }  # "the advice of the finance committee", which "advised against"
-    return (
-        not after or of_one or bool({*after[:3]}.intersection(after_there[:5]) or {*before[:2]}.intersection(before_there[:4]))
-    )
+    # "the advice of the finance committee" beside "the finance committee advised against"
+    of_one = len(after) > 1 and {*after[:2]}.issubset(before_there[:4])
+    alike = {*after[:3]}.intersection(after_there[:5]) or {*before[:2]}.intersection(before_there[:4])
+    return not after or of_one or bool(alike)
 
 
 def _is_in_place(claim: str, word: str, sentence: str, other: str) -> bool:

@@ -75,8 +75,7 @@ class _Part(NamedTuple):
 def _parts(text: str, *, years: bool) -> list[_Part]:
     """Return the numbers of a text, or its years, each with the words that belong to it."""
     heads = [number for number in numbers_of(text) if is_year(number) == years and (years or number.unit != "date")]
-    named = numbered_things(text).values()
-    heads = [number for number in heads if not any(begin <= number.begin < end for begin, end in named)]
+    heads = [number for number in heads if not _is_of_name(text, number)]
     parts: list[_Part] = []
     next_head = 0
     names_before: dict[str, str] = {}
@@ -297,14 +296,9 @@ def _in_other_sentence(claim: str, passage: str) -> Iterator[Miscounted]:
     if not any(agreeing(number, other) for number in claimed for other in there):
         return
     sentences = sentence_words(passage)
-    begins, of_sentence = [begin for begin, *_ in sentences], [len(wanted & words) / len(wanted) for *_, words in sentences]
-    if max(of_sentence, default=0.0) < _SAME_MATTER:
-        return
-
-    def words_beside(number: Number) -> set[str]:
-        return wanted & sentences[max(0, bisect(begins, number.begin) - 1)][2]
-
-    shares = {other: of_sentence[max(0, bisect(begins, other.begin) - 1)] for other in there}
+    begins = [begin for begin, *_ in sentences]
+    beside = {other: wanted & sentences[max(0, bisect(begins, other.begin) - 1)][2] for other in there}
+    shares = {other: len(words) / len(wanted) for other, words in beside.items()}
     rivals = [other for other in shares if shares[other] >= _SAME_MATTER and _is_quantity(passage, other)]
     rivals = [other for other in rivals if not any(agreeing(number, other) for number in claimed)]
     for number in claimed:
@@ -314,8 +308,9 @@ def _in_other_sentence(claim: str, passage: str) -> Iterator[Miscounted]:
         if not (number.percent or number.unit):
             alike = [other for other in alike if counted.intersection(_counted(passage, other, _BESIDE))]
         rival = max(alike, key=lambda other: shares[other], default=None)
-        ahead = rival is not None and shares[rival] >= max((shares[other] for other in agreed), default=1.0) + _AHEAD
-        if rival is not None and ahead and all(words_beside(other) <= words_beside(rival) for other in agreed):
+        if not agreed or rival is None:
+            continue
+        if all(shares[rival] >= shares[other] + _AHEAD and beside[other] <= beside[rival] for other in agreed):
             yield Miscounted(number.written, rival.written)
 
 

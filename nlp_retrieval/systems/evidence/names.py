@@ -131,6 +131,7 @@ _IN_ORDER = re.compile(
 )
 
 
+@lru_cache(64)
 def numbered_things(text: str) -> dict[tuple[str, str], tuple[int, int]]:
     """Return the things that a number or a letter tells apart from others of their kind, as "type 2", with their spans."""
     matches = [*_NUMBERED.finditer(text), *_IN_ORDER.finditer(text)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -283,18 +283,18 @@ _OF_TEXTS = frozenset("table figure fig page section part article chapter".split
 """Things that a text has numbers for, whatever it is about."""
 
 
-def _next_word(text: str, span: tuple[int, int]) -> str:
-    return (*stemmed(text[span[1] : span[1] + _NEXT]), f"nothing after {span}")[0]
+def _next_words(text: str, things: Iterable[tuple[int, int]]) -> set[str]:
+    """Return the next content word after each of some spans, stemmed."""
+    return {word for _, end in things for word in stemmed(text[end : end + _NEXT])[:1]}
 
 
 def replaced_things(claim: str, passage: str) -> list[Replaced]:
     """Return the things of a claim that a passage lacks, if it has another of the kind, and none that the claim has."""
     numbered, others_there = numbered_things(claim), numbered_things(passage)
     kinds = {kind for kind, _ in others_there} - {kind for kind, _ in numbered.keys() & others_there.keys()} - _OF_TEXTS
+    next_there = _next_words(passage, others_there.values()) if kinds else set[str]()
     found = [
-        Replaced(
-            claim[slice(*span)], _next_word(claim, span) in {_next_word(passage, other) for other in others_there.values()}
-        )
+        Replaced(claim[slice(*span)], not next_there.isdisjoint(_next_words(claim, [span])))
         for (kind, _), span in numbered.items()
         if kind in kinds
     ]
