@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import numpy as np
@@ -12,6 +13,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.component import Config, canonical_json
 from nlp_retrieval.core.components.trust_rules import ENCODER_RULES, may_set
+from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.backends import (
     Backend,
@@ -55,7 +57,9 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
             installed packages that carry it, then on the hub.
         query_prompt: put before every query; by default the model's own.
         passage_prompt: put before every passage; by default the model's own.
-        normalize: scale vectors to length 1, so that the inner product is the cosine.
+        normalize: whether vectors are scaled to length 1, so that the inner product is the cosine. By default they are unless
+            the model's own settings (``similarity_fn_name``) say otherwise: with ``dot`` they keep their lengths; with
+            ``euclidean`` two numbers are added to each, so that the inner product is minus half the squared distance.
         precision: of the arithmetic. ``auto`` is, by torch, bfloat16 on GPUs that have it and, for passages, on CPUs with AMX,
             else float32; by ONNX it is ``int8``, 8-bit weights. Vectors are float32 in any case. A few queries of a BERT-type
             model in float32 are encoded without torch, to the same vectors up to rounding.
@@ -84,7 +88,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         model: str = "sentence-transformers/all-MiniLM-L6-v2",
         query_prompt: str | None = None,
         passage_prompt: str | None = None,
-        normalize: bool = True,
+        normalize: bool | None = None,
         precision: Precision = "auto",
         backend: Backend = "torch",
         max_length: Annotated[int, Field(ge=1)] | None = None,
@@ -134,6 +138,27 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
     def extra_state(self) -> dict[str, Any]:
         return super().extra_state() | ({"_chosen": self._chosen} if self.backend == "auto" else {})
 
+    @cached_property
+    def similarity(self) -> str:
+        """How vectors are compared: ``cosine``, ``dot`` or ``euclidean``.
+
+        Raises:
+            ModelError: the model's own settings say something else, which an inner product cannot compute.
+        """
+        if self.normalize is not None:
+            return "cosine" if self.normalize else "dot"
+        file = self.files.folder / "config_sentence_transformers.json"
+        try:
+            said = read_json_file(file).get("similarity_fn_name") or "cosine" if file.is_file() else "cosine"
+        except (OSError, ValueError, AttributeError) as error:
+            raise ModelError(f"{file} cannot be read as JSON ({error}); download the model again") from None
+        if said not in ("cosine", "dot", "euclidean"):
+            raise ModelError(
+                f"{file} says that vectors are compared by {json.dumps(said)[:80]}; known are cosine, dot and euclidean: pass "
+                "normalize=True to compare by the cosine all the same"
+            )
+        return str(said)
+
     def encode_queries(self, queries: list[str]) -> Vectors:
         queries = check_queries(queries)
         bert = self._opened_without_torch(queries)
@@ -141,9 +166,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
             return self._in_float32()._encode(queries, self.query_prompt, "encode_query")
         before = self._prompt(bert, self.query_prompt, "encode_query")
         vectors = bert.encode([(bert.default_prompt if before is None else before) + query for query in queries])
-        if self.normalize:
-            scale_to_length_one(vectors)
-        return vectors
+        return self._comparable(vectors, "encode_query")
 
     def encode_passages(self, passages: list[str]) -> Vectors:
         return self._encode(check_queries(passages, "passage", "passages"), self.passage_prompt, "encode_document")
@@ -170,8 +193,16 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
             vectors = cast("torch.Tensor", encoded).float().cpu().numpy()
         else:
             vectors = np.zeros((0, model.get_embedding_dimension() or 0), np.float32)
-        if self.normalize:
+        return self._comparable(vectors, task)
+
+    def _comparable(self, vectors: Vectors, task: Task) -> Vectors:
+        """Change vectors so that their inner product ranks as the model's similarity does."""
+        if self.similarity == "cosine":
             scale_to_length_one(vectors)
+        elif self.similarity == "euclidean":  # -|q - p|^2 / 2 = q.p - |p|^2 / 2 - |q|^2 / 2
+            half = -0.5 * np.square(vectors, dtype=np.float64).sum(axis=1, keepdims=True)
+            ones = np.ones_like(half)
+            vectors = np.hstack([vectors, *((ones, half) if task == "encode_query" else (half, ones))]).astype(np.float32)
         return vectors
 
     _bert: NumpyBert | None = None
