@@ -7,13 +7,18 @@ import resource
 import sys
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 from weakref import WeakSet
 
 from nlp_retrieval.errors import ForkError
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
 
 # Number of threads to use.
 
@@ -57,6 +62,23 @@ def set_threads(n: int, packages: Collection[str]) -> None:
 def threads_of(n: int) -> dict[str, str]:
     """The environment in which native libraries start no more than ``n`` threads."""
     return dict.fromkeys(_NUMBERS, str(n)) | {"TOKENIZERS_PARALLELISM": "false"}
+
+
+def in_threads(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+    """Return the results of parts of one search, each computed in one of the threads that all searches of this process share.
+
+    Args:
+        work: releases the interpreter's lock while it computes, and does not call this function.
+        parts: its arguments; a single one is computed by the caller.
+    """
+    return [work(part) for part in parts] if len(parts) <= 1 else list(_shared_threads(os.getpid()).map(work, parts))
+
+
+@cache
+def _shared_threads(process: int) -> ThreadPoolExecutor:
+    """One thread for each core; a forked child does not inherit its parent's."""
+    del process
+    return ThreadPoolExecutor(usable_cores(), "nlp_retrieval-search")
 
 
 # Safe use of locks, threads and native libraries in a forked process.

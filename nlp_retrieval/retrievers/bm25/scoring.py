@@ -6,7 +6,6 @@ numpy and a numba kernel that adds in the same order give the same bits. Compili
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.backend import Backend, CompiledLoops, require_numba
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, top_k
-from nlp_retrieval.core.processes import usable_cores
+from nlp_retrieval.core.processes import in_threads, usable_cores
 
 _loops = CompiledLoops(compiling_seconds=1.5)
 
@@ -128,13 +127,9 @@ class Scorer:
                 mask, rows[part], scores[part],
             )  # fmt: skip
 
-        n_parts = min(usable_cores(), n_queries // _QUERIES_PER_THREAD)
-        if n_parts <= 1:
-            run(slice(0, n_queries))
-        else:
-            cuts = np.linspace(0, n_queries, n_parts + 1).astype(int).tolist()
-            with ThreadPoolExecutor(n_parts) as threads:  # the kernel releases the interpreter's lock
-                list(threads.map(run, [slice(start, stop) for start, stop in pairwise(cuts)]))
+        n_parts = max(1, min(usable_cores(), n_queries // _QUERIES_PER_THREAD))
+        cuts = np.linspace(0, n_queries, n_parts + 1).astype(int).tolist()
+        in_threads(run, [slice(start, stop) for start, stop in pairwise(cuts)])  # the kernel releases the interpreter's lock
         return Hits.from_matrix(rows, scores)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property, partial
 from itertools import pairwise
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Hits, Mask, Matrix, Rows, search_parts, search_past_ties
 from nlp_retrieval.core.files.columns import CURE, damaged, mapped
 from nlp_retrieval.core.index.generation import SegmentFolder
-from nlp_retrieval.core.processes import Lock, usable_cores
+from nlp_retrieval.core.processes import Lock, in_threads, usable_cores
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.faiss.exact import Stack, exact_search, products_of, rounding
@@ -105,9 +104,7 @@ class Sq8Index:
         parts = [faiss.IDSelectorRange(first, end) for first, end in pairwise(bounds)]
         if selector is not None:
             parts = [faiss.IDSelectorAnd(part, selector) for part in parts]
-        with ThreadPoolExecutor(n_parts) as threads:
-            results = list(threads.map(compare, parts))
-        rows, scores = (np.concatenate(matrices, axis=1) for matrices in zip(*results, strict=True))
+        rows, scores = (np.concatenate(matrices, axis=1) for matrices in zip(*in_threads(compare, parts), strict=True))
         best = np.argsort(-scores, axis=1, kind="stable")[:, :depth]
         return np.take_along_axis(rows, best, axis=1), np.take_along_axis(scores, best, axis=1)
 
