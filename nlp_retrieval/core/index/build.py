@@ -403,8 +403,7 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
             folder = publish(scratch, directory, "items", fingerprint)
             segment = Segment(**dict(folder), first_row=0, end_row=n_items)
             corpus = CorpusRecord(fingerprint=fingerprint, n_items=n_items, segments=[segment])
-        kept = old.retrievers if old is not None and same else []
-        kept = [record for record in kept if all(_usable(directory, s, replace) for s in record.segments)]
+        kept = _kept_records(directory, old, builders, replace) if old is not None and same else []
         built: list[str] = []
         reused: list[str] = []
         table = ItemTable(directory / corpus.segments[0].folder / ITEMS_FILE)
@@ -433,6 +432,14 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
         drop_orphans(directory, builders)
     fingerprints = frozenset(record.fingerprint for record in kept[len(kept) - len(built) :])
     return IndexReport(directory, n_items, built, reused, time.perf_counter() - begin, fingerprints, resumed, shared)
+
+
+def _kept_records(directory: Path, old: Manifest, builders: Sequence[Builder], replace: bool) -> list[RetrieverRecord]:
+    """The retrievers that stay: undamaged, and not one of a builder's settings whose code or model has changed since."""
+    wanted = {fingerprint_of(old.corpus.fingerprint, builder.identity, old.retrievers) for builder in builders}
+    configs = [without_secrets(builder.config) for builder in builders]
+    current = [record for record in old.retrievers if record.fingerprint in wanted or record.config not in configs]
+    return [record for record in current if all(_usable(directory, segment, replace) for segment in record.segments)]
 
 
 def _report_complete_index(

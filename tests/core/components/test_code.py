@@ -6,8 +6,10 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+from conformance.registering import registered_parts
 
 from core.engines import SplitAt, TermCount
 from nlp_retrieval import (
@@ -189,6 +191,24 @@ def test_a_subclass_does_not_search_the_index_of_its_base(tmp_path: Path) -> Non
     Searcher([Bm25Retriever()]).index(items, tmp_path)
     with pytest.raises(IndexMismatchError, match="OwnBuild"):
         OwnBuild().retrieve([["fox"]], tmp_path, 1)
+
+
+def test_a_component_that_was_edited_and_indexed_again_is_searched_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = [SearchableItem(item_id="a", content="red fox"), SearchableItem(item_id="b", content="whale")]
+    with registered_parts(tmp_path / "package", retrievers={"edited": "editing:Edited"}):
+        for version in range(3):
+            module = ModuleType("editing")
+            edited = type("Edited", (Bm25Retriever,), {"name": "edited", "version": version, "__module__": "editing"})
+            module.Edited = edited  # type: ignore[attr-defined]
+            monkeypatch.setitem(sys.modules, "editing", module)
+            Searcher([edited(), edited(language="de"), Bm25Retriever()]).index(items, tmp_path / "index")
+        assert Searcher.open(tmp_path / "index", trust=True).retrievers == {
+            "edited": edited(),
+            "edited-2": edited(language="de"),
+            "bm25": Bm25Retriever(),
+        }
 
 
 def test_one_name_is_one_class() -> None:
