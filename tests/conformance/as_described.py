@@ -38,50 +38,32 @@ class KeepsInMemory(BaseRetriever):
         return lists
 
 
-class ReadsItsFile(BaseRetriever):
-    """Counts the query's words in a file.
+class LoadsAndSaves(BaseRetriever):
+    """Writes an inverted index, and loads it.
 
     Args:
         least: the lowest count of a hit.
     """
 
-    name = "reads_its_file"
+    name = "loads_and_saves"
 
     def __init__(self, least: int = 1) -> None:
         self.least = least
 
-    def index(self, documents: list[dict], output_path: str):
-        entries = [[document["id"], document["title"] + " " + document["text"]] for document in documents]
-        Path(output_path + "/words.json").write_text(json.dumps(entries))
-
-    def retrieve(self, query, output_path, top_k=5):
-        entries = json.loads((output_path / "words.json").read_text())
-        counts = [(item_id, len(words(query) & words(text))) for item_id, text in entries]
-        return sorted((pair for pair in counts if pair[1] >= self.least), key=lambda pair: -pair[1])[:top_k]
-
-
-class LoadsAndSaves(BaseRetriever):
-    """Holds an inverted index, which it saves and loads."""
-
-    name = "loads_and_saves"
-
-    def __init__(self) -> None:
+    def index(self, items, output_path):
         self.postings = {}
+        for item in items:
+            for word in words(item.text):
+                self.postings.setdefault(word, []).append(item.item_id)
+        (output_path / "postings.json").write_text(json.dumps(self.postings))
 
-    def index(self, items: list[str]):
-        for position, text in enumerate(items):
-            for word in words(text):
-                self.postings.setdefault(word, []).append(position)
+    def load(self, folder):
+        self.postings = json.loads((Path(folder) / "postings.json").read_text())
 
-    def save(self, path):
-        (Path(path) / "postings.json").write_text(json.dumps(self.postings))
-
-    def load(self, path):
-        self.postings = json.loads((Path(path) / "postings.json").read_text())
-
-    def retrieve(self, queries: list[str], k: int = 10):
-        counted = [Counter(at for word in words(query) for at in self.postings.get(word, [])) for query in queries]
-        return [[{"id": at, "score": count} for at, count in counts.most_common(k)] for counts in counted]
+    def retrieve(self, processed_queries, output_path, k):
+        asked = [set().union(*map(words, subqueries)) for subqueries in processed_queries]
+        counted = [Counter(item_id for word in one for item_id in self.postings.get(word, [])) for one in asked]
+        return [[pair for pair in counts.most_common(k) if pair[1] >= self.least] for counts in counted]
 
 
 class TurnsAround(BaseReranker):
@@ -103,5 +85,9 @@ class ScoresPassages(BaseReranker):
     def __init__(self, weight: float = 1.0) -> None:
         self.weight = weight
 
-    def rerank(self, query, results, top_k=10):
-        return [self.weight * len(words(query) & words(hit.item.text)) for hit in results]
+    def rerank(self, nlqs, results, k):
+        scored = [
+            [(hit.item, self.weight * len(words(query) & words(hit.item.text))) for hit in hits]
+            for query, hits in zip(nlqs, results, strict=True)
+        ]
+        return [sorted(pairs, key=lambda pair: -pair[1])[:k] for pairs in scored]

@@ -342,9 +342,5 @@ class TestRetrieverInMemory(AnyWordMatches, RetrieverRules):
     component = as_described.KeepsInMemory
 
 
-class TestRetrieverThatReadsItsFile(AnyWordMatches, RetrieverRules):
-    component = as_described.ReadsItsFile
-
-
 class TestRetrieverThatLoadsAndSaves(AnyWordMatches, RetrieverRules):
     component = as_described.LoadsAndSaves

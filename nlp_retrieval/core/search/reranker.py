@@ -22,7 +22,6 @@ from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import use_one_thread_after_fork
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.queries import check_k, check_queries, check_results
-from nlp_retrieval.core.search.adapters import adapt_reranker
 from nlp_retrieval.core.search.expressions import Expression
 from nlp_retrieval.core.search.joining import FusionPool, ReciprocalRankFusion, normalized
 from nlp_retrieval.errors import EngineError, QueryError, RetrievalWarning
@@ -52,6 +51,8 @@ class BaseReranker(Component, Expression, ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if cls.rerank is not BaseReranker.rerank:
+            from nlp_retrieval.core.search.adapters import adapt_reranker
+
             adapt_reranker(cls)
 
     @abstractmethod

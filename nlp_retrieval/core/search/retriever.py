@@ -30,7 +30,6 @@ from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.processes import Lock, forked, use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_k, check_processed
-from nlp_retrieval.core.search.adapters import adapt_retriever
 from nlp_retrieval.core.search.expressions import Expression
 from nlp_retrieval.core.search.joining import MergeRule, merge_candidates
 from nlp_retrieval.core.search.results import to_results
@@ -115,7 +114,9 @@ class BaseRetriever(Component, Expression, ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if cls.retrieve is not BaseRetriever.retrieve:
-            adapt_retriever(cls, BaseRetriever)
+            from nlp_retrieval.core.search.adapters import adapt_retriever
+
+            adapt_retriever(cls)
 
     @abstractmethod
     def build(self, items: ItemTable, folder: Path) -> None:
