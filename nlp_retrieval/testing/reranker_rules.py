@@ -12,7 +12,6 @@ import numpy as np
 
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, offsets_of
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
-from nlp_retrieval.core.search.adapters import is_adapted
 from nlp_retrieval.core.search.joining import BaseFusion
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.testing.component_rules import ComponentRules
@@ -71,7 +70,7 @@ class ListRerankerRules(ComponentRules):
     def rerank(self, queries: list[str], results: Lists, k: int | None = None) -> Lists:
         """Rerank; by default nothing is cut."""
         with without_warnings():
-            owner = BaseReranker if is_adapted(self.reranker) else type(self.reranker)
+            owner = BaseReranker if self.reranker.is_adapted else type(self.reranker)
             return owner.rerank(self.reranker, queries, results, k or 1000)
 
     def test_the_lists_line_up_with_the_queries(self) -> None:

@@ -18,7 +18,6 @@ from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.index.generation import open_generation, verify_index
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
-from nlp_retrieval.core.search.adapters import is_adapted
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import EngineError, RetrievalError, RetrievalWarning
@@ -47,7 +46,7 @@ from nlp_retrieval.testing.verdict import (
 
 def template(retriever: BaseRetriever, name: str) -> Callable[..., Any]:
     """Return a retriever's ``index`` or ``retrieve``: the base's, which adapts them, if it defines these two alone."""
-    return partial(getattr(BaseRetriever if is_adapted(retriever) else type(retriever), name), retriever)
+    return partial(getattr(BaseRetriever if retriever.is_adapted else type(retriever), name), retriever)
 
 
 # Shared base of the rules of retrievers: the corpus, an index of it built once per class, and searching.

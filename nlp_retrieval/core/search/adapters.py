@@ -12,30 +12,19 @@ without scores, the score is 1 / rank.
 
 from __future__ import annotations
 
-import copy
 import inspect
-import shutil
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from numbers import Real
 from pathlib import Path
-from tempfile import mkdtemp
-from typing import Any, NamedTuple, cast
-from weakref import WeakValueDictionary, finalize
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows, Scores, offsets_of
-from nlp_retrieval.core.components.component import canonical_json, is_abstract, take_name
-from nlp_retrieval.core.index.generation import Generation, SegmentFolder
-from nlp_retrieval.core.index.items import ItemsDigest, ItemTable
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import Lock
-from nlp_retrieval.core.search.reranker import BaseReranker
-from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.errors import ConfigurationError, EngineError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, EngineError
 
 _SIGNATURES = {
     "index": ("items", "output_path"),
@@ -45,7 +34,8 @@ _SIGNATURES = {
 _HIT = "a hit is a RetrievalResult, an item, the id of one, or a pair of one of these and a score"
 
 
-def _check_signature(cls: type, method: str) -> None:
+def check_signature(cls: type, method: str) -> None:
+    """Raise a ConfigurationError unless a method has its signature; further parameters need a default."""
     parameters = list(inspect.signature(getattr(cls, method)).parameters.values())[1:]
     wanted, written = _SIGNATURES[method], tuple(parameter.name for parameter in parameters)
     required = {parameter.name for parameter in parameters if parameter.default is parameter.empty and parameter.kind < 2}
@@ -56,20 +46,23 @@ def _check_signature(cls: type, method: str) -> None:
         )
 
 
-class _Hit(NamedTuple):
+class AdaptedHit(NamedTuple):
+    """A hit in any of its forms."""
+
     item_id: str
     score: float | None
     signals: Mapping[str, float]
 
 
-def _lists_of(returned: object, n_queries: int, said: str) -> list[list[_Hit]]:
+def lists_of(returned: object, n_queries: int, said: str) -> list[list[AdaptedHit]]:
+    """Read what a method returned: one list of hits for each query. Errors begin with ``said``, the method's name."""
     if not isinstance(returned, list | tuple) or len(returned) != n_queries:
         shown = f"{len(returned)} lists" if isinstance(returned, list | tuple) else type(returned).__name__
         raise EngineError(f"{said} returned {shown} for {n_queries} queries; return one list of hits for each")
     return [_read_list(hits, said) for hits in returned]
 
 
-def _read_list(returned: object, said: str) -> list[_Hit]:
+def _read_list(returned: object, said: str) -> list[AdaptedHit]:
     if not isinstance(returned, list | tuple):
         raise EngineError(f"{said} returned {returned!r:.80} for a query; return a list of hits, best first: {_HIT}")
     hits = [_read_hit(entry, said) for entry in returned]
@@ -78,44 +71,20 @@ def _read_list(returned: object, said: str) -> list[_Hit]:
     return hits
 
 
-def _read_hit(entry: object, said: str) -> _Hit:
+def _read_hit(entry: object, said: str) -> AdaptedHit:
     match entry:
         case RetrievalResult():
-            return _Hit(entry.item.item_id, entry.score, entry.signals)
+            return AdaptedHit(entry.item.item_id, entry.score, entry.signals)
         case SearchableItem():
-            return _Hit(entry.item_id, None, {})
+            return AdaptedHit(entry.item_id, None, {})
         case str():
-            return _Hit(entry, None, {})
+            return AdaptedHit(entry, None, {})
         case (found, Real() as score):
             return _read_hit(found, said)._replace(score=float(score))
     raise EngineError(f"{said} returned {entry!r:.80} ({type(entry).__name__}) as a hit; {_HIT}")
 
 
-def is_adapted(component: object) -> bool:
-    """Return whether a retriever defines ``index`` and ``retrieve`` alone, or a reranker ``rerank`` alone."""
-    adapted = AdaptedRetriever.search_batch, AdaptedReranker.rerank_batch
-    return any(getattr(type(component), method.__name__, None) is method for method in adapted)
-
-
 # Retrievers.
-
-
-def adapt_retriever(cls: Any) -> None:
-    """Give a class that overrides ``retrieve`` and has no engine the methods of one.
-
-    Raises:
-        ConfigurationError: a method has another signature.
-    """
-    if is_abstract(cls, "build", "search_batch"):
-        for method in ("build", "extend", "load_segments", "open", "search_batch"):
-            setattr(cls, method, getattr(AdaptedRetriever, method))
-        if is_abstract(cls, "load"):
-            cls.load = AdaptedRetriever.load
-        take_name(cls)
-    if cls.search_batch is AdaptedRetriever.search_batch:
-        _check_signature(cls, "retrieve")
-        if cls.index is not BaseRetriever.index:
-            _check_signature(cls, "index")
 
 
 @dataclass
@@ -142,7 +111,7 @@ class AdaptedIndex:
             with self.lock:
                 lists = self.retriever.retrieve([[queries[number]] for number in pending], self.folder, depth)
             unsure = []
-            for number, hits in zip(pending, _lists_of(lists, len(pending), said), strict=True):
+            for number, hits in zip(pending, lists_of(lists, len(pending), said), strict=True):
                 rows, scores = self._rows(hits, said), _descending(hits, said)
                 kept = np.arange(len(rows)) if allowed is None else np.flatnonzero(allowed[rows])
                 best = kept[np.lexsort((rows[kept], -scores[kept]))[:k]]
@@ -157,13 +126,13 @@ class AdaptedIndex:
         columns = {key: np.array([signal.get(key, np.nan) for signal in signals], np.float64) for key in keys}
         return Hits(ranked.offsets, ranked.rows, ranked.scores, columns)
 
-    def _rows(self, hits: list[_Hit], said: str) -> Rows:
+    def _rows(self, hits: list[AdaptedHit], said: str) -> Rows:
         if unknown := [hit.item_id for hit in hits if hit.item_id not in self.row_of]:
             raise EngineError(f"{said} returned {unknown[0]!r:.80}, which is the id of no item that index() got; {_HIT}")
         return np.array([self.row_of[hit.item_id] for hit in hits], np.int64)
 
 
-def _descending(hits: Sequence[_Hit], said: str) -> Scores:
+def _descending(hits: Sequence[AdaptedHit], said: str) -> Scores:
     """The scores of hits; 1 / rank where they have none."""
     if not hits or hits[0].score is None:
         return 1.0 / np.arange(1.0, len(hits) + 1.0)
@@ -177,143 +146,10 @@ def _descending(hits: Sequence[_Hit], said: str) -> Scores:
     return scores
 
 
-class AdaptedRetriever(BaseRetriever):
-    """The methods of an engine, for a class that defines ``index`` and ``retrieve``, or ``retrieve`` alone.
-
-    Each index has an object of its own, made with the retriever's arguments. Another process, which does not have the object,
-    opens the index by the class's method ``load(folder)``; if there is none, or items were added, it indexes the items again.
-    """
-
-    _folders: Sequence[SegmentFolder] = ()
-    _adapted: AdaptedIndex | None = None
-
-    def build(self, items: ItemTable, folder: Path) -> None:
-        """Let ``index`` write the index, and keep the object."""
-        digest = ItemsDigest()
-        self._adapted = _indexed(self, list(digest.passing(items.stream())), items, folder)
-        if not any(folder.iterdir()):
-            if _loads(self):
-                raise EngineError(
-                    f"{type(self).__name__}.index() wrote nothing that load() could open; write files into output_path, or "
-                    "leave load() out, and the items are indexed again when the index is opened"
-                )
-            (folder / "in_memory.json").write_text("{}", "utf-8")
-        _in_memory[_key(self, digest.hexdigest())] = self._adapted
-
-    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
-        """Write nothing: an index of several segments is made again from all items."""
-
-    def load(self, folder: Path) -> None:
-        """Do nothing; :meth:`open` has the items too."""
-
-    def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
-        """Remember the folders for :meth:`open`."""
-        self._folders = segments
-
-    def open(self, generation: Generation) -> Any:
-        """Return a copy that searches a generation: by its files, by an object of this process, or by indexing again."""
-        opened, items = BaseRetriever.open(self, generation), generation.items
-        folder, key = opened._folders[0].folder, _key(self, generation.manifest.corpus.fingerprint)
-        known = _in_memory.get(key)
-        if _loads(self) and len(opened._folders) == 1:
-            engine = copy.deepcopy(self)
-            engine.load(folder)
-            known = AdaptedIndex(engine, folder, {item.item_id: row for row, item in enumerate(items.stream(keys=()))})
-        elif known is None:
-            temporary = Path(mkdtemp(prefix="nlp_retrieval-"))
-            known = _in_memory[key] = _indexed(self, list(items.stream_live()), items, temporary)
-            finalize(known, shutil.rmtree, temporary, ignore_errors=True)
-            if type(self).index is not BaseRetriever.index:
-                cure = "call compact()" if _loads(self) else "define load(folder), which opens what index() wrote"
-                message = f"{self.name} has indexed {len(known.row_of):,} items again to open its index; {cure}"
-                warnings.warn(message, RetrievalWarning, stacklevel=2)
-        elif not known.folder.exists():  # it was built there, and published elsewhere
-            known.folder = folder
-        opened._adapted = known
-        return opened
-
-    def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
-        """Ask ``retrieve``."""
-        return cast(AdaptedIndex, self._adapted).search(queries, k, allowed)
-
-
-_in_memory: WeakValueDictionary[tuple[type, str, str], AdaptedIndex] = WeakValueDictionary()
-"""The indexes of this process, by class, settings and items."""
-
-
-def _key(retriever: Any, corpus: str) -> tuple[type, str, str]:
-    return type(retriever), canonical_json(retriever.config), corpus
-
-
-def _loads(retriever: Any) -> bool:
-    return type(retriever).load is not AdaptedRetriever.load
-
-
-def _indexed(retriever: Any, listed: list[SearchableItem], items: ItemTable, folder: Path) -> AdaptedIndex:
-    engine = copy.deepcopy(retriever)
-    rows = np.arange(len(items)) if items.live is None else np.flatnonzero(items.live)
-    row_of = dict(zip((item.item_id for item in listed), rows.tolist(), strict=True))
-    if type(engine).index is not BaseRetriever.index:
-        engine.index(listed, folder)
-    return AdaptedIndex(engine, folder, row_of)
-
-
 # Rerankers.
 
 
-def adapt_reranker(cls: Any) -> None:
-    """Give a class that overrides ``rerank`` and has no ``score_pairs`` the methods of a reranker of whole lists.
-
-    Raises:
-        ConfigurationError: ``rerank`` has another signature.
-    """
-    if is_abstract(cls, "score_pairs"):
-        cls.score_pairs, cls.rerank_batch = AdaptedReranker.score_pairs, AdaptedReranker.rerank_batch
-        take_name(cls)
-    if cls.rerank_batch is AdaptedReranker.rerank_batch:
-        _check_signature(cls, "rerank")
-
-
-class AdaptedReranker(BaseReranker):
-    """The methods of a reranker, for a class that defines ``rerank`` alone.
-
-    The order that it returns counts: where its scores say otherwise, as those of the retriever do, the score is 1 / rank. What
-    it leaves out is left out.
-    """
-
-    def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, Scores]:
-        """Raise an error: lists are reranked as a whole."""
-        del queries, items
-        raise EngineError(
-            f"{type(self).__name__} defines rerank alone, which gets whole lists; define score_pairs to score pairs"
-        )
-
-    def rerank_batch(
-        self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem], label: str | None = None
-    ) -> CandidateBatch:
-        """Ask ``rerank``; see the base."""
-        columns = {key: column.tolist() for key, column in batch.signals.items()}
-        results = [
-            RetrievalResult.trusted(
-                item, score, {key: column[at] for key, column in columns.items() if np.isfinite(column[at])}
-            )
-            for at, (item, score) in enumerate(zip(items, batch.scores.tolist(), strict=True))
-        ]
-        spans = [(number, begin, end) for number, (begin, end) in enumerate(pairwise(batch.offsets.tolist())) if begin < end]
-        said = f"{type(self).__name__}.rerank"
-        asked = [queries[number] for number, _, _ in spans], [results[begin:end] for _, begin, end in spans]
-        returned = self.rerank(*asked, max(map(len, asked[1]))) if spans else []
-        counts, positions, scores = np.zeros(batch.n_lists, np.int64), list[int](), list[float]()
-        for (number, begin, _), hits, reranked in zip(spans, asked[1], _lists_of(returned, len(spans), said), strict=True):
-            places = _places(reranked, hits, said)
-            counts[number] = len(places)
-            positions += [begin + place for place in places]
-            scores += _scores_in_order(reranked, batch.rows[[begin + place for place in places]])
-        taken = batch.take(np.array(positions, np.int64), offsets_of(counts))
-        return self.reordered(taken, {"score": np.array(scores, np.float64)}, label)
-
-
-def _places(reranked: Sequence[_Hit], results: Sequence[RetrievalResult], said: str) -> list[int]:
+def places_of(reranked: Sequence[AdaptedHit], results: Sequence[RetrievalResult], said: str) -> list[int]:
     """Return the place of each hit in the list that was reranked."""
     place_of = {result.item.item_id: place for place, result in enumerate(results)}
     if unknown := [hit.item_id for hit in reranked if hit.item_id not in place_of]:
@@ -324,7 +160,8 @@ def _places(reranked: Sequence[_Hit], results: Sequence[RetrievalResult], said: 
     return places
 
 
-def _scores_in_order(reranked: Sequence[_Hit], rows: Rows) -> list[float]:
+def scores_in_order(reranked: Sequence[AdaptedHit], rows: Rows) -> list[float]:
+    """The scores of hits; 1 / rank where there are none, or where they say otherwise than the order."""
     ranks = [1.0 / rank for rank in range(1, len(reranked) + 1)]
     scores = [rank if hit.score is None else hit.score for hit, rank in zip(reranked, ranks, strict=True)]
     order = [(-score, row) for score, row in zip(scores, rows.tolist(), strict=True)]

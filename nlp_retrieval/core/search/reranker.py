@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import CandidateBatch, Scores, offsets_of
-from nlp_retrieval.core.components.component import Component
+from nlp_retrieval.core.components.component import Component, is_abstract, take_name
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import use_one_thread_after_fork
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.queries import check_k, check_queries, check_results
+from nlp_retrieval.core.search.adapters import check_signature, lists_of, places_of, scores_in_order
 from nlp_retrieval.core.search.expressions import Expression
 from nlp_retrieval.core.search.joining import FusionPool, ReciprocalRankFusion, normalized
 from nlp_retrieval.errors import EngineError, QueryError, RetrievalWarning
@@ -45,15 +46,20 @@ class BaseReranker(Component, Expression, ABC):
 
     kind: ClassVar[str] = "rerankers"
 
+    is_adapted: ClassVar[bool] = False
+    """True if it defines ``rerank`` alone."""
+
     blend: Blend = "replace"
     batch_size: int = 256
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if cls.rerank is not BaseReranker.rerank:
-            from nlp_retrieval.core.search.adapters import adapt_reranker
-
-            adapt_reranker(cls)
+        if cls.rerank is not BaseReranker.rerank and is_abstract(cls, "score_pairs"):
+            cls.score_pairs, cls.rerank_batch = AdaptedReranker.score_pairs, AdaptedReranker.rerank_batch  # type: ignore
+            cls.is_adapted = True
+            take_name(cls)
+        if cls.is_adapted:
+            check_signature(cls, "rerank")
 
     @abstractmethod
     def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
@@ -319,3 +325,45 @@ class BaseListReranker(BaseReranker):
         columns = self.checked_columns(self.score_lists(queries, batch, items), len(items))
         self.warn_of_cut(self.cut_off([queries[owner] for owner in batch.owner.tolist()], items))
         return self.reordered(batch, columns, label)
+
+
+# Rerankers that define ``rerank`` alone.
+
+
+class AdaptedReranker(BaseReranker):
+    """The methods of a reranker, for a class that defines ``rerank`` alone.
+
+    The order that it returns counts: where its scores say otherwise, as those of the retriever do, the score is 1 / rank. What
+    it leaves out is left out.
+    """
+
+    def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, Scores]:
+        """Raise an error: lists are reranked as a whole."""
+        del queries, items
+        raise EngineError(
+            f"{type(self).__name__} defines rerank alone, which gets whole lists; define score_pairs to score pairs"
+        )
+
+    def rerank_batch(
+        self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem], label: str | None = None
+    ) -> CandidateBatch:
+        """Ask ``rerank``; see the base."""
+        columns = {key: column.tolist() for key, column in batch.signals.items()}
+        results = [
+            RetrievalResult.trusted(
+                item, score, {key: column[at] for key, column in columns.items() if np.isfinite(column[at])}
+            )
+            for at, (item, score) in enumerate(zip(items, batch.scores.tolist(), strict=True))
+        ]
+        spans = [(number, begin, end) for number, (begin, end) in enumerate(pairwise(batch.offsets.tolist())) if begin < end]
+        said = f"{type(self).__name__}.rerank"
+        asked = [queries[number] for number, _, _ in spans], [results[begin:end] for _, begin, end in spans]
+        returned = self.rerank(*asked, max(map(len, asked[1]))) if spans else []
+        counts, positions, scores = np.zeros(batch.n_lists, np.int64), list[int](), list[float]()
+        for (number, begin, _), hits, reranked in zip(spans, asked[1], lists_of(returned, len(spans), said), strict=True):
+            places = places_of(reranked, hits, said)
+            counts[number] = len(places)
+            positions += [begin + place for place in places]
+            scores += scores_in_order(reranked, batch.rows[[begin + place for place in places]])
+        taken = batch.take(np.array(positions, np.int64), offsets_of(counts))
+        return self.reordered(taken, {"score": np.array(scores, np.float64)}, label)

@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import copy
 import os
+import shutil
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from tempfile import mkdtemp
+from typing import Any, ClassVar, Self, cast
+from weakref import WeakValueDictionary, finalize
+
+import numpy as np
 
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows, search_parts
-from nlp_retrieval.core.components.component import Component, Config, canonical_json
+from nlp_retrieval.core.components.component import Component, Config, canonical_json, is_abstract, take_name
 from nlp_retrieval.core.components.registry import require_distinct_names
 from nlp_retrieval.core.context import encoding_once
 from nlp_retrieval.core.explanation import Explanation
@@ -25,17 +31,18 @@ from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.build import IndexReport, build_index
 from nlp_retrieval.core.index.generation import Builder, Generation, OpenedFiles, SegmentFolder, fingerprint_of, open_generation
-from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.index.items import ItemsDigest, ItemTable
 from nlp_retrieval.core.index.manifest import index_directory
-from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import Lock, forked, use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_k, check_processed
+from nlp_retrieval.core.search.adapters import AdaptedIndex, check_signature
 from nlp_retrieval.core.search.expressions import Expression
 from nlp_retrieval.core.search.joining import MergeRule, merge_candidates
 from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.core.statistics import CollectionStatistics
-from nlp_retrieval.errors import ConfigurationError, EngineError, IndexMismatchError, IndexMissingError
+from nlp_retrieval.errors import ConfigurationError, EngineError, IndexMismatchError, IndexMissingError, RetrievalWarning
 
 # The error about an index that was built with another configuration than the searching one.
 
@@ -100,6 +107,9 @@ class BaseRetriever(Component, Expression, ABC):
     by_words: ClassVar[bool] = False
     """True if items are found only by their words: then items without text are never found and need no filter."""
 
+    is_adapted: ClassVar[bool] = False
+    """True if it defines ``index`` and ``retrieve`` alone."""
+
     has_index: ClassVar[bool] = True
     """False if it searches with its parts alone, and an index holds nothing of its own."""
 
@@ -113,10 +123,17 @@ class BaseRetriever(Component, Expression, ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if cls.retrieve is not BaseRetriever.retrieve:
-            from nlp_retrieval.core.search.adapters import adapt_retriever
-
-            adapt_retriever(cls)
+        if cls.retrieve is not BaseRetriever.retrieve and is_abstract(cls, "build", "search_batch"):
+            for method in ("build", "extend", "load_segments", "open", "search_batch"):
+                setattr(cls, method, getattr(AdaptedRetriever, method))
+            if is_abstract(cls, "load"):
+                cls.load = AdaptedRetriever.load  # type: ignore[assignment,method-assign]
+            cls.is_adapted = True
+            take_name(cls)
+        if cls.is_adapted:
+            check_signature(cls, "retrieve")
+            if cls.index is not BaseRetriever.index:
+                check_signature(cls, "index")
 
     @abstractmethod
     def build(self, items: ItemTable, folder: Path) -> None:
@@ -365,6 +382,90 @@ class BaseRetriever(Component, Expression, ABC):
             generation = open_generation(path)
             self._opened = (generation, self.open(generation))
             return self._opened
+
+
+# Retrievers that define ``index`` and ``retrieve`` alone.
+
+
+class AdaptedRetriever(BaseRetriever):
+    """The methods of an engine, for a class that defines ``index`` and ``retrieve``, or ``retrieve`` alone.
+
+    Each index has an object of its own, made with the retriever's arguments. Another process, which does not have the object,
+    opens the index by the class's method ``load(folder)``; if there is none, or items were added, it indexes the items again.
+    """
+
+    _folders: Sequence[SegmentFolder] = ()
+    _adapted: AdaptedIndex | None = None
+
+    def build(self, items: ItemTable, folder: Path) -> None:
+        """Let ``index`` write the index, and keep the object."""
+        digest = ItemsDigest()
+        self._adapted = _indexed(self, list(digest.passing(items.stream())), items, folder)
+        if not any(folder.iterdir()):
+            if _loads(self):
+                raise EngineError(
+                    f"{type(self).__name__}.index() wrote nothing that load() could open; write files into output_path, or "
+                    "leave load() out, and the items are indexed again when the index is opened"
+                )
+            (folder / "in_memory.json").write_text("{}", "utf-8")
+        _in_memory[_key(self, digest.hexdigest())] = self._adapted
+
+    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
+        """Write nothing: an index of several segments is made again from all items."""
+
+    def load(self, folder: Path) -> None:
+        """Do nothing; :meth:`open` has the items too."""
+
+    def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        """Remember the folders for :meth:`open`."""
+        self._folders = segments
+
+    def open(self, generation: Generation) -> Any:
+        """Return a copy that searches a generation: by its files, by an object of this process, or by indexing again."""
+        opened, items = BaseRetriever.open(self, generation), generation.items
+        folder, key = opened._folders[0].folder, _key(self, generation.manifest.corpus.fingerprint)
+        known = _in_memory.get(key)
+        if _loads(self) and len(opened._folders) == 1:
+            engine = copy.deepcopy(self)
+            engine.load(folder)
+            known = AdaptedIndex(engine, folder, {item.item_id: row for row, item in enumerate(items.stream(keys=()))})
+        elif known is None:
+            temporary = Path(mkdtemp(prefix="nlp_retrieval-"))
+            known = _in_memory[key] = _indexed(self, list(items.stream_live()), items, temporary)
+            finalize(known, shutil.rmtree, temporary, ignore_errors=True)
+            if type(self).index is not BaseRetriever.index:
+                cure = "call compact()" if _loads(self) else "define load(folder), which opens what index() wrote"
+                message = f"{self.name} has indexed {len(known.row_of):,} items again to open its index; {cure}"
+                warnings.warn(message, RetrievalWarning, stacklevel=2)
+        elif not known.folder.exists():  # it was built there, and published elsewhere
+            known.folder = folder
+        opened._adapted = known
+        return opened
+
+    def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
+        """Ask ``retrieve``."""
+        return cast(AdaptedIndex, self._adapted).search(queries, k, allowed)
+
+
+_in_memory: WeakValueDictionary[tuple[type, str, str], AdaptedIndex] = WeakValueDictionary()
+"""The indexes of this process, by class, settings and items."""
+
+
+def _key(retriever: Any, corpus: str) -> tuple[type, str, str]:
+    return type(retriever), canonical_json(retriever.config), corpus
+
+
+def _loads(retriever: Any) -> bool:
+    return type(retriever).load is not AdaptedRetriever.load
+
+
+def _indexed(retriever: Any, listed: list[SearchableItem], items: ItemTable, folder: Path) -> AdaptedIndex:
+    engine = copy.deepcopy(retriever)
+    rows = np.arange(len(items)) if items.live is None else np.flatnonzero(items.live)
+    row_of = dict(zip((item.item_id for item in listed), rows.tolist(), strict=True))
+    if type(engine).index is not BaseRetriever.index:
+        engine.index(listed, folder)
+    return AdaptedIndex(engine, folder, row_of)
 
 
 def with_parts(retrievers: Iterable[BaseRetriever]) -> list[BaseRetriever]:
