@@ -25,6 +25,7 @@ from nlp_retrieval.cli.runs import refuse_failures, run_benchmark
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.evaluation.resampling import bootstrap_interval
+from nlp_retrieval.lm import ModelEndpoint
 
 Values = dict[str, NDArray[np.float64]]
 """``[queries]`` by the measure's name."""
@@ -131,7 +132,9 @@ def run(config: BenchmarkConfig, folder: Path) -> Figures:
 
 def language_model(data: Data, model: str, base_url: str, **more: Any) -> Config:
     """Settings of a model on a small machine: few calls at a time, which a server may queue, short answers, and patience."""
-    patient = {"max_tokens": 256, "calls_at_once": 6, "timeout": 900, "retries": 1, "cache_dir": str(data.work / "answers")}
+    endpoint = {"calls_at_once": 6, "timeout": 900, "retries": 1}
+    endpoint |= {limit: more.pop(limit) for limit in ModelEndpoint.model_fields if limit in more}
+    patient = {"max_tokens": 256, "endpoint": endpoint, "cache_dir": str(data.work / "answers")}
     return {"model": model, "base_url": base_url, **patient, **more}
 
 

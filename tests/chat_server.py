@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from local_server import QuietHandler, serving
 
+from nlp_retrieval.lm.endpoint import ModelEndpoint
 from nlp_retrieval.lm.language_model import LanguageModel
 
 
@@ -172,7 +173,13 @@ def model(server: ChatServer, tmp_path: Path) -> MakeModel:
     """Makes models of the server, with waits of milliseconds and a folder of answers that they share."""
 
     def make(**settings: Any) -> LanguageModel:
-        given = {"base_url": server.url, "cache_dir": tmp_path / "answers", "backoff": 0.001, "timeout": 5.0} | settings
-        return LanguageModel("openai/small", **given)
+        given = {"base_url": server.url, "cache_dir": tmp_path / "answers"}
+        return LanguageModel("openai/small", **given | with_limits({"backoff": 0.001, "timeout": 5.0} | settings))
 
     return make
+
+
+def with_limits(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings with the limits of requests among them as ``endpoint``."""
+    limits = {key: value for key, value in settings.items() if key in ModelEndpoint.model_fields}
+    return {key: value for key, value in settings.items() if key not in limits} | {"endpoint": limits}

@@ -14,6 +14,7 @@ from bench.agents.questions import QUESTIONS, collection
 from bench.common import Data
 from nlp_retrieval import LanguageModel, Searcher
 from nlp_retrieval.agents import ReactAgent
+from nlp_retrieval.lm import ModelEndpoint
 
 STEPS, K = 4, 3
 MOST = 30
@@ -21,7 +22,7 @@ MOST = 30
 
 def agent(data: Data, url: str) -> ReactAgent:
     """The agent; its trajectories are kept beside the index."""
-    lm = LanguageModel("openai/local", base_url=url, max_tokens=120, timeout=600, calls_at_once=1)
+    lm = LanguageModel("openai/local", base_url=url, max_tokens=120, endpoint=ModelEndpoint(timeout=600, calls_at_once=1))
     record = data.work / "agents" / "model.jsonl"
     return ReactAgent(Searcher(["bm25"]), lm, steps=STEPS, k=K, passage_characters=600, record=record)
 

@@ -21,6 +21,7 @@ from nlp_retrieval import BeirLoader, Bm25Retriever, LanguageModel, Query, Searc
 from nlp_retrieval.evaluation.rankings import Ranking
 from nlp_retrieval.judging import JudgingProject, ModelJudge, QuestionWriter, choose_sources, measure_agreement
 from nlp_retrieval.judging.report import report_of
+from nlp_retrieval.lm import ModelEndpoint
 
 ASKED, DEPTH, CHARACTERS = 60, 5, 1500
 INSTRUCTIONS = "Does the passage help to decide whether the claim is true or false?"
@@ -103,7 +104,8 @@ def write(data: Data, lm: LanguageModel) -> None:
 
 def main(root: str, url: str, minutes: str) -> None:
     """Judge until the time is over, and write questions."""
-    data, lm = Data.of(root), LanguageModel(_MODEL, base_url=url, max_tokens=200, timeout=600, calls_at_once=1)
+    data = Data.of(root)
+    lm = LanguageModel(_MODEL, base_url=url, max_tokens=200, endpoint=ModelEndpoint(timeout=600, calls_at_once=1))
     judge(data, lm, 60 * float(minutes))
     write(data, lm)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from bench.knowledge.server import slow_server
 from bench.writing import page, table
 from nlp_retrieval import JsonlLoader, LanguageModel, SearchableItem
+from nlp_retrieval.lm import ModelEndpoint
 from nlp_retrieval.systems.hipporag.extraction import KnowledgeExtractor, extract_knowledge
 from nlp_retrieval.systems.hipporag.knowledge import Extraction, ExtractionRun, PassageRecord, ReadKnowledge, passage_hash
 from nlp_retrieval.systems.hipporag.sources import OpenIeFile
@@ -58,7 +59,8 @@ def main(arguments: list[str]) -> int:
 def _run(items: list[SearchableItem], work: Path, at_once: int, per_call: int) -> list[str]:
     """Extract into a new store, and again; return a row of the table."""
     with slow_server(_SECONDS) as server, KnowledgeStore(str(work) + ".db", create=True) as store:
-        model = LanguageModel("openai/scripted", base_url=server.url, calls_at_once=at_once, cache_dir=work, max_tokens=2048)
+        endpoint = ModelEndpoint(calls_at_once=at_once)
+        model = LanguageModel("openai/scripted", server.url, endpoint=endpoint, cache_dir=work, max_tokens=2048)
         done = extract_knowledge(items, store, KnowledgeExtractor(model, passages_per_call=per_call), commit_every=_BATCH)
         again = extract_knowledge(items, store, KnowledgeExtractor(model, passages_per_call=per_call))
         if not done.whole or done.extracted != len(items):

@@ -137,7 +137,7 @@ class ReactAgent(BaseAgentSearcher):
 
     @property
     def at_once(self) -> int:
-        return self.lm.calls_at_once
+        return self.lm.endpoint.calls_at_once
 
     def calls_per_query(self) -> int | None:
         steps = self.steps or 0

@@ -328,7 +328,7 @@ class AgentSearcher(BaseAgentSearcher):
 
     @property
     def at_once(self) -> int:
-        return 1 if self.lm is None else self.lm.calls_at_once
+        return 1 if self.lm is None else self.lm.endpoint.calls_at_once
 
     @property
     def config(self) -> Config:

@@ -95,6 +95,7 @@ def check_language_model(model: LanguageModel, claims: list[dict[str, Any]]) -> 
     from nlp_retrieval.errors import ModelError
     from nlp_retrieval.lm.answers import default_folder
     from nlp_retrieval.lm.asking import ask, using
+    from nlp_retrieval.lm.endpoint import ModelEndpoint
     from nlp_retrieval.lm.language_model import LanguageModel
     from nlp_retrieval.processors.signatures import Decomposer
     from nlp_retrieval.processors.with_model import ClaimPhrases
@@ -103,7 +104,7 @@ def check_language_model(model: LanguageModel, claims: list[dict[str, Any]]) -> 
         f"{model.model}: about {len(claims):,} calls for {len(claims)} claims, fewer with --claims; "
         f"answers are kept in {default_folder()} and not asked for again"
     )
-    once = LanguageModel(model.model, model.base_url, model.api_key_env, retries=1)
+    once = LanguageModel(model.model, model.base_url, model.api_key_env, endpoint=ModelEndpoint(retries=1))
     question = {"claim": claims[0]["claim"]}
     processor = ClaimPhrases(once)
     with using(once):

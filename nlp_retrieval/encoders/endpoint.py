@@ -24,13 +24,10 @@ from nlp_retrieval.errors import ModelError
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
 from nlp_retrieval.lm.endpoint import (
     DEFAULT_ENDPOINT,
-    LIMIT_RULES,
-    LIMITS,
-    REQUIRED,
+    ENDPOINT_RULES,
     EndpointCalls,
-    EndpointComponent,
     EndpointKey,
-    ModelAddress,
+    LimitedCalls,
     ModelEndpoint,
     check_url,
     side_by_side,
@@ -164,10 +161,10 @@ class KeptVectors:
 # A key is named by its environment variable and never stored: it is in no configuration, ``repr``, file or message.
 
 
-class EndpointEncoder(EndpointComponent, BaseEncoder):
+class EndpointEncoder(BaseEncoder):
     """Base of encoders behind an endpoint; :class:`HttpEncoder` describes the parameters."""
 
-    search_only = frozenset({"query_prompt", "batch_size", "api_key_env", "cache_dir", *LIMITS})
+    search_only = frozenset({"query_prompt", "batch_size", "api_key_env", "cache_dir", "endpoint"})
 
     in_workers = False
 
@@ -178,6 +175,8 @@ class EndpointEncoder(EndpointComponent, BaseEncoder):
     normalize: bool
     max_characters: int | None
     batch_size: int
+    api_key_env: str | None
+    endpoint: ModelEndpoint
     cache_dir: str | Path | None
 
     @property
@@ -227,9 +226,8 @@ class EndpointEncoder(EndpointComponent, BaseEncoder):
         self._lock = Lock()
         self._learnt: tuple[int, str] | None = None if self.dimension is None else (self.dimension, "dimension= says")
         key = EndpointKey(type(self).__name__, self.model, self.key_variable)
-        self._calls = EndpointCalls(
-            ModelAddress(self.server, "embeddings", "an OpenAI-compatible API", key), self.endpoint, self._counter
-        )
+        calls = LimitedCalls(self.endpoint, self._counter)
+        self._calls = EndpointCalls(self.server, "embeddings", "an OpenAI-compatible API", key, calls)
         folder = None if self.cache_dir is None else Path(self.cache_dir).expanduser()
         self._vectors = KeptVectors(folder, {"url": self.server} | self.settings)
 
@@ -269,7 +267,7 @@ class EndpointEncoder(EndpointComponent, BaseEncoder):
                 self._vectors.keep(text, vector, tokens)
             return list(answer.vectors)
 
-        return [vector for vectors in side_by_side(ask, batches, self.calls_at_once) for vector in vectors]
+        return [vector for vectors in side_by_side(ask, batches, self.endpoint.calls_at_once) for vector in vectors]
 
     def _expected_dimension(self, dimension: int, where: str) -> int:
         """The dimension that was declared or learnt; if neither, that of the first vector, which is learnt now."""
@@ -297,7 +295,7 @@ def _shares(tokens: int, texts: list[str]) -> list[int]:
     return [after - before for before, after in itertools.pairwise(bounds)]
 
 
-_RULES = LIMIT_RULES | may_set(
+_RULES = ENDPOINT_RULES | may_set(
     *("dimension", "query_prompt", "passage_prompt", "normalize", "max_characters", "batch_size"),
     cache_dir=given("keep vectors in"),
 )
@@ -321,7 +319,7 @@ class HttpEncoder(EndpointEncoder):
         normalize: scale vectors to length 1, so that scores are cosines.
         max_characters: most characters of a text that are sent; the rest is left out. By default all of it.
         batch_size: the most texts in a request.
-        endpoint: the limits of requests; its fields are parameters too.
+        endpoint: the limits of requests; in a file a mapping, such as ``{retries: 2, timeout: 300}``.
         cache_dir: where vectors are stored; by default ``nlp-retrieval/vectors`` in the user's cache folder.
 
     Raises:
@@ -337,8 +335,8 @@ class HttpEncoder(EndpointEncoder):
 
     def __init__(
         self,
-        base_url: str = REQUIRED,
-        model: Annotated[str, Field(min_length=1)] = REQUIRED,
+        base_url: str,
+        model: Annotated[str, Field(min_length=1)],
         api_key_env: str | None = None,
         dimension: Annotated[int, Field(ge=1)] | None = None,
         query_prompt: str = "",
@@ -348,7 +346,6 @@ class HttpEncoder(EndpointEncoder):
         batch_size: Annotated[int, Field(ge=1, le=2048)] = 64,
         endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
         cache_dir: str | Path | None = None,
-        **_: Any,
     ) -> None:
         self.base_url = base_url
         self.model = model
@@ -359,7 +356,7 @@ class HttpEncoder(EndpointEncoder):
         self.normalize = normalize
         self.max_characters = max_characters
         self.batch_size = batch_size
-        self.endpoint = endpoint
+        self.endpoint = ModelEndpoint.model_validate(endpoint)
         self.cache_dir = cache_dir
         check_url(type(self).__name__, base_url)
         self._prepare()
@@ -384,7 +381,7 @@ class OpenAIEncoder(EndpointEncoder):
         max_characters: most characters of a text that are sent; the rest is left out. OpenAI refuses texts of more than 8,192
             tokens.
         batch_size: the most texts in a request.
-        endpoint: the limits of requests; its fields are parameters too.
+        endpoint: the limits of requests; in a file a mapping, such as ``{retries: 2, timeout: 300}``.
         cache_dir: where vectors are stored; by default ``nlp-retrieval/vectors`` in the user's cache folder.
 
     Raises:
@@ -410,7 +407,6 @@ class OpenAIEncoder(EndpointEncoder):
         batch_size: Annotated[int, Field(ge=1, le=2048)] = 128,
         endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
         cache_dir: str | Path | None = None,
-        **_: Any,
     ) -> None:
         self.model = model
         self.dimension = dimension
@@ -420,7 +416,7 @@ class OpenAIEncoder(EndpointEncoder):
         self.normalize = normalize
         self.max_characters = max_characters
         self.batch_size = batch_size
-        self.endpoint = endpoint
+        self.endpoint = ModelEndpoint.model_validate(endpoint)
         self.cache_dir = cache_dir
         self._prepare()
 

@@ -234,7 +234,7 @@ def read_answer(fields: object) -> ReadAnswer | None:
     text = read_line(_BRACKETED.sub(" ", answer) if bracketed else answer, _MOST_WORDS)
     if text is None:
         return None
-    if text.lower().strip(" .") in _NO_ANSWER:
+    if text.lower().strip(" .\"'*") in _NO_ANSWER:
         text = ""
     cited = _text_of(fields.get("citations"))
     labels = dict.fromkeys(label for part in (cited, *bracketed) for label in _labels(part))

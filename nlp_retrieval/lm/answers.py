@@ -1,7 +1,7 @@
 """Answers of language models on disk: one JSON file each, named by a hash of the question, the model and its settings.
 
 A file holds the whole question with the answer and is written atomically. It is used only if it holds exactly the same question
-and no other user could have written it; anything else is a miss. There is no pickle: DSPy's own disk cache is never used.
+and no other user could have written it; anything else is a miss. DSPy's own disk cache is never used: it is pickle.
 """
 
 from __future__ import annotations
@@ -26,18 +26,13 @@ def default_folder() -> Path:
 
 
 class AnswerStore:
-    """Answers by question.
-
-    Args:
-        folder: where they are stored; created with the first answer.
-    """
+    """Answers by question, in a folder that is created with the first one."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
         self._files = ContentCache(folder, ".json", "answers of the language model", synced=True)
 
     def path_of(self, question: Question) -> Path:
-        """The file of a question."""
+        """Return the file of a question."""
         return self._files.path_of(digest_of_key(question))
 
     def find(self, question: Question) -> Answer | None:
@@ -63,19 +58,16 @@ class AnswerScope:
 
     Args:
         program: fingerprint of the program that asks.
-        only_kept: whether the server is not asked: an answer that is not on disk is a :class:`NotAskedError`.
+        only_kept: whether only an answer on disk is wanted.
+        fresh: the server's answers, with the stores and questions that they belong to.
     """
 
     program: str
     only_kept: bool = False
-    _fresh: list[tuple[AnswerStore, Question, Answer]] = field(default_factory=list)
-
-    def came(self, store: AnswerStore, question: Question, answer: Answer) -> None:
-        """Note an answer of the server."""
-        self._fresh.append((store, question, answer))
+    fresh: list[tuple[AnswerStore, Question, Answer]] = field(default_factory=list)
 
     def keep(self) -> None:
-        """Store the noted answers, which were usable."""
-        fresh, self._fresh = self._fresh, []
-        for store, question, answer in fresh:
+        """Store the server's answers, which were usable."""
+        while self.fresh:
+            store, question, answer = self.fresh.pop()
             store.keep(question, answer)

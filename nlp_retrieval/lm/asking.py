@@ -177,7 +177,7 @@ def ask_all(
     otherwise: str = "are searched as they are",
     line: AskingLine | None = None,
 ) -> list[T | None]:
-    """Ask many questions, ``lm.calls_at_once`` at a time; each gets a value or None.
+    """Ask many questions, as many at a time as its endpoint allows; each gets a value or None.
 
     Args:
         lm: the model; None for the one of DSPy's current settings.
@@ -211,7 +211,7 @@ def ask_all(
             advance(1)
             return outcome
 
-        outcomes = side_by_side(ask_one, distinct, lm.calls_at_once if lm is not None else _CALLS_AT_ONCE)
+        outcomes = side_by_side(ask_one, distinct, lm.endpoint.calls_at_once if lm is not None else _CALLS_AT_ONCE)
     by_question = {repr(sorted(question.items())): o for question, o in zip(distinct, outcomes, strict=True)}
     outcomes = [by_question[repr(sorted(question.items()))] for question in questions]
     _warn(lm, outcomes, what, otherwise)

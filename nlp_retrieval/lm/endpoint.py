@@ -1,28 +1,27 @@
-"""Endpoints of models: one description of address, key and limits, and one way to ask: limited, retried and counted."""
+"""Requests to the server of a model: limited, retried and counted by one mechanism for all components with an endpoint.
+
+A key is named by its environment variable, read for each request, and in no attribute, file or message. It is sent only to its
+own server: redirects are not followed.
+"""
 
 from __future__ import annotations
 
-import functools
-import inspect
 import json
 import os
 import random
-import re
 import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, Self, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.components.trust_rules import given, may_set
 from nlp_retrieval.core.context import search_context
 from nlp_retrieval.core.processes import Lock
@@ -34,18 +33,11 @@ from nlp_retrieval.text.printing import printable
 if TYPE_CHECKING:
     import httpx2
 
-# The settings of an endpoint, and their place among the parameters of a component.
-
 
 class ModelEndpoint(BaseModel):
-    """The server of a model: its address, its key, and the limits of requests to it.
-
-    Components that ask a server take it as ``endpoint=``, or each field as a parameter of its own, as in YAML.
-    Fields that are not set keep the component's defaults. Both are recorded as single parameters.
+    """The limits of requests to the server of a model.
 
     Args:
-        base_url: URL of the server (``http://localhost:8000/v1``).
-        api_key_env: the environment variable that holds the key.
         calls_at_once: the most requests under way at the same time.
         calls_per_minute: the most requests that begin within a minute, evenly spaced; None for no limit.
         retries: the most retries after a failure that may be temporary: refused, timed out, too many requests, server error.
@@ -59,106 +51,31 @@ class ModelEndpoint(BaseModel):
         ValueError: a value is of the wrong type or out of range.
 
     Examples:
-        >>> ModelEndpoint(base_url="http://localhost:8000/v1", calls_at_once=8).calls_at_once
-        8
+        >>> LanguageModel("openai/qwen3", "http://localhost:8000/v1", endpoint=ModelEndpoint(retries=2, timeout=300))
+        LanguageModel(model='openai/qwen3', base_url='http://localhost:8000/v1', endpoint=ModelEndpoint(retries=2,
+        timeout=300.0))
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
-    base_url: str | None = None
-    api_key_env: str | None = None
-    calls_at_once: Annotated[int, Field(ge=1)] = 4
+    calls_at_once: Annotated[int, Field(ge=1)] = 8
     calls_per_minute: Annotated[int, Field(ge=1)] | None = None
     retries: Annotated[int, Field(ge=0)] = 4
     backoff: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0
     max_calls: Annotated[int, Field(ge=0)] | None = None
 
+    def __repr_args__(self) -> list[tuple[str | None, Any]]:
+        return list(self.model_dump(exclude_defaults=True).items())
+
 
 DEFAULT_ENDPOINT = ModelEndpoint()
 
-LIMITS = ("calls_at_once", "calls_per_minute", "retries", "backoff", "timeout", "max_calls")
-"""The fields of a :class:`ModelEndpoint` that all components with an endpoint have, but for those in their ``without``."""
-
-LIMIT_RULES = may_set(*LIMITS, api_key_env=given("send the key in the environment variable"))
-
-REQUIRED: Any = object()
-"""The default of a parameter that must be given, by itself or in ``endpoint``."""
+ENDPOINT_RULES = may_set("endpoint", api_key_env=given("send the key in the environment variable"))
+"""The trust rules of the parameters ``endpoint`` and ``api_key_env``."""
 
 
-class EndpointComponent(Component):
-    """Base of components that ask a server: ``endpoint`` in ``__init__`` stands for the fields of a ModelEndpoint.
-
-    Callers pass a :class:`ModelEndpoint` or its fields; signature, help and configuration have the fields alone.
-    """
-
-    without: ClassVar[frozenset[str]] = frozenset()
-    """Fields that the component does not have."""
-
-    endpoint: ModelEndpoint
-    api_key_env: str | None
-    calls_at_once: int
-    calls_per_minute: int | None
-    retries: int
-    backoff: float
-    timeout: float
-    max_calls: int | None
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if "__init__" in vars(cls) and "endpoint" in inspect.signature(cls.__init__).parameters:
-            limits = [name for name in LIMITS if name not in cls.without]
-            cls.__init__ = _with_fields(cls.__init__, limits)  # type: ignore[method-assign]
-            pages = inspect.getdoc(ModelEndpoint) or ""
-            described = [re.search(rf"^    {name}:.*(\n {{8}}.*)*", pages, re.MULTILINE) for name in limits]
-            lines = "\n".join(match[0] for match in described if match)
-            cls.__doc__ = re.sub(r"(?m)^    endpoint:.*$", lambda _: lines, inspect.cleandoc(cls.__doc__ or ""))
-
-    def __new__(cls, *args: Any, endpoint: ModelEndpoint | None = None, **kwargs: Any) -> Self:
-        """Check the arguments; the fields of ``endpoint`` are arguments like the others."""
-        return super().__new__(cls, *args, **_joined(cls, endpoint, kwargs))
-
-
-def _joined(owner: type, endpoint: ModelEndpoint | None, arguments: dict[str, Any]) -> dict[str, Any]:
-    fields = {} if endpoint is None else endpoint.model_dump(exclude_unset=True)
-    repeated = sorted(fields.keys() & arguments.keys())
-    if repeated:
-        raise ConfigurationError(f"{owner.__name__}: {repeated[0]} is given both directly and in endpoint; give it once")
-    return fields | arguments
-
-
-def _with_fields(init: Callable[..., None], limits: Sequence[str]) -> Callable[..., None]:
-    """Return a constructor with parameters for the limits in the place of its parameter ``endpoint``."""
-    declared = inspect.signature(init)
-    hints = get_type_hints(ModelEndpoint, include_extras=True)
-    parameters: list[inspect.Parameter] = []
-    for name, parameter in declared.parameters.items():
-        if name == "endpoint":
-            kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-            parameters += [
-                inspect.Parameter(limit, kind, default=getattr(parameter.default, limit), annotation=hints[limit])
-                for limit in limits
-            ]
-        elif parameter.kind is not parameter.VAR_KEYWORD:
-            parameters.append(parameter.replace(default=parameter.empty) if parameter.default is REQUIRED else parameter)
-    signature = inspect.Signature(parameters, return_annotation=None)
-
-    @functools.wraps(init)
-    def constructor(self: EndpointComponent, *args: Any, endpoint: ModelEndpoint | None = None, **kwargs: Any) -> None:
-        bound = signature.bind(self, *args, **_joined(type(self), endpoint, kwargs))
-        bound.apply_defaults()
-        values = dict(list(bound.arguments.items())[1:])
-        chosen = {limit: values.pop(limit) for limit in limits}
-        self.__dict__.update(chosen)
-        address = {name: values[name] for name in ("base_url", "api_key_env") if name in values}
-        init(self, **values, endpoint=ModelEndpoint(**address, **chosen))
-
-    constructor.__signature__ = signature  # type: ignore[attr-defined]
-    constructor.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters[1:]}
-    return constructor
-
-
-# Parallel requests; the first failure ends them.
+# Several requests at a time, and an end to each.
 
 PartT = TypeVar("PartT")
 MadeT = TypeVar("MadeT")
@@ -167,10 +84,7 @@ MadeT = TypeVar("MadeT")
 def side_by_side(ask: Callable[[PartT, Callable[[], bool]], MadeT], parts: Sequence[PartT], at_once: int) -> list[MadeT]:
     """Ask about each part, several at a time; the first failure ends the others, and is raised.
 
-    Args:
-        ask: called with a part, and a function that returns whether an answer is still wanted.
-        parts: to ask about.
-        at_once: most parts at a time.
+    ``ask`` gets a part, and a function that returns whether an answer is still wanted.
     """
     failed: list[BaseException] = []
 
@@ -194,13 +108,9 @@ def side_by_side(ask: Callable[[PartT, Callable[[], bool]], MadeT], parts: Seque
 
 
 def within(seconds: float, work: Callable[[], MadeT]) -> MadeT:
-    """Return the result of ``work``; one that takes longer is left to its own thread, which ends when its server stops sending.
+    """Return the result of ``work``, or raise a TimeoutError and leave it to its own thread.
 
-    The time-out of a socket only limits the wait for the next byte: a server that sends one now and then, like gateways while a
-    model is thinking, would be waited for indefinitely.
-
-    Raises:
-        TimeoutError: it takes longer.
+    The time-out of a socket limits the wait for the next byte, and gateways send one now and then while a model is thinking.
     """
     result: Future[MadeT] = Future()
 
@@ -216,25 +126,13 @@ def within(seconds: float, work: Callable[[], MadeT]) -> MadeT:
     return result.result()
 
 
-# Keys and URLs of endpoints: a key is named by its environment variable, and neither stored nor shown.
+# Addresses and keys.
 
 
 class EndpointKey:
-    """The key in an environment variable, read for each request.
+    """The key in an environment variable, which is read for each request; ``variable`` is None if no key is sent."""
 
-    Args:
-        owner: names the component in messages.
-        model: names its model in messages.
-        variable: name of the variable; None if no key is sent.
-        alternative: to setting the variable, for messages.
-
-    Raises:
-        ConfigurationError: the variable is not set, or its name looks like a key itself.
-    """
-
-    def __init__(
-        self, owner: str, model: str, variable: str | None, alternative: str = "or name another with api_key_env"
-    ) -> None:
+    def __init__(self, owner: str, model: str, variable: str | None) -> None:
         if variable is not None and (
             not variable.isascii() or not variable.isidentifier() or HIDDEN in without_secrets(variable)
         ):
@@ -242,27 +140,23 @@ class EndpointKey:
                 f"{owner}: api_key_env must name an environment variable, such as OPENAI_API_KEY; the given value is not "
                 "one (not shown, because it may be a key)"
             )
-        self._owner, self._model, self._variable, self._alternative = owner, model, variable, alternative
+        self._owner, self._model, self._variable = owner, model, variable
         self.read()
 
     @property
     def cure(self) -> str:
-        """Return advice about a refused key."""
+        """Advice about a refused key."""
         return f"check the key in {self._variable or 'api_key_env'}"
 
     def read(self) -> str | None:
-        """Return the key; None if none is sent.
-
-        Raises:
-            ConfigurationError: the variable is not set, or holds something else.
-        """
+        """Return the key, or None; raise a :class:`ConfigurationError` if the variable holds none."""
         if self._variable is None:
             return None
         key = read_variable(self._variable).strip()
         if not key:
             raise ConfigurationError(
                 f"{self._owner}: {self._model} needs a key, and the environment variable {self._variable} is not set; set it, "
-                f"{self._alternative}"
+                "or name another with api_key_env; a server of your own, named by base_url, needs none"
             )
         if not (key.isascii() and key.isprintable()):
             raise ConfigurationError(f"{self._owner}: the value of {self._variable} is not a key (not shown); set it again")
@@ -289,68 +183,25 @@ def check_url(owner: str, url: str) -> None:
     try:
         parts = urlsplit(url)
         fits = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
+        fits = fits and not (parts.query or parts.fragment or parts.username)
     except ValueError:
         fits = False
-        parts = urlsplit("")
-    if not fits or parts.query or parts.fragment or parts.username or not url.isascii() or not url.isprintable() or " " in url:
+    if not fits or not url.isascii() or not url.isprintable() or " " in url:
         raise ConfigurationError(
             f"{owner}: base_url={url!r} is not the URL of a server; write it as http://localhost:8000/v1, without a query"
         )
 
 
-# Requests to an endpoint, with limits on time, size, parallel requests and requests per minute; retried and counted.
-#
-# A key is sent only to its own server: redirects are not followed. It is read from its environment variable for each request,
-# and is in no attribute and no message.
+# Limits, retries and the count.
 
-_TEMPORARY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 _LONGEST_WAIT = 60.0
-_READ_OF_AN_ERROR = 2**14
-_TOLD_OF_AN_ERROR = 200
 _sleep = time.sleep
-
-_inherited: list[httpx2.Client] = []
-"""Clients of the parent process before a fork: closing them here could disturb its connections."""
-
-
-class CountedAnswer(Protocol):
-    """An answer that says how many tokens it took; 0 if unknown."""
-
-    @property
-    def tokens(self) -> int: ...
-
-
-AnswerT = TypeVar("AnswerT", bound=CountedAnswer)
-
-
-@dataclass(frozen=True)
-class ModelAddress:
-    """Address of a model.
-
-    Args:
-        url: of the server.
-        what: to ask for, also the path that is appended to the URL.
-        kind: of server, for messages.
-        key: to send.
-    """
-
-    url: str
-    what: str
-    kind: str
-    key: EndpointKey
 
 
 class FailedCallError(Exception):
-    """An attempt without an answer.
-
-    Args:
-        reason: why.
-        temporary: whether a retry may succeed.
-        wait: seconds that the server asks to wait; None if it does not.
-    """
+    """An attempt without an answer; ``wait`` is how many seconds the server asks to wait."""
 
     attempts = 1
-    """Attempts that were made, this one included."""
 
     def __init__(self, reason: str, *, temporary: bool = False, wait: float | None = None) -> None:
         super().__init__(reason)
@@ -363,30 +214,20 @@ class CallLimitReachedError(Exception):
 
 
 class LimitedCalls:
-    """The limits of one endpoint over requests from any thread, and their count.
-
-    Args:
-        endpoint: its limits.
-        counter: the model's own count.
-    """
+    """The limits of one endpoint over requests from any thread, and their count."""
 
     def __init__(self, endpoint: ModelEndpoint, counter: CallCounter) -> None:
         self.endpoint, self.counter = endpoint, counter
         self._lock = Lock()
-        self._next = 0.0
-        """Start of the next request, on the monotonic clock."""
+        self._next = 0.0  # when the next request may begin, on the monotonic clock
         self._slots = threading.BoundedSemaphore(endpoint.calls_at_once)
         self._process = os.getpid()
 
     def run(self, attempt: Callable[[], MadeT], wanted: Callable[[], bool] = lambda: True) -> MadeT:
-        """Return what ``attempt`` returns; one that fails is repeated if the failure may be temporary.
-
-        Args:
-            attempt: makes one request; raises a :class:`FailedCallError` without an answer.
-            wanted: returns whether an answer is still wanted; called before each attempt.
+        """Return what ``attempt`` returns; one that raises a temporary :class:`FailedCallError` is repeated.
 
         Raises:
-            FailedCallError: the failure of the last attempt.
+            FailedCallError: the failure of the last attempt, or no answer is wanted any more.
             CallLimitReachedError: no further request is allowed.
         """
         number = 0
@@ -435,17 +276,36 @@ class LimitedCalls:
         _sleep(longest * random.uniform(0.5, 1.0))  # noqa: S311 -- jitter, so that parallel requests do not come back together
 
 
+# Requests over HTTP.
+
+_TEMPORARY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+_READ_OF_AN_ERROR = 2**14
+_TOLD_OF_AN_ERROR = 200
+
+
+class CountedAnswer(Protocol):
+    """An answer that says how many tokens it took; 0 if unknown."""
+
+    @property
+    def tokens(self) -> int: ...
+
+
+AnswerT = TypeVar("AnswerT", bound=CountedAnswer)
+
+
 class EndpointCalls:
     """Asks one endpoint over HTTP, from any thread.
 
     Args:
-        address: where and what to ask.
-        endpoint: limits of the requests.
-        counter: the model's own count.
+        url: of the server.
+        what: to ask for, also the path that is appended to the URL.
+        kind: of server, for messages.
+        key: to send.
+        calls: the limits of the requests, and their count.
     """
 
-    def __init__(self, address: ModelAddress, endpoint: ModelEndpoint, counter: CallCounter) -> None:
-        self._address, self._calls = address, LimitedCalls(endpoint, counter)
+    def __init__(self, url: str, what: str, kind: str, key: EndpointKey, calls: LimitedCalls) -> None:
+        self._url, self._what, self._kind, self._key, self._calls = url, what, kind, key, calls
         self._lock = Lock()
         self._client: httpx2.Client | None = None
         self._process = 0
@@ -469,10 +329,10 @@ class EndpointCalls:
         try:
             answer = self._calls.run(lambda: self._attempt(body, read, most), go_on)
         except CallLimitReachedError as error:
-            raise ModelError(f"{self._address.url}: {error}; raise it") from None
+            raise ModelError(f"{self._url}: {error}; raise it") from None
         except FailedCallError as error:
             tried = f" ({error.attempts} attempts)" if error.attempts > 1 else ""
-            raise ModelError(self._address.key.hidden(f"{self._address.url}: {error}{tried}")) from None
+            raise ModelError(self._key.hidden(f"{self._url}: {error}{tried}")) from None
         count(self._calls.counter, CallCounts(tokens_in=answer.tokens))
         return answer
 
@@ -486,28 +346,29 @@ class EndpointCalls:
         try:
             return read(content)
         except ValueError as error:
-            raise FailedCallError(
-                f"its answer is not that of {self._address.what}: {error}; is it the URL of {self._address.kind}?"
-            ) from None
+            raise FailedCallError(f"its answer is not that of {self._what}: {error}; is it the URL of {self._kind}?") from None
 
     def _receive(self, client: httpx2.Client, body: bytes, most: int) -> bytes:
         import httpx2
 
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
-        key = self._address.key.read()
+        key = self._key.read()
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
         try:
-            with client.stream("POST", f"{self._address.url}/{self._address.what}", content=body, headers=headers) as response:
+            with client.stream("POST", f"{self._url}/{self._what}", content=body, headers=headers) as response:
                 if response.status_code != 200:
                     raise self._refusal(response)
                 if response.headers.get("Content-Encoding", "identity").lower() != "identity":
                     raise FailedCallError("it compressed its answer, which was not requested")
-                return _read(response, most)
+                content = _first_bytes(response, most + 1)
         except httpx2.TransportError as error:
             raise FailedCallError(f"{type(error).__name__}: {error}", temporary=True) from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise FailedCallError(f"{type(error).__name__}: {error}") from None
+        if len(content) > most:
+            raise FailedCallError(f"its answer is longer than {most:,} bytes; the rest was not read")
+        return content
 
     def _refusal(self, response: httpx2.Response) -> FailedCallError:
         status = response.status_code
@@ -516,12 +377,12 @@ class EndpointCalls:
             return FailedCallError(
                 f"HTTP {status}: it redirects to {target!r}, which is not followed; pass the URL to use as base_url"
             )
-        message = _first_bytes(response)
+        message = _first_bytes(response, _READ_OF_AN_ERROR).decode("utf-8", "replace")
         reason = f"HTTP {status}: {printable(' '.join(message.split()))[:_TOLD_OF_AN_ERROR]}"
         if status in (401, 403):
-            return FailedCallError(f"{reason}; {self._address.key.cure}")
+            return FailedCallError(f"{reason}; {self._key.cure}")
         temporary = status in _TEMPORARY and "insufficient_quota" not in message
-        return FailedCallError(reason, temporary=temporary, wait=_retry_after_seconds(response.headers.get("Retry-After")))
+        return FailedCallError(reason, temporary=temporary, wait=_seconds_to_wait(response.headers.get("Retry-After")))
 
     def check_ready(self) -> None:
         """Require httpx2.
@@ -549,42 +410,27 @@ class EndpointCalls:
 def _close(client: httpx2.Client, process: int) -> None:
     if process == os.getpid():
         client.close()
-    else:
-        _inherited.append(client)
 
 
-def _read(response: httpx2.Response, most: int) -> bytes:
-    """The body of an answer, which is not compressed."""
-    parts, remaining = [], most
+def _first_bytes(response: httpx2.Response, most: int) -> bytes:
+    """The beginning of a body, which is not decompressed; the rest is not read."""
+    content = bytearray()
     for part in response.iter_raw():
-        remaining -= len(part)
-        if remaining < 0:
-            raise FailedCallError(f"its answer is longer than {most:,} bytes; the rest was not read")
-        parts.append(part)
-    return b"".join(parts)
-
-
-def _first_bytes(response: httpx2.Response) -> str:
-    """Return the beginning of the body of an error."""
-    content = b""
-    for part in response.iter_raw():
-        content += part[:_READ_OF_AN_ERROR]
-        if len(content) >= _READ_OF_AN_ERROR:
+        content += part[: most - len(content)]
+        if len(content) == most:
             break
-    return content[:_READ_OF_AN_ERROR].decode("utf-8", "replace")
+    return bytes(content)
 
 
-def _retry_after_seconds(header: str | None) -> float | None:
+def _seconds_to_wait(header: str | None) -> float | None:
     """The seconds of a ``Retry-After`` header, in either form (RFC 9110, 10.2.3)."""
     if header is None:
         return None
     try:
-        return float(int(header[:10])) if header.isascii() and header.isdigit() else _seconds_until(header)
+        if header.isascii() and header.isdigit():
+            return float(header[:10])
+        moment = parsedate_to_datetime(header[:64])
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return max((moment - datetime.now(UTC)).total_seconds(), 0.0)
     except (ValueError, TypeError, OverflowError):
         return None
-
-
-def _seconds_until(date: str) -> float:
-    moment = parsedate_to_datetime(date[:64])
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max((moment - datetime.now(UTC)).total_seconds(), 0.0)

@@ -1,4 +1,4 @@
-"""Answers each request of DSPy: from disk, or from the server, with retries, limits and a count.
+"""Answers each request of DSPy: from disk, or from the server or client, with retries, limits and a count.
 
 DSPy passes every request to an engine and does the rest itself (signatures, demonstrations, parsing). Its own cache and retries
 are off. A model's thoughts are removed: DSPy and the files get only the answer after them. An answer is stored only inside
@@ -7,6 +7,7 @@ are off. A model's thoughts are removed: DSPy and the files get only the answer 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -20,10 +21,7 @@ from nlp_retrieval.lm.dspy_package import LMError, lm15
 from nlp_retrieval.lm.endpoint import CallLimitReachedError, FailedCallError, LimitedCalls, within
 from nlp_retrieval.lm.reading import final_answer
 
-# One attempt: a limit on the size of an answer, so that a server that does not stop sending cannot fill the memory.
-#
-# A good answer has a few hundred words. Bytes are counted as they arrive, including the bodies of errors, and the connection is
-# closed at the limit.
+# One attempt at a server: a limit on the size of an answer, so that one that does not stop sending cannot fill the memory.
 
 LARGEST_ANSWER = 4 * 2**20
 """Bytes of one answer without its headers; enough for a hundred thousand tokens."""
@@ -34,21 +32,13 @@ class AnswerTooLargeError(lm15.LM15Error):  # type: ignore[misc]  # DSPy has no 
 
 
 class BoundedTransport:
-    """A transport that reads at most :data:`LARGEST_ANSWER` bytes of the body of an answer, after decompression.
-
-    Args:
-        transport: sends the requests: ``stream`` returns a response whose body has not been read yet.
-    """
+    """A transport that reads at most :data:`LARGEST_ANSWER` bytes of the body of an answer, after decompression."""
 
     def __init__(self, transport: Any) -> None:
         self._transport = transport
 
     def stream(self, request: Any) -> Any:
-        """Send a request.
-
-        Raises:
-            AnswerTooLargeError: the answer is compressed more than once, so a few bytes could expand without limit.
-        """
+        """Send a request."""
         response = self._transport.stream(request)
         headers = response.headers_all("Content-Encoding")
         codings = [coding for header in headers for coding in header.split(",") if coding.strip()]
@@ -75,6 +65,52 @@ class BoundedTransport:
             if remaining < 0:
                 raise AnswerTooLargeError(f"the answer is longer than {LARGEST_ANSWER:,} bytes; the rest was not read")
             yield chunk
+
+
+# One attempt at a client: a request becomes one text, and the answer a response.
+
+
+class ClientWire:
+    """Asks an object with a method ``complete(prompt)``."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def complete(self, request: Any) -> Any:
+        """Answer a ``dspy.lm15.Request``."""
+        try:
+            answer = self._client.complete(prompt_of(request))
+        except Exception as error:
+            raise lm15.LM15Error(f"complete() raised {type(error).__name__}: {error}") from error
+        text = answer if isinstance(answer, str) else getattr(answer, "text", None)
+        if not isinstance(text, str):
+            if inspect.iscoroutine(answer):
+                answer.close()
+            raise lm15.LM15Error(
+                f"complete() returned {type(answer).__name__}; it must return the answer as text, or an object with it as .text"
+            )
+        return _response(request, text)
+
+    def close(self) -> None:
+        """Do nothing: the client is its owner's."""
+
+
+def prompt_of(request: Any) -> str:
+    """Return a request as one text; demonstrations, if there are any, as turns of a conversation."""
+    parts = [] if request.system is None else [_text(request.system)]
+    if len(request.messages) == 1:
+        return "\n\n".join([*parts, request.messages[0].text])
+    turns = [f"{message.role}:\n{message.text}" for message in request.messages]
+    return "\n\n".join([*parts, *turns, "assistant:"])
+
+
+def _response(request: Any, text: str) -> Any:
+    message = lm15.Message.assistant(text)
+    return lm15.Response(id=None, model=request.model, message=message, finish_reason="stop", usage=lm15.Usage())
+
+
+def _text(system: Any) -> str:
+    return system if isinstance(system, str) else "".join(part.text for part in system)
 
 
 # Each request of DSPy: answered from disk, or by the server, with retries, limits and a count.
@@ -106,57 +142,43 @@ class Engine:
     """DSPy's access to the model: one request at a time, from any thread.
 
     Args:
-        wire: sends a request once, such as an ``LM15Engine``; its own time-outs end attempts at a server that sends nothing.
+        wire: sends a request once, such as an ``LM15Engine``.
         identity: everything that determines an answer besides the prompt: base URL and model.
         calls: limits and counts the requests.
-        store: stored answers.
+        store: stored answers; None to keep none.
     """
 
-    def __init__(
-        self,
-        wire: Any,
-        identity: Question,
-        calls: LimitedCalls,
-        store: AnswerStore,
-    ) -> None:
+    def __init__(self, wire: Any, identity: Question, calls: LimitedCalls, store: AnswerStore | None) -> None:
         self._wire = wire
         self._identity = identity
         self._calls = calls
         self.counter = calls.counter
         self._store = store
-        self._rollout: int | None = None
 
     def sampled(self, rollout: int) -> Engine:
         """Return this engine for another sample, as DSPy's optimisers number them: stored answers alone are not shared."""
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__ | {"_rollout": rollout})
-        return other
+        return Engine(self._wire, self._identity | {"rollout": rollout}, self._calls, self._store)
 
     def complete(self, request: Any) -> Any:
         """Answer a ``dspy.lm15.Request`` with a ``dspy.lm15.Response``."""
         scope = model_context().scope
-        if scope is None:
-            return _strip_thoughts(self._send(request), request)
+        if scope is None or self._store is None:
+            if scope is not None and scope.only_kept:
+                raise NotAskedError("not asked")
+            return self._send(request)
         question = self._question(request, scope.program)
-        cached = self._store.find(question)
-        final = None if cached is None else final_answer(str(cached["text"]))
-        if cached is not None and final is not None:
-            took = {f"kept_{side}": _tokens(cached, side) for side in ("tokens_in", "tokens_out")}
+        kept = self._store.find(question)
+        if kept is not None:
+            took = {f"kept_{side}": _tokens(kept, side) for side in ("tokens_in", "tokens_out")}
             count(self.counter, CallCounts(cache_hits=1, **took))
-            return lm15.Response(
-                id=None,
-                model=request.model,
-                message=lm15.Message.assistant(final),
-                finish_reason="stop",
-                usage=lm15.Usage(),
-            )
+            return _response(request, str(kept["text"]))
         if scope.only_kept:
             raise NotAskedError("not asked")
-        response = _strip_thoughts(self._send(request), request)
-        usage = response.usage
-        answer: Answer = {"text": response.message.text, "tokens_in": usage.input_tokens, "tokens_out": usage.output_tokens}
-        if isinstance(answer["text"], str):
-            scope.came(self._store, question, answer)
+        response = self._send(request)
+        text, usage = response.message.text, response.usage
+        if isinstance(text, str):
+            answer: Answer = {"text": text, "tokens_in": usage.input_tokens, "tokens_out": usage.output_tokens}
+            scope.fresh.append((self._store, question, answer))
         return response
 
     def close(self) -> None:
@@ -169,8 +191,6 @@ class Engine:
             value = getattr(request.config, setting.name)
             if value not in (None, ()):
                 sampling[setting.name] = value if isinstance(value, int | float | str) else repr(value)
-        if self._rollout is not None:
-            sampling["rollout"] = self._rollout
         messages: list[JsonValue] = [] if request.system is None else [["system", _text(request.system)]]
         messages += [[message.role, message.text] for message in request.messages]
         return self._identity | {"sampling": sampling, "program": program, "messages": messages}
@@ -195,15 +215,11 @@ class Engine:
             raise error.__cause__ or error from None
         usage = response.usage
         count(self.counter, CallCounts(tokens_in=usage.input_tokens or 0, tokens_out=usage.output_tokens or 0))
-        return response
+        return _without_thoughts(response, request)
 
 
-def _strip_thoughts(response: Any, request: Any) -> Any:
-    """Return a response without the thoughts in it.
-
-    Raises:
-        OnlyThoughtsError: it holds nothing else.
-    """
+def _without_thoughts(response: Any, request: Any) -> Any:
+    """Return a response without the thoughts in it; one of thoughts alone is an :class:`OnlyThoughtsError`."""
     parts = response.message.parts
     text = "\n".join(part.text for part in parts if isinstance(part, lm15.TextPart))
     has_thoughts = any(isinstance(part, lm15.ThinkingPart) for part in parts)
@@ -221,7 +237,3 @@ def _tokens(answer: Answer, side: str) -> int:
     """The token count of a stored answer; 0 if neither its file nor the server reports one."""
     tokens = answer.get(side)
     return tokens if isinstance(tokens, int) and tokens > 0 else 0
-
-
-def _text(system: Any) -> str:
-    return system if isinstance(system, str) else "".join(part.text for part in system)

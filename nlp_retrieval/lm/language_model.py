@@ -7,27 +7,31 @@ from __future__ import annotations
 
 import os
 import re
+import time
+import urllib.error
+import urllib.request
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from uuid import uuid4
-from weakref import WeakKeyDictionary
+from weakref import WeakValueDictionary
 
 from pydantic import Field
 
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.components.trust_rules import given, may_set
 from nlp_retrieval.core.processes import Lock
-from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
 from nlp_retrieval.lm.answers import AnswerStore, default_folder
 from nlp_retrieval.lm.counting import CallCounter, CallCounts
 from nlp_retrieval.lm.endpoint import (
-    LIMIT_RULES,
-    REQUIRED,
-    EndpointComponent,
+    DEFAULT_ENDPOINT,
+    ENDPOINT_RULES,
     EndpointKey,
     LimitedCalls,
     ModelEndpoint,
+    check_url,
     refuse_secret_url,
 )
 
@@ -42,10 +46,8 @@ _LEAST_FOR_REASONING = 16_000
 
 _OWN_URLS = {"openai": "https://api.openai.com/v1", "ollama_chat": "http://localhost:11434/v1"}
 
-_ENDPOINT = ModelEndpoint(calls_at_once=8)
 
-
-class LanguageModel(EndpointComponent):
+class LanguageModel(Component):
     """A chat model behind an endpoint, reached through DSPy; or a client of your own, by :meth:`of_client`.
 
     Args:
@@ -58,7 +60,7 @@ class LanguageModel(EndpointComponent):
             take none: it is not sent, and a warning says so.
         max_tokens: length of the longest answer, thoughts included; None for the server's default. OpenAI's reasoning models
             get at least 16,000, and a warning says so.
-        endpoint: the limits of requests; its fields are parameters too.
+        endpoint: the limits of requests; in a file a mapping, such as ``{retries: 2, timeout: 300}``.
         give_up_after: after this many questions in a row for which the endpoint failed, the rest of the batch is not asked.
         cache_dir: where answers are stored as JSON; by default ``nlp-retrieval/answers`` in the user's cache folder.
 
@@ -74,8 +76,7 @@ class LanguageModel(EndpointComponent):
 
     kind: ClassVar[str] = "language_models"
     name = "dspy"
-    without = frozenset({"calls_per_minute"})
-    manifest_may_set = {key: rule for key, rule in LIMIT_RULES.items() if key != "calls_per_minute"} | may_set(
+    manifest_may_set = ENDPOINT_RULES | may_set(
         *("temperature", "max_tokens", "give_up_after"),
         model=given("send questions to the language model"),
         base_url=given("send them to the server"),
@@ -84,15 +85,14 @@ class LanguageModel(EndpointComponent):
 
     def __init__(
         self,
-        model: Annotated[str, Field(pattern=r"^[^/\s]+/\S+$")] = REQUIRED,
+        model: Annotated[str, Field(pattern=r"^[^/\s]+/\S+$")],
         base_url: str | None = None,
         api_key_env: str | None = None,
         temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0,
         max_tokens: Annotated[int, Field(ge=1)] | None = 512,
-        endpoint: ModelEndpoint = _ENDPOINT,
+        endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
         give_up_after: Annotated[int, Field(ge=1)] = 10,
         cache_dir: str | Path | None = None,
-        **_: Any,
     ) -> None:
         if model.startswith(f"{_CLIENT}/") and not self.only_in_memory:
             raise ConfigurationError(
@@ -104,15 +104,14 @@ class LanguageModel(EndpointComponent):
         self.api_key_env = api_key_env
         self.temperature = temperature
         self.max_tokens = max_tokens
-        self.endpoint = endpoint
+        self.endpoint = ModelEndpoint.model_validate(endpoint)
         self.give_up_after = give_up_after
         self.cache_dir = cache_dir
         if base_url is not None:
             refuse_secret_url("LanguageModel", base_url)
         if api_key_env is None and base_url is None and self.provider not in _NEED_NO_KEY:
             api_key_env = f"{self.provider.upper()}_API_KEY"
-        advice = "name another with api_key_env, or give the base_url of a server that needs none"
-        self._key = EndpointKey("LanguageModel", model, api_key_env, advice)
+        self._key = EndpointKey("LanguageModel", model, api_key_env)
         self._counter = CallCounter(model)
         self._lock = Lock()
         self._made: Any = None
@@ -145,26 +144,24 @@ class LanguageModel(EndpointComponent):
         if isinstance(client, LanguageModel):
             return client
         made = cls.of_value(client)
-        if made is not None and (name is not None or calls_at_once != 1):
-            made = ClientModel(made.model if name is None else f"{_CLIENT}/{name}", client, calls_at_once)
         if made is None:
             raise ConfigurationError(
                 f"{client!r:.100} ({type(client).__name__}) is no language model: pass LanguageModel(...), or an object with a "
                 "method complete(prompt)"
             )
-        return made
+        if name is None and calls_at_once == 1:
+            return made
+        return _client_model(client, made.model if name is None else f"{_CLIENT}/{name}", calls_at_once, named=name is not None)
 
     @classmethod
     def of_value(cls, value: object) -> LanguageModel | None:
         """Return a client as a language model, one for each client; None for anything else."""
         if isinstance(value, type | Component) or not callable(getattr(value, "complete", None)):
             return None
-        try:
-            known = _clients.get(value)
-            if known is None:
-                _clients[value] = known = ClientModel(f"{_CLIENT}/{_name_of(value)}", value)
-        except TypeError:  # it cannot be hashed, or referred to
-            return ClientModel(f"{_CLIENT}/{_name_of(value)}", value)
+        known = _models.get(id(value))
+        if known is None:
+            name = f"{_CLIENT}/{type(value).__name__}-{uuid4().hex[:12]}"
+            _models[id(value)] = known = _client_model(value, name, 1, named=False)
         return known
 
     @property
@@ -221,30 +218,28 @@ class LanguageModel(EndpointComponent):
         """
         url = self.base_url or _OWN_URLS.get(self.provider)
         if url is not None:
-            from nlp_retrieval.lm.reachable import check_server
-
-            check_server(url, self._key, self.endpoint)
+            check_url("LanguageModel", url)
+            _check_server(url, self._key, self.endpoint)
 
     def _make(self) -> Any:
         from nlp_retrieval.lm.dspy_package import dspy
+
+        class CountedLM(dspy.LM):  # type: ignore[misc]  # DSPy has no types
+            """A ``dspy.LM`` whose copies for other samples (``rollout_id``) do not reuse its stored answers."""
+
+            def copy(self, **kwargs: Any) -> Any:
+                rollout = kwargs.get("rollout_id")
+                return super().copy(**({} if rollout is None else {"engine": self.engine.sampled(rollout)}), **kwargs)
 
         temperature, max_tokens = self.sampling
         if (temperature, max_tokens) != (self.temperature, self.max_tokens):
             length = "" if max_tokens == self.max_tokens else f", and max_tokens={max_tokens} instead of {self.max_tokens}"
             warnings.warn(
-                f"{self.model} is a reasoning model: it is asked without a temperature{length}",
-                RetrievalWarning,
-                stacklevel=2,
+                f"{self.model} is a reasoning model: it is asked without a temperature{length}", RetrievalWarning, stacklevel=2
             )
+        settings = {"temperature": temperature, "max_tokens": max_tokens, "cache": False, "num_retries": 0}
         try:
-            return _counted_lm_class()(
-                self.model,
-                engine=self._engine(),
-                cache=False,
-                num_retries=0,
-                temperature=temperature,
-                max_tokens=max_tokens,
-            )
+            return CountedLM(self.model, engine=self._engine(), **settings)
         except (dspy.utils.exceptions.LMError, dspy.lm15.LM15Error) as error:
             raise ConfigurationError(f"LanguageModel: model={self.model!r}: {self.hidden(str(error))}") from None
 
@@ -253,23 +248,19 @@ class LanguageModel(EndpointComponent):
         from nlp_retrieval.lm.engine import BoundedTransport, Engine
 
         provider = LM15Engine(lm15.RouterConfig(env={})).resolve(self.model).provider
+        seconds = self.endpoint.timeout
+        transport = StdlibTransport(read_timeout=seconds, write_timeout=seconds, pool_timeout=seconds)
         # an empty environment, so that no key is sent to another server
         wire = LM15Engine(
             lm15.RouterConfig(
                 env={},
                 api_keys={provider: self._key.read() or "none"},
                 base_urls={provider: self.base_url} if self.base_url is not None else None,
-                transport=BoundedTransport(
-                    StdlibTransport(read_timeout=self.timeout, write_timeout=self.timeout, pool_timeout=self.timeout)
-                ),
+                transport=BoundedTransport(transport),
             )
         )
-        return Engine(
-            wire,
-            {"base_url": self.base_url, "model": self.model},
-            LimitedCalls(self.endpoint, self._counter),
-            AnswerStore(Path(self.cache_dir).expanduser() if self.cache_dir is not None else default_folder()),
-        )
+        store = AnswerStore(Path(self.cache_dir).expanduser() if self.cache_dir is not None else default_folder())
+        return Engine(wire, {"base_url": self.base_url, "model": self.model}, LimitedCalls(self.endpoint, self._counter), store)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LanguageModel:
         return self  # DSPy's optimisers copy whole programs; limits and counts stay those of one model
@@ -280,60 +271,73 @@ class LanguageModel(EndpointComponent):
 _PATIENCE = 600.0
 """Seconds for an answer of a client, which has time-outs of its own."""
 
-_clients: WeakKeyDictionary[object, LanguageModel] = WeakKeyDictionary()
-
-
-def _name_of(client: object) -> str:
-    """A name for a client that no other one has, in any process: nothing says which model it asks."""
-    return f"{type(client).__name__}-{uuid4().hex[:12]}"
-
 
 class ClientModel(LanguageModel):
-    """A client as a language model; made by :meth:`LanguageModel.of_client`.
-
-    Args:
-        model: ``client/name``.
-        client: has a method ``complete(prompt)``.
-        calls_at_once: the most calls under way at the same time.
-    """
+    """A client as a language model; made by :meth:`LanguageModel.of_client`."""
 
     name = _CLIENT
     only_in_memory = True
-    _client: Any
-
-    def __new__(cls, model: str, client: Any, calls_at_once: int = 1) -> Self:
-        made = super().__new__(cls, model, calls_at_once=calls_at_once)
-        made._client = client
-        return made
-
-    def __init__(self, model: str, client: Any, calls_at_once: int = 1) -> None:
-        del client
-        super().__init__(model, calls_at_once=calls_at_once, timeout=_PATIENCE)
+    client: Any
+    named: bool
+    """Whether answers are kept: nothing else tells two clients apart, which may answer differently."""
 
     def provenance(self) -> dict[str, str]:
-        return {self.model: f"{type(self._client).__module__}.{type(self._client).__qualname__}"}
+        return {self.model: f"{type(self.client).__module__}.{type(self.client).__qualname__}"}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle with the client, as far as that can be pickled."""
-        return type(self), (self.model, self._client, self.calls_at_once)
+        return _client_model, (self.client, self.model, self.endpoint.calls_at_once, self.named)
 
     def _engine(self) -> Engine:
-        from nlp_retrieval.lm.clients import ClientWire, NoAnswers
-        from nlp_retrieval.lm.engine import Engine
+        from nlp_retrieval.lm.engine import ClientWire, Engine
 
-        is_named = not self.model.startswith(f"{_CLIENT}/{type(self._client).__name__}-")
-        store = AnswerStore(default_folder()) if is_named else NoAnswers()
-        return Engine(ClientWire(self._client), {"model": self.model}, LimitedCalls(self.endpoint, self._counter), store)
+        store = AnswerStore(default_folder()) if self.named else None
+        return Engine(ClientWire(self.client), {"model": self.model}, LimitedCalls(self.endpoint, self._counter), store)
 
 
-def _counted_lm_class() -> Any:
-    from nlp_retrieval.lm.dspy_package import dspy
+def _client_model(client: Any, model: str, calls_at_once: int, named: bool) -> ClientModel:
+    made = ClientModel(model, endpoint=ModelEndpoint(calls_at_once=calls_at_once, timeout=_PATIENCE))
+    made.client, made.named = client, named
+    return made
 
-    class CountedLM(dspy.LM):  # type: ignore[misc]  # DSPy has no types
-        """A ``dspy.LM`` whose copies for other samples (``rollout_id``) do not reuse its stored answers."""
 
-        def copy(self, **kwargs: Any) -> Any:
-            rollout = kwargs.get("rollout_id")
-            return super().copy(**kwargs) if rollout is None else super().copy(engine=self.engine.sampled(rollout), **kwargs)
+_models: WeakValueDictionary[int, LanguageModel] = WeakValueDictionary()
+"""The model of each client in use, by the client's id: a model holds its client, so no other object has that id."""
 
-    return CountedLM
+
+# Whether a server answers, asked at no cost.
+
+_SECONDS = 10.0
+_LONGEST_WAIT = 60.0
+_sleep: Callable[[float], None] = time.sleep
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: a key is sent to its own server only."""
+
+    def redirect_request(self, *request: Any) -> None:
+        del request
+
+
+def _check_server(url: str, key: EndpointKey, endpoint: ModelEndpoint) -> None:
+    """Ask for ``/models``, with the endpoint's retries; a server that offers no list passes."""
+    request = urllib.request.Request(f"{url.rstrip('/')}/models")  # noqa: S310 -- checked before: http or https
+    value, reason = key.read(), ""
+    if value is not None:
+        request.add_header("Authorization", f"Bearer {value}")
+    opener = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
+    for attempt in range(endpoint.retries + 1):
+        if attempt:
+            _sleep(min(endpoint.backoff * 2 ** (attempt - 1), _LONGEST_WAIT))
+        try:
+            opener.open(request, timeout=min(_SECONDS, endpoint.timeout)).close()
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code in (401, 403):
+                raise ModelError(f"{url}: the key is refused (status {error.code}); {key.cure}") from None
+        except (OSError, ValueError) as error:
+            reason = key.hidden(str(getattr(error, "reason", error)))
+            continue
+        return
+    tries = f" ({endpoint.retries + 1} attempts)" if endpoint.retries else ""
+    raise ModelError(f"{url}: no server of language models answers there: {reason}{tries}")

@@ -1,7 +1,7 @@
-"""Reading phrases or a passage from a model's answer, and repairing what can be repaired.
+"""Reading phrases, a passage or an object from a model's answer.
 
-Models think aloud, number their lines, quote them, fence them, wrap them in JSON of their own design, begin with "Here are",
-repeat the question and do not stop. None of that is an error; an answer without a usable word is None.
+Models number their lines, fence them, wrap them in JSON of their own design, begin with "Here are", repeat the question and do
+not stop. None of that is an error; an answer without a usable word is None. The texts themselves stay as the model wrote them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ _BULLET = re.compile(
     r"|(?:search )?(?:phrase|query|queries)s?(?: ?\d{1,2})?\s*:\s*)+",  # Phrase 1:
     re.IGNORECASE,
 )
-_QUOTES = "\"'`*_\u201c\u201d\u2018\u2019\u00ab\u00bb"
-_BETWEEN = re.compile(r"\s*[;|]\s+|[\"']\s*,\s*[\"']")
 _NOTHING = frozenset({"null", "none", "n/a"})
 _WORD = re.compile(r"\w+")
 _HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
@@ -30,116 +28,20 @@ LONGEST_ANSWER = 20_000
 
 _DEEPEST = 5
 
-_THOUGHT = (
-    r"(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflections?|reflect|analysis|scratch_?pad|(?:inner_|internal_)?monologue"
-    r"|deliberation)(?:[_ -]?process)?"
-)
-_THOUGHT_MARK = re.compile(
-    r"(?:(?:<|\\u003c|\u25c1)(?P<end>\\?/)?\|?(?P<side>(?:begin|start|end)_(?:of_)?)?(?:\w{1,12}[_:]|ant)?"
-    + _THOUGHT
-    + r"(?:\s[^<>\n]{0,200}?)?(?P<alone>/)?\|?(?:>|\\u003e|\u25b7))"
-    r"|\[(?P<square_end>/)?(?-i:THINK)\]"
-    r"|(?:<\|channel>|<unused94>)\s?(?:thought|analysis)\b|(?P<channel_end><channel\|>|<unused95>)",
-    re.IGNORECASE,
-)
-"""Marks around a model's thoughts, such as ``<think>``, ``<seed:think>``, ``<|START_THINKING|>`` and ``[THINK]``."""
-
-_CHANNEL = re.compile(r"<\|(?:channel|message)\|>")
-_FINAL_CHANNEL = re.compile(r"(?:<\|channel\|>|\A)\s{0,9}final\b[^\n]{0,60}?<\|message\|>", re.IGNORECASE)
-_CHANNEL_ENDS = re.compile(r"<\|(?:end|return|start|call|channel)\|>")
-_SPOKEN = (
-    (re.compile(r"\A\s{0,99}(?:assistant)?analysis(?=[A-Z\"'])"), re.compile(r"assistant\s?final\s?")),
-    (
-        re.compile(r"\A\W{0,9}here(?:'s| is) my thought process\s?:", re.I),
-        re.compile(r"here(?:'s| is) my response\s?:\W?", re.I),
-    ),
-    (re.compile(r"\A\s{0,99}Thinking\.\.\.\s"), re.compile(r"\.\.\.done thinking\.")),
-)
-"""Beginnings and ends of thoughts without marks: a chat template's lost marks, and words that models were trained on."""
-
-_ANSWER_MARK = re.compile(
-    r"</?(?:final_?)?(?:answer|response|solution|output)>|<\|(?:begin|start|end)_(?:of_)?(?:solution|response)\|>"
-    r"|<\|(?:end|return|im_end|eot_id)\|>",
-    re.IGNORECASE,
-)
-_FIELD_MARK = re.compile(r"\[\[ ## (?!completed)\w+ ## \]\]")
-_THOUGHT_KEY = re.compile(_THOUGHT, re.IGNORECASE)
-
 
 class UnusableAnswerError(ValueError):
     """An unusable answer; the message gives the reason, as half a sentence."""
 
 
 def final_answer(text: str) -> str | None:
-    """Return an answer without the model's thoughts before it; None if it only thinks.
+    """Return an answer without the thoughts before it (``<think>...</think>``); None if it only thinks.
 
-    An answer that breaks off within a thought does not count, because it may be a draft. Thoughts without an opening mark, for
-    instance when a chat template wrote it, end at the last closing mark.
+    A chat template may have written the opening mark itself. An answer that breaks off within a thought may be a draft.
     """
-    if (values := _json_with_thoughts(text)) is not None:
-        return json.dumps(_without_thoughts(values), ensure_ascii=False)
-    final = _visible_part(text)
-    if final is None or (final is text and _THOUGHT_MARK.search(text) is None):
-        return final
-    pieces: list[str] = []
-    begin, thinking = 0, False
-    for mark in _THOUGHT_MARK.finditer(final):
-        if not thinking:
-            pieces.append(final[begin : mark.start()])
-        if _closes(mark):
-            if not thinking:
-                pieces.clear()
-            thinking = False
-        elif not mark["alone"]:
-            thinking = True
-        begin = mark.end()
-    rest = final[begin:]
-    if not set(_FIELD_MARK.findall(rest)).isdisjoint(_FIELD_MARK.findall("".join(pieces))):
-        pieces.clear()  # the part before the thoughts was answered again
-    return None if thinking else _without_marks("".join([*pieces, rest]))
-
-
-def _json_with_thoughts(text: str) -> object:
-    """Return the content of an answer that is all JSON, if there are marks of thoughts in it; else None."""
-    bare = _FENCE.sub("", text).strip()
-    if bare[:1] not in ("{", "[") or _THOUGHT_MARK.search(bare) is None or is_deeper(bare):
+    _, closing, answer = text.rpartition("</think>")
+    if "<think>" in answer:
         return None
-    try:
-        return json.loads(bare)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _without_thoughts(value: object) -> object:
-    if isinstance(value, str):
-        return final_answer(value) or ""
-    if isinstance(value, dict):
-        return {key: _without_thoughts(part) for key, part in value.items()}
-    return [_without_thoughts(part) for part in value] if isinstance(value, list) else value
-
-
-def _closes(mark: re.Match[str]) -> bool:
-    return bool(mark["end"] or mark["square_end"] or mark["channel_end"] or (mark["side"] or "").lower().startswith("end"))
-
-
-def _visible_part(text: str) -> str | None:
-    """The part of an answer that is meant for the reader, by a chat template's channels or by the model's own words."""
-    if _CHANNEL.search(text):
-        finals = [match.end() for match in _FINAL_CHANNEL.finditer(text)]
-        if not finals:
-            return None
-        end = _CHANNEL_ENDS.search(text, finals[-1])
-        return text[finals[-1] : end.start() if end else len(text)]
-    for begins, ends in _SPOKEN:
-        if begins.match(text):
-            last = [match.end() for match in ends.finditer(text)]
-            return text[last[-1] :] if last else None
-    return text
-
-
-def _without_marks(text: str) -> str | None:
-    """An answer after thoughts, without the marks around it; None if it is empty."""
-    return _ANSWER_MARK.sub("", text).strip() or None
+    return answer.strip() or None if closing else text
 
 
 def _is_empty(answer: str) -> bool:
@@ -162,7 +64,7 @@ def read_phrases(answer: object, claim: str, most: int, max_words: int) -> list[
     phrases: dict[tuple[str, ...], str] = {}
     words_of_claim = _words(claim)
     for part in _parts(answer):
-        phrase = _trimmed(part, max_words)
+        phrase = " ".join(part.split()[:max_words])
         words = _words(phrase)
         if _is_empty(phrase) or words == words_of_claim or phrase.casefold() in _NOTHING:
             continue
@@ -182,21 +84,15 @@ def read_passage(answer: object, query: str, max_words: int) -> str | None:
         >>> read_passage("Whales eat krill\nand small fish.", "what do whales eat?", max_words=4)
         'Whales eat krill and'
     """
-    if not isinstance(answer, str):
-        return None
-    text = _trimmed(_FENCE.sub("", _text_of(answer)), max_words)
-    return None if _is_empty(text) or _words(text) == _words(query) else text
+    text = read_line(answer, max_words)
+    return None if text is None or _is_empty(text) or _words(text) == _words(query) else text
 
 
 def read_line(answer: object, max_words: int) -> str | None:
-    """Return an answer as one line, without fences and quotes around it, cut after ``max_words`` words.
-
-    Returns:
-        The line, which may be a stop word such as "no"; None if it has neither letter nor digit.
-    """
+    """Return an answer as one line, cut after ``max_words`` words; None if it has neither letter nor digit."""
     if not isinstance(answer, str):
         return None
-    line = " ".join(_FENCE.sub("", _text_of(answer)).strip().strip(_QUOTES + ",[]{} ").split()[:max_words])
+    line = " ".join(_unfenced(answer).split()[:max_words])
     return line if any(map(str.isalnum, line)) else None
 
 
@@ -207,14 +103,7 @@ def read_object(text: str) -> dict[str, object] | None:
         >>> read_object('The answer is: {"passages": [2, 3]}')
         {'passages': [2, 3]}
     """
-    text = _text_of(text)
-    begin, end = text.find("{"), text.rfind("}")
-    if not 0 <= begin < end or is_deeper(text[begin : end + 1]):
-        return None
-    try:
-        value = json.loads(text[begin : end + 1])
-    except (ValueError, RecursionError):
-        return None
+    value = _json_in(_readable(text), "{", "}")
     return value if isinstance(value, dict) else None
 
 
@@ -227,58 +116,47 @@ def unwrapped(answer: object) -> object:
     """
     if not isinstance(answer, str):
         return answer
-    text = _FENCE.sub("", _text_of(answer))
-    try:
-        value = None if is_deeper(text) else json.loads(text)
-    except (ValueError, RecursionError):
-        return answer
-    texts = _spoken_values(value) if isinstance(value, dict) else value
+    text = _unfenced(answer).strip()
+    value = _json_in(text, text[:1], text[-1:]) if text[:1] in ("{", "[") and text[-1:] in ("}", "]") else None
+    texts = list(value.values()) if isinstance(value, dict) else value
     return texts[0] if isinstance(texts, list) and len(texts) == 1 and isinstance(texts[0], str) else answer
 
 
-def _text_of(answer: str) -> str:
+def _readable(answer: str) -> str:
     """The part of an answer that is read, without halves of surrogate pairs, which no engine or file accepts."""
     return _HALF_OF_A_PAIR.sub("", answer[:LONGEST_ANSWER])
 
 
+def _unfenced(answer: str) -> str:
+    return _FENCE.sub("", _readable(answer))
+
+
+def _json_in(text: str, opening: str, closing: str) -> object:
+    """The JSON value between the first opening and the last closing bracket; None if there is none."""
+    begin, end = text.find(opening), text.rfind(closing)
+    if not 0 <= begin < end or is_deeper(text[begin : end + 1]):
+        return None
+    try:
+        value: object = json.loads(text[begin : end + 1])
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
 def _parts(answer: object, depth: int = 0) -> Iterator[str]:
     if isinstance(answer, str):
-        text = _FENCE.sub("", _text_of(answer)).strip()
-        entries = _json_list(text)
-        if entries is not None:
-            yield from _parts(entries, depth + 1)
+        text = _unfenced(answer).strip()
+        listed = next((value for pair in ("[]", "{}") if (value := _json_in(text, *pair)) is not None), None)
+        if listed is not None:
+            yield from _parts(listed, depth + 1)
             return
         for line in text.splitlines():
             bare = _BULLET.sub("", " ".join(line.split()))
             if not bare.endswith(":"):  # "Here are three phrases:"
-                yield from _BETWEEN.split(bare)
+                yield bare
     elif isinstance(answer, Sequence | Mapping) and depth <= _DEEPEST:
-        for part in _spoken_values(answer) if isinstance(answer, Mapping) else answer:
+        for part in answer.values() if isinstance(answer, Mapping) else answer:
             yield from _parts(part, depth + 1)
-
-
-def _json_list(text: str) -> list[object] | None:
-    """The JSON list in a text, or the values of its JSON object, even between other words."""
-    for opening, closing in ("[]", "{}"):
-        begin, end = text.find(opening), text.rfind(closing)
-        if 0 <= begin < end and not is_deeper(text[begin : end + 1]):
-            try:
-                value = json.loads(text[begin : end + 1])
-            except (ValueError, RecursionError):
-                continue
-            return value if isinstance(value, list) else _spoken_values(value)
-    return None
-
-
-def _spoken_values(value: Mapping[str, object]) -> list[object]:
-    """The values of an object, without those whose keys say that they are thoughts, if there are others."""
-    spoken = [part for key, part in value.items() if not _THOUGHT_KEY.fullmatch(str(key))]
-    return spoken or list(value.values())
-
-
-def _trimmed(text: str, max_words: int) -> str:
-    pieces = _BULLET.sub("", text).strip().strip(_QUOTES + ",[]{} ").split()
-    return " ".join(pieces[:max_words])
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -19,13 +19,10 @@ from nlp_retrieval.core.search.reranker import BaseReranker, Blend
 from nlp_retrieval.lm.counting import CallCounter, CallCounts
 from nlp_retrieval.lm.endpoint import (
     DEFAULT_ENDPOINT,
-    LIMIT_RULES,
-    LIMITS,
-    REQUIRED,
+    ENDPOINT_RULES,
     EndpointCalls,
-    EndpointComponent,
     EndpointKey,
-    ModelAddress,
+    LimitedCalls,
     ModelEndpoint,
     check_url,
     side_by_side,
@@ -106,7 +103,7 @@ class _Request(NamedTuple):
     pairs: list[int]
 
 
-class HttpReranker(EndpointComponent, BaseReranker):
+class HttpReranker(BaseReranker):
     """A reranker behind a Cohere- or Jina-compatible endpoint (Cohere, Jina, vLLM, llama.cpp, LocalAI, a gateway).
 
     The server's ``/rerank`` gets a query and documents, and returns a ``relevance_score`` for each, which is the score.
@@ -120,7 +117,7 @@ class HttpReranker(EndpointComponent, BaseReranker):
         api_key_env: the environment variable that holds the key; by default none is sent.
         max_characters: most characters of a passage that are sent; by default all of them.
         documents_per_call: the most passages in a request.
-        endpoint: the limits of requests; its fields are parameters too.
+        endpoint: the limits of requests; in a file a mapping, such as ``{retries: 2, timeout: 300}``.
         blend: use of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
 
     Raises:
@@ -133,35 +130,34 @@ class HttpReranker(EndpointComponent, BaseReranker):
     """
 
     name = "http"
-    manifest_may_set = LIMIT_RULES | may_set(
+    manifest_may_set = ENDPOINT_RULES | may_set(
         *("model", "max_characters", "documents_per_call", "blend"), base_url=given("send texts to the server")
     )
-    search_only = frozenset({"documents_per_call", "api_key_env", *LIMITS})
+    search_only = frozenset({"documents_per_call", "api_key_env", "endpoint"})
     batch_size = 2**62  # all pairs of a call at once, so that those of a query are sent together
 
     def __init__(
         self,
-        base_url: str = REQUIRED,
-        model: Annotated[str, Field(min_length=1)] = REQUIRED,
+        base_url: str,
+        model: Annotated[str, Field(min_length=1)],
         api_key_env: str | None = None,
         max_characters: Annotated[int, Field(ge=1)] | None = None,
         documents_per_call: Annotated[int, Field(ge=1, le=1000)] = 100,
         endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
         blend: Blend = "replace",
-        **_: Any,
     ) -> None:
         self.base_url = base_url
         self.model = model
         self.api_key_env = api_key_env
         self.max_characters = max_characters
         self.documents_per_call = documents_per_call
-        self.endpoint = endpoint
+        self.endpoint = ModelEndpoint.model_validate(endpoint)
         self.blend: Blend = blend
         check_url(type(self).__name__, base_url)
         self._counter = CallCounter(f"{self.name}/{model}")
         key = EndpointKey(type(self).__name__, model, api_key_env)
-        address = ModelAddress(base_url.rstrip("/"), "rerank", "a Cohere- or Jina-compatible API", key)
-        self._calls = EndpointCalls(address, endpoint, self._counter)
+        calls = LimitedCalls(self.endpoint, self._counter)
+        self._calls = EndpointCalls(base_url.rstrip("/"), "rerank", "a Cohere- or Jina-compatible API", key, calls)
 
     def check_ready(self) -> None:
         """Require httpx2."""
@@ -191,7 +187,7 @@ class HttpReranker(EndpointComponent, BaseReranker):
         texts = [item.text[: self.max_characters] or " " for item in items]  # servers refuse an empty text
         scores = np.zeros(len(items))
         for request, answer in zip(
-            requests, side_by_side(partial(self._ask, texts), requests, self.calls_at_once), strict=True
+            requests, side_by_side(partial(self._ask, texts), requests, self.endpoint.calls_at_once), strict=True
         ):
             scores[request.pairs] = answer.scores
         return {"score": scores}

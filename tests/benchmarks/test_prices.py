@@ -179,7 +179,7 @@ def two_models(server: ChatServer, folder: Path) -> dict[str, Searcher]:
 
     server.answer = answer
     small, large = (
-        LanguageModel(f"openai/{name}", base_url=server.url, cache_dir=folder / "answers", backoff=0.001)
+        LanguageModel(f"openai/{name}", base_url=server.url, cache_dir=folder / "answers", endpoint={"backoff": 0.001})
         for name in ("small", "large")
     )
     processor = Chain([ClaimPhrases(small, keep_query=False), HyDE(large, keep_query=False)])

@@ -37,7 +37,8 @@ def answerer(server, tmp_path):
     server.answer = lambda body: fields(
         reasoning=f"{len(asked(body, 'passages').splitlines())} lines.", citations="1.1, 2.1, 8.8", answer="Paris\x1b[0m"
     )
-    return f"language_model:lm={{model: openai/small, base_url: '{server.url}', cache_dir: '{tmp_path / 'kept'}', retries: 0}}"
+    model = f"model: openai/small, base_url: '{server.url}', cache_dir: '{tmp_path / 'kept'}', endpoint: {{retries: 0}}"
+    return f"language_model:lm={{{model}}}"
 
 
 def test_an_answer_is_printed_with_what_it_cites(index, answerer):

@@ -232,7 +232,7 @@ def test_a_model_on_a_gpu_is_refused_in_a_child() -> None:
 
 def test_a_child_asks_a_language_model_by_connections_of_its_own(tmp_path: Path) -> None:
     with chat_server(lambda body: fields(query="a fox")) as running:
-        lm = LanguageModel("openai/small", base_url=running.url, cache_dir=tmp_path, calls_at_once=1)
+        lm = LanguageModel("openai/small", base_url=running.url, cache_dir=tmp_path, endpoint={"calls_at_once": 1})
         parent = lm.dspy_lm()
         assert "a fox" in parent("Which?")[0]
         with parent.engine._calls._slots:  # as a thread that is asking

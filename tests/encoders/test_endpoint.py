@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.small_benchmark import QUERIES, benchmarker
+from chat_server import with_limits
 from embedding_server import EmbeddingServer, Raw, embedded, embedding_server
 from hashed_words import HashedWords, items_of
 from hypothesis import given, settings
@@ -26,6 +27,7 @@ from nlp_retrieval.encoders import endpoint as servers
 from nlp_retrieval.encoders.base import BaseEncoder
 from nlp_retrieval.encoders.endpoint import read_embeddings
 from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexMismatchError, ModelError, RetrievalWarning
+from nlp_retrieval.lm import ModelEndpoint
 from nlp_retrieval.lm import endpoint as calls
 from nlp_retrieval.lm.counting import CallCounts, record_calls
 
@@ -52,9 +54,8 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 @pytest.fixture
 def make(server: EmbeddingServer, tmp_path: Path, waits: list[float]) -> Make:
     def made(**given: Any) -> HttpEncoder:
-        return HttpEncoder(
-            **({"base_url": server.url, "model": "small", "cache_dir": tmp_path / "kept", "timeout": 20.0} | given)
-        )
+        settings = {"base_url": server.url, "model": "small", "cache_dir": tmp_path / "kept", "timeout": 20.0} | given
+        return HttpEncoder(**with_limits(settings))
 
     return made
 
@@ -379,7 +380,7 @@ def test_an_answer_that_breaks_off_is_asked_for_again(make, server):
 
 
 def test_a_server_that_is_not_there_is_an_error_that_names_it(tmp_path, waits):
-    encoder = HttpEncoder("http://127.0.0.1:9/v1", "small", retries=1, cache_dir=tmp_path)
+    encoder = HttpEncoder("http://127.0.0.1:9/v1", "small", endpoint=ModelEndpoint(retries=1), cache_dir=tmp_path)
     with pytest.raises(ModelError, match=r"http://127.0.0.1:9/v1: ConnectError: .* \(2 attempts\)"):
         encoder.encode_passages(TEXTS)
 

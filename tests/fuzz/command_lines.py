@@ -44,7 +44,7 @@ GOOD: dict[str, list[list[str]]] = {
         ["index", "Who?", "--answerer", "language_model:lm=openai/small,passages=2", "-r", "bm25", "--json"],
         [
             "index", "fox", "--where", '{"year": {"gte": 3}}', "-a",
-            "language_model:lm={model: openai/small, base_url: 'http://127.0.0.1:1/v1', retries: 0, cache_dir: answers}",
+            "language_model:lm={model: openai/small, base_url: 'http://127.0.0.1:1/v1', endpoint: {retries: 0}, cache_dir: a}",
         ],
         ["index", "-a", "language_model:lm=openai/small", "--config", "sweep.yaml", "--searcher", "linked"],
         ["index", "fox", "--config", "hostile.yaml", "--json"],

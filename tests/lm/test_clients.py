@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
+import weakref
 
 import pytest
 
@@ -60,6 +62,15 @@ def test_one_client_is_one_model_and_two_are_two():
     assert json.dumps(processor.config)
     assert copy.deepcopy(processor).lm is processor.lm
     assert Searcher(["bm25"], processor=processor).fingerprint != Searcher(["bm25"], processor=HyDE(Stub("krill"))).fingerprint
+
+
+def test_a_client_and_its_model_are_freed_when_nobody_holds_them():
+    client = Stub("krill")
+    processor = HyDE(client)
+    gone = weakref.ref(client), weakref.ref(processor.lm)
+    del client, processor
+    gc.collect()
+    assert [dead() for dead in gone] == [None, None]
 
 
 @pytest.mark.parametrize(

@@ -81,10 +81,7 @@ def test_a_model_is_made_again_from_its_config(model):
     assert LanguageModel(**settings) == lm
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"temperature": -1.0}, {"max_tokens": 0}, {"calls_at_once": 0}, {"timeout": 0.0}, {"retries": -1}, {"max_calls": -1}],
-)
+@pytest.mark.parametrize("wrong", [{"temperature": -1.0}, {"max_tokens": 0}])
 def test_a_setting_out_of_range_is_refused(model, wrong):
     with pytest.raises(ConfigurationError, match=f"LanguageModel: {next(iter(wrong))}"):
         model(**wrong)

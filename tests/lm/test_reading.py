@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.lm.reading import read_passage, read_phrases, unwrapped
+from nlp_retrieval.lm.reading import read_line, read_passage, read_phrases, unwrapped
 
 CLAIM = "The director of Lolita was born in New York."
 
@@ -21,22 +21,14 @@ CLAIM = "The director of Lolita was born in New York."
     [
         ["Stanley Kubrick", "Lolita 1962 film"],
         '["Stanley Kubrick", "Lolita 1962 film"]',
-        "['Stanley Kubrick', 'Lolita 1962 film']",
-        '"Stanley Kubrick", "Lolita 1962 film"',
-        "Stanley Kubrick; Lolita 1962 film",
         "1. Stanley Kubrick\n2. Lolita 1962 film",
-        "1) **Stanley Kubrick**\n2) **Lolita 1962 film**\n",
         "- Stanley Kubrick\n\n- Lolita 1962 film",
-        "Here are two search phrases:\n\n* `Stanley Kubrick`\n* `Lolita 1962 film`",
+        "Here are two search phrases:\n\n* Stanley Kubrick\n* Lolita 1962 film",
         "Phrase 1: Stanley Kubrick\nPhrase 2: Lolita 1962 film",
         '```json\n["Stanley Kubrick", "Lolita 1962 film"]\n```',
         'Sure! {"phrases": ["Stanley Kubrick", "Lolita 1962 film"]} I hope this helps',
-        '{"first": "Stanley Kubrick", "second": "Lolita 1962 film"}',
-        ["1. Stanley Kubrick\n2. Lolita 1962 film"],
-        [["Stanley Kubrick"], ["Lolita 1962 film"]],
-        ["\u201cStanley Kubrick\u201d", "  Lolita\t1962 film  "],
-        ["Stanley Kubrick", "stanley kubrick.", "Lolita 1962 film"],
-        ["Stanley Kubrick", CLAIM, CLAIM.upper(), "", " ", "the", "...", None, 7, "Lolita 1962 film"],
+        [["Stanley Kubrick"], ["  Lolita\t1962 film  "]],
+        ["Stanley Kubrick", CLAIM, CLAIM.upper(), "", " ", "the", "...", None, 7, "stanley kubrick.", "Lolita 1962 film"],
     ],
 )
 def test_phrases_are_found_in_whatever_form_they_come(answer):
@@ -93,6 +85,21 @@ for unit in ("[", "{", " ", "\\n", "; ", '"', "', '", "1. ", "- ", "phrase ", "`
 
 def test_a_passage_is_one_line_cut_to_length():
     assert read_passage("```\nStanley Kubrick\n  was born in 1928.\n```", CLAIM, 4) == "Stanley Kubrick was born"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"Lolita" is a film of 1962',
+        "*Lolita* (1962), by [Kubrick]",
+        "the film [Lolita]",
+        "who wrote \u201cLolita\u201d",
+        "'t Hooft",
+    ],
+)
+def test_marks_that_belong_to_a_text_stay(text):
+    assert read_passage(f" {text}\n", CLAIM, 9) == read_line(text, 9) == text
+    assert read_phrases([text], CLAIM, 3, 9) == read_phrases(f"1. {text}", CLAIM, 3, 9) == [text]
 
 
 @pytest.mark.parametrize("answer", ["", "\n", CLAIM, "the", None, ["a passage"], {"passage": "x"}])

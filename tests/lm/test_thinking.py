@@ -1,65 +1,33 @@
-"""What a model thinks is no part of its answer, for every user of a model and every kind of mark."""
+"""What a model thinks is no part of its answer, beside it or before it."""
 
 from __future__ import annotations
 
-import json
 import warnings
 
 import dspy
 import pytest
 from chat_server import asked, fields
 
-from nlp_retrieval import Searcher
-from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.lm.answering import LanguageModelAnswerer
 from nlp_retrieval.lm.asking import ask_all
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.lm.reading import final_answer, read_passage, read_phrases, unwrapped
+from nlp_retrieval.lm.reading import final_answer
 from nlp_retrieval.processors.signatures import PassageWriter
-from nlp_retrieval.processors.with_model import ClaimPhrases, HyDE
-from nlp_retrieval.rerankers.listwise import ListwiseReranker
-from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
+from nlp_retrieval.processors.with_model import HyDE
 
 DRAFT = "Okay, the user asks about a fox. [1] Wait, [2]?"
 THINKING = {
-    "think": "<think>{}</think>{}",
-    "think on lines": "<think>\n{}\n</think>\n\n{}",
-    "upper case": "<THINK>{}</THINK>{}",
-    "thinking": "<thinking>{}</thinking>{}",
-    "reasoning": "<reasoning>{}</reasoning>{}",
-    "thought": "<thought>{}</thought>{}",
-    "an attribute": '<think duration="3">{}</think>{}',
-    "a namespace": "<seed:think>{}</seed:think>{}",
+    "on one line": "<think>{}</think>{}",
+    "on lines": "<think>\n{}\n</think>\n\n{}",
     "nested": "<think>a <think>{}</think> b</think>{}",
     "two blocks": "<think>{0}</think><think>{0}</think>{1}",
     "a mark in a thought": "<think>I close with <think>. {}</think>{}",
     "no opening": "{}</think>{}",
-    "an empty thought": "<think></think>{1}",
-    "an answer in marks": "<think>{}</think><answer>{}</answer>",
-    "triangles": "\u25c1think\u25b7{}\u25c1/think\u25b7{}",
-    "square": "[THINK]{}[/THINK]{}",
-    "begin and end": "<|begin_of_thought|>{}<|end_of_thought|>\n<|begin_of_solution|>{}<|end_of_solution|>",
-    "start and end": "<|START_THINKING|>{}<|END_THINKING|><|START_RESPONSE|>{}<|END_RESPONSE|>",
-    "channels": "<|channel|>analysis<|message|>{}<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>",
-    "constrained channels": (
-        "<|channel|>analysis<|message|>{}<|end|><|start|>assistant<|channel|>final <|constrain|>json<|message|>{}"
-    ),
-    "channels without their marks": "analysisThe user. {}assistantfinal{}",
-    "channels of another form": "<|channel>thought\n{}<channel|>{}",
-    "said in words": "Here is my thought process:\n{}\n\nHere is my response:\n{}",
 }
 ONLY_THOUGHTS = {
     "broken off": "<think>{}",
-    "closed": "<think>{}</think>",
-    "closed and blank": "<think>{}</think>\n \n",
+    "closed": "<think>{}</think>\n \n",
     "a thought after a thought": "<think>a</think><think>{}",
-    "after its opening": "x <think>{}",
-    "no final channel": "<|channel|>analysis<|message|>{}",
-    "no final channel, without marks": "analysisThe user. {}",
-    "square": "[THINK]{}",
-    "triangles": "\u25c1think\u25b7{}",
-    "said in words": "Here is my thought process:\n{}",
 }
 
 
@@ -74,70 +42,16 @@ def test_an_answer_that_only_thinks_is_none(form):
     assert final_answer(ONLY_THOUGHTS[form].format(DRAFT)) is None
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "",
-        " A fox ",
-        "a < b, and thinking > doing",
-        "I think [think] so",
-        "analysis of the final",
-        "<b>x</b>",
-        "<thoughtful>",
-        "[1]",
-    ],
-)
+@pytest.mark.parametrize("answer", ["", " A fox ", "a < b, and thinking > doing", "I think [think] so", "<thoughtful>"])
 def test_an_answer_without_thoughts_stays_as_it_is(answer):
     assert final_answer(answer) == answer
 
 
-@pytest.mark.parametrize(
-    "value",
-    [f"<think>{DRAFT}</think>A fox.", f"{DRAFT}</think> A fox.", f"\\u003cthink\\u003e{DRAFT}\\u003c/think\\u003eA fox."],
-)
-def test_thoughts_within_json_are_no_part_of_its_values(value):
-    written = value if "\\u" in value else json.dumps(value)[1:-1]
-    assert json.loads(final_answer(f'{{"passage": "{written}", "n": [1]}}') or "") == {"passage": "A fox.", "n": [1]}
-
-
-def test_a_value_whose_key_says_that_it_is_a_thought_is_not_searched_with():
-    assert read_phrases('{"thinking": "Okay, the user", "phrases": "red fox"}', "c", 3, 9) == ["red fox"]
-    assert read_phrases({"reasoning": "Okay, the user", "phrases": ["red fox"]}, "c", 3, 9) == ["red fox"]
-    assert read_passage(unwrapped('{"thought_process": "Okay", "passage": "A red fox."}'), "q", 9) == "A red fox."
-
-
-def test_what_was_answered_again_after_thoughts_counts():
-    again = f"{fields(phrases=['draft'])}\n<think>no</think>\n{fields(phrases=['final'])}"
-    assert final_answer(again) == fields(phrases=["final"])
-
-
 @pytest.mark.parametrize("form", THINKING)
-def test_every_user_of_a_model_reads_what_follows_the_thoughts(server, model, form):
-    def says(draft, final):
-        server.answer = lambda body: THINKING[form].format(draft, final)
-
-    says(fields(passage="Okay, the user asks"), fields(passage="A fox runs."))
-    assert HyDE(model()).process(["what runs?"]) == [["what runs?", "A fox runs."]]
-    says("Okay, the user asks", "A fox runs.")
-    assert HyDE(model()).process(["what runs now?"]) == [["what runs now?", "A fox runs."]]
-    says(fields(phrases=["Okay", "the user asks"]), fields(phrases=["red fox", "den"]))
-    assert ClaimPhrases(model(), keep_query=False).process(["the claim"]) == [["red fox", "den"]]
-
-    says(fields(reasoning="r", citations="1.2", answer="London"), fields(reasoning="r", citations="1.1", answer="Paris"))
-    passage = SearchableItem(item_id="a", content="It lies in Paris. It was in London.")
-    (answer,) = LanguageModelAnswerer(model()).answer_batch(["Where?"], [[passage]])
-    assert (answer.text, answer.facts) == ("Paris", [("a", 0)])
-
-
-def test_a_list_is_ordered_as_the_answer_says_and_not_as_the_thoughts(server, model, tmp_path):
-    server.answer = lambda body: "<think>[1, 2]? " + "no " * 10_000 + "</think>" + fields(ranking=[2, 1])
-    items = [SearchableItem(item_id=name, content=text) for name, text in (("a", "fox fox"), ("b", "fox and den of it"))]
-    found = []
-    for reranker in (None, ListwiseReranker(model())):
-        searcher = Searcher([Bm25Retriever()], reranker=reranker)
-        searcher.index(items, tmp_path / "index")
-        found.append([hit.item.item_id for hit in searcher.search("fox", 2)[0]])
-    assert found == [["a", "b"], ["b", "a"]]
+def test_a_user_of_a_model_reads_what_follows_the_thoughts(server, model, form):
+    for draft, final in ((fields(passage="Okay, the user asks"), fields(passage="A fox runs.")), ("Okay", "A fox runs.")):
+        server.answer = lambda body, draft=draft, final=final: THINKING[form].format(draft, final)
+        assert HyDE(model(temperature=len(draft) / 1000)).process(["what runs?"]) == [["what runs?", "A fox runs."]]
 
 
 @pytest.mark.parametrize("form", ONLY_THOUGHTS)
@@ -177,17 +91,6 @@ def test_thoughts_beside_no_answer_say_that_the_length_was_too_short(server, mod
         assert HyDE(model()).process(["what runs?"]) == [["what runs?"]]
 
 
-def test_a_draft_that_an_older_version_kept_is_asked_for_again(server, model, tmp_path):
-    server.answer = lambda body: fields(passage="A fox runs.")
-    HyDE(model()).process(["what runs?"])
-    (kept,) = (tmp_path / "answers").rglob("*.json")
-    whole = json.loads(kept.read_text())
-    whole["answer"]["text"] = "<think>Okay, the user asks"
-    kept.write_text(json.dumps(whole))
-    assert HyDE(model()).process(["what runs?"]) == [["what runs?", "A fox runs."]]
-    assert server.calls == 2
-
-
 def test_thoughts_of_a_model_that_dspy_was_given_are_not_read_either(server):
     lm = dspy.LM("openai/small", api_base=server.url, api_key="none", cache=False, num_retries=0)
 
@@ -205,12 +108,12 @@ def test_thoughts_of_a_model_that_dspy_was_given_are_not_read_either(server):
 @pytest.mark.parametrize(
     ("name", "reasons"),
     [
-        *(
-            (name, True)
-            for name in ("gpt-5", "gpt-5-mini", "gpt-5.1", "gpt-5.6-luna", "o1", "o1-mini", "o1-preview", "o3-mini")
-        ),
-        *((name, True) for name in ("o3", "o4-mini", "o4-mini-2025-04-16")),
-        *((name, False) for name in ("gpt-5-chat", "gpt-4o-mini", "olmo-2", "small")),
+        ("gpt-5", True),
+        ("gpt-5.6-luna", True),
+        ("o1", True),
+        ("o4-mini-2025-04-16", True),
+        ("gpt-5-chat", False),
+        ("olmo-2", False),
     ],
 )
 def test_a_reasoning_model_of_openai_is_asked_as_it_demands(server, tmp_path, name, reasons):

@@ -62,7 +62,7 @@ def test_an_answer_that_was_cut_off_is_read_as_far_as_it_came(server, model):
     assert ClaimPhrases(model(), keep_query=False).process(["a claim"]) == [["Stanley Kubrick", "Lolita 1962"]]
 
 
-@pytest.mark.parametrize("unit", ["Stanley Kubrick ", "Stanley Kubrick\n", '"Stanley Kubrick", ', "1. Stanley Kubrick\n"])
+@pytest.mark.parametrize("unit", ["Stanley Kubrick ", "Stanley Kubrick\n", "1. Stanley Kubrick\n"])
 def test_an_answer_that_does_not_stop_becomes_few_and_short_phrases(server, model, unit):
     server.answer = lambda body: f"[[ ## phrases ## ]]\n{unit * 20_000}"
     (phrases,) = ClaimPhrases(model(), keep_query=False, max_words=4).process(["a claim"])
@@ -105,7 +105,7 @@ def test_an_endpoint_that_fails_leaves_every_claim_as_it_is(server, model, reply
 
 
 def test_an_endpoint_that_refuses_connections_leaves_every_claim_as_it_is(tmp_path):
-    lm = LanguageModel("openai/small", base_url="http://127.0.0.1:9/v1", retries=1, backoff=0.001, cache_dir=tmp_path)
+    lm = LanguageModel("openai/small", "http://127.0.0.1:9/v1", endpoint={"retries": 1, "backoff": 0.001}, cache_dir=tmp_path)
     with pytest.warns(RetrievalWarning, match=r"8 of 8 queries.*refused"):
         assert ClaimPhrases(lm, keep_query=False).process(CLAIMS) == [[claim] for claim in CLAIMS]
     assert lm.counts.degraded == 8

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from chat_server import with_limits
 from embedding_server import EmbeddingServer, Raw
 from hashed_words import items_of, rows_of
 from hypothesis import given
@@ -43,7 +44,9 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.fixture
 def make(server: EmbeddingServer, waits: list[float]) -> Make:
-    return lambda **given: HttpReranker(**({"base_url": server.url, "model": "rerank-small", "timeout": 20.0} | given))
+    return lambda **given: HttpReranker(
+        **with_limits({"base_url": server.url, "model": "rerank-small", "timeout": 20.0} | given)
+    )
 
 
 def results() -> list[RetrievalResult]:

@@ -37,7 +37,7 @@ def server():
 @pytest.fixture
 def ask(tmp_path, server):
     """Send requests to a service whose spans are kept; return the answers and the spans by name."""
-    reranker = HttpReranker(base_url=server.url, model="rerank-small", timeout=20.0)
+    reranker = HttpReranker(base_url=server.url, model="rerank-small", endpoint={"timeout": 20.0})
     searcher = Searcher({"words": Bm25Retriever(), "more": Bm25Retriever(b=0.5)}, fusion="rrf", reranker=reranker)
     searcher.index([item(n, f"fox number{n}") for n in range(5)], tmp_path / "index")
     kept = InMemorySpanExporter()

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, ClassVar, Self, Union, cast, get_args, get_origin, get_type_hints
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from nlp_retrieval.core.components.code import code_of, remember_source
 from nlp_retrieval.core.components.trust_rules import Rule
@@ -385,6 +385,8 @@ def to_plain(value: Any) -> Any:
     """Turn a parameter into plain values for JSON and YAML; components become their ``config``."""
     if isinstance(value, Component):
         return value.config
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
     if isinstance(value, Mapping):
         return {str(key): to_plain(inner) for key, inner in value.items()}
     if isinstance(value, Path):
@@ -420,9 +422,15 @@ def _adapters(cls: type[Component]) -> dict[str, TypeAdapter[Any]]:
     if cls not in _known_adapters:
         hints = get_type_hints(cls.__init__, include_extras=True)
         _known_adapters[cls] = {
-            key: TypeAdapter(hints[key], config=_ALLOW_COMPONENTS) for key in parameters_of(cls) if key in hints
+            key: TypeAdapter(hints[key], config=None if _is_model(hints[key]) else _ALLOW_COMPONENTS)
+            for key in parameters_of(cls)
+            if key in hints
         }
     return _known_adapters[cls]
+
+
+def _is_model(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, BaseModel)
 
 
 _known_wanted: dict[type[Component], dict[str, list[type[Component]]]] = {}
@@ -470,7 +478,9 @@ def _default(cls: type[Component], parameter: str, value: Any) -> Any:
 
 
 def _as_declared(value: Any, checked: Any) -> Any:
-    """The value, with integers replaced by floats where pydantic made them floats."""
+    """The value, with integers replaced by floats where pydantic made them floats, and a mapping by the model it describes."""
+    if isinstance(checked, BaseModel):
+        return checked
     if isinstance(checked, float) and isinstance(value, int | float) and value == checked:
         return checked + 0.0  # -0.0 and 0.0 are equal, too
     if type(value) in (list, tuple) and type(checked) is type(value) and len(value) == len(checked):

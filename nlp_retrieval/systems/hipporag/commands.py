@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from nlp_retrieval.systems.hipporag.pipeline import HippoRagPipeline
     from nlp_retrieval.systems.hipporag.plan import ExtractionPlan
 
-_OF_THE_MODEL = {"retries": 3, "backoff": 2.0, "max_tokens": 2048, "timeout": 120.0}
-"""Settings that differ from those for queries: answers are longer, and a corpus can wait."""
+_LONGEST_ANSWER = 2048
+_ENDPOINT = {"retries": 3, "backoff": 2.0, "timeout": 120.0}
+"""Limits that differ from those for queries: answers are longer, and a corpus can wait."""
 
 
 def extract_command(
@@ -43,7 +44,7 @@ def extract_command(
     lm_base_url: Annotated[str | None, typer.Option(help="URL of an OpenAI-compatible server, with --lm openai/MODEL.")] = None,
     lm_option: Annotated[
         list[str] | None,
-        typer.Option(help="Another setting of the model, as key=value: api_key_env=KEY, max_calls=1000. Repeatable."),
+        typer.Option(help="A setting of the model, as key=value: api_key_env=KEY, endpoint={max_calls: 1000}. Repeatable."),
     ] = None,
     calls_at_once: Annotated[int, typer.Option(min=1, max=1000, help="Number of concurrent calls.")] = 8,
     passages_per_call: Annotated[int, typer.Option(min=1, max=20, help="Passages per call.")] = 1,
@@ -96,8 +97,9 @@ def _model(name: str, base_url: str | None, options: list[str], calls_at_once: i
     from nlp_retrieval import LanguageModel
     from nlp_retrieval.core import build_as
 
-    settings: dict[str, Any] = {"name": "dspy", "model": name, "base_url": base_url, "calls_at_once": calls_at_once}
-    return build_as(LanguageModel, "language_models", settings | _OF_THE_MODEL | parse_options(options), "--lm")
+    settings = {"name": "dspy", "model": name, "base_url": base_url, "max_tokens": _LONGEST_ANSWER} | parse_options(options)
+    settings["endpoint"] = _ENDPOINT | {"calls_at_once": calls_at_once} | settings.get("endpoint", {})
+    return build_as(LanguageModel, "language_models", settings, "--lm")
 
 
 def _price(text: str) -> Any:

@@ -147,7 +147,7 @@ class KnowledgeExtractor:
         read = {position: _SAYS_NOTHING for position, text in enumerate(shown) if has_no_words(text)}
         without_call = set(read)
         tries, error, asked = 0, "", True
-        while len(read) < len(shown) and tries <= self.lm.retries and asked:
+        while len(read) < len(shown) and tries <= self.lm.endpoint.retries and asked:
             places = [position for position in range(len(shown)) if position not in read]
             outcome = self._outcome([shown[position] for position in places])
             tries += 1
@@ -417,7 +417,7 @@ def extract_knowledge(
         store.begin(run.extraction)
         run.commit()
         try:
-            for group, extracted in worked_on(run.groups(items), run.ask, extractor.lm.calls_at_once):
+            for group, extracted in worked_on(run.groups(items), run.ask, extractor.lm.endpoint.calls_at_once):
                 run.came(group, extracted)
             run.commit("failed" if extractor.given_up else "completed")
         except BaseException:

@@ -39,7 +39,7 @@ from nlp_retrieval.errors import (
     RetrievalWarning,
 )
 from nlp_retrieval.evaluation import gold_answers
-from nlp_retrieval.lm import AnsweredQuestion, LanguageModelAnswerer, record_calls
+from nlp_retrieval.lm import AnsweredQuestion, LanguageModelAnswerer, ModelEndpoint, record_calls
 from nlp_retrieval.systems.hipporag.extraction import ExtractionSummary, KnowledgeExtractor, extract_knowledge
 from nlp_retrieval.systems.hipporag.plan import ExtractionPlan, plan_extraction
 from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
@@ -89,9 +89,9 @@ def language_model(settings: HippoRagSettings, *, extracting: bool = False) -> L
         key_variable(llm.api_key),
         llm.temperature,
         llm.max_tokens or (2048 if extracting else 512),
-        timeout=120.0 if extracting else 60.0,
-        retries=indexing.retry_attempts,
-        backoff=indexing.retry_backoff_base,
+        ModelEndpoint(
+            timeout=120.0 if extracting else 60.0, retries=indexing.retry_attempts, backoff=indexing.retry_backoff_base
+        ),
     )
 
 

@@ -306,7 +306,11 @@ class _Run:
     def mean(self, program: Any, examples: Sequence[Any], lm: LanguageModel) -> float:
         """Return the mean of the metric over examples, between 0 and 1."""
         evaluate = dspy.Evaluate(
-            devset=list(examples), metric=self.score, num_threads=lm.calls_at_once, display_progress=False, max_errors=1
+            devset=list(examples),
+            metric=self.score,
+            num_threads=lm.endpoint.calls_at_once,
+            display_progress=False,
+            max_errors=1,
         )
         return float(evaluate(program).score) / 100.0
 
@@ -342,7 +346,7 @@ def _compiled(
     budget: int | None,
     seed: int,
 ) -> Any:
-    threads = lm.calls_at_once
+    threads = lm.endpoint.calls_at_once
     if optimizer == "bootstrap_few_shot":
         # no labelled demonstrations, as below; only full marks make one, also with a metric of shares
         most = _DEMONSTRATIONS[effort]

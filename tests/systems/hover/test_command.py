@@ -35,7 +35,8 @@ def sweep(server, tmp_path: Path) -> Path:  # noqa: F811
     claims = json.loads((DEMO / "claims.json").read_text())[:12]
     (tmp_path / "claims.json").write_text(json.dumps(claims))
     shutil.copy(DEMO / "corpus.jsonl", tmp_path / "corpus.jsonl")
-    lm = {"model": "openai/small", "base_url": server.url, "cache_dir": str(tmp_path / "answers"), "backoff": 0.001}
+    lm = {"model": "openai/small", "base_url": server.url, "cache_dir": str(tmp_path / "answers")}
+    lm["endpoint"] = {"backoff": 0.001}
     settings = {
         "corpus": {"loader": "beir", "path": str(tmp_path / "corpus.jsonl")},
         "queries": {"loader": "hover", "path": str(tmp_path / "claims.json")},

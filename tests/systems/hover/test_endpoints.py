@@ -65,7 +65,7 @@ def test_an_endpoint_that_gives_no_answer_leaves_every_claim_as_it_is(played, mo
 
 @MADE
 def test_an_endpoint_that_refuses_connections_leaves_every_claim_as_it_is(tmp_path: Path, index, claims, made):
-    lm = LanguageModel("openai/small", base_url="http://127.0.0.1:9/v1", retries=1, backoff=0.001, cache_dir=tmp_path)
+    lm = LanguageModel("openai/small", "http://127.0.0.1:9/v1", endpoint={"retries": 1, "backoff": 0.001}, cache_dir=tmp_path)
     texts = [claim.text for claim in claims[:4]]
     with pytest.warns(RetrievalWarning, match=r"4 of 4 queries.*refused"):
         found = made(lm).open(index).search(texts, 7)

@@ -65,7 +65,7 @@ def index(tmp_path: Path) -> EvidenceIndex:
 
 
 def hyde_of(server: ChatServer, tmp_path: Path) -> HyDE:
-    return HyDE(LanguageModel("openai/small", base_url=server.url, cache_dir=tmp_path / "answers", retries=0))
+    return HyDE(LanguageModel("openai/small", base_url=server.url, cache_dir=tmp_path / "answers", endpoint={"retries": 0}))
 
 
 def urls(count: int, host: str = "a.example") -> list[str]:

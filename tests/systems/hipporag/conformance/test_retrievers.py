@@ -42,7 +42,7 @@ class TestHippoRag(HippoRag, RetrieverRules):
             "encoder": HashedWords(seed=1),
             "knowledge": "sha256:" + "0" * 64,
             "added_knowledge": "more.json",
-            "lm": LanguageModel("openai/none", base_url="http://localhost:1", retries=0),
+            "lm": LanguageModel("openai/none", base_url="http://localhost:1", endpoint={"retries": 0}),
         }
 
     def make(self):

@@ -146,7 +146,7 @@ def test_a_key_is_named_and_read_from_the_environment_alone(monkeypatch):
 )
 def test_a_provider_is_the_one_of_that_name(provider, model):
     made = language_model(settings(llm={"provider": provider, "model_name": "m", "base_url": SERVER}), extracting=True)
-    assert (made.model, made.base_url, made.retries, made.backoff) == (model, SERVER, 3, 2.0)
+    assert (made.model, made.base_url, made.endpoint.retries, made.endpoint.backoff) == (model, SERVER, 3, 2.0)
 
 
 def test_a_custom_encoder_is_held_to_the_dimension():
