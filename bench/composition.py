@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 import bm25s
 import faiss
 import numpy as np
 import Stemmer
 
-from bench.common import Data, Row, at_least, at_most, best_of_each, median_ms, record_of, seconds_of
+from bench.common import Data, Row, at_least, at_most, best_of_each, median_ms, record_of
 from nlp_retrieval import BeirLoader, Bm25Retriever, FaissRetriever, Searcher, SentenceTransformerEncoder
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.search.stages import Stages, using_stages
 from nlp_retrieval.encoders import Vectors
-from nlp_retrieval.retrievers import HNSW
-from nlp_retrieval.retrievers.faiss.build import build_ann_index
 
 
 class RememberedQueries(Stages):
@@ -35,7 +31,7 @@ class RememberedQueries(Stages):
 
 
 def measure(data: Data) -> list[Row]:
-    """Dense search, a searcher's overhead, hybrid throughput and hybrid latency, and building a graph."""
+    """Dense search, a searcher's overhead, hybrid throughput and hybrid latency."""
     encoder = SentenceTransformerEncoder()
     dense, lexical = FaissRetriever(encoder), Bm25Retriever(backend="numba")
     path = data.work / "wiki-index"
@@ -47,7 +43,6 @@ def measure(data: Data) -> list[Row]:
         _dense(dense, encoder, passages, questions, str(path)),
         _overhead(Bm25Retriever(backend="numba"), questions, str(path)),
         *_hybrid(data, passages, vectors, questions, str(path)),
-        _graph(passages),
     ]
 
 
@@ -141,22 +136,3 @@ def _hybrid(data: Data, passages: Vectors, vectors: Vectors, questions: list[str
     detail = f"{ours_ms:.2f} ms; bm25s alone {lexical_ms:.2f}, FAISS alone {dense_ms:.2f}"
     single = at_most("the same, one query a call, without encoding", 1.25, ours_ms / (lexical_ms + dense_ms), detail)
     return [throughput, single]
-
-
-def _graph(passages: Vectors) -> Row:
-    """Building an hnsw graph of vectors that lie on disk, and writing it."""
-    graph = HNSW()
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        np.save(place / "vectors.npy", passages)
-        ours_s = seconds_of(lambda: build_ann_index(place, graph))
-
-        def by_hand() -> None:
-            index = faiss.IndexHNSWFlat(passages.shape[1], graph.m, faiss.METRIC_INNER_PRODUCT)
-            index.hnsw.efConstruction = graph.ef_construction
-            index.add(passages)
-            faiss.write_index(index, str(place / "by_hand.faiss"))
-
-        hand_s = seconds_of(by_hand)
-    shown = f"{ours_s:.1f} s; by hand {hand_s:.1f} s; the same bytes on any CPU, which by hand they are not"
-    return at_most(f"building hnsw over {len(passages):,} vectors against IndexHNSWFlat.add", 1.1, ours_s / hand_s, shown)

@@ -96,12 +96,12 @@ def wiki_index(data: Data, encoder: BaseEncoder) -> Path:
 
 
 def haystack_index(
-    data: Data, encoder: BaseEncoder, naming: Naming = "shared", index_type: Literal["flat", "auto"] = "flat"
+    data: Data, encoder: BaseEncoder, naming: Naming = "shared", index: Literal["flat", "auto"] = "flat"
 ) -> tuple[Path, FaissRetriever]:
     """The same for a haystack; returns also the dense retriever that belongs to it."""
     _, folder = record_of(wiki_index(data, encoder), FaissRetriever(encoder))
     items = HaystackLoader(str(data.corpus), naming)
-    dense = FaissRetriever(LookedUpPassages(encoder, str(folder / "vectors.npy"), items), index_type=index_type)
+    dense = FaissRetriever(LookedUpPassages(encoder, str(folder / "vectors.npy"), items), index=index)
     return _index(data, items, f"haystack-{naming}-names-index", dense), dense
 
 

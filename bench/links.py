@@ -45,7 +45,7 @@ def measure(data: Data) -> list[Row]:
     path = wiki_index(data, encoder)
     small = LinkGraphRetriever([Bm25Retriever(), FaissRetriever(encoder)])
     large_path, exact = haystack_index(data, encoder)
-    _, chosen = haystack_index(data, encoder, index_type="auto")
+    _, chosen = haystack_index(data, encoder, index="auto")
     large, usual = (LinkGraphRetriever([Bm25Retriever(), dense]) for dense in (exact, chosen))
     questions = data.questions()
     alike = _alike(large, usual, large_path, questions)  # before other encoders are put in place of theirs

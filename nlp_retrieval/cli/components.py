@@ -135,7 +135,7 @@ def _explained(kind: str, name: str, cls: type[Component], *, verbose: bool = Fa
     parameters = parameters_of(cls)
     fields = {key: _REQUIRED.get(key, ("...", "...")) for key, p in parameters.items() if p.default is p.empty}
     if not fields:
-        simple = {key: p.default for key, p in parameters.items() if type(p.default) in (int, float) and key not in cls.former}
+        simple = {key: p.default for key, p in parameters.items() if type(p.default) in (int, float)}
         fields = {key: (str(value), repr(value)) for key, value in list(simple.items())[:1]}
     examples = _table()
     examples.add_column(style="bold")

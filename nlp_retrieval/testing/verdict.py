@@ -216,8 +216,6 @@ def others_of(component: ComponentT, arguments: Mapping[str, object]) -> Iterato
     """
     hints = get_type_hints(type(component).__init__, include_extras=True)
     for parameter in parameters_of(type(component)):
-        if parameter in component.former:
-            continue
         if parameter in arguments:
             yield parameter, with_value(component, parameter, arguments[parameter])
             continue
@@ -231,9 +229,7 @@ def with_value(component: ComponentT, parameter: str, value: object) -> Componen
     Raises:
         ConfigurationError: the value is not valid.
     """
-    replaced = () if parameter in component._arguments else component.former  # it has their place
-    kept = {key: now for key, now in component._arguments.items() if key not in replaced}
-    return type(component)(**(kept | {parameter: value}))
+    return type(component)(**(component._arguments | {parameter: value}))
 
 
 def _valid(component: ComponentT, parameter: str, now: object, hint: object) -> Iterator[ComponentT]:

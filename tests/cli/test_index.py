@@ -39,7 +39,7 @@ def test_what_two_retrievers_share_is_encoded_once_and_said(tmp_path: Path) -> N
     texts = more_than_a_batch(tmp_path / "items.jsonl")
     with embedding_server(embedded) as server:
         encoder = f"{{name: http, base_url: '{server.url}', model: small}}"
-        kinds = [word for kind in ("flat", "sq8") for word in ("-r", f"faiss:encoder={encoder},index_type={kind}")]
+        kinds = [word for kind in ("flat", "sq8") for word in ("-r", f"faiss:encoder={encoder},index={kind}")]
         done = run("index", "items.jsonl", "index", *kinds, folder=tmp_path)
         assert done.returncode == 0, done.stderr
         assert "1,030 passages were encoded once for retrievers that share an encoder" in done.stdout + done.stderr

@@ -17,21 +17,11 @@ from hashed_words import HashedWords, items_of
 
 from nlp_retrieval import FaissRetriever
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.colbert import _orthonormal
 from nlp_retrieval.retrievers.colbert import codec as colbert_centroids
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 
 WORDS = [f"word{number}" for number in range(400)]
-
-
-class Louder(HashedWords):
-    """Vectors of lengths from 1 to 40, by the number of characters."""
-
-    name = "louder"
-
-    def encode_passages(self, passages: list[str]) -> Vectors:
-        return super().encode_passages(passages) * np.float32([[1 + len(text) % 40] for text in passages])
 
 
 def some_texts(count: int = 900) -> list[str]:
@@ -46,10 +36,6 @@ def some_texts(count: int = 900) -> list[str]:
 
 RETRIEVERS: dict[str, BaseRetriever] = {
     "flat": FaissRetriever(HashedWords(96), index="flat"),
-    "hnsw": FaissRetriever(HashedWords(96), index_type="hnsw", hnsw_m=8, ef_construction=40),
-    "hnsw, other lengths": FaissRetriever(Louder(96), index_type="hnsw", hnsw_m=8, ef_construction=40),
-    "sq8": FaissRetriever(HashedWords(96), index="sq8"),
-    "ivfpq": FaissRetriever(HashedWords(96), index_type="ivfpq", pq_bytes=6, nlist=8, nprobe=8),
     "colbert, 2 bits": ColbertRetriever(HashedTokens(64), bits=2, rescored=100),
     "colbert, 4 bits, centroids in groups": ColbertRetriever(HashedTokens(64), bits=4, centroids=520, rescored=100),
     "colbert, whole": ColbertRetriever(HashedTokens(64), bits=None),

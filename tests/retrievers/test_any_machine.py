@@ -1,4 +1,4 @@
-"""Files, lists and scores are the same to the bit on any number of threads, and on CPUs that know other instructions."""
+"""Files, lists and scores are the same to the bit on any number of threads."""
 
 from __future__ import annotations
 
@@ -10,23 +10,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import faiss
 import pytest
 
 from .building import some_texts
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-PLAIN = {"FAISS_SIMD_LEVEL": "NONE", "OPENBLAS_CORETYPE": "Prescott", "ATEN_CPU_CAPABILITY": "default"}
-AVX2 = {"FAISS_SIMD_LEVEL": "AVX2", "OPENBLAS_CORETYPE": "Haswell", "ATEN_CPU_CAPABILITY": "avx2"}
-
-
-def environments() -> dict[str, dict[str, str]]:
-    """Those that this machine can take on."""
-    found = {f"{count} threads": dict.fromkeys(THREADS, str(count)) for count in (2, 4)}
-    found["a CPU of no wide instructions"] = PLAIN
-    if faiss.SIMDConfig.is_simd_level_available(faiss.SIMDLevel_AVX2):  # type: ignore[attr-defined]
-        found["a CPU of AVX2 alone"] = AVX2
-    return found
+ENVIRONMENTS = {f"{count} threads": dict.fromkeys(THREADS, str(count)) for count in (2, 4)}
 
 
 @lru_cache(maxsize=1)
@@ -47,9 +36,9 @@ def built_in(environment: dict[str, str]) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", environments())
+@pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_what_is_built_and_found_is_the_same_to_the_bit(name: str) -> None:
-    wanted, found = on_one_thread(), built_in(environments()[name])
+    wanted, found = on_one_thread(), built_in(ENVIRONMENTS[name])
     assert [key for key in wanted if found[key] != wanted[key]] == []
     texts = some_texts()
     for retriever in found.keys() - {"projection"}:

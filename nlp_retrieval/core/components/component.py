@@ -161,9 +161,6 @@ class Component:
     search_only: ClassVar[frozenset[str]] = frozenset()
     """Parameters that do not change the index (k1, nprobe, a batch size). All others belong to the index."""
 
-    former: ClassVar[frozenset[str]] = frozenset()
-    """Parameters of earlier releases: files that name them are read, and help does not list them."""
-
     manifest_may_set: ClassVar[Mapping[str, Rule]] = {}
     """A rule for each parameter that a manifest may set without the user's trust; see
     :mod:`nlp_retrieval.core.components.trust_rules`. It is not inherited and applies only to components of this package."""

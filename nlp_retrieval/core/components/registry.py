@@ -415,8 +415,6 @@ def describe_parameters(cls: type[Component]) -> Iterator[tuple[str, str, str, b
     """Yield each parameter of a component: name, default, description, and whether it belongs to the index."""
     described = _described(cls)
     for key, parameter in parameters_of(cls).items():
-        if key in cls.former:
-            continue
         default = "required" if parameter.default is parameter.empty else repr(parameter.default)
         yield key, default, described.get(key, ""), key not in cls.search_only
 

@@ -1,53 +1,30 @@
-"""The index types of :class:`~nlp_retrieval.FaissRetriever`, each with its own parameters.
-
-A manifest and a run store them in the flat form of earlier releases (``index_type``, ``nlist``, ...), so that what is stored
-opens as before, and has the same fingerprint.
-"""
+"""The index types of :class:`~nlp_retrieval.FaissRetriever`, each with its own parameters."""
 
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import faiss as _faiss
 from pydantic import Field
 
-from nlp_retrieval.core.components.component import Component, Config
+from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.errors import ConfigurationError
 
 faiss: Any = _faiss
-_BITS = 8
+"""FAISS has types only for a part of its Python interface, and wrong ones."""
 
 FLAT_BELOW = 200_000
 """Most items that :class:`Auto` searches exactly; above, it uses an HNSW graph."""
 
-FORMER: Config = {
-    "index_type": "auto",
-    "hnsw_m": 32,
-    "ef_construction": 200,
-    "ef_search": 128,
-    "nlist": None,
-    "nprobe": 32,
-    "pq_bytes": 48,
-    "train_size": 100_000,
-    "seed": 0,
-}
-"""The flat form: parameters of all types side by side, and their defaults."""
+_BITS = 8
 
 
 class FaissIndexType(Component):
     """Base of the index types."""
 
     kind = "index_types"
-
-    flat_names: ClassVar[dict[str, str]] = {}
-    """The name of each parameter in the flat form, if it is another one."""
-
-    @property
-    def flat(self) -> Config:
-        """This type in the flat form."""
-        return FORMER | {"index_type": self.name} | {self.flat_names.get(key, key): v for key, v in self._arguments.items()}
 
     def chosen(self, n_items: int) -> FaissIndexType:
         """Return the type to build for this many items."""
@@ -58,6 +35,11 @@ class FaissIndexType(Component):
         """Return an empty index of FAISS for vectors of a corpus; None if the vectors themselves are the index."""
         del n_items, dimension
         return None
+
+    def search_parameters(self, depth: int, selector: Any) -> Any:
+        """Return FAISS's parameters for a search of this depth, among the items that a selector of FAISS allows."""
+        del depth
+        return faiss.SearchParameters(sel=selector)
 
 
 class Flat(FaissIndexType):
@@ -90,7 +72,6 @@ class HNSW(FaissIndexType):
     name = "hnsw"
     search_only = frozenset({"ef_search"})
     manifest_may_set = may_set("m", "ef_construction", "ef_search")
-    flat_names = {"m": "hnsw_m"}  # noqa: RUF012 - a constant
 
     def __init__(
         self,
@@ -107,6 +88,9 @@ class HNSW(FaissIndexType):
         index = faiss.IndexHNSWFlat(dimension, self.m, faiss.METRIC_INNER_PRODUCT)
         index.hnsw.efConstruction = self.ef_construction
         return index
+
+    def search_parameters(self, depth: int, selector: Any) -> Any:
+        return faiss.SearchParametersHNSW(sel=selector, efSearch=max(self.ef_search, depth))
 
 
 class Auto(HNSW):
@@ -161,7 +145,7 @@ class IVFPQ(FaissIndexType):
         nprobe: number of lists that a search reads.
         pq_bytes: bytes per vector; must divide the dimension.
         train_size: the most vectors sampled for training.
-        seed: seed of that sample.
+        seed: of that sample, and of the k-means.
 
     Examples:
         >>> FaissRetriever(index=IVFPQ(nprobe=64))
@@ -193,23 +177,19 @@ class IVFPQ(FaissIndexType):
                 f"faiss: pq_bytes={self.pq_bytes} does not divide the dimension {dimension}; these do: {fitting}"
             )
         nlist = self.nlist or max(1, int(4 * math.sqrt(n_items)))
-        sampled = min(self.train_size, n_items)
-        if sampled < max(nlist, 2**_BITS) <= n_items:
+        if min(self.train_size, n_items) < max(nlist, 2**_BITS):
+            few = f"{n_items} items are" if n_items < max(nlist, 2**_BITS) else f"train_size={self.train_size} is"
             raise ConfigurationError(
-                f"faiss: train_size={self.train_size} is too small to train {nlist} lists and {2**_BITS} centroids; raise it"
+                f"faiss: {few} too few to train ivfpq with {nlist} lists and {2**_BITS} centroids; "
+                "raise train_size, or use index='flat' for few items"
             )
-        if sampled < max(nlist, 2**_BITS):
-            raise ConfigurationError(
-                f"faiss: {n_items} items are too few to train ivfpq with {nlist} lists and {2**_BITS} centroids; "
-                "use index='flat'"
-            )
-        quantizer = faiss.IndexFlatIP(dimension)
-        return faiss.IndexIVFPQ(quantizer, dimension, nlist, self.pq_bytes, _BITS, faiss.METRIC_INNER_PRODUCT)
+        index = faiss.IndexIVFPQ(
+            faiss.IndexFlatIP(dimension), dimension, nlist, self.pq_bytes, _BITS, faiss.METRIC_INNER_PRODUCT
+        )
+        for clustering in (index.cp, index.pq.cp):
+            clustering.seed, clustering.min_points_per_centroid = self.seed, 1
+        return index
 
-
-def from_flat(flat: Config) -> FaissIndexType:
-    """Return the index type of a flat form; parameters of other types are ignored."""
-    cls: type[FaissIndexType] = {"auto": Auto, "flat": Flat, "hnsw": HNSW, "ivfpq": IVFPQ, "sq8": SQ8}[flat["index_type"]]
-    index_type = cls()
-    names = {cls.flat_names.get(key, key): key for key in index_type._arguments}
-    return cls(**{names[key]: value for key, value in flat.items() if key in names})
+    def search_parameters(self, depth: int, selector: Any) -> Any:
+        del depth
+        return faiss.SearchParametersIVF(sel=selector, nprobe=self.nprobe)

@@ -1,4 +1,4 @@
-"""A score is the product of the query and the row, to the bit, whatever is computed beside it; order goes by it."""
+"""A score is the product of the query and the row, whatever is computed beside it; order goes by it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,11 @@ from nlp_retrieval.core.index.generation import SegmentFolder, open_generation
 from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.retrievers import HNSW, IVFPQ, SQ8, Flat
 from nlp_retrieval.retrievers.faiss import index as sq8
-from nlp_retrieval.retrievers.faiss.build import add_to_ivfpq, train_ivfpq
 from nlp_retrieval.retrievers.faiss.exact import Stack, exact_search
 
-TYPES = {
-    "flat": {"index_type": "flat"},
-    "hnsw": {"index_type": "hnsw"},
-    "sq8": {"index_type": "sq8"},
-    "ivfpq": {"index_type": "ivfpq", "pq_bytes": 15, "nlist": 8, "nprobe": 8},
-}
+TYPES = {"flat": Flat(), "hnsw": HNSW(), "sq8": SQ8(), "ivfpq": IVFPQ(8, nprobe=8, pq_bytes=15)}
 
 
 def around_some(count: int, dimension: int, seed: int = 0) -> Vectors:
@@ -52,7 +47,7 @@ class Given(BaseEncoder):
 
 @pytest.fixture(scope="module", params=list(TYPES))
 def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> FaissRetriever:
-    retriever = FaissRetriever(Given(), **TYPES[request.param])  # type: ignore[arg-type]
+    retriever = FaissRetriever(Given(), TYPES[request.param])
     path = tmp_path_factory.mktemp(request.param)
     retriever.index(items_of([str(number) for number in range(900)]), path)
     return retriever.open(open_generation(path))
@@ -115,29 +110,6 @@ def test_rows_whose_products_cancel_are_found_by_their_own_products() -> None:
         own = [float(np.einsum("ij,j->i", row[None], query)[0]) for row in vectors]
         wanted = np.lexsort((np.arange(400), -np.array(own)))[:30]
         assert hits.rows[30 * number : 30 * number + 30].tolist() == wanted.tolist()
-
-
-def test_an_ivfpq_code_is_that_of_the_closest_centroids() -> None:
-    vectors = around_some(1200, 24) * 3
-    index = faiss.IndexIVFPQ(faiss.IndexFlatIP(24), 24, 300, 4, 8, faiss.METRIC_INNER_PRODUCT)
-    train_ivfpq(index, vectors, 0)
-    add_to_ivfpq(index, vectors[:700])
-    add_to_ivfpq(index, vectors[700:])
-    index.make_direct_map()
-    found = index.reconstruct_n(0, 1200)
-    lists = index.quantizer.reconstruct_n(0, 300)
-    member = (vectors @ lists.T).argmax(axis=1)
-    parts = faiss.vector_to_array(index.pq.centroids).reshape(4, 256, 6)
-    residuals = (vectors - lists[member]).reshape(1200, 4, 1, 6)
-    best = np.square(residuals - parts).sum(axis=3).min(axis=2).sum(axis=1)
-    np.testing.assert_allclose(np.square(found - vectors).sum(axis=1), best, rtol=0.05, atol=1e-3)
-    by_faiss = faiss.IndexIVFPQ(faiss.IndexFlatIP(24), 24, 300, 4, 8, faiss.METRIC_INNER_PRODUCT)
-    by_faiss.cp.min_points_per_centroid = by_faiss.pq.cp.min_points_per_centroid = 1
-    by_faiss.train(vectors)
-    by_faiss.add(vectors)
-    by_faiss.make_direct_map()
-    lost = np.square(by_faiss.reconstruct_n(0, 1200) - vectors).sum()
-    assert np.square(found - vectors).sum() <= 1.1 * lost
 
 
 def test_codes_of_another_width_are_refused(tmp_path: Path) -> None:

@@ -395,7 +395,7 @@ def test_a_configuration_file_builds_it_and_its_config_and_repr_build_it_again(t
     (tmp_path / "one.yaml").write_text(
         """
 name: link_graph
-seeds: [bm25, {name: faiss, encoder: sentence-transformers/all-MiniLM-L6-v2, index_type: flat}]
+seeds: [bm25, {name: faiss, encoder: sentence-transformers/all-MiniLM-L6-v2, index: flat}]
 links: [{name: title_mentions, rarity: 0}, same_parent, {name: hyperlinks, links: see_also}]
 weights: {titles: 3, chain: 0.5}
 pagerank: exact
