@@ -287,9 +287,7 @@ def _maker(manifest: Config, index: str | Path | None, source: str, *, trust: bo
     } | {f"searchers.{name}": ("searchers", about["config"], Component) for name, about in manifest["searchers"].items()}
     if manifest.get("answerer") is not None:
         described["answerer"] = ("answerers", manifest["answerer"], BaseAnswerer)
-    plans = {
-        place: plan(kind, settings, place, wanted, only_own=not trust) for place, (kind, settings, wanted) in described.items()
-    }
+    plans = {place: plan(kind, settings, place, wanted) for place, (kind, settings, wanted) in described.items()}
     asked = [phrase for planned in plans.values() for phrase in asked_for(planned)]
     if index is None:
         asked.append(f"index: use, or write, the index at {manifest['index']!r}")

@@ -56,7 +56,7 @@ class Watch:
             self.touched.append(f"{event} {arguments!r}")
         elif event in _WATCHED and self.outside in str(arguments[0]):
             self.touched.append(f"{event} {arguments[0]!r}")
-        elif event == "import" and str(arguments[0]).startswith(("hostile", "modeling_own")):
+        elif event == "import" and str(arguments[0]).startswith("modeling_own"):
             self.touched.append(f"import {arguments[0]}")
 
 
@@ -66,7 +66,6 @@ def hostile_values(outside: Path) -> list[Any]:
     return [
         *(True, None, -1, 2**80, "", "nan", "\ud800", [], {}, [[[]]], "../" * 12 + "etc/passwd", f"..{outside}"),
         *(model, {"name": model}, {"name": "sentence-transformers", "model": model, "trust_remote_code": True}),
-        *({"name": "hostile"}, "hostile", [{"name": "hostile"}], {"a": {"name": "hostile"}}),
         {"name": "faiss", "encoder": {"name": "sentence-transformers", "model": model, "trust_remote_code": True}},
         *({"name": "shared_entities", "mentions": str(outside / "pipeline")}, [{"name": "shared_entities", "mentions": model}]),
         *(str(outside / "secret.jsonl"), {"name": "jsonl", "path": str(outside / "secret.jsonl")}),
@@ -83,10 +82,8 @@ def hostile_values(outside: Path) -> list[Any]:
 def configs_of(kind: str, outside: Path, some: int = 0) -> Iterator[dict[str, Any]]:
     """Every component of a kind, with each parameter in turn set to each hostile value, or to some of them."""
     draw, values = random.Random(0), hostile_values(outside)
-    for name in [*names(kind), "hostile"]:
+    for name in names(kind):
         yield {"name": name}
-        if name == "hostile":
-            continue
         for parameter in parameters_of(component_class(kind, name)):
             for value in draw.sample(values, some) if some else values:
                 yield {"name": name, parameter: value}
@@ -96,7 +93,7 @@ def holding(kind: str, config: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Retrievers that hold a component of a kind that is no retriever: each of ours that has a parameter for it."""
     parameter = {"encoders": "encoder", "links": "links", "language_models": "lm"}[kind]
     for name in names("retrievers"):
-        if name != "hostile" and parameter in parameters_of(component_class("retrievers", name)):
+        if parameter in parameters_of(component_class("retrievers", name)):
             beside = {"seeds": [{"name": "bm25"}]} if name == "link_graph" else {}
             yield {"name": name, parameter: [config] if kind == "links" else config} | beside
 
@@ -169,7 +166,7 @@ def use_index(folder: Path) -> None:
 
 def use_component(kind: str, config: dict[str, Any]) -> None:
     """What is done with any component that a manifest describes, before anything is asked of it."""
-    described = plan(kind, config, kind, only_own=True)
+    described = plan(kind, config, kind)
     require_trust(asked_for(described), "the manifest", "", trust=False)
     made = build_from_manifest(Component, described, trust=False)
     repr(made)

@@ -17,7 +17,7 @@ from nlp_retrieval import Bm25Retriever, FaissRetriever, SearchableItem, Searche
 from nlp_retrieval.benchmarks.benchmarker import run_searchers
 from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.core.components.component import parameters_of
-from nlp_retrieval.core.components.registry import component_class, kinds, names
+from nlp_retrieval.core.components.registry import asked_for, component_class, kinds, names, plan, registered
 from nlp_retrieval.core.search.base_searcher import retrievers_of
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ModelError, RetrievalWarning, UntrustedError
@@ -28,12 +28,12 @@ from .test_remote_code import own_architecture, planted
 FAMILY = "manifests of strangers"
 
 ITEMS = [SearchableItem(item_id=f"i{number}", content=f"red fox and whale {number}") for number in range(5)]
-HOSTILE = """
-import os
-os.makedirs({ran!r}, exist_ok=True)
-from nlp_retrieval import Bm25Retriever
-class Hostile(Bm25Retriever):
-    name = "hostile"
+INSTALLED = """
+from core.engines import TermCount
+class Installed(TermCount):
+    name = "installed"
+    def __init__(self, length: int = 3, rule: str = "plain", notes: str | None = None) -> None:
+        super().__init__()
 """
 
 
@@ -45,23 +45,19 @@ def most(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """What no manifest may lead to: a model with code, a file, an installed package that nobody asked for."""
+    """What no manifest may lead to: a model with code, a file."""
     folder = tmp_path / "outside"
     planted(folder, own_architecture, head=False)
     (folder / "secret.jsonl").write_text('{"_id": "s", "text": "secret"}\n')
-    package = tmp_path / "installed"
-    write_entry_points(package, {kind: {"hostile": "hostile:Hostile"} for kind in kinds()})
-    (package / "hostile.py").write_text(HOSTILE.format(ran=str(folder / "ran")))
     return folder
 
 
 def trials(kind: str, target: Path, outside: Path, most: int) -> dict[str, object]:
-    paths = [str(outside.parent / "installed"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("manifest_trials.py")), kind, str(target), str(outside), str(most)],
         capture_output=True,
         text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "XDG_CACHE_HOME": str(outside.parent / "cache")},
+        env=os.environ | {"XDG_CACHE_HOME": str(outside.parent / "cache")},
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
@@ -76,7 +72,6 @@ def test_no_field_of_an_index_manifest_leads_anywhere(tmp_path: Path, outside: P
     with tally(FAMILY):
         found = trials("index", index, outside, most)
         assert found["wrong"] == []
-        assert not (outside / "ran").exists()
         outcomes = found["outcomes"]
         assert isinstance(outcomes, dict)
         assert outcomes["UntrustedError"] > 50
@@ -90,7 +85,6 @@ def test_no_field_of_the_manifest_of_a_run_leads_anywhere(tmp_path: Path, outsid
     with tally(FAMILY):
         found = trials("run", tmp_path / "run", outside, most)
         assert found["wrong"] == []
-        assert not (outside / "ran").exists()
         outcomes = found["outcomes"]
         assert isinstance(outcomes, dict)
         assert "used" not in outcomes, "every run reads its collection from a file, and that has to be trusted"
@@ -103,7 +97,6 @@ def test_no_parameter_of_any_component_that_is_registered_leads_anywhere(
     with tally(FAMILY):
         found = trials("component", tmp_path, outside, 5 if most else 0)
         assert found["wrong"] == []
-        assert not (outside / "ran").exists()
         outcomes = found["outcomes"]
         assert isinstance(outcomes, dict)
         assert outcomes["UntrustedError"] > 200
@@ -160,23 +153,24 @@ def test_a_model_that_a_manifest_names_is_taken_from_the_cache_and_from_nowhere_
         retrievers_of(tmp_path / "index")
 
 
-def test_a_package_that_nobody_asked_for_is_not_imported(
-    tmp_path: Path, outside: Path, monkeypatch: pytest.MonkeyPatch, tally: Tally
+def test_of_an_installed_class_without_rules_numbers_and_words_are_free_and_files_and_addresses_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.syspath_prepend(str(tmp_path / "installed"))
-    Searcher([Bm25Retriever()]).index(ITEMS, tmp_path / "index")
-    manifest = tmp_path / "index" / "manifest.json"
-    content = json.loads(manifest.read_text())
-    content["retrievers"][0]["config"] = {"name": "hostile"}
-    from .manifest_trials import sign
-
-    manifest.write_bytes(sign(content))
-    environment = {"PYTHONPATH": str(tmp_path / "installed")}
-    with tally(FAMILY):
-        refused(run("search", str(tmp_path / "index"), "fox", **environment), 2, "load 'hostile' from the package")
-        assert not (outside / "ran").exists()
-    run("search", str(tmp_path / "index"), "fox", "--trust", **environment)
-    assert (outside / "ran").exists(), "the plant is a real one"
+    package = write_entry_points(tmp_path / "installed", {"retrievers": {"installed": "installed:Installed"}})
+    (package / "installed.py").write_text(INSTALLED)
+    monkeypatch.syspath_prepend(str(package))
+    registered.cache_clear()
+    try:
+        free = {"name": "installed", "length": 4, "rule": "strict"}
+        assert not list(asked_for(plan("retrievers", free, "mine")))
+        for value in ("/etc/passwd", "notes.txt", "http://127.0.0.1:9/", "two words"):
+            (phrase,) = asked_for(plan("retrievers", {"name": "installed", "notes": value}, "mine"))
+            assert phrase == f"mine.notes: set it to {value!r}"
+        Searcher([free]).index(ITEMS, tmp_path / "index")
+        (retriever,) = Searcher.open(tmp_path / "index").retrievers.values()
+        assert retriever.config["length"] == 4
+    finally:
+        registered.cache_clear()
 
 
 def test_a_run_is_repeated_where_it_is_trusted_and_says_what_it_does(tmp_path: Path) -> None:

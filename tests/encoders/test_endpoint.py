@@ -508,7 +508,7 @@ def test_openai_asks_for_the_dimension_with_its_own_key(server, tmp_path, monkey
 
 
 def test_a_manifest_may_choose_neither_server_nor_key(make):
-    asked = list(asked_for(plan("encoders", make(cache_dir="/elsewhere").config, only_own=True)))
+    asked = list(asked_for(plan("encoders", make(cache_dir="/elsewhere").config)))
     assert any("send texts to the server" in phrase for phrase in asked)
     assert any("keep vectors in" in phrase for phrase in asked)
     with pytest.raises(ConfigurationError):

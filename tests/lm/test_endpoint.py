@@ -48,7 +48,7 @@ def test_a_limit_that_is_unknown_or_out_of_range_is_named():
 def test_a_manifest_sets_limits_and_neither_address_nor_key(kind, cls):
     address = {} if cls is OpenAIEncoder else {"base_url": URL}
     recorded = cls(model="some/model", api_key_env="SERVER_KEY", **address).recorded_config
-    asked = " ".join(asked_for(plan(kind, recorded, only_own=True)))
+    asked = " ".join(asked_for(plan(kind, recorded)))
     assert "send the key in the environment variable 'SERVER_KEY'" in asked
     assert "endpoint" not in asked
     assert cls is OpenAIEncoder or URL in asked

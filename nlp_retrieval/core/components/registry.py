@@ -164,23 +164,16 @@ class PlannedComponent:
     Args:
         kind: one of :func:`~nlp_retrieval.core.components.registry.kinds`.
         name: its registry name.
-        entry: its entry point.
-        cls: its class; None if it belongs to a package that must not be imported.
-        fields: its parameters; components among them are planned too, unless ``cls`` is None.
+        cls: its class.
+        fields: its parameters; components among them are planned too.
         where: path in a configuration, for messages.
     """
 
     kind: str
     name: str
-    entry: EntryPoint
-    cls: type[Component] | None
+    cls: type[Component]
     fields: dict[str, Any]
     where: str
-
-    @property
-    def package(self) -> str:
-        """The distribution that registers it."""
-        return self.entry.dist.name if self.entry.dist is not None else self.entry.module
 
     def make(self) -> Component:
         """Create the component, and the components inside it.
@@ -189,18 +182,17 @@ class PlannedComponent:
             ConfigurationError: a parameter is missing, or a value of the wrong type or out of range.
         """
         prefix = f"{self.where}: " if self.where else ""
-        cls = self.cls or component_class(self.kind, self.name)
         fields = {key: _created(value) for key, value in self.fields.items()}
         try:
             for key, value in fields.items():
-                check_parameter(cls, key, value)
+                check_parameter(self.cls, key, value)
         except ConfigurationError as error:
             raise ConfigurationError(f"{prefix}{error}") from None
-        missing = [key for key, p in parameters_of(cls).items() if p.default is p.empty and key not in fields]
+        missing = [key for key, p in parameters_of(self.cls).items() if p.default is p.empty and key not in fields]
         if missing:
             raise ConfigurationError(f"{prefix}{self.name} needs {', '.join(map(repr, missing))}")
         try:
-            return cls(**fields)
+            return self.cls(**fields)
         except ConfigurationError as error:
             raise ConfigurationError(f"{prefix}{error}") from None
 
@@ -241,12 +233,7 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted:
 
 
 def plan(
-    kind: str,
-    settings: str | Mapping[str, Any],
-    where: str = "",
-    wanted: type[Component] = Component,
-    *,
-    only_own: bool = False,
+    kind: str, settings: str | Mapping[str, Any], where: str = "", wanted: type[Component] = Component
 ) -> PlannedComponent:
     """Plan the component that plain values describe, without creating it.
 
@@ -255,7 +242,6 @@ def plan(
         settings: as for :func:`build`.
         where: path in a configuration, for messages.
         wanted: the expected class.
-        only_own: whether to import no component of another package.
 
     Raises:
         ConfigurationError: an unknown name or parameter.
@@ -268,9 +254,6 @@ def plan(
     fields = dict(settings)
     name = _pop_name(kind, fields, prefix, wanted)
     try:
-        entry = _entry(kind, name)
-        if only_own and not is_own_module(entry.module):
-            return PlannedComponent(kind, name, entry, None, fields, where)
         cls = component_class(kind, name)
     except ConfigurationError as error:
         raise ConfigurationError(f"{prefix}{error}") from None
@@ -284,8 +267,8 @@ def plan(
             asked = settings.get("name", name)
             taken = "" if asked == name else f" (there is no {kind[:-1]} called {asked!r}, so this is taken for its model)"
             raise ConfigurationError(f"{prefix}{name} has no parameter {key!r}; {cure}{taken}")
-        fields[key] = _planned(hints.get(key), value, f"{where}.{key}" if where else key, only_own=only_own)
-    return PlannedComponent(kind, name, entry, cls, fields, where)
+        fields[key] = _planned(hints.get(key), value, f"{where}.{key}" if where else key)
+    return PlannedComponent(kind, name, cls, fields, where)
 
 
 def _pop_name(kind: str, fields: dict[str, Any], prefix: str, wanted: type[Component]) -> str:
@@ -353,7 +336,7 @@ def resolve_components(component: Component, owner: type[Component], **given: An
     return resolved
 
 
-def _planned(hint: Any, value: Any, where: str, *, only_own: bool = False) -> Any:
+def _planned(hint: Any, value: Any, where: str) -> Any:
     """Plan the components that a parameter's type hint asks for, and make paths of text; leave everything else as it is."""
     if isinstance(value, Component):
         return value
@@ -363,17 +346,17 @@ def _planned(hint: Any, value: Any, where: str, *, only_own: bool = False) -> An
         if isinstance(option, type) and issubclass(option, Component):
             text_has_another_meaning = isinstance(value, str) and str in _options(hint)
             if isinstance(value, str | Mapping) and not text_has_another_meaning:
-                return plan(option.kind, value, where, option, only_own=only_own)
+                return plan(option.kind, value, where, option)
             if isinstance(value, list) and not any(map(_takes_list, _options(hint))):
                 raise ConfigurationError(f"{where}: one component is expected, not a list; write it without brackets")
         inner = get_args(option)
         if get_origin(option) in (Sequence, list) and isinstance(value, list) and _is_planned(inner[0]):
-            return [_planned(inner[0], part, f"{where}[{number}]", only_own=only_own) for number, part in enumerate(value)]
+            return [_planned(inner[0], part, f"{where}[{number}]") for number, part in enumerate(value)]
         if get_origin(option) in (Mapping, dict) and isinstance(value, Mapping) and _is_planned(inner[1]):
             if _holds_component(inner[1]) and "name" in value and not isinstance(value["name"], Component):
                 as_list = f"[{{name: {value['name']}{', ...' if len(value) > 1 else ''}}}]"
                 raise ConfigurationError(f"{where}: one component is given and a list is expected; write {as_list}")
-            return {key: _planned(inner[1], part, f"{where}.{key}", only_own=only_own) for key, part in value.items()}
+            return {key: _planned(inner[1], part, f"{where}.{key}") for key, part in value.items()}
         if get_origin(option) in (Sequence, list) and isinstance(value, str) and _holds_component(inner[0]):
             raise ConfigurationError(f"{where}: one component is given and a list is expected; write [{value}]")
     return value
@@ -438,31 +421,27 @@ def _described(cls: type[Component]) -> dict[str, str]:
 # Limits on manifests: they may use the settings that components list, and nothing else without the user's consent.
 
 
-def asked_for(plan: PlannedComponent, *, chosen: bool = False) -> Iterator[str]:
+def asked_for(plan: PlannedComponent) -> Iterator[str]:
     """Yield, as phrases, what a component would do that its manifest is not allowed to ask for.
 
-    Args:
-        plan: plan of the component, by :func:`nlp_retrieval.core.components.registry.plan`; with ``only_own``, or ``chosen``.
-        chosen: whether the user chose the components of other packages in it, with their parameters.
+    Of an installed package's class without rules, numbers and plain words are allowed, as no file or address is one.
     """
-    if plan.cls is None:
-        yield f"{plan.where}: load {plan.name!r} from the package {plan.package}, with {without_secrets(plan.fields)}"
-        return
-    rules = vars(plan.cls).get("manifest_may_set", {})  # a subclass inherits no trust
-    free = chosen and not is_own_module(plan.entry.module)
+    rules = vars(plan.cls).get("manifest_may_set", {} if is_own(plan.cls) else None)  # a subclass inherits no trust
     for key, value in plan.fields.items():
         parts = list(_plans_in(value))
         for part in parts:
-            yield from asked_for(part, chosen=chosen)
-        rule = rules.get(key)
-        phrase = f"set it to {to_plain(value)!r}" if rule is None else None if parts else rule(value)
-        if phrase is not None and not free:
+            yield from asked_for(part)
+        if (parts and (rules is None or key in rules)) or (rules is None and _is_plain(value)):
+            continue
+        phrase = f"set it to {to_plain(value)!r}" if rules is None or key not in rules else rules[key](value)
+        if phrase is not None:
             yield f"{plan.where}.{key}: {without_secrets(phrase)}"
 
 
-def has_foreign_part(plan: PlannedComponent) -> bool:
-    """Return whether a component planned with ``only_own``, or a part of it, belongs to another package."""
-    return plan.cls is None or any(has_foreign_part(part) for value in plan.fields.values() for part in _plans_in(value))
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, int | float) or (isinstance(value, str) and value.isidentifier())
 
 
 def require_trust(asked: Iterable[str], source: str, cure: str, *, trust: bool) -> None:

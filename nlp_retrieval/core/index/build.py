@@ -45,7 +45,6 @@ from nlp_retrieval.core.index.manifest import (
     read_manifest,
     write_manifest,
 )
-from nlp_retrieval.core.index.ownership import remember_own
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.processes import PeakMemory, use_one_thread_after_fork
 from nlp_retrieval.core.secrets import without_secrets
@@ -426,7 +425,6 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
             generation = old.generation + 1 if old is not None else 1
             manifest = Manifest(generation=generation, version=__version__, corpus=corpus, retrievers=kept)
             write_manifest(directory, manifest)
-        remember_own(directory, manifest, [builder.config for builder in builders], old)
         keep_checkpoints(directory)
         remove_unused(directory)
         drop_orphans(directory, builders)

@@ -48,7 +48,6 @@ from nlp_retrieval.core.index.manifest import (
     read_manifest,
     write_manifest,
 )
-from nlp_retrieval.core.index.ownership import remember_own
 from nlp_retrieval.errors import IndexMissingError, ItemError, RetrievalWarning
 
 # Changes of an index, one at a time: new folders, and then a manifest that names them along with the old ones.
@@ -338,7 +337,6 @@ def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterato
                 yield update
                 if auto_compact:
                     _join_segments_if_due(update)
-                remember_own(directory, update.manifest, [builder.config for builder in update.builders], manifest)
                 keep_checkpoints(directory)
             finally:
                 remove_unused(directory)

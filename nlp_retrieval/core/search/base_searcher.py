@@ -34,7 +34,6 @@ from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.build import IndexReport, build_index, tidy
 from nlp_retrieval.core.index.generation import Builder, Generation, fingerprint_of, open_generation
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE, Manifest, RetrieverRecord
-from nlp_retrieval.core.index.ownership import is_own, obstacle
 from nlp_retrieval.core.index.update import Resolve, UpdateReport, add_items, compact_index, delete_items
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.processes import Lock, usable_cores
@@ -117,12 +116,11 @@ def resolver(retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -
         corpus = manifest.corpus.fingerprint
         by_fingerprint = {fingerprint_of(corpus, retriever.identity, manifest.retrievers): retriever for retriever in at_hand}
         others = [record for record in manifest.retrievers if record.fingerprint not in by_fingerprint]
-        own = is_own(directory, manifest)
         plans = []
         for record in others:
             with _explain_missing_update(record):
-                plans.append(_plan_of(record, trust=trust or own))
-        _require_trust(plans, directory, _UPDATE_IT, own=own, trust=trust)
+                plans.append(_plan_of(record))
+        _require_trust(plans, directory, _UPDATE_IT, trust=trust)
         for record, described in zip(others, plans, strict=True):
             with _explain_missing_update(record):
                 retriever = build_from_manifest(BaseRetriever, described, trust=trust)
@@ -143,7 +141,6 @@ def retrievers_of(index: str | Path, *, trust: bool = False) -> list[BaseRetriev
     Args:
         index: the index directory.
         trust: let the index use settings that :mod:`nlp_retrieval.core.components.registry` does not allow in a manifest.
-            Components of other packages need no trust in an index of the user's own: :mod:`nlp_retrieval.core.index.ownership`.
 
     Raises:
         UntrustedError: it asks for such settings, and is not trusted.
@@ -155,23 +152,20 @@ def retrievers_of(index: str | Path, *, trust: bool = False) -> list[BaseRetriev
         [Bm25Retriever()]
     """
     opened = open_generation(index)
-    own = is_own(opened.path, opened.manifest)
-    plans = [_plan_of(record, trust=trust or own) for record in opened.manifest.retrievers]
-    _require_trust(plans, Path(index), _NAME_THEM, own=own, trust=trust)
+    plans = list(map(_plan_of, opened.manifest.retrievers))
+    _require_trust(plans, Path(index), _NAME_THEM, trust=trust)
     retrievers = [build_from_manifest(BaseRetriever, described, trust=trust) for described in plans]
     needed = [part.identity for retriever in retrievers for part in with_parts(retriever.parts())]
     return [retriever for retriever in retrievers if retriever.identity not in needed]
 
 
-def _plan_of(record: RetrieverRecord, *, trust: bool) -> PlannedComponent:
-    return plan("retrievers", record.config, str(record.config.get("name")), BaseRetriever, only_own=not trust)
+def _plan_of(record: RetrieverRecord) -> PlannedComponent:
+    return plan("retrievers", record.config, str(record.config.get("name")), BaseRetriever)
 
 
-def _require_trust(plans: Iterable[PlannedComponent], directory: Path, cure: str, *, own: bool, trust: bool) -> None:
+def _require_trust(plans: Iterable[PlannedComponent], directory: Path, cure: str, *, trust: bool) -> None:
     # of all, so that nothing is trusted unseen
-    asked = [phrase for described in plans for phrase in asked_for(described, chosen=own)]
-    if asked and (reason := obstacle()) is not None:
-        cure += f". That an index is your own cannot be recorded: {reason}"
+    asked = [phrase for described in plans for phrase in asked_for(described)]
     require_trust(asked, str(directory / MANIFEST_FILE), cure, trust=trust)
 
 

@@ -205,7 +205,7 @@ def test_a_file_of_something_else_is_refused_and_nothing_is_published(text: str,
 @pytest.mark.parametrize("key", ["knowledge", "added_knowledge"])
 def test_a_manifest_that_names_a_file_is_not_trusted(knowledge: str, key: str) -> None:
     config = {"name": "hipporag", key: knowledge}
-    asked = list(asked_for(plan("retrievers", config, "here", BaseRetriever, only_own=True)))
+    asked = list(asked_for(plan("retrievers", config, "here", BaseRetriever)))
     assert len(asked) == 1
     assert knowledge in asked[0]
 
