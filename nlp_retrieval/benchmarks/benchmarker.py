@@ -156,7 +156,7 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
         counted=running.counted(labels, qrels),
     )
     groups = masks_of(labels, group_order(queries, settings.group_by))
-    with progress("comparing with the baseline", None, at_once="terminal"):
+    with progress("comparing with the baseline", None, at_once=True):
         report = judged(report, entrants, evaluations, families, groups, settings.seed, settings.resamples)
     return BenchmarkRun(
         report, lists.built(), {name: evaluations[name].per_query for name in entrants}, alone.ranks(), answers, right

@@ -288,7 +288,7 @@ def run_benchmark(
     run = run_searchers(settings if halved is None else halved.settings, say_progress)
     if config.grid is not None:
         run = with_grid(run, config.grid)
-    with progress("writing the page and files", None, at_once="terminal"):
+    with progress("writing the page and files", None, at_once=True):
         report = write_run_files(run if halved is None else with_record(run, halved), folder)
     print_comparison(report, form, columns, verbose=verbose)
     if halved is not None:

@@ -331,7 +331,7 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
             use_one_thread_after_fork()
 
             def load() -> ModelT:
-                with self.files.unchanged(), progress(f"loading {PurePath(self.model).name}", None, at_once="everywhere"):
+                with self.files.unchanged(), progress(f"loading {PurePath(self.model).name}", None, at_once=True):
                     model = self.load_model()
                 turn_of(model)
                 return model

@@ -248,7 +248,7 @@ class SpladeRetriever(BaseRetriever):
     def _encoded(self, items: ItemTable) -> Iterator[TermWeights]:
         n_cut = 0
         for batch in encoded_terms(
-            self.encoder, tracked("splade: encoding", items.texts(_BATCH), len(items), at_once="terminal"), len(items)
+            self.encoder, tracked("splade: encoding", items.texts(_BATCH), len(items), at_once=True), len(items)
         ):
             n_cut += batch.n_cut
             yield batch.weights

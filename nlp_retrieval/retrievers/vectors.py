@@ -69,7 +69,7 @@ def write_vectors(retriever: VectorRetriever, items: ItemTable, path: Path, dime
         path: of the file; a killed build is resumed.
         dimension: required of the vectors; None for any.
     """
-    batches = tracked(f"{retriever.name}: encoding", items.texts(_BATCH), len(items), at_once="terminal")
+    batches = tracked(f"{retriever.name}: encoding", items.texts(_BATCH), len(items), at_once=True)
     written, n_cut = write_passages(retriever.encoder, batches, len(items), path, dimension)
     warn_of_cut(retriever.name, n_cut, len(items), *ENCODER_LIMIT)
     return written or 0

@@ -558,7 +558,7 @@ class ColbertRetriever(BaseRetriever):
         counts = np.zeros(len(items), np.int64)
         first = n_cut = 0
         with Stream(path, np.float16, encoder.dimension) as stream:
-            batches = tracked("colbert: encoding", items.texts(_BATCH), len(items), at_once="terminal")
+            batches = tracked("colbert: encoding", items.texts(_BATCH), len(items), at_once=True)
             for batch in encoded_tokens(encoder, batches, len(items)):
                 counts[first : first + len(batch.counts)] = batch.counts
                 stream.write(batch.rows)
