@@ -24,7 +24,6 @@ from nlp_retrieval.benchmarks.grid import Grid, build_grid, named_searchers
 from nlp_retrieval.core.components.component import BaseQueryLoader, Component, Config, to_plain
 from nlp_retrieval.core.components.registry import build, build_as, require_distinct_names
 from nlp_retrieval.core.context import Workers
-from nlp_retrieval.core.cures import said_in_yaml
 from nlp_retrieval.core.files.frames import BaseLoader, Items, is_table, items_of, queries_of
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.filters import Where, parse_filter
@@ -546,12 +545,9 @@ class BenchmarkConfig(BenchmarkSettings):
             output: the folder for the files of the run, overriding the file's own; stages are kept in it, unless the file
                 has another folder for them.
         """
-        with said_in_yaml():
-            whole = self.loaded()
-        return replace(whole, stage_folder=self.stage_folder or (output or self.output_folder) / "stages")
+        return replace(self.loaded(), stage_folder=self.stage_folder or (output or self.output_folder) / "stages")
 
 
-@said_in_yaml()
 def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
     """Read and build everything named in a configuration file; nothing is loaded or indexed yet.
 

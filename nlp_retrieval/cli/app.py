@@ -25,7 +25,7 @@ from nlp_retrieval.cli.console import OPTIONS, say, with_note
 from nlp_retrieval.cli.streams import fail_safe_streams
 from nlp_retrieval.core.progress_bars import DISPLAY
 from nlp_retrieval.core.unicode import find_lone_surrogate
-from nlp_retrieval.errors import DependencyError, IndexStateError, InputError, RetrievalError, RetrievalWarning, SourceError
+from nlp_retrieval.errors import DependencyError, IndexStateError, InputError, RetrievalError, RetrievalWarning
 from nlp_retrieval.lm.counting import record_calls
 
 _INTERRUPTED = 130
@@ -276,8 +276,7 @@ def _report_error(error: BaseException, *, debug: bool) -> int:
         say(f"interrupted; {error.args[0] if error.args else whole}")
         return _INTERRUPTED
     if isinstance(error, RetrievalError):
-        of_source = isinstance(error, SourceError) or str(error).startswith("corpus: ")
-        say(f"error: {error}", of_source=of_source)
+        say(f"error: {error}")
         return _exit_code(error)
     if isinstance(error, MemoryError):
         say("error: there is not enough memory for this; take fewer queries, a smaller k, or a larger machine")
@@ -307,4 +306,4 @@ def _show_warning(  # the signature is Python's
 ) -> None:
     del filename, lineno, file, line
     if issubclass(category, RetrievalWarning):
-        say(f"note: {message}", of_source=True)
+        say(f"note: {message}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, NoReturn
@@ -11,28 +12,36 @@ import typer
 
 from nlp_retrieval.errors import ConfigurationError
 
+_SETTING = re.compile(r"\b(?P<verb>pass|with) (?P<name>[a-z_]{2,40})=(?P<value>\.{3}|[\w'\"/-]{1,100})")
+
 OPTIONS: dict[str, str] = {}
 """Spelling of the current command's parameters, by name, for messages."""
 
 
-def say(message: str, *, of_source: bool = False) -> None:
+def say(message: str) -> None:
     """Write a message to standard error: in command-line terms, without secrets or terminal control characters.
 
     Args:
         message: as in Python.
-        of_source: whether the message is about a loader's data.
 
     Examples:
         >>> say("3 items in index (0.1 s)")  # on standard error
     """
-    from nlp_retrieval.core.cures import on_command_line
     from nlp_retrieval.core.progress_bars import DISPLAY
     from nlp_retrieval.core.secrets import without_secrets
     from nlp_retrieval.text.printing import printable
 
     DISPLAY.clear()
-    message = on_command_line(message, OPTIONS, of_source=of_source)
+    message = _SETTING.sub(_as_option, message)
     typer.echo("\n".join(map(printable, str(without_secrets(message)).split("\n"))), err=True)
+
+
+def _as_option(setting: re.Match[str]) -> str:
+    """A setting that a message says to pass (``replace=True``) as an option: ``--replace``, or ``-o KEY=VALUE``."""
+    verb, name, value = setting.groups()
+    if (option := OPTIONS.get(name, "")).startswith("--"):
+        return f"{verb} {option}" + ("" if value == "True" else f" {value}")
+    return f"{verb} -o {name}={value}" if "option" in OPTIONS else setting[0]
 
 
 def say_progress(message: str) -> None:

@@ -12,7 +12,6 @@ from pydantic import BeforeValidator, Field, SkipValidation
 from nlp_retrieval.benchmarks.checked import Integer, by_field, settings, values_of
 from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.components.registry import build, build_as
-from nlp_retrieval.core.cures import said_in_yaml
 from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.search.searcher import Searcher
@@ -119,7 +118,6 @@ class GateSettings:
                 raise ConfigurationError(f"k={self.k} results are kept, and {measure} needs {measure.cutoff}; set k to that")
 
 
-@said_in_yaml()
 def read_gate(path: str | Path) -> GateSettings:
     """Read a gate from a YAML file; nothing is loaded or searched yet. Paths in it are relative to the working directory.
 

@@ -454,13 +454,6 @@ names = NamedSubjects(["Papua New Guinea", "the the the", "a"], "country")
 for text in ("the " * N, "the" + " " * N, "papua new " * N, " " * N, "Papua New Guinea " * N, "'s" * N, "a" * N):
     names.read(text)
 """,
-    "core/cures.py": """
-from nlp_retrieval.core.cures import in_yaml, on_command_line
-for text in ("pass " * N, "pass ab=" * N, "pass ab=" + '"' * N, "pass ab=[" * N, 'pass ab="' * N, "pass ab='" * N,
-             "pass " + "a" * N, "pass ab=" + "a" * N, "pass ab=" + "a." * N,
-             'pass ab="' + chr(92) * N, "pass replace=True" * N):
-    in_yaml(text), on_command_line(text, {"option": "--option"}, of_source=True)
-""",
     "service/endpoints.py": """
 from nlp_retrieval.service.endpoints import _KEY, _PATH
 for text in ("/" * N, "/a" * N, " /" * N, "a" * N, "a/" * N, " a" * N, "/a " * N, "http://" * N, "/" + "a" * N + ":", ": /" * N,

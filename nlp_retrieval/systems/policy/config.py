@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
 
 from nlp_retrieval import MultiSignalReranker, Searcher
-from nlp_retrieval.core import BaseLoader, BaseRetriever, BaseSearcher, build, build_as, read_yaml, retrievers_of, said_in_yaml
+from nlp_retrieval.core import BaseLoader, BaseRetriever, BaseSearcher, build, build_as, read_yaml, retrievers_of
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, InputError, nearest
 from nlp_retrieval.rerankers import Profile, load_profile
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTablesLoader
@@ -88,7 +88,6 @@ class StudyConfig(BaseModel):
         except ValidationError as error:
             raise _in_words(error, str(path)) from None
 
-    @said_in_yaml()
     def study(self, *, replace: bool = False) -> PolicyStudy:
         """Open the index, or build it from the corpus, and return the study.
 
