@@ -272,7 +272,7 @@ def _report_error(error: BaseException, *, debug: bool) -> int:
     if debug:
         say("".join(traceback.format_exception(error)).rstrip())
     if isinstance(error, KeyboardInterrupt):
-        whole = "files and indexes are intact, either unchanged or complete"
+        whole = "files and indexes are whole; what was finished is kept, and the same command goes on from there"
         say(f"interrupted; {error.args[0] if error.args else whole}")
         return _INTERRUPTED
     if isinstance(error, RetrievalError):

@@ -12,7 +12,7 @@ import typer
 
 from nlp_retrieval.errors import ConfigurationError
 
-_SETTING = re.compile(r"\b(?P<verb>pass|with) (?P<name>[a-z_]{2,40})=(?P<value>\.{3}|[\w'\"/-]{1,100})")
+_SETTING = re.compile(r"\b(?P<verb>pass|with) (?P<name>[a-z_]{2,40})=(?P<value>\.{3}|[\w'\"/-]{0,100})")
 
 OPTIONS: dict[str, str] = {}
 """Spelling of the current command's parameters, by name, for messages."""
@@ -41,7 +41,7 @@ def _as_option(setting: re.Match[str]) -> str:
     verb, name, value = setting.groups()
     if (option := OPTIONS.get(name, "")).startswith("--"):
         return f"{verb} {option}" + ("" if value == "True" else f" {value}")
-    return f"{verb} -o {name}={value}" if "option" in OPTIONS else setting[0]
+    return f"{verb} -o {name}={value or '...'}" if "option" in OPTIONS else setting[0]
 
 
 def say_progress(message: str) -> None:
