@@ -51,7 +51,7 @@ def test_what_an_error_tells_to_pass_is_said_as_an_option(tmp_path: Path) -> Non
     words = ["index", "plants.csv", "index", "-r", "bm25"]
     refused(run(*words, folder=tmp_path), 2, "pass -o id_field=... and the name of the field that holds it")
     words += ["-o", "id_field=code"]
-    refused(run(*words, folder=tmp_path), 2, "pass -o content_field=description")
+    refused(run(*words, folder=tmp_path), 2, "pass -o content_field=")
     words += ["-o", "content_field=description"]
     assert run(*words, folder=tmp_path).returncode == 0
     words += ["-o", "title_field=name"]
