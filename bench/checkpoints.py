@@ -15,9 +15,10 @@ import numpy as np
 
 from bench.common import Data, Row, at_most, best_of_each, seconds_of
 from nlp_retrieval import ColbertEncoder, SentenceTransformerEncoder
-from nlp_retrieval.core.blocks import EncodedBatch, encoded_here
+from nlp_retrieval.core.blocks import EncodedBatch
 from nlp_retrieval.core.index.checkpoint import CheckpointContext, checkpoints_at, resumed_batches
 from nlp_retrieval.encoders.base import BaseEncoder, BaseTokenEncoder
+from nlp_retrieval.encoders.passages import encoded_here
 
 _ENCODED = 512
 _KEPT = 8192

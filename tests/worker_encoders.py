@@ -11,49 +11,43 @@ from failing_writes import has_bad_luck
 from hashed_words import HashedWords
 
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.encoders.workers import Confirmed
 
 
 class Surroundings:
     """A task that tells what variables of the environment say in a worker."""
 
-    key = "surroundings"
-
-    def require_sendable(self) -> None:
-        """Nothing but its class is sent."""
-
     def facts(self) -> dict[str, str]:
         return {}
 
-    def elsewhere(self) -> Surroundings:
-        return self
-
-    def confirmed(self, place: str) -> Confirmed:
-        return Confirmed(place, {})
-
-    def done(self, work: object) -> str | None:
-        return os.environ.get(str(work))
+    def do(self, name: str) -> str | None:
+        return os.environ.get(name)
 
 
 class Placed(HashedWords):
-    """Is told where to compute, as encoders that torch runs.
+    """Is told where to compute, as encoders that torch runs, and writes the process where it does.
 
     Args:
         device: of torch.
+        log: the file.
     """
 
     name = "placed"
 
-    def __init__(self, device: str | None) -> None:
+    def __init__(self, device: str | None, log: str) -> None:
         super().__init__()
-        self.device = device
+        self.device, self.log = device, log
+
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        with Path(self.log).open("a") as log:
+            log.write(f"{os.getpid()}\n")
+        return super().encode_passages(passages)
 
 
 class Unlucky(HashedWords):
     """Something happens in a worker at passages with the word "now", and leaves a line in a file; nothing in the first process.
 
     Args:
-        what: ``killed``, ``raises``, ``refuses``, ``waits``, ``other_model``, ``other_vectors`` or ``nothing``.
+        what: ``killed``, ``raises``, ``refuses``, ``waits`` or ``other_model``.
         log: the file.
         times: how often it happens.
         home: the process where nothing happens.
@@ -72,12 +66,11 @@ class Unlucky(HashedWords):
                     os.kill(os.getpid(), signal.SIGKILL)
                 case "raises":
                     raise RuntimeError("the weights are gone\nsecond line")
-                case "waits" | "other_vectors":
-                    time.sleep(600)  # the build ends before
+                case "waits":
+                    time.sleep(600)  # the build, or its node, ends before
                 case "refuses":
                     return super().encode_passages(passages) * float("nan")
-        vectors = super().encode_passages(passages)
-        return vectors + (os.getpid() if self.what == "other_vectors" else 0)
+        return super().encode_passages(passages)
 
     def model_fingerprint(self) -> str:
         return super().model_fingerprint() + (" of a worker" if self.what == "other_model" and os.getpid() != self.home else "")

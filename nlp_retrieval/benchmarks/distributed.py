@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,6 @@ from nlp_retrieval.benchmarks.stage_store import (
     versions,
 )
 from nlp_retrieval.benchmarks.timing import COMPOSED, Sample, StageClock
-from nlp_retrieval.core.blocks import digest_of
 from nlp_retrieval.core.candidates import CandidateBatch, Mask
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, refuse_secrets, with_held
 from nlp_retrieval.core.components.registry import build, build_as, registered
@@ -44,7 +42,7 @@ from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.core.search.stages import using_stages
 from nlp_retrieval.encoders.base import BaseEncoder
 from nlp_retrieval.encoders.passages import names_gpu, pool_at_hand
-from nlp_retrieval.encoders.workers import Confirmed, WorkerPool
+from nlp_retrieval.encoders.workers import WorkerPool
 from nlp_retrieval.errors import IndexMissingError, RetrievalError, RetrievalWarning, WorkerError, first_line
 from nlp_retrieval.lm.counting import CallCounts, record_calls
 from nlp_retrieval.retrievers.servers.retriever import ServerRetriever
@@ -56,118 +54,47 @@ from nlp_retrieval.retrievers.servers.retriever import ServerRetriever
 
 
 @dataclass(frozen=True)
-class StageBlock:
-    """Stages that one worker computes, one after another.
-
-    Args:
-        number: number of the block.
-        name: for messages: ``candidates of faiss``.
-        stages: each as plain values: its ``component``, the arguments, and the ``group`` and ``key`` of the result.
-    """
-
-    number: int
-    name: str
-    stages: Sequence[Config]
-
-    def __str__(self) -> str:
-        return self.name
-
-    @cached_property
-    def work(self) -> str:
-        """Return the message to a worker."""
-        return json.dumps(self.stages)
-
-    def fits(self, answer: object) -> bool:
-        """Return whether a worker's reply belongs to these stages."""
-        return isinstance(answer, StagesDone) and answer.work == digest_of([self.work])
-
-
-@dataclass(frozen=True)
-class StagesDone:
-    """Result of a block.
-
-    Args:
-        work: digest of the worker's input.
-        undone: by the position of a stage in the block, the reason why its result is not in the store.
-    """
-
-    work: bytes
-    undone: Mapping[int, str]
-
-
-@dataclass(frozen=True)
 class StageTask:
-    """Computes stages of a sweep over one corpus.
+    """Computes stages of a sweep over one corpus, in a worker.
 
     Args:
         index: path of the index directory.
         stages: path of the store.
         token: name of a file in the store, by which a worker recognises the folder.
-        corpus: fingerprint of the items of the index.
     """
 
     index: str
     stages: str
     token: str
-    corpus: str
-
-    def __str__(self) -> str:
-        return f"the index at {self.index}"
-
-    @property
-    def key(self) -> str:
-        """A key that is equal for equal tasks."""
-        return canonical_json(asdict(self))
-
-    def require_sendable(self) -> None:
-        """Nothing to prepare: only plain values are sent."""
 
     def facts(self) -> dict[str, str]:
         """Return what must be equal wherever stages are computed; processors of two kinds may differ in the last bit."""
         known = {f"version of {name}": str(version) for name, version in versions().items()}
-        return known | {"processor": str(hardware()["cpu"]), "index, by the fingerprint of its items": self.corpus}
+        try:
+            corpus = corpus_of(open_generation(self.index))
+        except IndexMissingError:
+            corpus = "none"
+        seen = str((Path(self.stages) / self.token).exists())
+        at_index, at_stages = f"index at {self.index}", f"view of the results in {self.stages}"
+        return known | {"processor": str(hardware()["cpu"]), at_index: corpus, at_stages: seen}
 
-    def elsewhere(self) -> StageWork:
-        """This task in the process that received it."""
-        return StageWork(self)
-
-
-class StageWork:
-    """Computes stages inside a worker.
-
-    Args:
-        task: the task received.
-    """
-
-    def __init__(self, task: StageTask) -> None:
-        self._task = task
-        self._store = StageStore(task.stages)
+    @cached_property
+    def _store(self) -> StageStore:
+        return StageStore(self.stages)
 
     @cached_property
     def _generation(self) -> Generation:
-        return open_generation(self._task.index)
+        return open_generation(self.index)
 
-    def confirmed(self, place: str) -> Confirmed:
-        """Check that index and store are those of the requesting process.
+    def do(self, chain: Sequence[Config]) -> dict[int, str]:
+        """Compute stages one after another, and return why a result is not in the store, by its position.
 
-        Raises:
-            WorkerError: one of them is not visible here.
+        Args:
+            chain: each stage as plain values: its ``component``, the arguments, and the ``group`` and ``key`` of the result.
         """
-        task = self._task
-        cure = "put the index and the output of the benchmark on a file system that all nodes have at the same path"
-        if not (Path(task.stages) / task.token).exists():
-            raise WorkerError(f"{place} does not see the results of stages that this process keeps in {task.stages}; {cure}")
-        try:
-            corpus = corpus_of(self._generation)
-        except IndexMissingError:
-            raise WorkerError(f"{place} sees no index at {task.index}; {cure}") from None
-        return Confirmed(place, StageTask(task.index, task.stages, task.token, corpus).facts())
-
-    def done(self, work: object) -> StagesDone:
-        """Compute the stages of a block; an error in one does not prevent the next."""
         undone: dict[int, str] = {}
         stages = SharedStages(self._store, beside=True)
-        for number, stage in enumerate(json.loads(str(work))):
+        for number, stage in enumerate(chain):
             try:
                 with using_stages(stages), warnings.catch_warnings():
                     warnings.simplefilter("ignore", RetrievalWarning)  # the reader of the result is warned
@@ -175,7 +102,7 @@ class StageWork:
             except Exception as error:  # the requesting process computes it itself and reports the error
                 message = str(error) if isinstance(error, RetrievalError) else f"{type(error).__name__}: {first_line(error)}"
                 undone[number] = message
-        return StagesDone(digest_of([str(work)]), undone)
+        return undone
 
     def _compute(self, stage: Config, stages: SharedStages) -> None:
         if stage["group"] == CANDIDATES:
@@ -211,8 +138,7 @@ def _require_key(stage: Config, *parts: Any) -> None:
 # Candidates come first, then the scores of rerankers over the fused lists, those of a cascade one after another. Retrievers
 # that share an encoder are searched by one worker, in the order of the sweep: they share encoded queries, and a model's vectors
 # depend on which texts are encoded together. Stages that a worker cannot compute or fails at are left to this process, which
-# succeeds, or fails with the reported error. A stage over which workers are repeatedly lost is not tried here: its
-# configurations fail.
+# succeeds, or fails with the reported error. A lost worker ends the sweep; repeated, it goes on from what is stored.
 #
 # Nothing is timed during this except language models, before the first stage is sent. The seconds recorded with these results
 # are marked, so that no throughput is computed from them.
@@ -402,13 +328,13 @@ def spread(
         searchers: the searchers of the sweep, opened.
         samples: the queries of each of them, with those that are timed.
         k: length of the lists.
-        shared: the stages of the sweep; stages over which workers were lost are blocked in it.
+        shared: the stages of the sweep.
         generation: the index.
         say: called with progress messages.
 
     Raises:
         DependencyError: a Ray cluster is wanted, and ray is not installed.
-        WorkerError: no worker is available, or one does not see the index and the results.
+        WorkerError: no worker is available, one is lost, or one does not see the index and the results.
     """
     done = Spread()
     composed = {
@@ -509,21 +435,15 @@ class _Spreading:
         folder.mkdir(parents=True, exist_ok=True)
         token = folder / f".seen-{secrets.token_hex(8)}"
         token.touch()
-        task = StageTask(str(self._generation.path), str(folder), token.name, corpus_of(self._generation))
-        blocks = [StageBlock(number, chain[0].name, [stage.told for stage in chain]) for number, chain in enumerate(chains)]
+        task = StageTask(str(self._generation.path), str(folder), token.name)
         try:
-            for block, answer in pool.done(task, blocks):
-                self._account(chains[block.number], answer)
+            for number, (_, undone) in enumerate(pool.results(task, [[stage.told for stage in chain] for chain in chains])):
+                self._account(chains[number], undone)
         finally:
             token.unlink(missing_ok=True)
 
-    def _account(self, chain: Sequence[MissingStage], answer: object) -> None:
-        """Count finished stages; block the others or leave them to this process."""
-        if isinstance(answer, RetrievalError):  # workers were lost over the first unfinished stage
-            lost = next((stage for stage in chain if not self._shared.store.has(*stage.place)), chain[0])
-            self._shared.refused[lost.place] = answer
-            return
-        undone = answer.undone if isinstance(answer, StagesDone) else {}
+    def _account(self, chain: Sequence[MissingStage], undone: Mapping[int, str]) -> None:
+        """Count finished stages; leave the others to this process."""
         for number, stage in enumerate(chain):
             if number in undone:
                 self._done.here[stage.name] = undone[number]

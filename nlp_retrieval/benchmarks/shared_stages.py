@@ -51,7 +51,7 @@ from nlp_retrieval.core.search.joining import FOUND_NOTHING
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.stages import Encode, Stages, using_stages
-from nlp_retrieval.errors import RetrievalError, RetrievalWarning
+from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.answering import AnsweredQuestion, BaseAnswerer
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count, record_calls, summed
 
@@ -126,8 +126,6 @@ class SharedStages(Stages):
 
     def __init__(self, store: StageStore, *, beside: bool = False) -> None:
         self.store, self._beside = store, beside
-        self.refused: dict[tuple[str, str], RetrievalError] = {}
-        """Reasons, by group and key, why a missing stage must not be computed here."""
         self._pairs: dict[str, PairTable] = {}
         self._vectors: dict[str, VectorTable] = {}
         self._opened: dict[tuple[Path, str], BaseRetriever] = {}
@@ -191,7 +189,6 @@ class SharedStages(Stages):
                 batch = unpacked(entry, label)
                 use.about.append((entry.about, 1.0))
             else:
-                self._refuse(CANDIDATES, key)
                 warm_up = partial(Stages().candidates, retriever, processed[:1], depth, generation, label, allowed)
                 self._warm_up(retriever, generation, warm_up)
                 compute = partial(super().candidates, retriever, processed, depth, generation, label, allowed)
@@ -261,7 +258,6 @@ class SharedStages(Stages):
         self, use: _Use, group: str, reranker: BaseReranker, queries: list[str], rows: Rows, generation: Generation
     ) -> Entry:
         key = pairs_key(queries, rows)
-        self._refuse(group, key)
 
         def score() -> tuple[dict[str, Scores], dict[str, tuple[int, int]]]:
             return reranker.scored(queries, generation.items.items(rows))
@@ -272,10 +268,6 @@ class SharedStages(Stages):
         entry = pairs_entry(queries, rows, columns, about)
         self.store.keep(group, key, entry)
         return entry
-
-    def _refuse(self, group: str, key: str) -> None:
-        if (group, key) in self.refused:
-            raise self.refused[group, key]
 
     def _warm_up(self, component: Component, generation: Generation, run: Callable[[], object]) -> None:
         """Let a component open its models and compile its loops before it is timed, once."""

@@ -207,6 +207,9 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
     def opened_by(self) -> Config:
         return super().opened_by() | self._shown_settings()
 
+    def extra_state(self) -> dict[str, Any]:
+        return super().extra_state() | {"_matrix": self._matrix}
+
     def _shown_settings(self) -> Config:
         """Return the precision of an export for identities and manifests, if the setting is ``auto``."""
         return {"precision": self.precision} if self.backend == "onnx" else {}

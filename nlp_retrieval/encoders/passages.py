@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cache, partial
@@ -22,10 +21,10 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from nlp_retrieval._version import __version__
-from nlp_retrieval.core.blocks import EncodedBatch, EncodedBlock, WorkBlock, blocks_of, encoded_here
+from nlp_retrieval.core.blocks import EncodedBatch
 from nlp_retrieval.core.candidates import offsets_of
-from nlp_retrieval.core.components.component import Component, Config, canonical_json, refuse_secrets, with_held
-from nlp_retrieval.core.context import Workers, search_context
+from nlp_retrieval.core.components.component import Component, Config, canonical_json, with_held
+from nlp_retrieval.core.context import search_context
 from nlp_retrieval.core.files.columns import Stream
 from nlp_retrieval.core.index.checkpoint import resumed_batches
 from nlp_retrieval.encoders.base import (
@@ -33,49 +32,27 @@ from nlp_retrieval.encoders.base import (
     BaseSparseEncoder,
     BaseTokenEncoder,
     TermWeights,
-    Vectors,
     checked_terms,
     checked_tokens,
     checked_vectors,
     require_shape,
 )
-from nlp_retrieval.encoders.workers import Confirmed, WorkerPool, local_pool
-from nlp_retrieval.errors import ConfigurationError, RetrievalError, RetrievalWarning
-
-# The task of workers.
-#
-# The encoder is sent as its class and arguments, and each worker opens the model. A worker reports the encoder's identity with
-# the fingerprint of its model's files, the versions of all packages that compute, and a digest of this package's own code. Any
-# difference from the process that asked is an error before anything is encoded.
+from nlp_retrieval.encoders.workers import WorkerPool, pool_of
+from nlp_retrieval.errors import ConfigurationError
 
 AnyEncoder = BaseEncoder | BaseTokenEncoder | BaseSparseEncoder
 
 _COMPUTING = ("numpy", "sentence-transformers", "tokenizers", "torch", "transformers", "onnxruntime", "model2vec")
-_ROOT = Path(__file__).parents[1]
-_TRIAL = (
-    "A river.",
-    "The city on the river was founded by monks, who built a bridge of stone there in 1127.",
-    " ".join(f"Line {number} of a longer passage tells of bridge number {number * 7}." for number in range(12)),
-)
-"""Text encoded by every worker: if the vectors differed, results would depend on who encodes which block."""
 
 
 @dataclass(frozen=True)
 class PassageTask:
-    """Encodes batches of passages, and checks the result.
-
-    Args:
-        encoder: the encoder.
-        dimension: required of the vectors of a dense encoder; None for any.
-        projection: the matrix of an encoder that multiplies by one, see
-            :meth:`~nlp_retrieval.encoders.base.BaseTokenEncoder.projection_matrix`.
-    """
+    """Encodes batches of passages, and checks the result; ``dimension`` is that of dense vectors, None for any."""
 
     encoder: AnyEncoder
     dimension: int | None = None
-    projection: Vectors | None = None
 
-    def __call__(self, texts: list[str]) -> EncodedBatch:
+    def do(self, texts: list[str]) -> EncodedBatch:
         """Encode one batch.
 
         Raises:
@@ -95,60 +72,11 @@ class PassageTask:
                 counts = np.ones(len(texts), np.uint32)
         return EncodedBatch(rows, counts, self.encoder.cut_passages(texts))
 
-    @property
-    def key(self) -> str:
-        """Key of the task, equal for equal tasks."""
-        projection = None if self.projection is None else digest_of_matrix(self.projection)
-        return canonical_json([self.encoder.kind, self.encoder.config, self.dimension, projection])
-
-    def __str__(self) -> str:
-        return repr(self.encoder)
-
     def facts(self) -> dict[str, str]:
-        """Return what must be equal wherever passages are encoded together, without opening a model."""
-        return facts_of(self.encoder)
-
-    def confirmed(self, place: str) -> Confirmed:
-        """Open the encoder, and report what it is.
-
-        Raises:
-            RetrievalError: its model is not there, or does not load.
-        """
-        return Confirmed(place, self.facts() | {"trial": self(list(_TRIAL)).checksum().hex()})
-
-    def done(self, work: object) -> EncodedBlock:
-        """Encode a block of texts, and collect the warnings."""
-        texts = cast("list[str]", work)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", RetrievalWarning)
-            batch = self(texts)
-        warned = [str(warning.message) for warning in caught if issubclass(warning.category, RetrievalWarning)]
-        return EncodedBlock.of(batch, texts, warned)
-
-    def elsewhere(self) -> PassageTask:
-        """This task in the worker process; an encoder that came without its matrix gets it back."""
-        if self.projection is None or not isinstance(self.encoder, BaseTokenEncoder):
-            return self
-        return PassageTask(self.encoder.with_projection(self.projection), self.dimension, self.projection)
-
-    def require_sendable(self) -> None:
-        """Raise a :class:`ConfigurationError` if another process could not create this encoder, or must not learn a secret."""
-        refuse_secrets(self.encoder, "sent to workers")
-        for part in with_held(self.encoder):
-            if type(part).__module__ == "__main__" or "<locals>" in type(part).__qualname__:
-                raise ConfigurationError(
-                    f"workers cannot import {type(part).__qualname__}, which is defined in the script or notebook that runs, "
-                    "or in a function; move it into a module"
-                )
-
-
-def facts_of(encoder: Component) -> dict[str, str]:
-    """Return what must be equal wherever passages are encoded together, without opening a model."""
-    versions = {f"version of {name}": number for name, number in computed_by().items() if name != "machine"}
-    python = ".".join(platform.python_version_tuple()[:2])
-    versions_here = {"nlp_retrieval": __version__, "code of nlp_retrieval": _code_digest(), "python": python}
-    identity = {f"encoder.{key}": canonical_json(value) for key, value in encoder.identity.items()}
-    return versions_here | {"machine": platform.machine()} | versions | identity
+        """Return what must be equal wherever passages are encoded together: versions and the model, which is not opened."""
+        versions = {f"version of {name}": number for name, number in computed_by().items()}
+        identity = {f"encoder.{key}": canonical_json(value) for key, value in self.encoder.identity.items()}
+        return versions | {"version of nlp_retrieval": __version__} | identity
 
 
 @cache
@@ -163,20 +91,6 @@ def computed_by() -> dict[str, str]:
     return versions
 
 
-def digest_of_matrix(matrix: Vectors) -> str:
-    """SHA-256 of a matrix's numbers."""
-    return hashlib.sha256(np.ascontiguousarray(matrix).data).hexdigest()
-
-
-@cache
-def _code_digest() -> str:
-    """A digest of the files of this package: two working copies may have the same version number."""
-    digest = hashlib.sha256()
-    for file in sorted(_ROOT.rglob("*.py")):
-        digest.update(file.relative_to(_ROOT).as_posix().encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
-    return digest.hexdigest()[:16]
-
-
 def pool_at_hand() -> WorkerPool | None:
     """Return the workers of the current call, started with its first blocks; None if it encodes in this process.
 
@@ -185,15 +99,7 @@ def pool_at_hand() -> WorkerPool | None:
         WorkerError: there is no such cluster, or it cannot be used.
     """
     workers = search_context().workers
-    return None if workers is None else cast("WorkerPool", workers.pool(_pool_of))
-
-
-def _pool_of(wanted: Workers) -> WorkerPool:
-    if wanted.ray is None:
-        return local_pool(wanted.n or 1)
-    from nlp_retrieval.encoders.cluster import cluster_pool
-
-    return cluster_pool(wanted.ray, wanted.n)
+    return None if workers is None else cast("WorkerPool", workers.pool(pool_of))
 
 
 def names_gpu(component: Component) -> bool:
@@ -207,24 +113,27 @@ def encoded_by(
 ) -> Generator[tuple[list[str], EncodedBatch], None, None]:
     """Let workers encode batches, and yield each with its texts, in order.
 
-    Args:
-        pool: the workers.
-        task: encodes the passages.
-        batches: the passages; read as workers become free.
-
     Raises:
         ConfigurationError: the encoder cannot be sent to another process.
         ModelError: vectors that cannot be searched.
-        WorkerError: workers are lost repeatedly, there are none, or one has other versions or another model.
+        WorkerError: a worker is lost or fails, or has other versions or another model.
     """
-    with closing(pool.done(task, blocks_of(batches, task.dimension))) as blocks:
-        for block, encoded in blocks:
-            if isinstance(encoded, RetrievalError):
-                raise encoded
-            if isinstance(block, WorkBlock) and isinstance(encoded, EncodedBlock):
-                for message in encoded.warned:
-                    warnings.warn(message, RetrievalWarning, stacklevel=2)
-                yield block.texts, encoded.batch
+    for part in with_held(task.encoder):
+        if type(part).__module__ == "__main__" or "<locals>" in type(part).__qualname__:
+            raise ConfigurationError(
+                f"workers cannot import {type(part).__qualname__}, which is defined in the script or notebook that runs, "
+                "or in a function; move it into a module"
+            )
+    with closing(pool.results(task, batches)) as results:
+        yield from results
+
+
+def encoded_here(
+    encode: Callable[[list[str]], EncodedBatch], batches: Iterator[list[str]]
+) -> Generator[tuple[list[str], EncodedBatch], None, None]:
+    """Encode batches in this process, and yield each with its texts."""
+    for texts in batches:
+        yield texts, encode(texts)
 
 
 # Passages of an index.
@@ -311,8 +220,8 @@ def encoded_tokens(
         ModelError: vectors that cannot be searched.
     """
     matrix = encoder.projection_matrix()
-    also = {"projection_matrix": None if matrix is None else digest_of_matrix(matrix)}
-    return _resumed(PassageTask(encoder, encoder.dimension, matrix), also, part, batches, n_passages, np.float16)
+    also = {"projection_matrix": None if matrix is None else hashlib.sha256(np.ascontiguousarray(matrix).data).hexdigest()}
+    return _resumed(PassageTask(encoder, encoder.dimension), also, part, batches, n_passages, np.float16)
 
 
 class EncodedTerms(NamedTuple):
@@ -351,10 +260,10 @@ def _resumed(
     first = next(batches, [])
     all_batches = chain([first] if first else [], batches)
     if len(first) >= n_passages:
-        return (batch for _, batch in encoded_here(task, all_batches))
+        return (batch for _, batch in encoded_here(task.do, all_batches))
     slot = {"encoder": task.encoder.identity, "part": part}
     pool = pool_at_hand() if task.encoder.in_workers and not names_gpu(task.encoder) else None
-    encode = partial(encoded_here, task) if pool is None else partial(encoded_by, pool, task)
+    encode = partial(encoded_here, task.do) if pool is None else partial(encoded_by, pool, task)
     return resumed_batches(slot, _settings_of(task.encoder) | also, all_batches, encode, dtype, task.dimension)
 
 

@@ -18,7 +18,6 @@ from benchmarks.small_benchmark import benchmarker
 from nlp_retrieval import Bm25Retriever, OverlapReranker, Searcher, write_run_files
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.core.components.registry import registered
-from nlp_retrieval.encoders import cluster as room
 
 
 @pytest.fixture(scope="module")
@@ -50,10 +49,7 @@ def ran(folder: Path, searchers: dict[str, Searcher], **changed: Any) -> tuple[B
 
 
 @pytest.mark.soak
-def test_a_node_that_is_lost_in_the_middle_of_a_sweep_changes_no_byte(
-    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(room, "ROOM_SECONDS", 600.0)
+def test_a_node_that_is_lost_in_the_middle_of_a_sweep_changes_no_byte(cluster: Any, tmp_path: Path) -> None:
     log = tmp_path / "log"
     searchers = sweep("waits", log)
     losing = threading.Thread(target=_lose_node_of, args=(cluster, log))

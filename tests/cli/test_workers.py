@@ -55,7 +55,7 @@ def test_what_cannot_be_a_worker_or_a_cluster_is_refused(folder: Path) -> None:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     refused(run(*words, "--ray", address, folder=folder), 1, f"there is no Ray cluster at {address}", "ray start --head")
-    refused(run(*words, "--ray", "ray://10.0.0.5:10001", folder=folder), 2, "pass host:port")
+    refused(run(*words, "--ray", "ray://10.0.0.5:10001", folder=folder), 2, "pass 'auto', or host:port")
 
 
 def test_a_benchmark_says_who_encoded_who_searched_and_where_it_was_timed(folder: Path) -> None:

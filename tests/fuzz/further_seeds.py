@@ -14,7 +14,7 @@ from nlp_retrieval.encoders.word_vectors import VECTORS_FILE, WORDS_FILE, write_
 from nlp_retrieval.rerankers.multi_signal.profile import profile_path
 
 from .inputs import SEPARATOR, scratch
-from .models import BLOCK, kept_here, made_files
+from .models import kept_here, made_files
 from .parts import PLACES
 
 _ANSWER = {"answer": "Two foxes [1.2]", "reasoning": "Because\nit says so.", "citations": ["1.1", "passage 2, sentence 1", 3]}
@@ -88,7 +88,6 @@ FURTHER: dict[str, Callable[[], list[Any]]] = {
     "pair_model": lambda: [made_files("pairs")],
     "word_vectors": _word_vectors,
     "word_folder": _word_folder,
-    "worker_block": each(BLOCK),
     "made_model": _made,
     "places": _places,
     "server_records": each(_COLLECTION, _TABLE),

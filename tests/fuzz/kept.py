@@ -31,7 +31,7 @@ from nlp_retrieval.benchmarks.comparing import judged_again
 from nlp_retrieval.benchmarks.manifest import benchmark_of, differences, moved_results, read_manifest
 from nlp_retrieval.benchmarks.runs import PER_QUERY, REPORT, read_run_folder
 from nlp_retrieval.benchmarks.stage_store import StageStore
-from nlp_retrieval.core.blocks import EncodedBatch, encoded_here
+from nlp_retrieval.core.blocks import EncodedBatch
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.index import checkpoint
@@ -41,6 +41,7 @@ from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.index.manifest import read_manifest as read_index_manifest
 from nlp_retrieval.encoders.endpoint import KeptVectors
+from nlp_retrieval.encoders.passages import encoded_here
 from nlp_retrieval.errors import IndexDamagedError, ModelError, RetrievalError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES, read_lists, read_retrievers
 from nlp_retrieval.lm.answers import AnswerStore

@@ -1,4 +1,4 @@
-"""Targets that read models from folders and files, and what workers and caches give back."""
+"""Targets that read models from folders and files, and what caches give back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from rerankers.tiny_models import TinyOnnx
 from static_models import save_static
 
 from nlp_retrieval import StaticEncoder
-from nlp_retrieval.core.blocks import EncodedBatch, EncodedBlock, WorkBlock
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.encoders.base import checked_vectors
 from nlp_retrieval.encoders.models import MADE_FILE, kept_model
@@ -92,30 +91,6 @@ def _with_checksum(words: bytes, vectors: bytes) -> bytes:
         return words
 
 
-BLOCK = {"rows": [[0.5, 1.0], [2.0, 0.0]], "dtype": "<f4", "counts": [1, 1], "n_cut": 0, "texts": ["a", "b"]}
-
-
-def worker_block(data: bytes) -> bool:
-    """What a worker sends, with checksums that fit it: what is believed has rows of finite numbers for these very texts."""
-    block = WorkBlock(0, 0, ["a", "b"])
-    try:
-        content = parse_json(data)
-        dtype = np.dtype(content["dtype"])
-        batch = EncodedBatch(np.array(content["rows"], dtype), np.array(content["counts"], np.uint32), content["n_cut"])
-        sent: object = EncodedBlock.of(batch, content["texts"])
-    except Exception:  # nothing that could be sent
-        return False
-    if not block.fits(sent):
-        return False
-    assert content["texts"] == block.texts
-    assert batch.rows.ndim == 2
-    assert batch.rows.dtype.kind == "f"
-    assert np.isfinite(batch.rows).all()
-    assert int(batch.counts.sum()) == len(batch.rows)
-    assert 0 <= batch.n_cut <= len(block.texts)
-    return True
-
-
 def made_model(data: bytes) -> bool:
     """What the cache says of a model that was made here: it is that model, or it is made again."""
     folder, _ = kept_here()
@@ -156,4 +131,4 @@ def made_files(kind: str) -> bytes:
     return SEPARATOR.join((folder / name).read_bytes() for name in names)
 
 
-OF_MODELS = [static_model, pair_model, word_vectors, word_folder, worker_block, made_model]
+OF_MODELS = [static_model, pair_model, word_vectors, word_folder, made_model]
