@@ -40,7 +40,7 @@ def texts(file, key, n):
         return [json.loads(line)[key] for line, _ in zip(lines, range(n))]
 
 questions = texts("wiki/hotpotqa/queries.jsonl", "text", 300)
-bm25 = {"name": "bm25s"}
+bm25 = {"name": "bm25"}
 if name == "bm25, 300 queries":
     searcher = Searcher([bm25]).open(index)
     searcher.search(questions[:3], 10)

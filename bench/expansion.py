@@ -1,4 +1,4 @@
-"""What RM3 and Bo1 change: ``python -m bench.expansion DATA`` prints nDCG@10 and recall@100 with and without."""
+"""What RM3 changes: ``python -m bench.expansion DATA`` prints nDCG@10 and recall@100 with and without."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ def main(arguments: list[str]) -> int:
     searchers = {
         "bm25s": Searcher([Bm25Retriever()]),
         "bm25s, rm3": Searcher([Bm25Retriever(feedback="rm3")]),
-        "bm25s, bo1": Searcher([Bm25Retriever(feedback="bo1")]),
         "pyserini": Searcher([PyseriniRetriever(document_vectors=True)]),
         "pyserini, rm3": Searcher([PyseriniRetriever(rm3=True)]),
     }

@@ -71,7 +71,7 @@ Path("qrels.txt").write_text("".join(f"q{n} 0 d{n} 1\n" for n in range(4)))
 Path("sweep.yaml").write_text(
     "corpus: {name: jsonl, path: corpus.jsonl}\n"
     "queries: {name: topics, path: queries.jsonl, qrels: qrels.txt}\n"
-    "searchers:\n  a: {retrievers: [bm25s]}\n  b: {retrievers: [{name: bm25s, k1: 1.5}]}\nindex: index\nk: [1, 3]\n")
+    "searchers:\n  a: {retrievers: [bm25]}\n  b: {retrievers: [{name: bm25, k1: 1.5}]}\nindex: index\nk: [1, 3]\n")
 
 def sweep():
     sys.argv[1:] = ["benchmark", "sweep.yaml"]

@@ -26,10 +26,10 @@ _RUNS = (
 _TIMES = re.compile(rb'"(?:created|written|at|time|seconds|asked_at|started|finished|fetch_date)": ?("[^"]*"|[0-9.e+-]+)')
 _COMPARED = ("results.json", "*.trec", "qrels.txt", "audit.json", "answers*.json", "*.npy", "*.bin", "*.faiss", "*.parquet")
 _RETRIEVERS = {
-    "bm25": ["{name: bm25s}"],
-    "bm25 1.6 .75": ["{name: bm25s, k1: 1.6, b: 0.75}"],
-    "two": ["{name: bm25s}", "{name: link_graph, seeds: [bm25s], damping: 0.3}"],
-    "link graph": ["{name: link_graph, seeds: [bm25s]}"],
+    "bm25": ["{name: bm25}"],
+    "bm25 1.6 .75": ["{name: bm25, k1: 1.6, b: 0.75}"],
+    "two": ["{name: bm25}", "{name: link_graph, seeds: [bm25], damping: 0.3}"],
+    "link graph": ["{name: link_graph, seeds: [bm25]}"],
 }
 _PROCESSORS = ("null", "clauses")
 _RERANKERS = ("null", "overlap", "{name: overlap, blend: rank}")
@@ -82,7 +82,7 @@ def _digests(folder: Path) -> dict[str, str]:
     digests: dict[str, list[str]] = {}
     for file in files:
         name = re.sub(r"[0-9a-f]{12,}", "*", file.relative_to(folder).as_posix())
-        name = name.replace("/bm25s-", "/bm25-")  # its former name
+
         content = file.read_bytes()
         if file.suffix == ".json":
             content = _TIMES.sub(b"", content)

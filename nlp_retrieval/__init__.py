@@ -34,10 +34,6 @@ def _former_name(name: str) -> object:
 
 
 _RENAMED = {
-    "Bm25sRetriever": (
-        *("nlp_retrieval.retrievers.bm25.retriever", "Bm25sRetriever"),
-        "Bm25Retriever, with signals bm25.score and bm25.rank",
-    ),
     "ClaimDecomposition": (
         *("nlp_retrieval.processors.with_model", "ClaimPhrases"),
         "ClaimPhrases (nlp_retrieval.hover.ClaimDecomposition is the DSPy signature)",

@@ -99,12 +99,12 @@ class Explanation:
         terms: terms of the query, if the score is the sum of their contributions.
 
     Examples:
-        >>> searcher = Searcher([Bm25Retriever(feedback="bo1", fb_docs=1)])
+        >>> searcher = Searcher([Bm25Retriever(feedback="rm3", fb_docs=1)])
         >>> report = searcher.index(items, "index")
         >>> (hits,) = searcher.search("krill")
         >>> explanation = searcher.explain("krill", hits)[0]["bm25"]
         >>> [term.term for term in explanation.terms]
-        ['anim', 'ocean', 'small', 'southern', 'krill']
+        ['krill']
     """
 
     item: SearchableItem
@@ -186,7 +186,7 @@ class Explanations(list[dict[str, Explanation]]):
     """Explanations for the results of one query: for each result, one from every retriever that can explain it.
 
     Examples:
-        >>> searcher = Searcher([Bm25Retriever(feedback="bo1", fb_docs=1)])
+        >>> searcher = Searcher([Bm25Retriever(feedback="rm3", fb_docs=1)])
         >>> report = searcher.index(items, "index")
         >>> (hits,) = searcher.search("krill")
         >>> explanations = searcher.explain("krill", hits)

@@ -8,7 +8,6 @@ from types import ModuleType
 from soaking import Figures
 
 from nlp_retrieval.core.components.registry import component_class, names
-from nlp_retrieval.retrievers.bm25.retriever import FORMER_NAME
 from nlp_retrieval.testing import ComponentRules
 
 
@@ -21,7 +20,7 @@ def classes_in(module: ModuleType) -> Iterator[type[ComponentRules]]:
 
 def components_in(kind: str, package: str) -> set[type]:
     """Return the registered components of a kind that a package defines."""
-    classes = [component_class(kind, name) for name in names(kind) if name != FORMER_NAME]
+    classes = [component_class(kind, name) for name in names(kind)]
     return {cls for cls in classes if cls.__module__.startswith(f"{package}.")}
 
 

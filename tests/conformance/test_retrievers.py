@@ -63,14 +63,6 @@ class TestBm25ExpandedByRm3(Searching):
 
 
 @pytest.mark.soak
-class TestBm25ExpandedByBo1(Searching):
-    component = Bm25Retriever
-
-    def make(self):
-        return Bm25Retriever(feedback="bo1")
-
-
-@pytest.mark.soak
 class TestBm25MergedByRank(AnswerRules):
     component = Bm25Retriever
 

@@ -121,7 +121,7 @@ class SegmentedScorer:
         return scorer.weights_in(row - rows.start, terms if numbers is None else numbers[terms])
 
 
-# Queries expanded by pseudo-relevance feedback: RM3 as in Anserini, Bo1 as in Terrier.
+# Queries expanded by pseudo-relevance feedback: RM3 as in Anserini.
 #
 # The first hits of a query are assumed to be relevant, and their weightiest terms are added to it. Terms are chosen and
 # weighted by the statistics of all items that are not deleted, and ties go to the first in the alphabet; so an updated index
@@ -129,24 +129,19 @@ class SegmentedScorer:
 # into pairs of characters, single ones add nothing).
 
 
-ExpansionRule = Literal["rm3", "bo1"]
-
 _SHORTEST, _LONGEST = 2, 20
-_COMMON = 0.1  # RM3 adds no term that a larger share of the items contains
-_IN_DOCUMENTS = 2  # Bo1 adds a term that at least this many of the documents fed back contain
+_COMMON = 0.1  # no term is added that a larger share of the items contains
 
 
 class Expansion(NamedTuple):
     """Settings of query expansion.
 
     Args:
-        rule: ``rm3`` or ``bo1``.
         documents: number of first hits that are fed back.
         terms: number of their terms added to the query.
-        original_weight: of the query against these terms, 0 to 1; for ``rm3``.
+        original_weight: of the query against these terms, 0 to 1.
     """
 
-    rule: ExpansionRule
     documents: int
     terms: int
     original_weight: float
@@ -189,7 +184,6 @@ class QueryExpander:
         self._expansion = expansion
         self._n_items = scorer.n_items
         self._n_containing = scorer.n_containing
-        self._occurrences = scorer.occurrences()
         self._row_terms = [
             _RowTerms(opened.postings, numbers) for (opened, _), numbers in zip(segments, scorer.numbers, strict=True)
         ]
@@ -218,13 +212,9 @@ class QueryExpander:
         frequencies = np.concatenate([np.zeros(0), *(times for _, times in terms_of_rows)])
         terms = terms[self._n_containing[terms] > 0]  # others may occur only in deleted items
         query_ranks, counts = np.unique(self._ranks[terms], return_counts=True)
-        if self._expansion.rule == "rm3":
-            added, weights = self._by_rm3(documents, ranks, frequencies, scores)
-            weights = weights * (1.0 - self._expansion.original_weight)
-            query_weights = self._expansion.original_weight * counts / counts.sum()
-        else:
-            added, weights = self._by_bo1(documents, ranks, frequencies, query_ranks)
-            query_weights = counts / counts.max()
+        added, shares = self._relevance_model(documents, ranks, frequencies, scores)
+        weights = shares * (1.0 - self._expansion.original_weight)
+        query_weights = self._expansion.original_weight * counts / counts.sum()
         joined, places = np.unique(np.concatenate([query_ranks, added]), return_inverse=True)
         summed = _sums(places, np.concatenate([query_weights, weights]), len(joined))
         fed_back = _sums(places[len(query_weights) :], weights, len(joined))
@@ -235,8 +225,8 @@ class QueryExpander:
         parts = np.searchsorted(self._first_rows, rows, side="right") - 1
         return list(zip(rows.tolist(), parts.tolist(), strict=True))
 
-    def _by_rm3(self, documents: Rows, ranks: Rows, frequencies: Scores, scores: Scores) -> tuple[Rows, Scores]:
-        """The relevance model: each document's most frequent terms, by their share of these, weighted by its score."""
+    def _relevance_model(self, documents: Rows, ranks: Rows, frequencies: Scores, scores: Scores) -> tuple[Rows, Scores]:
+        """Each document's most frequent terms, by their share of these, weighted by its score."""
         numbers = self._ranked[ranks]
         eligible = self._may_join[numbers] & (self._n_containing[numbers] <= _COMMON * self._n_items)
         documents, ranks, frequencies = documents[eligible], ranks[eligible], frequencies[eligible]
@@ -246,36 +236,13 @@ class QueryExpander:
         documents, ranks, frequencies = documents[order], ranks[order], frequencies[order]
         shares = frequencies / np.bincount(documents, frequencies, len(scores))[documents] * scores[documents]
         distinct, places = np.unique(ranks, return_inverse=True)
-        added, weights = self._top_weights(distinct, _sums(places, shares, len(distinct)))
-        return added, weights / (weights.sum() or 1.0)
-
-    def _by_bo1(self, documents: Rows, ranks: Rows, frequencies: Scores, query_ranks: Rows) -> tuple[Rows, Scores]:
-        """Bose-Einstein statistics: the excess of terms in the documents over their expectation in the collection."""
-        distinct, places, in_documents = np.unique(ranks, return_inverse=True, return_counts=True)
-        occur = _sums(places, frequencies, len(distinct))
-        fed_back = len(np.unique(documents))
-        eligible = np.isin(distinct, query_ranks)
-        eligible |= self._may_join[self._ranked[distinct]] & (in_documents >= min(_IN_DOCUMENTS, fed_back))
-        distinct, occur = distinct[eligible], occur[eligible]
-        if len(distinct) == 0:
-            return distinct, np.zeros(0)
-        weights = _bose_einstein(occur, self._occurrences[self._ranked[distinct]] / self._n_items)
-        most = occur[weights.argmax()]
-        added, weights = self._top_weights(distinct, weights)
-        return added, weights / _bose_einstein(most, most / self._n_items)
-
-    def _top_weights(self, ranks: Rows, weights: Scores) -> tuple[Rows, Scores]:
-        order = np.lexsort((ranks, -weights))[: self._expansion.terms]
-        return ranks[order], weights[order]
+        weights = _sums(places, shares, len(distinct))
+        best = np.lexsort((distinct, -weights))[: self._expansion.terms]
+        return distinct[best], weights[best] / (weights[best].sum() or 1.0)
 
 
 def _sums(places: Rows, values: Scores, n: int) -> Scores:
     return np.bincount(places, values, n).astype(np.float64, copy=False)
-
-
-def _bose_einstein(occur: Scores, expected: Scores) -> Scores:
-    weights: Scores = occur * np.log2((1.0 + expected) / expected) + np.log2(1.0 + expected)
-    return weights
 
 
 def _occurrences(postings: Postings, live: Mask | None) -> NDArray[np.int64]:
@@ -342,11 +309,6 @@ class _NumberOfWord(dict[str, int]):
 
 
 _BATCH = 4096
-_FED_BACK = {"rm3": 10, "bo1": 3}
-
-
-FORMER_NAME = "bm25s"
-"""The engine's name in the fingerprints of indexes, which were built before it was called bm25."""
 
 
 class Bm25Retriever(BaseRetriever):
@@ -366,11 +328,11 @@ class Bm25Retriever(BaseRetriever):
         accents: "keep" them, or "fold" them, so that "cafe" finds "café".
         segmenter: "jieba" splits Chinese by its dictionary (jieba-rs), None into pairs of characters. Not with a pattern. Needs
             the extra ``chinese``.
-        feedback: expand queries by the terms of their first hits: "rm3" as in Anserini (Abdul-Jaleel et al., TREC 2004), or
-            "bo1" as in Terrier (Amati, 2003); None for no expansion. A filter applies to results, not to feedback.
-        fb_docs: number of hits that are fed back; by default 10 for "rm3" and 3 for "bo1".
+        feedback: "rm3" to expand queries by the terms of their first hits, as Anserini does (Abdul-Jaleel et al., TREC 2004);
+            None for no expansion. A filter applies to results, not to feedback.
+        fb_docs: number of hits that are fed back.
         fb_terms: number of their terms added to the query.
-        original_query_weight: for "rm3", weight of the query against these terms, 0 to 1.
+        original_query_weight: weight of the query against these terms, 0 to 1.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
         backend: ``numpy``, ``numba``, or ``auto``: numba, once searching has taken longer than compiling would.
 
@@ -390,7 +352,7 @@ class Bm25Retriever(BaseRetriever):
         *("feedback", "fb_docs", "fb_terms", "original_query_weight", "merge", "backend"),
     )
     by_words = True
-    format_version = 4
+    format_version = 5
     search_only = frozenset({"k1", "b", "feedback", "fb_docs", "fb_terms", "original_query_weight", "merge", "backend"})
 
     _expander: QueryExpander | None = None
@@ -405,8 +367,8 @@ class Bm25Retriever(BaseRetriever):
         pattern: Annotated[str, Field(min_length=1)] | None = None,
         accents: Accents = "keep",
         segmenter: Segmenter | None = None,
-        feedback: ExpansionRule | None = None,
-        fb_docs: Annotated[int, Field(ge=1, le=1000)] | None = None,
+        feedback: Literal["rm3"] | None = None,
+        fb_docs: Annotated[int, Field(ge=1, le=1000)] = 10,
         fb_terms: Annotated[int, Field(ge=1, le=10_000)] = 10,
         original_query_weight: Annotated[float, Field(ge=0, le=1)] = 0.5,
         merge: MergeRule = "alternate",
@@ -421,15 +383,13 @@ class Bm25Retriever(BaseRetriever):
         self.pattern = pattern
         self.accents: Accents = accents
         self.segmenter: Segmenter | None = segmenter
-        self.feedback = (
-            None if feedback is None else Expansion(feedback, fb_docs or _FED_BACK[feedback], fb_terms, original_query_weight)
-        )
+        self.feedback = None if feedback is None else Expansion(fb_docs, fb_terms, original_query_weight)
         self.merge = merge
         self.backend: Backend = backend
 
     def index_identity(self) -> Config:
         """Settings that determine the index: a stemmer and stop words count the same, given or by the language."""
-        identity = super().index_identity() | {"name": FORMER_NAME, "stemmer": self.stemmer, "stopwords": self.stopwords}
+        identity = super().index_identity() | {"stemmer": self.stemmer, "stopwords": self.stopwords}
         del identity["segmenter"]
         return identity if self.segmenter is None else identity | {"segmenter": segmenter_fingerprint(self.segmenter)}
 
@@ -517,11 +477,3 @@ class Bm25Retriever(BaseRetriever):
 
     def _words(self) -> Words:
         return Words(self.language, self.stemmer, self.stopwords, self.pattern, self.accents, self.segmenter)
-
-
-class Bm25sRetriever(Bm25Retriever):  # noqa: D101
-    # stored manifests, runs and sweeps use this name, and so are its signals (bm25s.score)
-    __doc__ = f"By its former name, {Bm25Retriever.__doc__}"
-
-    name = FORMER_NAME
-    manifest_may_set = Bm25Retriever.manifest_may_set

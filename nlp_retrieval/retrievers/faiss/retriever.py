@@ -69,9 +69,12 @@ class FaissRetriever(VectorRetriever):
         self, encoder: str | BaseEncoder = _MODEL, index: FaissIndexType | ByName = "auto", merge: MergeRule = "alternate"
     ) -> None:
         self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
-        self.index_type: FaissIndexType = resolve_components(self, FaissRetriever, index=index)["index"]
+        self.index_type: FaissIndexType = (
+            Auto() if index == "auto" else resolve_components(self, FaissRetriever, index=index)["index"]
+        )
         self.merge = merge
-        self._arguments["encoder"] = self.encoder  # a name and its encoder are the same configuration
+        resolved = {"encoder": self.encoder, "index": self.index_type}  # a name and its component are the same configuration
+        self._arguments |= {key: value for key, value in resolved.items() if key in self._arguments}
 
     def __repr__(self) -> str:
         usual = {key: parameter.default for key, parameter in parameters_of(type(self)).items()}

@@ -1,4 +1,4 @@
-"""RM3 gives what Anserini gives, and RM3 and Bo1 what their formulas say; filters and updates hold."""
+"""RM3 gives what Anserini gives, and what its formula says; filters and updates hold."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
-from math import log2
 from pathlib import Path
 
 import pytest
@@ -84,28 +83,6 @@ def rm3_by_hand(query: Counter[str], first: Scores, documents: int, terms: int, 
     }
 
 
-def bo1_by_hand(query: Counter[str], first: Scores, documents: int, terms: int) -> dict[str, float]:
-    read = [TEXTS[row].split() for row in best(first, documents)]
-    everywhere = Counter(word for text in TEXTS for word in text.split())
-    occur = Counter(word for words in read for word in words)
-
-    def weight(times: float, expected: float) -> float:
-        return times * log2((1 + expected) / expected) + log2(1 + expected)
-
-    weights = {
-        word: weight(occur[word], everywhere[word] / N_ITEMS)
-        for word in occur
-        if word in query or (2 <= len(word) <= 20 and sum(word in words for words in read) >= min(2, len(read)))
-    }
-    ordered = sorted(weights, key=lambda word: (-round(weights[word], 12), word))
-    most = occur[ordered[0]]
-    kept = ordered[:terms]
-    return {
-        word: query[word] / max(query.values()) + (weights[word] / weight(most, most / N_ITEMS) if word in kept else 0)
-        for word in {*kept, *query}
-    }
-
-
 Rule = Callable[[Counter[str], Scores], dict[str, float]]
 
 
@@ -121,14 +98,8 @@ RULES = pytest.mark.parametrize(
             Bm25Retriever(feedback="rm3", fb_docs=2, fb_terms=4, original_query_weight=0.2, backend="numba"),
             lambda query, first: rm3_by_hand(query, first, 2, 4, 0.2),
         ),
-        (Bm25Retriever(feedback="bo1"), lambda query, first: bo1_by_hand(query, first, 3, 10)),
-        pytest.param(
-            Bm25Retriever(feedback="bo1", fb_docs=1, fb_terms=5, backend="numba"),
-            lambda query, first: bo1_by_hand(query, first, 1, 5),
-            marks=pytest.mark.soak,
-        ),
     ],
-    ids=["rm3", "rm3 of two", "bo1", "bo1 of one"],
+    ids=["rm3", "rm3 of two"],
 )
 
 
@@ -196,15 +167,13 @@ def test_a_query_that_is_not_expanded_has_nothing_to_explain(folder: Path) -> No
     assert searcher.explain("word1", searcher.search(["word1"], 2)[0]) == [{}, {}]
 
 
-@pytest.mark.parametrize("feedback", ["rm3", "bo1"])
-def test_passages_are_found_that_share_no_word_with_the_query(folder: Path, feedback: str) -> None:
-    more = found(Bm25Retriever(feedback=feedback), folder, "word50")  # type: ignore[arg-type]
+def test_passages_are_found_that_share_no_word_with_the_query(folder: Path) -> None:
+    more = found(Bm25Retriever(feedback="rm3"), folder, "word50")
     assert set(more) > set(without_feedback(folder, "word50"))
 
 
-@pytest.mark.parametrize("feedback", ["rm3", "bo1"])
-def test_a_filter_leaves_out_hits_and_changes_no_score(folder: Path, feedback: str) -> None:
-    searcher = Searcher([Bm25Retriever(feedback=feedback)]).open(folder)  # type: ignore[arg-type]
+def test_a_filter_leaves_out_hits_and_changes_no_score(folder: Path) -> None:
+    searcher = Searcher([Bm25Retriever(feedback="rm3")]).open(folder)
     for query in QUERIES:
         (whole,) = searcher.search([query], N_ITEMS)
         (passing,) = searcher.search([query], N_ITEMS, where={"part": 1})
@@ -213,13 +182,12 @@ def test_a_filter_leaves_out_hits_and_changes_no_score(folder: Path, feedback: s
         ]
 
 
-@pytest.mark.parametrize("feedback", ["rm3", "bo1"])
-def test_a_deleted_passage_is_not_fed_back(tmp_path: Path, feedback: str) -> None:
+def test_a_deleted_passage_is_not_fed_back(tmp_path: Path) -> None:
     kept = [SearchableItem(item_id=f"k{n}", content=f"filler{n} other{n}") for n in range(30)]
     kept.append(SearchableItem(item_id="wanted", content="harbour whale"))
     gone = [SearchableItem(item_id=f"g{n}", content="lighthouse whale whale") for n in range(2)]
     kept.append(SearchableItem(item_id="lit", content="lighthouse keeper"))
-    searcher = Searcher([Bm25Retriever(feedback=feedback)])  # type: ignore[arg-type]
+    searcher = Searcher([Bm25Retriever(feedback="rm3")])
     searcher.index([*kept, *gone], tmp_path)
     assert "wanted" in {hit.item.item_id for hit in searcher.search("lighthouse", 10)[0]}
     searcher.delete([item.item_id for item in gone], auto_compact=False)
@@ -228,7 +196,7 @@ def test_a_deleted_passage_is_not_fed_back(tmp_path: Path, feedback: str) -> Non
 
 def test_a_query_that_finds_nothing_is_not_expanded(folder: Path) -> None:
     with pytest.warns(match="found nothing for 1 of 2 queries"):
-        lists = Bm25Retriever(feedback="bo1").retrieve([["nowhere"], ["word1"]], folder, 5)
+        lists = Bm25Retriever(feedback="rm3").retrieve([["nowhere"], ["word1"]], folder, 5)
     assert [len(hits) for hits in lists] == [0, 5]
 
 
