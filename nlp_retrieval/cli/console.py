@@ -12,7 +12,7 @@ import typer
 
 from nlp_retrieval.errors import ConfigurationError
 
-_SETTING = re.compile(r"\b(?P<verb>pass|with) (?P<name>[a-z_]{2,40})=(?P<value>\.{3}|[\w'\"/-]{0,100})")
+_SETTING = re.compile(r"\b(?P<verb>pass|with) (?P<name>[a-z_]{2,40})=(?P<value>\.{3}|[\w'\"/-]{0,100})(?!\[)")
 
 OPTIONS: dict[str, str] = {}
 """Spelling of the current command's parameters, by name, for messages."""

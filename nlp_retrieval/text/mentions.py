@@ -164,7 +164,10 @@ def mentions_of(text: str, entities: Iterable[str], proper_nouns: Iterable[str])
 
 
 _reading = Lock()
-"""Held while a pipeline reads queries: threads share the pipeline and its cache."""
+"""Held while a pipeline reads texts: threads share the pipeline and its cache."""
+
+_STEP = 256
+"""Texts that are read at a time."""
 
 
 class SpacyMentions:
@@ -209,8 +212,11 @@ class SpacyMentions:
             DependencyError: spaCy is not installed.
             ModelError: the pipeline does not load, or recognises no entities.
         """
-        for document in self._load().pipe(texts):
-            yield {normalize(entity.text) for entity in document.ents} - {""}
+        stream = iter(texts)
+        while part := list(islice(stream, _STEP)):
+            with _reading:
+                found = [{normalize(entity.text) for entity in document.ents} - {""} for document in self._load().pipe(part)]
+            yield from found
 
     @property
     def files(self) -> ModelFiles:
@@ -330,7 +336,6 @@ READ_KEYS = frozenset({"title", SENTENCE_STARTS})
 """Metadata keys that decide the sentences and entities of an item."""
 
 _MOST_WORDS = 16
-_STEP = 256
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,6 +219,8 @@ def stop_words(name: str) -> tuple[str, ...]:
         ConfigurationError: there is no such list.
     """
     lists = _stop_lists()
+    if name.lower() in ("none", "null", ""):
+        raise ConfigurationError(f"stopwords={name!r} is no list; pass stopwords=None (null in YAML) to keep all words")
     if name not in lists:
         raise ConfigurationError(f"stopwords={name!r}: {nearest(name, lists)}")
     return lists[name]

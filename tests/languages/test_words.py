@@ -189,6 +189,7 @@ def test_a_language_that_is_unknown_is_an_error_that_names_the_nearest(settings:
     [
         ({"stemmer": "porters"}, "there is no stemmer 'porters'"),
         ({"stopwords": "ens"}, "stopwords='ens'"),
+        ({"stopwords": "none"}, "pass stopwords=None"),
         ({"pattern": "("}, r"pattern '\(' does not compile"),
         ({"pattern": r"(?=a)b"}, "without look-around"),
         ({"pattern": "a*"}, "matches the empty text"),

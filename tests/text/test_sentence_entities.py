@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from retrievers.link_graph.corpora import passage
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.text.mentions import EntityFinder, PassageEntities, entities_by_rules, entities_by_sentence
+from nlp_retrieval.text.mentions import EntityFinder, PassageEntities, SpacyMentions, entities_by_rules, entities_by_sentence
 
 RULES = EntityFinder("rules")
 
@@ -65,3 +69,25 @@ def test_any_texts_give_the_entities_of_their_sentences(texts: list[tuple[str, s
         assert all(sentence.strip() for sentence in sentences)
         assert [set(names) for names in found.sentences] == [entities_by_rules(sentence) for sentence in sentences]
         assert "".join("".join(sentences).split()) == "".join(item.content.split())
+
+
+def test_a_pipeline_reads_for_one_thread_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, both = threading.Lock(), threading.Barrier(2)
+
+    class Pipeline:
+        def pipe(self, texts):
+            assert reading.acquire(blocking=False), "another thread reads"
+            for text in texts:
+                yield SimpleNamespace(ents=[SimpleNamespace(text=text)])
+            reading.release()
+
+    mentions = SpacyMentions("any")
+    monkeypatch.setattr(mentions, "_load", Pipeline)
+
+    def read(name: str) -> list[set[str]]:
+        both.wait(30)
+        return list(mentions.entities([name] * 2000))
+
+    with ThreadPoolExecutor() as pool:
+        paris, rome = pool.map(read, ("Paris", "Rome"))
+    assert (paris[-1], rome[-1]) == ({"paris"}, {"rome"})

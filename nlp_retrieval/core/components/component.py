@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from nlp_retrieval.core.components.code import code_of, remember_source
 from nlp_retrieval.core.components.trust_rules import Rule
 from nlp_retrieval.core.models import Gold, Query
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.secrets import HIDDEN, without_secrets
 from nlp_retrieval.core.unicode import refuse_lone_surrogates
 from nlp_retrieval.errors import ConfigurationError
@@ -175,6 +176,9 @@ class Component:
 
     _arguments: dict[str, Any]
 
+    _index_lock: Lock
+    """Held while this component opens an index."""
+
     def __init__(self) -> None:
         # no docstring here: it would become the help of every class whose own constructor has none
         pass
@@ -196,6 +200,7 @@ class Component:
             ConfigurationError: an argument has the wrong type or is out of range.
         """
         self = super().__new__(cls)
+        self._index_lock = Lock()
         try:
             bound = inspect.signature(cls.__init__).bind_partial(self, *args, **kwargs)
         except TypeError:
@@ -286,6 +291,7 @@ class Component:
     def __copy__(self) -> Self:
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
+        other._index_lock = Lock()
         return other
 
     def __repr__(self) -> str:

@@ -378,6 +378,8 @@ def _table(source: Any) -> pa.Table | None:
 
 def _as_arrow(source: Any) -> pa.Table:
     of_pandas = type(source).__module__.partition(".")[0] == "pandas"  # which had no stream before 2.2
+    if of_pandas:  # Arrow would have a period as the number of months since 1970
+        source = source.astype({name: str for name, kind in source.dtypes.items() if str(kind).startswith("period")})
     if of_pandas or hasattr(source, "__arrow_c_stream__"):
         return pa.table(source)
     from pyarrow.interchange import from_dataframe

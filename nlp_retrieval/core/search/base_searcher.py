@@ -36,7 +36,7 @@ from nlp_retrieval.core.index.generation import Builder, Generation, fingerprint
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE, Manifest, RetrieverRecord
 from nlp_retrieval.core.index.update import Resolve, UpdateReport, add_items, compact_index, delete_items
 from nlp_retrieval.core.models import RetrievalResult
-from nlp_retrieval.core.processes import Lock, usable_cores
+from nlp_retrieval.core.processes import usable_cores
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
 from nlp_retrieval.core.search.stages import current_stages
 from nlp_retrieval.core.statistics import CollectionStatistics
@@ -387,7 +387,6 @@ class BaseSearcher(FromSettings, ABC):
     retrievers: dict[str, BaseRetriever]
     """Retrievers by label; set by the subclass."""
 
-    _opening: ClassVar[Lock] = Lock()
     _opened: OpenedRetrievers | None = None
     _opened_before: OpenedIndex | None = None
 
@@ -554,7 +553,7 @@ class BaseSearcher(FromSettings, ABC):
             IndexMismatchError: it was built with another configuration.
             IndexDamagedError: a file does not match its checksum.
         """
-        with self._opening:  # otherwise a slow refresh could replace a newer generation by an older one
+        with self._index_lock:  # otherwise a slow refresh could replace a newer generation by an older one
             self._opened = self._opened_on(open_generation(path))
         return self
 
@@ -613,7 +612,7 @@ class BaseSearcher(FromSettings, ABC):
         return OpenedIndex.of(generation, self._records(generation.manifest))
 
     def _open_again(self, before: OpenedIndex) -> None:
-        with self._opening:
+        with self._index_lock:
             if self._opened is None:
                 generation = open_generation(before.path)
                 before.check_is(self._opened_index(generation))

@@ -9,6 +9,8 @@ With retrievers or searchers ``x`` and ``y``:
 ``x >> reranker``           Rerank the candidates of ``x``.
 ``x >> reranker % 10``      Rerank the first 10 of them; the others follow in their order.
 ``processor >> x``          Search ``x`` for the sub-queries of the processor.
+``function >> x``           A function of a query, which returns what to search for.
+``x >> function``           A function of a query and its results, which returns them in another order.
 ==========================  ===================================================================
 
 Python evaluates ``*`` and ``%`` first, then ``+``, then ``>>``, each from left to right: most expressions need no parentheses.

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, NoReturn, Self, cast
 from weakref import WeakValueDictionary, finalize
 
 import numpy as np
@@ -34,7 +34,7 @@ from nlp_retrieval.core.index.generation import Builder, Generation, OpenedFiles
 from nlp_retrieval.core.index.items import ItemsDigest, ItemTable
 from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
-from nlp_retrieval.core.processes import Lock, forked, use_one_thread_after_fork
+from nlp_retrieval.core.processes import forked, use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_k, check_processed
 from nlp_retrieval.core.search.adapters import AdaptedIndex, check_signature
 from nlp_retrieval.core.search.expressions import Expression
@@ -119,7 +119,6 @@ class BaseRetriever(Component, Expression, ABC):
     _opened_parts: tuple[BaseRetriever, ...] = ()
     _live: Mask | None = None
     _segments: tuple[tuple[SegmentFolder, BaseRetriever], ...] = ()
-    _opening: ClassVar[Lock] = Lock()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -328,6 +327,17 @@ class BaseRetriever(Component, Expression, ABC):
         batch = opened.candidates(processed, depth, len(generation.items), allowed=allowed)
         return to_results(batch, generation.items)
 
+    def search(self, *_: object, **__: object) -> NoReturn:
+        """Raise an error that says what searches: a retriever alone finds rows.
+
+        Raises:
+            ConfigurationError: always.
+        """
+        shown = repr(self)
+        raise ConfigurationError(
+            f"a retriever is searched by a Searcher: Searcher([{shown}]).index(items, path), or .open(path), then .search(...)"
+        )
+
     def builder(self) -> Builder:
         """This retriever as seen by the index store."""
         calls = (self.build, self.extend, self.join, lambda: self.identity, self.settle, self.require_segments)
@@ -375,7 +385,7 @@ class BaseRetriever(Component, Expression, ABC):
 
     def _current(self, path: Path) -> tuple[Generation, BaseRetriever]:
         """The newest generation at a path, and this retriever opened on it; kept until it is superseded."""
-        with self._opening:
+        with self._index_lock:
             held = self._opened
             if held is not None and held[0].path == path and held[0].is_current():
                 return held

@@ -9,10 +9,12 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
+from uuid import uuid4
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from pydantic import Field
@@ -437,6 +439,64 @@ class SearcherRetriever(BaseRetriever):
         raise NotImplementedError("it has no index of its own")
 
 
+# Functions in an expression.
+
+
+class FunctionProcessor(BaseUserQueryProcessor):
+    """A function before ``>>``: it takes a query, and returns the sub-query, or a list of sub-queries.
+
+    Args:
+        function: its name, unique in this process.
+    """
+
+    name = "function"
+    only_in_memory = True
+    function: Callable[[str], str | list[str]]
+
+    def __init__(self, function: str) -> None:
+        del function
+
+    def extra_state(self) -> dict[str, Any]:
+        return {"function": self.function}
+
+    def process(self, nlqs: list[str]) -> list[list[str]]:
+        made = map(self.function, nlqs)
+        return [[one] if isinstance(one, str) else one for one in made]
+
+
+class FunctionReranker(BaseReranker):
+    """A function after ``>>``: it takes a query and its results, and returns them in another order.
+
+    Args:
+        function: its name, unique in this process.
+    """
+
+    name = "function"
+    only_in_memory = True
+    function: Callable[[str, list[RetrievalResult]], list[RetrievalResult]]
+
+    def __init__(self, function: str) -> None:
+        del function
+
+    def extra_state(self) -> dict[str, Any]:
+        return {"function": self.function}
+
+    def rerank(self, nlqs: list[str], results: list[list[RetrievalResult]], k: int) -> list[list[RetrievalResult]]:
+        return [self.function(query, hits)[:k] for query, hits in zip(nlqs, results, strict=True)]
+
+
+_function_names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+
+
+def _of_function(cls: type[FunctionProcessor] | type[FunctionReranker], x: Any) -> Any:
+    if not callable(x) or isinstance(x, type | Component | Expression):
+        return x
+    named = _function_names.setdefault(x, f"{getattr(x, '__qualname__', type(x).__name__)} {uuid4().hex[:12]}")
+    made = cls(named)
+    made.function = x
+    return made
+
+
 # Expressions: the searcher that two operands and an operator between them mean.
 
 
@@ -503,6 +563,8 @@ def _fused(x: Any, y: Any) -> Searcher:
 
 
 def _followed(x: Any, y: Any) -> Searcher:
+    x = _of_function(FunctionProcessor, x)
+    y = _of_function(FunctionReranker, y)
     where = f"{_name(x)} >> {_name(y)}"
     if isinstance(y, BaseUserQueryProcessor):
         raise ConfigurationError(f"{where}: a processor comes first; write {_name(y)} >> {_name(x)}")

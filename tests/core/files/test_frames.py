@@ -262,3 +262,9 @@ def test_dates_of_records_are_those_of_a_table() -> None:
     assert of_records == [item.metadata["date"] for item in items_of(frame)]
     (item,) = items_of([{"id": "a", "text": "x", "date": np.datetime64("2020-01-01", "ns")}])
     assert item.metadata == {"date": of_records[0]}
+
+
+def test_periods_of_pandas_are_texts() -> None:
+    frame = pandas.DataFrame({"id": ["a"], "text": ["krill"], "month": pandas.PeriodIndex(["2021-03"], freq="M")})
+    (item,) = items_of(frame)
+    assert item.metadata["month"] == "2021-03"

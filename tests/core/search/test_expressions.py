@@ -172,6 +172,22 @@ def test_a_sum_has_no_fusion_but_the_default_or_weights():
     assert by_label + 0.5 * c == Searcher([a, b, c], fusion=WeightedSum([0.7, 0.3, 0.5]))
 
 
+def test_a_function_is_a_processor_before_and_a_reranker_after(path):
+    first_word = (lambda query: query.split(";")[0]) >> a
+    (expected,) = Searcher([a]).open(path).search("alpha beta")
+    (found,) = first_word.open(path).search(QUERIES[0])
+    assert [hit.item for hit in found] == [hit.item for hit in expected]
+    several = (lambda query: query.split(";")) >> a
+    assert [hit.item for hit in several.open(path).search(QUERIES[0])[0]] == [
+        hit.item for hit in (split >> a).open(path).search(QUERIES[0])[0]
+    ]
+    turned = a % 10 >> (lambda query, results: results[::-1])
+    (found,) = turned.open(path).search("alpha beta", k=10)
+    assert [hit.item for hit in found] == [hit.item for hit in Searcher([a]).open(path).search("alpha beta", k=10)[0]][::-1]
+    with pytest.raises(ConfigurationError, match="is an object of this program"):
+        turned.to_config()
+
+
 def test_the_examples_run():
     tried = doctest.testmod(expressions)
     assert tried.attempted > 0

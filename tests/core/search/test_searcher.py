@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -550,3 +551,37 @@ def test_subqueries_that_are_given_stand_in_for_those_of_the_processor(path, sco
     assert split.search(QUERIES, 5, subqueries=other) == plain.search([parts[0][0]] * len(QUERIES), 5)
     with pytest.raises(QueryError, match="2 lists"):
         split.search(QUERIES, 5, subqueries=other[:2])
+
+
+def test_opening_one_index_holds_up_no_other_searcher(tmp_path):
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow(TermCount):
+        name = "slow"
+
+        def load(self, folder):
+            begun.set()
+            assert go_on.wait(30)
+            super().load(folder)
+
+    go_on.set()
+    Searcher([Slow()]).index(documents(["red fox"]), tmp_path / "slow")
+    quick = Searcher([TermCount()])
+    quick.index(documents(["red fox"]), tmp_path / "quick")
+    begun.clear()
+    go_on.clear()
+    with ThreadPoolExecutor() as pool:
+        opening = pool.submit(Searcher([Slow()]).open, tmp_path / "slow")
+        assert begun.wait(30)
+        other = pool.submit(quick.open, tmp_path / "quick")
+        try:
+            assert other.result(30).search("fox")[0]
+            assert not opening.done()
+        finally:
+            go_on.set()
+    assert opening.result().search("fox")[0]
+
+
+def test_searching_a_retriever_says_what_to_wrap_it_in():
+    with pytest.raises(ConfigurationError, match=r"Searcher\(\[TermCount\(\)\]\)"):
+        TermCount().search("fox")
