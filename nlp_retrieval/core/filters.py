@@ -14,14 +14,16 @@ part of a query language or a pattern.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
+from operator import eq, ge, gt, le, lt
 from typing import Any, Literal
 
 import numpy as np
 
-from nlp_retrieval.core.unicode import refuse_lone_surrogates
+from nlp_retrieval.core.unicode import normalize, refuse_lone_surrogates
 from nlp_retrieval.errors import QueryError, nearest
 
 Where = Mapping[str, Any]
@@ -31,15 +33,6 @@ Scalar = str | bool | int | float
 Operator = Literal["eq", "in", "gt", "gte", "lt", "lte", "exists"]
 
 OPERATORS: tuple[Operator, ...] = ("eq", "in", "gt", "gte", "lt", "lte", "exists")
-
-_OTHERS = {
-    "=": "'eq'", "==": "'eq'", "equals": "'eq'", "ne": '{"not": {...}}', "!=": '{"not": {...}}', "<>": '{"not": {...}}',
-    "nin": '{"not": {"key": {"in": [...]}}}', "not in": '{"not": {"key": {"in": [...]}}}', "<": "'lt'", "<=": "'lte'",
-    ">": "'gt'", ">=": "'gte'", "le": "'lte'", "ge": "'gte'", "min": "'gte'", "max": "'lte'", "from": "'gte'", "to": "'lte'",
-    "any": "'in'", "or": "'in'", "between": "'gte' and 'lte'", "contains": "'eq': a list meets it if one of its elements does",
-    "not": '{"not": {"key": ...}}, around the key',
-}  # fmt: skip
-"""Equivalents here of operators of other languages."""
 
 _PREFIX = "metadata."
 _DEEPEST = 64
@@ -76,10 +69,20 @@ class Condition:
     def _holds_of_one(self, value: object) -> bool:
         if not isinstance(value, str | bool | int | float):
             return False
-        if self.operator in ("eq", "in"):
-            return any(kind_of(value) == kind_of(wanted) and value == wanted for wanted in self.values)
-        (bound,) = self.values
-        return kind_of(value) == kind_of(bound) and _ORDERED[self.operator](value, bound)
+        compare = COMPARED[self.operator]
+        alike = [wanted for wanted in self.values if kind_of(wanted) == kind_of(value)]
+        if not isinstance(value, str):
+            return any(compare(value, wanted) for wanted in alike)
+        text, instant = normalize("NFC", value), instant_of(value)
+        periods = [period_of(str(wanted)) for wanted in alike]
+        return any(
+            compare(text, wanted)
+            if instant is None or period is None
+            else period[0] <= instant <= period[1]
+            if self.operator in ("eq", "in")
+            else compare(instant, edge_of(period, self.operator))
+            for wanted, period in zip(alike, periods, strict=True)
+        )
 
 
 @dataclass(frozen=True)
@@ -97,12 +100,47 @@ class Combination:
 
 Filter = Condition | Combination
 
-_ORDERED: dict[str, Callable[[Any, Any], bool]] = {
-    "gt": lambda value, bound: value > bound,
-    "gte": lambda value, bound: value >= bound,
-    "lt": lambda value, bound: value < bound,
-    "lte": lambda value, bound: value <= bound,
-}
+COMPARED: dict[str, Callable[[Any, Any], Any]] = {"eq": eq, "in": eq, "gt": gt, "gte": ge, "lt": lt, "lte": le}
+
+OFFSET = "(?:Z|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])"
+TIME = (
+    "[12][0-9]{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+    f"(?:[T ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.][0-9]{{1,9}})?)?{OFFSET}?)?"
+)
+"""Pattern of a day or a time in ISO 8601, as databases, tables and JSON write them."""
+
+_TIME = re.compile(TIME)
+_PERIOD = re.compile("[12][0-9]{3}(?:-[01][0-9](?:-[0-3][0-9])?)?")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def instant_of(text: str) -> int | None:
+    """Return the microseconds since 1970 of a day or a time in ISO 8601, in UTC without an offset; None for another text."""
+    if _TIME.fullmatch(text) is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:  # 30 February
+        return None
+    return (moment.replace(tzinfo=moment.tzinfo or UTC) - _EPOCH) // timedelta(microseconds=1)
+
+
+def period_of(text: str) -> tuple[int, int] | None:
+    """Return the first and the last instant of a year, a month, a day or a time in ISO 8601; None for another text."""
+    if _PERIOD.fullmatch(text) is None:
+        instant = instant_of(text)
+        return None if instant is None else (instant, instant)
+    try:
+        start = np.datetime64(text)
+    except ValueError:
+        return None
+    first, after = np.array([start, start + 1], "M8[us]").astype(np.int64).tolist()
+    return first, after - 1
+
+
+def edge_of(period: tuple[int, int], operator: Operator) -> int:
+    """Return the instant of a period to compare with by an ordering operator."""
+    return period[0] if operator in ("gte", "lt") else period[1]
 
 
 def conditions_of(wanted: Filter) -> list[Condition]:
@@ -110,11 +148,6 @@ def conditions_of(wanted: Filter) -> list[Condition]:
     if isinstance(wanted, Combination):
         return [condition for part in wanted.parts for condition in conditions_of(part)]
     return [wanted]
-
-
-def keys_of(wanted: Filter) -> set[str]:
-    """The metadata keys that a filter reads."""
-    return set().union(*map(keys_of, wanted.parts)) if isinstance(wanted, Combination) else {wanted.key}
 
 
 def kind_of(value: object) -> str:
@@ -156,16 +189,12 @@ def parse_filter(where: object, place: str = "where", depth: int = 0) -> Filter:
         else:
             parts += _conditions(key.removeprefix(_PREFIX), value, f"{place}.{key}")
     parsed = parts[0] if len(parts) == 1 else Combination("and", tuple(parts))
-    if not depth and (count := _count(parsed)) > _MOST_CONDITIONS:
+    if not depth and (count := len(conditions_of(parsed))) > _MOST_CONDITIONS:
         raise QueryError(
             f"{place}: {count:,} conditions are too many; at most {_MOST_CONDITIONS:,} "
             '({"in": [...]} is one, whatever the number of its values)'
         )
     return parsed
-
-
-def _count(wanted: Filter) -> int:
-    return sum(map(_count, wanted.parts)) if isinstance(wanted, Combination) else 1
 
 
 def _joined(key: str, value: object, where: str, depth: int) -> Combination:
@@ -184,17 +213,11 @@ def _conditions(key: str, value: object, where: str) -> list[Condition]:
     for operator, wanted in value.items():
         if operator not in OPERATORS:
             raise QueryError(
-                f"{where}: there is no operator {operator!r}; {_meant(str(operator))} (a value inside a value cannot be "
-                "compared: keep it as a metadata key of its own)"
+                f"{where}: there is no operator {operator!r}; {nearest(str(operator), OPERATORS)} (a value inside a value "
+                "cannot be compared: keep it as a metadata key of its own)"
             )
         conditions.append(Condition(key, operator, _operand(operator, wanted, f"{where}.{operator}")))
     return conditions
-
-
-def _meant(operator: str) -> str:
-    """Return the equivalent of another language's operator, or similar operators."""
-    equivalent = _OTHERS.get(operator.strip("$").casefold())
-    return f"write {equivalent}" if equivalent is not None else nearest(operator, OPERATORS)
 
 
 def _operand(operator: Operator, wanted: object, where: str) -> tuple[Scalar, ...]:
@@ -224,9 +247,11 @@ def _scalar(value: object, where: str) -> Scalar:
     if not isinstance(value, str | bool | int | float):
         hint = '; any of several: {"in": [...]}' if isinstance(value, list | tuple | set) else ""
         if isinstance(value, date):
-            hint = f"; write a date as the items have it, such as {value.isoformat()!r}"
+            hint = f"; write it as text: {value.isoformat()!r}"
         raise QueryError(f"{where}: expected a text, a number or a truth value, found {_shown(value)}{hint}")
     refuse_lone_surrogates(value, f"{where}: the value", QueryError)
+    if isinstance(value, str):
+        return normalize("NFC", value)
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         raise QueryError(f"{where}: a number of {value.bit_length():,} bits is too large to compare with")
     return value

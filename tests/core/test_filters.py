@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import unicodedata
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +38,13 @@ N_ITEMS = 60
 
 # values of a key, of one type or mixed; a filter's values are drawn from them and from what lies around
 NUMBERS = st.one_of(st.integers(-4, 4), st.sampled_from([2**53, 2**53 + 1, -(2**63), 2**63, 10**40]), st.floats(-4, 4))
-TEXTS = st.sampled_from(["", "a", "b", "ab", "Ä", "\U0001f600", "1", "true", "a*", "') OR 1=1 --"])
+WORDS_ = ["", "a", "b", "ab", "Ä", "A\u0308", "caf\u00e9", "cafe\u0301", "\U0001f600", "1", "true", "a*", "') OR 1=1 --"]
+TIMES = [
+    "2020", "2020-12", "2020-12-30", "2020-12-31", "2021-01-01", "2020-12-31T00:00:00", "2020-12-31T23:59:59.999999",
+    "2021-01-01T00:30:00+01:00", "2020-12-31T23:30Z", "2020-12-31 18:30:00-05:00", "2020-12-31T10:00:00.1234567Z", "2020-02-30",
+    "2020-13", "2020-12-31 or so",
+]  # fmt: skip
+TEXTS = st.sampled_from(WORDS_ + TIMES)
 SINGLE = st.one_of(NUMBERS, TEXTS, st.booleans())
 KINDS = [
     st.integers(-4, 4),
@@ -78,6 +87,26 @@ def filters(draw: st.DrawFn, values: dict[str, st.SearchStrategy[Any]], depth: i
     return found
 
 
+def moment_of(text: str) -> datetime | None:
+    """A day or a time, which is in UTC unless it says otherwise."""
+    if not text[4:5] == text[7:8] == "-" or len(text) < 10:
+        return None
+    with suppress(ValueError):
+        found = datetime.fromisoformat(text)
+        return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return None
+
+
+def period_of(text: str) -> tuple[datetime, datetime] | None:
+    """From when to before when a year, a month, a day or a time is."""
+    for form, days in (("%Y", 366), ("%Y-%m", 31), ("%Y-%m-%d", 1)):
+        with suppress(ValueError):
+            start = datetime.strptime(text, form).replace(tzinfo=UTC)
+            return start, start + timedelta(days)  # 2020 is a leap year, and December has 31 days
+    moment = moment_of(text)
+    return None if moment is None else (moment, moment + timedelta(microseconds=1))
+
+
 def fulfils(metadata: dict[str, Any], where: dict[str, Any]) -> bool:
     """What a filter means, by hand."""
 
@@ -91,6 +120,14 @@ def fulfils(metadata: dict[str, Any], where: dict[str, Any]) -> bool:
             return any(single(value, "eq", one) for one in wanted)
         if kind(value) is not kind(wanted):
             return False
+        if isinstance(value, str):
+            value, wanted = unicodedata.normalize("NFC", value), unicodedata.normalize("NFC", wanted)
+            if (moment := moment_of(value)) is not None and (period := period_of(wanted)) is not None:
+                start, end = period
+                return {
+                    "eq": start <= moment < end, "gt": moment >= end, "gte": moment >= start, "lt": moment < start,
+                    "lte": moment < end,
+                }[operator]  # fmt: skip
         return {
             "eq": value == wanted, "gt": value > wanted, "gte": value >= wanted, "lt": value < wanted, "lte": value <= wanted,
         }[operator]  # fmt: skip
@@ -264,7 +301,7 @@ def test_where_no_item_fulfils_it_nothing_is_found_and_that_is_told(index: Path)
         ({"year": "2015"}, "year is a number in this index, and '2015' is a text"),
         ({"country": 7}, "country is a text in this index, and 7 is a number"),
         ({"year": True}, "year is a number in this index, and True is a truth value"),
-        ({"year": {"ge": 3}}, r"where\.year: there is no operator 'ge'; write 'gte'"),
+        ({"year": {"ge": 3}}, r"where\.year: there is no operator 'ge'; did you mean 'gte'"),
         ({"year": {}}, r"where\.year: no operator"),
         ({"year": None}, r'where\.year: null is not a value; \{"exists": false\}'),
         ({"year": [2015, 2016]}, r'any of several: \{"in"'),
@@ -312,14 +349,14 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("where", "said"),
     [
-        ({"year": "2015"}, "year holds in this index: number.* '2015' is a text; write it without quotation marks: 2015"),
-        ({"author": "Ada"}, "author holds in this index: object.* a metadata key of its own"),
+        ({"year": "2015"}, "year holds number.* '2015' is a text; write it without quotation marks: 2015"),
+        ({"author": "Ada"}, "author holds object.* a metadata key of its own"),
         ({"author.name": "Ada"}, "'author.name'; a value inside 'author' cannot be reached by a path"),
         ({"author": {"name": "Ada"}}, "no operator 'name'.* a metadata key of its own"),
         ({"YEAR": 2015}, "did you mean 'year'"),
-        ({"none": "x"}, "none holds in this index: "),
+        ({"none": "x"}, "none holds no value"),
         ({"country": 2015}, "write it in quotation marks: .*to compare numbers, index them as numbers"),
-        ({"ok": "true"}, "write true or false, without quotation marks"),
+        ({"ok": "true"}, "write it without quotation marks: true"),
         ({"date": {"$gte": "2015"}}, "no operator '\\$gte'"),
         ({"lost": 1}, "was not kept by its loader"),
     ],
@@ -332,16 +369,15 @@ def test_a_filter_that_can_find_nothing_is_an_error_with_a_cure(mixed: Path, whe
 
 
 @pytest.mark.parametrize(
-    ("where", "said", "count"),
+    ("where", "said"),
     [
-        ({"country": "japan"}, "country is never 'japan'; did you mean 'Japan'", 0),
-        ({"date": "2015"}, "date is never '2015'", 0),
-        ({"year": {"gt": 3000}}, "year is never gt 3000; it is from 2015 to 2021", 0),
-        ({"tags": {"in": []}}, "tags: in has an empty list of values", 0),
-        ({"country": "Japan", "year": 2020}, "no item meets them together", 0),
-        ({"mixed": 7}, "mixed is compared as a number, which leaves out items: 1 that hold a text", 1),
+        ({"country": "japan"}, "country is never 'japan'; did you mean 'Japan'"),
+        ({"date": "2016"}, "date is never '2016'; valid: 2015-03-01, 2018-01-01"),
+        ({"year": {"gt": 3000}}, "year is never gt 3000; it is from 2015 to 2021"),
+        ({"tags": {"in": []}}, r"tags: in \[\]"),
+        ({"country": "Japan", "year": 2020}, "no item meets them together"),
     ],
 )
-def test_a_filter_that_leaves_out_or_finds_nothing_says_why(mixed: Path, where: Any, said: str, count: int) -> None:
+def test_a_filter_that_finds_nothing_says_why(mixed: Path, where: Any, said: str) -> None:
     with pytest.warns(RetrievalWarning, match=said):
-        assert len(Searcher([Bm25Retriever()]).open(mixed).search("fox", 5, where)[0]) == count
+        assert Searcher([Bm25Retriever()]).open(mixed).search("fox", 5, where) == [[]]

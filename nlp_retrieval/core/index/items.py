@@ -25,7 +25,7 @@ from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.context import add_note
 from nlp_retrieval.core.files.columns import CURE, explain_file_limit
-from nlp_retrieval.core.filters import Where, keys_of, parse_filter
+from nlp_retrieval.core.filters import Where, conditions_of, parse_filter
 from nlp_retrieval.core.index.masks import check_filter, mask_of, note_of
 from nlp_retrieval.core.models import SearchableItem, join_title
 from nlp_retrieval.core.processes import Lock
@@ -475,11 +475,11 @@ class ItemTable:
         if filtered is None:
             check_filter(wanted, self._kinds)
             columns = {
-                name: (kind, [file.column(number, name, kind) for file, number in self._batches])
-                for name in keys_of(wanted)
-                for kind in (self._kinds[name],)
+                key: (kind, [file.column(number, key, kind) for file, number in self._batches])
+                for key in {condition.key for condition in conditions_of(wanted)}
+                for kind in (self._kinds[key],)
             }
-            mask = mask_of(wanted, columns, len(self))
+            mask = mask_of(wanted, columns)
             mask = mask if self.live is None else mask & self.live
             mask.flags.writeable = False
             filtered = mask, note_of(wanted, columns, mask)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -18,16 +18,35 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nlp_retrieval.core.candidates import Mask
-from nlp_retrieval.core.filters import Combination, Condition, Filter, conditions_of, kind_of
+from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.core.filters import (
+    COMPARED,
+    OFFSET,
+    TIME,
+    Combination,
+    Condition,
+    Filter,
+    conditions_of,
+    edge_of,
+    instant_of,
+    kind_of,
+    period_of,
+)
+from nlp_retrieval.core.unicode import normalize
 from nlp_retrieval.errors import QueryError, nearest
 
 _KINDS = {"bool": "truth value", "int": "number", "float": "number", "str": "text", "strings": "text"}
 _ORDERED = {"gt": pc.greater, "gte": pc.greater_equal, "lt": pc.less, "lte": pc.less_equal}
-_INT64 = 2**63
-_TRUTH_VALUES = ("true", "false", "yes", "no", "1", "0")
 _MOST_VALUES, _MOST_COMPARED = 100_000, 1000
-"""Most distinct values of a key that a note reads, and that it compares letter by letter."""
+"""Most values of a key that a note reads, and that it compares letter by letter."""
 _MOST_REASONS, _LONGEST_SHOWN = 5, 80
+
+
+Batches = Sequence[tuple[str, pa.Array]]
+"""For each batch of a metadata key, its kind there and its values."""
+
+Columns = Mapping[str, tuple[str, Batches]]
+"""For each metadata key, its kind in the whole index and its batches."""
 
 
 def check_filter(wanted: Filter, kinds: Mapping[str, str]) -> None:
@@ -56,13 +75,27 @@ def check_filter(wanted: Filter, kinds: Mapping[str, str]) -> None:
             "index lacks was not kept by its loader (metadata_fields)"
         )
     kind = _KINDS.get(kinds[wanted.key])
-    if wanted.operator == "exists" or kind is None:
-        return
-    for value in wanted.values:
+    for value in wanted.values if wanted.operator != "exists" and kind is not None else ():
         if kind_of(value) != kind:
-            raise QueryError(
-                f"where: {wanted.key} is a {kind} in this index, and {_shown(value)} is a {kind_of(value)}{_cure(value, kind)}"
-            )
+            raise _mistyped(wanted.key, value, f"is a {kind}", {kind})
+
+
+def _mistyped(key: str, value: Any, found: str, kinds: Collection[str]) -> QueryError:
+    """The error for a value of another kind than those of a key, with the value as it was meant, if that is known."""
+    cure = ""
+    if "object" in kinds:
+        cure = "; a value inside a value cannot be compared: keep it as a metadata key of its own"
+    elif kind_of(value) != "text" and "text" in kinds:
+        cure = f'; write it in quotation marks: "{json.dumps(value)}"'
+        cure += ", or, to compare numbers, index them as numbers (a CSV file: number_fields)" if value is not True else ""
+    elif kind_of(value) == "text":
+        with suppress(ValueError):
+            meant = parse_json(str(value))
+            if isinstance(meant, bool | int | float) and kind_of(meant) in kinds:
+                cure = f"; write it without quotation marks: {value}" + (
+                    f" ({meant} in Python)" if isinstance(meant, bool) else ""
+                )
+    return QueryError(f"where: {key} {found} in this index, and {_shown(value)} is a {kind_of(value)}{cure}")
 
 
 def _shown(value: object) -> str:
@@ -70,220 +103,165 @@ def _shown(value: object) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
-def _cure(value: Any, kind: str) -> str:
-    """Return a value written as another kind, if possible."""
-    if kind == "text":
-        other = (
-            "; or, to compare numbers, index them as numbers (a CSV file: number_fields)" if kind_of(value) == "number" else ""
-        )
-        return f"; write it in quotation marks: {json.dumps(value)!r}{other}"
-    if kind == "truth value":
-        return "; write true or false, without quotation marks" if str(value).casefold() in _TRUTH_VALUES else ""
-    try:
-        number = json.loads(str(value))
-    except ValueError:
-        return ""
-    return (
-        f"; write it without quotation marks: {number}"
-        if kind_of(value) == "text" and _kind_for_message(number) == "number"
-        else ""
-    )
-
-
-def _kind_for_message(value: Any) -> str:
-    """The kind of any metadata value, as used in messages."""
-    if value is None:
-        return "null"
-    if isinstance(value, dict):
-        return "object"
-    return "list" if isinstance(value, list) else kind_of(value)
-
-
-def note_of(wanted: Filter, columns: Columns, mask: Mask) -> str | None:
-    """Return a note about a filter: why no item meets it, or which values it leaves out by their type.
-
-    Args:
-        wanted: a checked filter.
-        columns: the metadata.
-        mask: the items that meet it.
-
-    Raises:
-        QueryError: a key has no value at all of the type that a condition uses.
-    """
-    is_met = mask.any()
-    compared = [
-        _Compared.of(condition, columns)
-        for condition in conditions_of(wanted)
-        if condition.operator != "exists" and (columns[condition.key][0] == "json" or not is_met)
-    ]
-    left_out = [note for comparison in compared if (note := comparison.left_out()) is not None]
-    if is_met:
-        return f"where: {'; '.join(left_out)}" if left_out else None
-    reasons = [comparison.unmet() for comparison in compared if not mask_of(comparison.condition, columns, len(mask)).any()]
-    reasons = reasons or ["some items meet each condition, and no item meets them together"]
-    return f"no item of this index meets the filter; nothing is found: {'; '.join([*reasons[:_MOST_REASONS], *left_out])}"
-
-
-@dataclass(frozen=True)
-class _Compared:
-    """A condition and the distinct values of its key: number of items per kind, and the comparable values."""
-
-    condition: Condition
-    counts: Mapping[str, int]
-    values: Sequence[Any]
-
-    @classmethod
-    def of(cls, condition: Condition, columns: Columns) -> _Compared:
-        joint, batches = columns[condition.key]
-        if joint != "json":
-            distinct = [pc.unique(batch.flatten() if kind == "strings" else batch).drop_null() for kind, batch in batches]
-            values = [value for part in distinct for value in part[:_MOST_VALUES].to_pylist()]
-            return cls(condition, {}, list(dict.fromkeys(values)))
-        counts: Counter[str] = Counter()
-        comparable: dict[Any, None] = {}
-        kinds = set(map(kind_of, condition.values))
-        for kind, batch in batches:
-            for value in batch.to_pylist():
-                if value is None:
-                    continue
-                decoded = json.loads(value) if kind == "json" else value
-                inner = decoded if isinstance(decoded, list) else [decoded]
-                kinds_here = set(map(_kind_for_message, inner)) or {"empty list"}
-                counts.update(kinds_here)
-                comparable |= dict.fromkeys(
-                    scalar for scalar in inner if _kind_for_message(scalar) in kinds and len(comparable) < _MOST_VALUES
-                )
-        if condition.values and not kinds & set(counts):
-            first = condition.values[0]
-            has = ", ".join(f"{kind} ({count:,})" for kind, count in counts.most_common()) or "no value"
-            hint = _cure(first, next((kind for kind in counts if kind in _KINDS.values()), ""))
-            if "object" in counts:
-                hint = "; a value inside a value cannot be compared: keep it as a metadata key of its own"
-            raise QueryError(
-                f"where: {condition.key} holds in this index: {has}; and {_shown(first)} is a {kind_of(first)}{hint}"
-            )
-        return cls(condition, counts, list(comparable))
-
-    def left_out(self) -> str | None:
-        """Return which values of other kinds a comparison skips."""
-        kinds = set(map(kind_of, self.condition.values))
-        others = {kind: count for kind, count in self.counts.items() if kind not in {*kinds, "null", "empty list"}}
-        if not others or not kinds:
-            return None
-        listed = ", ".join(f"{count:,} that hold a {kind}" for kind, count in others.items())
-        return f"{self.condition.key} is compared as a {' or '.join(sorted(kinds))}, which leaves out items: {listed}"
-
-    def unmet(self) -> str:
-        """Return why no item meets the condition."""
-        key, (*wanted,) = self.condition.key, self.condition.values
-        if not wanted:
-            return f"{key}: in has an empty list of values"
-        shown = _shown(wanted[0]) + (f" or one of {len(wanted) - 1:,} more" if len(wanted) > 1 else "")
-        if self.condition.operator in ("eq", "in"):
-            texts = [value for value in self.values if isinstance(value, str)]
-            folded = {text.strip().casefold(): text for text in texts}
-            near = [
-                folded[close]
-                for value in wanted[:_MOST_REASONS]
-                if isinstance(value, str)
-                for close in get_close_matches(value.strip().casefold()[:_LONGEST_SHOWN], list(folded)[:_MOST_COMPARED], n=1)
-            ]
-            if near:
-                return f"{key} is never {shown}; did you mean {', '.join(map(_shown, dict.fromkeys(near)))}?"
-        numbers = [value for value in self.values if kind_of(value) == kind_of(wanted[0]) != "truth value"]
-        between = f"; it is from {_shown(min(numbers))} to {_shown(max(numbers))}" if numbers else ""
-        order = ", by code points" if numbers and isinstance(numbers[0], str) else ""
-        is_never = "is never" if self.condition.operator in ("eq", "in") else f"is never {self.condition.operator}"
-        return f"{key} {is_never} {shown}{between}{order}"
-
-
-Columns = Mapping[str, tuple[str, Sequence[tuple[str, pa.Array]]]]
-"""For each metadata key, its kind in the whole index; for each batch, its kind there and its values."""
-
-
-def mask_of(wanted: Filter, columns: Columns, n_items: int) -> Mask:
+def mask_of(wanted: Filter, columns: Columns) -> Mask:
     """Return which items meet a filter.
 
     Args:
         wanted: a checked filter.
         columns: the metadata.
-        n_items: number of items.
+
+    Raises:
+        QueryError: no item has a value of the type that a condition compares with.
     """
     if isinstance(wanted, Combination):
-        masks = [mask_of(part, columns, n_items) for part in wanted.parts]
+        masks = [mask_of(part, columns) for part in wanted.parts]
         if wanted.operator == "not":
             return ~masks[0]
         joined = np.logical_and if wanted.operator == "and" else np.logical_or
         result: Mask = joined.reduce(masks)
         return result
     joint, batches = columns[wanted.key]
-    parts = [_of_batch(wanted, kind, batch, joint == "json") for kind, batch in batches]
-    return np.concatenate(parts) if parts else np.zeros(n_items, np.bool_)
+    return _of_mixed(wanted, batches) if joint == "json" else np.concatenate([_of_batch(wanted, *part) for part in batches])
 
 
-def _of_batch(condition: Condition, kind: str, batch: pa.Array, mixed: bool) -> Mask:
-    """Return which values of a batch meet a condition; in a mixed column, the condition may have a value of any kind."""
-    if kind == "json" or mixed:
-        values = batch.to_pylist()
-        if kind == "json":
-            values = [None if value is None else json.loads(value) for value in values]
-        return np.array([condition.holds(value) for value in values], np.bool_)
+def note_of(wanted: Filter, columns: Columns, mask: Mask) -> str | None:
+    """Return which conditions no item meets, if no item meets the filter.
+
+    Args:
+        wanted: a checked filter.
+        columns: the metadata.
+        mask: the items that meet it.
+    """
+    if mask.any():
+        return None
+    unmet = [each for each in conditions_of(wanted) if not mask_of(each, columns).any()]
+    reasons = [_unmet(each, columns[each.key][1]) for each in unmet[:_MOST_REASONS]]
+    reasons = reasons or ["some items meet each condition, and no item meets them together"]
+    return f"no item of this index meets the filter; nothing is found: {'; '.join(reasons)}"
+
+
+def _unmet(condition: Condition, batches: Batches) -> str:
+    """Return what no item has, and what items have instead."""
+    key, wanted, is_equal = condition.key, condition.values, condition.operator in ("eq", "in")
+    if condition.operator == "exists" or not wanted:
+        return f"{key}: {condition.operator} {_shown(list(wanted))}"
+    known = f"{key} is never {'' if is_equal else f'{condition.operator} '}{_shown(wanted[0])}"
+    known += f" or one of {len(wanted) - 1:,} more" if len(wanted) > 1 else ""
+    values = chain.from_iterable(
+        value if isinstance(value, list) else [value] for part in batches for value in _values_of(*part)
+    )
+    alike = list(islice((value for value in values if _kinds_in(value) == {kind_of(wanted[0])}), _MOST_VALUES))
+    if is_equal and isinstance(wanted[0], str):
+        return f"{known}; {nearest(wanted[0], {value[:_LONGEST_SHOWN] for value in alike[:_MOST_COMPARED]})}"
+    return f"{known}; it is from {_shown(min(alike))} to {_shown(max(alike))}" if alike else known
+
+
+def _of_mixed(condition: Condition, batches: Batches) -> Mask:
+    """Return which values of a column of several types meet a condition.
+
+    Raises:
+        QueryError: no value has the type of one that they are compared with.
+    """
+    values = [value for kind, batch in batches for value in _values_of(kind, batch)]
+    if condition.operator != "exists" and condition.values:
+        counts = Counter(kind for value in values for kind in _kinds_in(value))
+        kinds = set(map(kind_of, condition.values))
+        if not kinds & set(counts):
+            held = ", ".join(f"{kind} ({count:,})" for kind, count in counts.most_common()) or "no value"
+            raise _mistyped(condition.key, condition.values[0], f"holds {held}", set(counts))
+    return np.fromiter(map(condition.holds, values), np.bool_, len(values))
+
+
+def _values_of(kind: str, batch: pa.Array) -> list[Any]:
+    values: list[Any] = batch.to_pylist()
+    return [None if value is None else json.loads(value) for value in values] if kind == "json" else values
+
+
+def _kinds_in(value: Any) -> set[str]:
+    """The kinds of a metadata value that may be a list, for messages."""
+    if value is None:
+        return set()
+    if isinstance(value, list):
+        return set().union(*map(_kinds_in, value)) if value else {"empty list"}
+    return {"object"} if isinstance(value, dict) else {kind_of(value)}
+
+
+def _of_batch(condition: Condition, kind: str, batch: pa.Array) -> Mask:
+    """Return which values of a batch of one type meet a condition."""
     if condition.operator == "exists":
         exists: Mask = batch.is_valid().to_numpy(zero_copy_only=False)
         return exists if condition.values[0] else ~exists
     if kind == "strings":
-        flat = _compared(condition, "str", batch.flatten())
+        flat = _of_texts(condition, batch.flatten())
         lengths = pc.fill_null(pc.list_value_length(batch), 0).to_numpy(zero_copy_only=False)
         owner = np.repeat(np.arange(len(batch)), lengths)
         return np.bincount(owner[flat], minlength=len(batch)) > 0
-    return _compared(condition, kind, batch)
+    return _of_texts(condition, batch) if kind == "str" else _of_numbers(condition, kind, batch)
 
 
-def _compared(condition: Condition, kind: str, values: pa.Array) -> Mask:
-    """Compare single values of one type; a missing value meets no condition."""
-    if condition.operator in ("eq", "in"):
-        exact = [stored for value in condition.values if (stored := _as_column_value(value, kind)) is not None]
-        if kind == "float" and 0.0 in exact:
-            exact += [0.0, -0.0]  # one number, but two to Arrow
-        meets = pc.is_in(values, value_set=pa.array(exact, values.type))
+def _of_texts(condition: Condition, texts: pa.Array) -> Mask:
+    if not pc.all(pc.string_is_ascii(texts)).as_py():
+        encoded = texts.dictionary_encode()
+        composed = pa.array([normalize("NFC", text) for text in encoded.dictionary.to_pylist()], pa.string())
+        texts = composed.take(encoded.indices)
+    is_equal = condition.operator in ("eq", "in")
+    if is_equal:
+        meets = _filled(pc.is_in(texts, value_set=pa.array(condition.values, pa.string())))
     else:
-        operator, bound = _bound(condition.operator, condition.values[0], kind)
-        if bound is None:
-            meets = pc.and_(values.is_valid(), pa.scalar(operator == "all"))
-        else:
-            meets = _ORDERED[operator](values, pa.scalar(bound, values.type))
+        meets = _filled(_ORDERED[condition.operator](texts, condition.values[0]))
+    periods = sorted(period for value in condition.values if (period := period_of(str(value))) is not None)
+    if not periods:
+        return meets
+    instants = _instants(texts)
+    is_time = instants.is_valid().to_numpy(zero_copy_only=False)
+    instant = pc.fill_null(instants, 0).to_numpy(zero_copy_only=False)
+    if not is_equal:
+        edge = edge_of(periods[0], condition.operator)
+        return np.where(is_time, COMPARED[condition.operator](instant, edge), meets)
+    firsts, lasts = np.array(periods).T
+    nearest = np.searchsorted(firsts, instant, "right") - 1
+    within = (nearest >= 0) & (instant <= np.maximum.accumulate(lasts)[nearest])
+    return meets | (is_time & within)
+
+
+def _instants(texts: pa.Array) -> pa.Array:
+    """``instant_of`` of each text."""
+    nothing = pa.scalar(None, pa.string())
+    times = pc.if_else(pc.match_substring_regex(texts, f"^{TIME}$"), texts, nothing)
+    has_offset = pc.match_substring_regex(times, f":[0-9.]+{OFFSET}$")
+    try:
+        exact = pc.if_else(has_offset, times, nothing).cast(pa.timestamp("us", "UTC"))
+        in_utc = pc.if_else(has_offset, nothing, times).cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:  # 30 February, nanoseconds
+        return pa.array([None if time is None else instant_of(time) for time in times.to_pylist()], pa.int64())
+    return pc.coalesce(exact.cast(pa.int64()), in_utc.cast(pa.int64()))
+
+
+def _of_numbers(condition: Condition, kind: str, values: pa.Array) -> Mask:
+    if kind == "bool":
+        return _filled(pc.is_in(values, value_set=pa.array(condition.values, pa.bool_())))
+    values = values.cast(pa.float64())  # exact: columns of whole numbers have none beyond 2**53
+    floats = [(_nearest_float(value), value) for value in condition.values]
+    if condition.operator in ("eq", "in"):
+        exact = [number for number, value in floats if number == value]
+        exact += [0.0, -0.0] if 0.0 in exact else []  # one number, but two to Arrow
+        return _filled(pc.is_in(values, value_set=pa.array(exact, pa.float64())))
+    ((number, value),) = floats
+    operator = condition.operator
+    if number != value:  # no float is equal to the value, which lies below this one, or above it
+        upper, lower = ("gte", "lt") if number > value else ("gt", "lte")
+        operator = upper if operator in ("gt", "gte") else lower
+    return _filled(_ORDERED[operator](values, number))
+
+
+def _nearest_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _filled(meets: pa.Array) -> Mask:
+    """The mask of a comparison; a missing value meets no condition."""
     mask: Mask = pc.fill_null(meets, False).to_numpy(zero_copy_only=False)
     return mask
-
-
-def _as_column_value(value: Any, kind: str) -> Any:
-    """A value as a column of this kind stores it; None if it cannot."""
-    if kind == "int":
-        whole = int(value) if value == int(value) else None
-        return whole if whole is not None and -_INT64 <= whole < _INT64 else None
-    if kind == "float":
-        try:
-            return float(value) if float(value) == value else None
-        except OverflowError:
-            return None
-    return value
-
-
-def _bound(operator: str, value: Any, kind: str) -> tuple[str, Any]:
-    """An equivalent comparison with a bound that fits the column; without a bound, all values pass, or none."""
-    if kind == "int":
-        value = math.floor(value) if operator in ("gt", "lte") else math.ceil(value)
-        if not -_INT64 <= value < _INT64:
-            return ("all" if (value > 0) is (operator in ("lt", "lte")) else "none"), None
-    if kind == "float" and isinstance(value, int):
-        try:
-            nearest_float = float(value)
-        except OverflowError:
-            return ("all" if (value > 0) is (operator in ("lt", "lte")) else "none"), None
-        if nearest_float != value:
-            # the value lies between two floats: a float is above it exactly if it is at least the upper one, and so on
-            below = nearest_float if nearest_float < value else math.nextafter(nearest_float, -math.inf)
-            above = math.nextafter(below, math.inf)
-            return {"gt": ("gte", above), "gte": ("gte", above), "lt": ("lte", below), "lte": ("lte", below)}[operator]
-        value = nearest_float
-    return operator, value
