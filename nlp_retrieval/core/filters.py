@@ -238,8 +238,10 @@ def _operand(operator: Operator, wanted: object, where: str) -> tuple[Scalar, ..
 
 
 def _scalar(value: object, where: str) -> Scalar:
-    if isinstance(value, np.generic):
-        value = value.item()
+    if isinstance(value, np.floating):
+        value = float(str(value))  # 0.7 in single precision is 0.7
+    elif isinstance(value, np.generic):
+        value = str(value) if isinstance(value, np.datetime64) else value.item()
     if value is None:
         raise QueryError(f'{where}: null is not a value; {{"exists": false}} finds items without the key')
     if isinstance(value, float) and not math.isfinite(value):

@@ -267,7 +267,7 @@ def test_a_configuration_file_a_plan_a_manifest_and_a_rerun_know_of_filters(tmp_
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"where": {"year": {"ge": 3}}}, "where.year: there is no operator 'ge'; write 'gte'"),
+        ({"where": {"year": {"ge": 3}}}, "where.year: there is no operator 'ge'; did you mean 'gte'"),
         ({"where": "Japan"}, "where: expected conditions such as"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, cast
 
 import pyarrow as pa
@@ -79,14 +80,15 @@ def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _parsed(kind: pa.DataType, value: Any) -> Any:
-    """A value with JSON texts decoded; ``datasets`` stores columns of mixed types as JSON."""
-    if value is None or not _holds_json(kind):
+    """A value as it was written: a JSON text of ``datasets`` is decoded, and 0.7 in single precision is 0.7."""
+    if value is None or not _is_stored_otherwise(kind):
         return value
     if _is_json(kind):
-        try:
-            return parse_json(value)
-        except ValueError:
-            return value  # ``datasets`` does not encode texts such as 001
+        with suppress(ValueError):  # ``datasets`` does not encode texts such as 001
+            value = parse_json(value)
+        return value
+    if pa.types.is_floating(kind):
+        return float(str(kind.to_pandas_dtype()(value)))
     if pa.types.is_struct(kind):
         return {field.name: _parsed(field.type, value[field.name]) for field in kind}
     if pa.types.is_map(kind):
@@ -98,11 +100,13 @@ def _is_json(kind: pa.DataType) -> bool:
     return isinstance(kind, pa.BaseExtensionType) and str(kind.extension_name) == "arrow.json"
 
 
-def _holds_json(kind: pa.DataType) -> bool:
+def _is_stored_otherwise(kind: pa.DataType) -> bool:
+    """Return whether a type holds JSON texts or numbers of less than double precision, which print with fewer digits."""
     if pa.types.is_struct(kind):
-        return any(_holds_json(field.type) for field in kind)
+        return any(_is_stored_otherwise(field.type) for field in kind)
     inner = getattr(kind, "item_type" if pa.types.is_map(kind) else "value_type", None)
-    return _is_json(kind) or (inner is not None and _holds_json(inner))
+    is_short = pa.types.is_floating(kind) and kind != pa.float64()
+    return is_short or _is_json(kind) or (inner is not None and _is_stored_otherwise(inner))
 
 
 def _is_plain(kind: pa.DataType) -> bool:

@@ -12,8 +12,8 @@ import math
 import uuid
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
-from typing import Any
 
+import numpy as np
 from pydantic import JsonValue, ValidationError
 
 from nlp_retrieval.core.models import Query, SearchableItem
@@ -256,8 +256,12 @@ def plain_value(  # noqa: PLR0911 -- one for each kind of value
         case dict():
             return {str(key): plain_value(location, column, inner, cure=cure) for key, inner in value.items()}
         case _ if hasattr(value, "dtype") and hasattr(value, "tolist"):  # of numpy
-            array: Any = value
-            plain = (array.astype("M8[us]") if array.dtype.kind == "M" else array).tolist()
+            array = np.asarray(value)
+            if array.dtype.kind == "M" and np.datetime_data(array.dtype)[0] in ("ns", "ps", "fs", "as"):
+                array = array.astype("M8[us]")
+            elif array.dtype.kind == "f" and array.dtype != np.float64:
+                array = array.astype(str).astype(np.float64)  # 0.7 in single precision is 0.7
+            plain = array.tolist()
             if type(plain) is not type(value):
                 return plain_value(location, column, plain, cure=cure)
     raise SourceError(
