@@ -1,8 +1,7 @@
 """Use of language models during a run: calls, tokens, and failures.
 
-Every model keeps its own count. To count one run, record it: a recording holds all calls inside the block, in total and by
-model, including those in threads that :func:`nlp_retrieval.lm.asking.ask_all` starts. In a recording, models of the same name
-count as one, whatever their other settings.
+Every model keeps its own count. To count one run, record it: a recording holds all calls inside the block, by the name of the
+model, including those in threads that :func:`nlp_retrieval.lm.asking.ask_all` starts.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class CallCounts:
 
     @property
     def answers(self) -> int:
-        """Return how many answers there were, from the server or from disk, usable or not."""
+        """How many answers there were, from the server or from disk, usable or not."""
         return self.calls - self.failures + self.cache_hits
 
     def __str__(self) -> str:
@@ -66,7 +65,6 @@ class CallCounts:
 
 
 def summed(counts: Iterable[CallCounts]) -> CallCounts:
-    """Return the sum of counts; all zeros if there are none."""
     return sum(counts, CallCounts())
 
 
@@ -133,12 +131,7 @@ class CallCounter:
 
 @dataclass(frozen=True)
 class ModelContext:
-    """What a question carries past DSPy.
-
-    Args:
-        recordings: the counters of the recordings around it.
-        scope: what its answers are stored by; None if they are neither read from disk nor stored.
-    """
+    """What a question carries past DSPy: the recordings around it, and what its answers are stored by, if they are."""
 
     recordings: tuple[CallCounter, ...] = ()
     scope: AnswerScope | None = None
@@ -148,7 +141,6 @@ _current: ContextVar[ModelContext] = ContextVar("nlp_retrieval_model", default=M
 
 
 def model_context() -> ModelContext:
-    """Return the context of the running question."""
     return _current.get()
 
 
@@ -178,11 +170,9 @@ def record_calls() -> Iterator[CallCounter]:
 
 
 def count_degraded(own: CallCounter, reason: str) -> None:
-    """Count a question without a usable answer, with the reason, for a model and every recording around the caller.
+    """Count a question without a usable answer, for a model and every recording around the caller.
 
-    Args:
-        own: the model's own count.
-        reason: why there is none; empty if it was not asked, because earlier ones failed.
+    The reason is empty if it was not asked, because earlier ones failed.
     """
     count(own, CallCounts(degraded=1))
     for counter in (own, *_current.get().recordings) if reason else ():
