@@ -65,6 +65,7 @@ class CallCounts:
 
 
 def summed(counts: Iterable[CallCounts]) -> CallCounts:
+    """Return the sum of counts; all zeros if there are none."""
     return sum(counts, CallCounts())
 
 
@@ -141,6 +142,7 @@ _current: ContextVar[ModelContext] = ContextVar("nlp_retrieval_model", default=M
 
 
 def model_context() -> ModelContext:
+    """Return the context of the running question."""
     return _current.get()
 
 

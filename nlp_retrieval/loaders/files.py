@@ -7,24 +7,18 @@ the file and the line. Files are opened by :mod:`~nlp_retrieval.core.files.openi
 
 from __future__ import annotations
 
-import json
 import re
-from codecs import BOM_UTF8, getincrementaldecoder
+from codecs import BOM_UTF8
 from collections.abc import Iterator
-from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
+from typing import Any
 
+import ijson
+from ijson.common import ObjectBuilder
 from pydantic import JsonValue
 
-from nlp_retrieval.core.files.json_text import (
-    TOO_DEEP,
-    decode_json,
-    describe_json_error,
-    is_deeper,
-    parse_json,
-    value_is_deeper,
-)
+from nlp_retrieval.core.files.json_text import MAX_DEPTH, TOO_DEEP, parse_json
 from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
 from nlp_retrieval.core.files.records import MAX_ENTRY, JsonObject, kind, too_long
 from nlp_retrieval.errors import SourceError
@@ -113,13 +107,8 @@ _ENDS_WITH_CR = "a carriage return within the line; end lines with a line feed (
 _IS_A_LIST = "{location}: the file is one JSON list; write one object per line (jq -c '.[]' old.json > new.jsonl)"
 
 
-_SPACE = re.compile(r"[ \t\n\r]*")
-_LONGEST_TOKEN = 16
-"""Longer than any literal, escape pair or end of a number that the window's edge may cut in two ("-Infinity", "e+")."""
-
-
 def read_json_objects(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the objects of a JSON list, each with its location (``hover.json, line 3 (entry 1)``).
+    """Yield the objects of a JSON list, each with its location (``hover.json, entry 1``).
 
     Raises:
         SourceError: the file is missing or damaged, is not one JSON list, or has an entry that is not an object.
@@ -141,132 +130,85 @@ def read_json_file_of_records(path: str | Path) -> Iterator[tuple[str, JsonObjec
     return read_json_objects(path) if start.startswith(b"[") else read_json_lines(path)
 
 
-def read_json_list(path: str | Path, buffer_size: int = 2**20) -> Iterator[tuple[str, JsonValue]]:
-    """Yield the entries of a JSON list, of any type, each with its location.
-
-    Args:
-        path: a UTF-8 file, plain or gzip.
-        buffer_size: the least number of bytes to read at a time.
+def read_json_list(path: str | Path) -> Iterator[tuple[str, JsonValue]]:
+    """Yield the entries of a JSON list, of any type, each with its location; plain or gzip, one entry in memory at a time.
 
     Raises:
         SourceError: the file is missing or damaged, or is not one JSON list.
     """
     with open_bytes(path) as stream:
-        yield from _Window(path, stream, buffer_size).entries()
-
-
-class _Window:
-    """A part of the text; ``at`` is the first character not yet consumed, ``line`` the line of ``counted``.
-
-    If anything in it may be nested too deeply (``deep``), each entry is measured before it is decoded.
-    """
-
-    def __init__(self, path: str | Path, stream: BufferedReader, size: int) -> None:
-        self.path = path
-        self.stream = stream
-        self.size = size
-        self.decode = getincrementaldecoder("utf-8-sig")().decode
-        self.text = ""
-        self.at = 0
-        self.line = 1
-        self.counted = 0
-        self.ended = False
-        self.deep = False
-
-    def entries(self) -> Iterator[tuple[str, JsonValue]]:
-        if (opening := self.peek()) != "[":
-            raise self.not_a_list(opening)
-        self.at += 1
-        if self.peek() == "]":
-            self.at += 1
-        else:
-            number = 0
-            separator = ","
-            while separator == ",":
+        number = 0
+        try:
+            if stream.peek(3).startswith(BOM_UTF8):
+                stream.read(len(BOM_UTF8))
+            while (head := stream.peek(1024)).isspace():
+                stream.read(len(head))
+            if not (start := head.lstrip()).startswith(b"["):
+                raise _not_a_list(str(path), start)
+            measured = _Measured(stream)
+            for value in _values(ijson.basic_parse(measured, use_float=True)):
                 number += 1
-                self.peek()
-                location = f"{self.here()} (entry {number})"
-                yield location, self.value(number)
-                separator = self.peek()
-                if separator not in (",", "]"):
-                    what = f"found {separator!r}" if separator else "the file ends: it is cut off; fetch it again"
-                    raise SourceError(f"{self.here()}: expected ',' or ']' after entry {number}, {what}")
-                self.at += 1
-        if after := self.peek():
-            raise SourceError(f"{self.here()}: {after!r} after the end of the list; a file holds one JSON list")
-
-    def value(self, number: int) -> JsonValue:
-        value: JsonValue
-        while True:
-            if self.deep and value_is_deeper(self.text, self.at):
-                raise SourceError(f"{self.here()} (entry {number}): {TOO_DEEP}")
-            try:
-                value, end = decode_json(self.text, self.at)
-            except json.JSONDecodeError as error:
-                if not self.ended and self.may_be_cut(error):
-                    self.fill()
-                    continue
-                cut = error.msg.startswith("Unterminated string") or error.pos >= len(self.text.rstrip())
-                problem = "the file ends within it: it is cut off; fetch it again" if cut else describe_json_error(error)
-                raise SourceError(f"{self.here(error.pos)} (entry {number}): {problem}") from None
-            except (ValueError, RecursionError) as error:
-                raise SourceError(f"{self.here()} (entry {number}): {describe_json_error(error)}") from None
-            near = isinstance(value, (int, float)) and end > len(self.text) - _LONGEST_TOKEN
-            if near and not self.ended:
-                self.fill()  # the "12" before the window's edge may be the start of "123" or "12e4"
-                continue
-            self.at = end
-            return value
-
-    def may_be_cut(self, error: json.JSONDecodeError) -> bool:
-        return error.msg.startswith("Unterminated string") or error.pos > len(self.text) - _LONGEST_TOKEN
-
-    def peek(self) -> str:
-        """Skip white space; return the next character, or an empty string at the end of the file."""
-        while True:
-            space = _SPACE.match(self.text, self.at)
-            self.at = space.end() if space else self.at
-            if self.at < len(self.text):
-                return self.text[self.at]
-            if self.ended:
-                return ""
-            self.fill()
-
-    def fill(self) -> None:
-        self.here()
-        rest = self.text[self.at :]
-        if len(rest) > MAX_ENTRY:
-            raise SourceError(f"{self.here()}: an entry longer than {MAX_ENTRY >> 20} MiB; split it up")
-        try:
-            raw = self.stream.read(max(self.size, len(rest)))
+                measured.bytes = 0
+                yield f"{path}, entry {number}", value
         except READ_ERRORS as error:
-            raise read_error(f"{self.path}, line {self.line + rest.count(chr(10))}", error) from error
-        try:
-            text = self.decode(raw, final=not raw)
-        except UnicodeDecodeError as error:
-            line = self.line + rest.count("\n") + error.object[: error.start].count(b"\n")
-            raise encoding_error(f"{self.path}, line {line}", error) from None
-        self.ended = not raw
-        self.text, self.at, self.counted = rest + text, 0, 0
-        self.deep = is_deeper(self.text)
+            raise read_error(f"{path}, entry {number + 1}", error) from error
+        except (ijson.JSONError, _BoundlessError) as error:
+            raise SourceError(f"{path}, entry {number + 1}: {_fault(error)}") from None
 
-    def here(self, position: int | None = None) -> str:
-        """Return the file and the line of the next character, or of a later position."""
-        self.line += self.text.count("\n", self.counted, self.at)
-        self.counted = self.at
-        ahead = 0 if position is None else self.text.count("\n", self.at, position)
-        return f"{self.path}, line {self.line + ahead}"
 
-    def not_a_list(self, opening: str) -> SourceError:
-        expected = f"{self.here()}: expected one JSON list ('[')"
-        if not opening:
-            return SourceError(f"{self.path}: the file is empty; expected one JSON list")
-        if opening != "{":
-            return SourceError(f"{expected}, found {opening!r}; is this the right file?")
-        end = len(self.text)
-        if not self.deep:
-            with suppress(ValueError, RecursionError):
-                _, end = decode_json(self.text, self.at)
-        if self.text[end:].lstrip().startswith("{"):
-            return SourceError(f"{expected}, found JSON lines; make a list of them (jq -s . old.jsonl > new.json)")
-        return SourceError(f"{expected}, found a JSON object; pass the file whose top level is the list of entries")
+class _BoundlessError(Exception):
+    """An entry of a list is too long, or nested too deeply."""
+
+
+class _Measured:
+    """A stream that counts the bytes of an entry."""
+
+    def __init__(self, stream: BufferedReader) -> None:
+        self._stream = stream
+        self.bytes = 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Read, and count."""
+        raw = self._stream.read(size)
+        self.bytes += len(raw)
+        if self.bytes > MAX_ENTRY:
+            raise _BoundlessError(f"longer than {MAX_ENTRY >> 20} MiB; split the text up")
+        return raw
+
+
+def _values(events: Iterator[tuple[str, Any]]) -> Iterator[JsonValue]:
+    """The entries of the list that the events of a parser describe."""
+    depth, entry = 0, ObjectBuilder()
+    for event, value in events:
+        depth += {"start_map": 1, "start_array": 1, "end_map": -1, "end_array": -1}.get(event, 0)
+        if depth > MAX_DEPTH + 1:
+            raise _BoundlessError(TOO_DEEP)
+        if depth == 0 or (depth == 1 and event == "start_array"):
+            continue  # the list itself
+        entry.event(event, value)
+        if depth == 1:
+            yield entry.value
+            entry = ObjectBuilder()
+
+
+def _fault(error: Exception) -> str:
+    """The fault of an entry, and what to do, as a short phrase."""
+    message = str(error)
+    if isinstance(error, _BoundlessError):
+        return message
+    if "premature EOF" in message:
+        return "the file ends within the list: it is cut off; fetch it again"
+    if "UTF8" in message:
+        return f"not UTF-8; {SAVE_AS_UTF8}"
+    return f"not valid JSON: {message.splitlines()[0].partition(': ')[2]}; repair this entry, or write the file again"
+
+
+def _not_a_list(path: str, start: bytes) -> SourceError:
+    if not start:
+        return SourceError(f"{path}: the file is empty; expected one JSON list")
+    found = f"{start[:1].decode('utf-8', 'replace')!r}; is this the right file?"
+    if start.startswith(b"{"):
+        found = "a JSON object; pass the file whose top level is the list of entries"
+        if re.search(rb"\}[ \r]*\n\s*\{", start):
+            found = "JSON lines; make a list of them (jq -s . old.jsonl > new.json)"
+    return SourceError(f"{path}: expected one JSON list ('['), found {found}")

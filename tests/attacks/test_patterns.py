@@ -168,7 +168,7 @@ with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         file.write(text)
         file.flush()
         try:
-            list(read_json_list(file.name, 100))
+            list(read_json_list(file.name))
         except SourceError:
             pass
 """,

@@ -83,7 +83,7 @@ def test_a_supporting_fact_may_stand_in_the_context_of_another_question(write: W
 
 def test_a_supporting_fact_in_no_context_is_an_error_that_names_it(write: Write) -> None:
     message = error_of(loader_of(write, question("a"), question("b", supporting_facts=[["Nobody", 0], ["None", 1]])))
-    assert '(entry 2): the supporting fact "Nobody" is in no context of the file, the first of 2 such titles' in message
+    assert 'entry 2: the supporting fact "Nobody" is in no context of the file, the first of 2 such titles' in message
     assert "use the distractor release" in message
 
 
@@ -107,7 +107,7 @@ def test_the_test_release_has_questions_but_no_gold_and_says_so(write: Write) ->
 )
 def test_a_malformed_question_is_an_error_with_its_place(write: Write, row: dict[str, Any], expected: str) -> None:
     message = error_of(loader_of(write, question("first"), row), "queries")
-    assert "line 1 (entry 2): " in message
+    assert "entry 2: " in message
     assert expected in message
 
 
@@ -115,7 +115,7 @@ def test_a_malformed_question_is_an_error_with_its_place(write: Write, row: dict
 @pytest.mark.parametrize("method", ["load", "gold"])
 def test_a_malformed_context_is_an_error(write: Write, context: object, method: str) -> None:
     message = error_of(loader_of(write, question("a", context=context)), method)
-    assert 'line 1 (entry 1): "context" is not a list of [title, [sentences]] pairs' in message
+    assert 'entry 1: "context" is not a list of [title, [sentences]] pairs' in message
 
 
 def test_an_empty_file_of_questions_is_an_error(write: Write) -> None:
@@ -160,7 +160,7 @@ def test_items_tell_their_sentences_and_questions_their_facts(write: Write) -> N
 def test_a_fact_that_names_no_sentence_is_an_error_that_names_the_question(write: Write, fact: Any, expected: str) -> None:
     rows = [question("first"), question("second", supporting_facts=[["Ballard", 0], fact])]
     message = error_of(facts_loader(write, *rows), "queries")
-    assert 'line 1 (entry 2): question "second": ' in message
+    assert 'entry 2: question "second": ' in message
     assert expected in message
     assert "sentence_facts" in message
     assert len(loader_of(write, *rows).queries()) == 2

@@ -64,7 +64,7 @@ def test_the_test_release_has_claims_but_no_gold_and_says_so(write: Write) -> No
     loader = HoverLoader(write("test.json", json.dumps([{"uid": "a", "claim": "c"}])))
     assert loader.queries() == [Query(query_id="a", text="c")]
     message = error_of(loader)
-    assert 'line 1 (entry 1): no "supporting_facts" (found: "uid", "claim")' in message
+    assert 'entry 1: no "supporting_facts" (found: "uid", "claim")' in message
     assert "test release withholds the supporting facts: use the train or dev release" in message
 
 
@@ -78,19 +78,18 @@ def test_the_test_release_has_claims_but_no_gold_and_says_so(write: Write) -> No
         ("text", "expected a JSON object, found text"),
     ],
 )
-def test_a_malformed_claim_is_an_error_with_its_line(write: Write, row: object, expected: str) -> None:
+def test_a_malformed_claim_is_an_error_with_its_place(write: Write, row: object, expected: str) -> None:
     path = write("hover.json", json.dumps([claim("first"), row], indent=0))
     with pytest.raises(SourceError) as caught:
         HoverLoader(path).queries()
-    assert str(caught.value).startswith(f"{path}, line ")
-    assert "(entry 2): " in str(caught.value)
+    assert str(caught.value).startswith(f"{path}, entry 2: ")
     assert expected in str(caught.value)
 
 
 @pytest.mark.parametrize("facts", ["Title", [["", 0]], [[3, "Title"]], {"Title": 0}, [["T", 0], "U"], []])
 def test_malformed_supporting_facts_are_an_error(write: Write, facts: object) -> None:
     message = error_of(HoverLoader(write("hover.json", json.dumps([claim("a", supporting_facts=facts)]))))
-    assert "(entry 1): " in message
+    assert "entry 1: " in message
     assert '"supporting_facts"' in message
 
 
