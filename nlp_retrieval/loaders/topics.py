@@ -1,9 +1,8 @@
 """Queries and their gold from files: TREC topics, CSV, TSV or JSON, with judgements in a file of their own.
 
-**TREC topics** have many forms: tags that are never closed, XML, with attributes, in wrappers, with labels (``Number: 301``).
-Well-formed XML is read as such. Everything else is read by :func:`_lenient`, which finds the ends of fields without a closing
-tag. Either way, the names of tags and attributes are lower-cased, entities and CDATA are decoded, markup in a text (``<i>``) is
-removed but its content kept, and elements of one name are joined by line ends.
+**TREC topics** have many forms: tags that are never closed, XML, with attributes, in wrappers, with labels. One reader finds where each field ends, with and without a closing tag. The names of tags and attributes are lower-cased, entities
+and CDATA are decoded, markup in a text (``<i>``) is removed but its content kept, and elements of one name are joined by line
+ends.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from html import unescape
 from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
-from xml.parsers import expat
 
 from pydantic import JsonValue
 
@@ -24,7 +22,6 @@ from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.core.files.records import ID_NAMES, JsonObject, as_id, make_query, metadata_of, quoted
 from nlp_retrieval.core.models import Gold, Query
-from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import OutputError, SourceError
 from nlp_retrieval.loaders.files import read_json_lines, read_json_objects, read_lines
 from nlp_retrieval.loaders.judgements import FileFormat, format_of, judged_queries, read_judgements
@@ -74,19 +71,11 @@ _MARKUP = frozenset(
 _IN_TEXT = _MARKUP | frozenset("br p div li ul ol hr table tr td th blockquote pre h1 h2 h3 h4".split())
 """Tags within a text that begin no field."""
 _QUERY_ID_NAMES = (
-    "query_id", "qid", "number", "num", "topic", "topic_id", "topicid", "identifier", "question_id", "docno", "query-id",
+    "query_id", "qid", "question_id", "query-id", "topic_id", "topicid", "number", "num", "identifier", "topic", "docno",
     *ID_NAMES,
 )  # fmt: skip
 _TEXT_NAMES = ("text", "query", "question", "title", "claim", "query_text", "query_txt", "topic_title")
 _TOPIC_TEXT_NAMES = ("title", "query", "question", "text", "raw_query", "raw")
-_CUT_OFF = {
-    expat.errors.codes[message]
-    for message in (
-        expat.errors.XML_ERROR_NO_ELEMENTS,
-        expat.errors.XML_ERROR_UNCLOSED_TOKEN,
-        expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION,
-    )
-}
 
 _Fields = dict[str, list[str]]
 """The texts of a topic by the name of the tag or attribute."""
@@ -164,10 +153,7 @@ class TopicsLoader(BaseQueryLoader):
 
     def _judged(self) -> tuple[list[Query], list[Gold]]:
         if self.qrels is None:
-            queries = [query for _, query in self.read()]
-            if (repeated := first_repeated(query.query_id for query in queries)) is not None:
-                raise SourceError(f"{self.path}: two queries have the id {repeated!r}; make query ids unique")
-            return queries, []
+            return [query for _, query in self.read()], []
         judgements = read_judgements(self.qrels, self.qrels_format)
         return judged_queries(self.path, self.read(), judgements, self.qrels)
 
@@ -175,10 +161,11 @@ class TopicsLoader(BaseQueryLoader):
         """Yield all queries of the file, judged or not, each with its location.
 
         Raises:
-            SourceError: the file is missing or malformed.
+            SourceError: the file is missing or malformed, or two queries have one id.
         """
         form = self._form()
         fields: tuple[str, str | Sequence[str]] | None = None
+        locations: dict[str, str] = {}
         for location, row in self._rows(form):
             if fields is None:
                 fields = self._fields(form, row)
@@ -186,6 +173,11 @@ class TopicsLoader(BaseQueryLoader):
             if not has_field(row, id_field):
                 raise missing_field(location, "id_field", id_field, row, _QUERY_ID_NAMES)
             query_id = as_id(location, id_field, field_of(row, id_field))
+            if (other := locations.setdefault(query_id, location)) is not location:
+                raise SourceError(
+                    f'{location}: the id "{query_id}" in "{id_field}" is taken by {other}; ids must be unique: where another '
+                    f"field holds them, pass id_field= (found: {quoted(row)})"
+                )
             text = joined_text(location, row, text_field, "text_field", _TEXT_NAMES)
             used = [text_field] if isinstance(text_field, str) else text_field
             metadata = metadata_of(location, without_fields(row, [id_field, *used]), ())
@@ -302,16 +294,7 @@ def _topics(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
             f"{path}: it holds no TREC topics (<top> or <topic>); pass format= where it is csv, tsv, json or jsonl under "
             "another suffix, and write a tab between id and text where it is plain text"
         )
-    try:
-        topics = _xml(text, wanted)
-    except expat.ExpatError as error:
-        if wanted not in ("top", "doc") and error.code in _CUT_OFF:
-            raise SourceError(
-                f"{path}, line {error.lineno}: neither TREC topics nor well-formed XML ({expat.ErrorString(error.code)}); "
-                "the file is cut off: fetch it again, or add what is missing"
-            ) from None
-        topics = list(_lenient(path, text, tokens, wanted))
-    for number, fields in topics:
+    for number, fields in _read_topics(path, text, tokens, wanted):
         location = f"{path}, line {number}"
         row: JsonObject = dict(_labelled(fields))
         if "\n" in str(row.get("number", "")):
@@ -358,66 +341,19 @@ def _tokens(path: str | Path, text: str) -> Iterator[_Token]:
             yield _Token("end" if match["closes"] else "tag", match["name"].lower(), match["rest"], begin, at)
 
 
-def _xml(text: str, wanted: str) -> list[tuple[int, _Fields]]:
-    """The topics of well-formed XML: attributes and elements of each are its fields, its own text is ``text``."""
-    parser = expat.ParserCreate()
-    topics: list[tuple[int, _Fields]] = []
-    inside: list[str] = []
-    pieces: list[str] = []
-    own: list[str] = []
-    attributes: set[str] = set()
-
-    def begin(tag: str, tag_attributes: dict[str, str]) -> None:
-        name = tag.lower()
-        if not inside and name == wanted:
-            fields = {attribute.lower(): [value] for attribute, value in tag_attributes.items()}
-            attributes.clear()
-            attributes.update(fields)
-            own.clear()
-            topics.append((parser.CurrentLineNumber, fields))
-        elif len(inside) == 1:
-            pieces.clear()
-        if inside or name == wanted:
-            pieces.append("" if name in _MARKUP else " ")
-            inside.append(name)
-
-    def end(_: str) -> None:
-        if not inside:
-            return
-        name = inside.pop()
-        fields = topics[-1][1]
-        if not inside:
-            _add_own(fields, own)
-        elif len(inside) > 1:
-            pieces.append("" if name in _MARKUP else " ")
-        else:
-            if name in attributes:  # an element takes precedence over an attribute
-                attributes.discard(name)
-                fields[name] = []
-            fields.setdefault(name, []).append("".join(pieces))
-            own.append(" ")
-
-    def characters(data: str) -> None:
-        if inside:
-            (own if len(inside) == 1 else pieces).append(data)
-
-    def skipped(name: str, is_parameter: bool) -> None:
-        if not is_parameter:
-            characters(unescape(f"&{name};"))
-
-    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = begin, end, characters
-    parser.SkippedEntityHandler = skipped
-    parser.Parse(text, True)
-    return topics
-
-
-def _lenient(path: str | Path, text: str, tokens: Sequence[_Token], wanted: str) -> Iterator[tuple[int, _Fields]]:
-    """The topics of a text that is not XML: each from its tag to its end, or to the next such tag.
+def _read_topics(path: str | Path, text: str, tokens: Sequence[_Token], wanted: str) -> Iterator[tuple[int, _Fields]]:
+    """The topics of a text: each from its tag to its end, or to the next such tag.
 
     Raises:
-        SourceError: the number of a topic is outside of all topics.
+        SourceError: the number of a topic is outside of all topics, or the last topic alone has no end.
     """
     line, counted, first = 1, 0, None
+    marks = [token for token in tokens if token.name == wanted and token.kind in ("tag", "end")]
+    if marks[-1].kind == "tag" and not marks[-1].content.endswith("/") and any(mark.kind == "end" for mark in marks):
+        last = text.count("\n", 0, marks[-1].begin) + 1
+        raise SourceError(
+            f"{path}, line {last}: <{wanted}> has no end: the file is cut off; fetch it again, or add </{wanted}>"
+        )
     for number, token in enumerate([*tokens, None]):
         if token is not None and (token.name != wanted or token.kind not in ("tag", "end")):
             if first is None and token.kind == "tag" and token.name in ("num", "number"):

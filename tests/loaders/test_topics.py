@@ -13,7 +13,8 @@ import pandas
 import pytest
 
 from nlp_retrieval import BeirLoader, CsvLoader, IrDatasetsLoader, SearchableItem, TopicsLoader
-from nlp_retrieval.errors import RetrievalWarning, SourceError
+from nlp_retrieval.core.files.frames import queries_of
+from nlp_retrieval.errors import QueryError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.trec import write_qrels
 from nlp_retrieval.loaders.judgements import read_judgements
 
@@ -54,6 +55,19 @@ def test_queries_of_every_form_are_the_same(write: Write, name: str, content: st
     found = [(query.query_id, query.text) for query in loader.queries()]
     assert found == [("301", "International Organized Crime"), ("302", "Polio")]
     assert {gold.query_id: gold.relevance for gold in loader.gold()} == GRADES
+
+
+def test_a_topic_beside_an_id_is_no_id(write: Write) -> None:
+    path = write("q.csv", "question_id,question,topic\n7,who eats krill,whales\n8,who hunts,whales\n")
+    assert [(query.query_id, query.text) for query in TopicsLoader(path).queries()] == [
+        ("7", "who eats krill"),
+        ("8", "who hunts"),
+    ]
+    cure = r'line 3: the id "whales" in "topic" is taken by .*line 2; .*pass id_field= \(found: "question_id"'
+    with pytest.raises(SourceError, match=cure):
+        TopicsLoader(path, id_field="topic").queries()
+    with pytest.raises(QueryError, match='rename "question_id" to "qid"'):
+        queries_of(pandas.read_csv(path))
 
 
 def test_a_topic_has_all_its_fields(write: Write) -> None:
@@ -99,14 +113,13 @@ def test_judgements_that_the_project_wrote_come_back(tmp_path: Path) -> None:
         (CLASSIC, "301 0 d1 1\n301 0 d1 2\n", "line 2: .*keep one"),
         (CLASSIC, "9 0 d1 1\n", 'none of its 1 judged queries ."9". is among the 2 of .*topics.txt ."301", "302".; are both'),
         (CLASSIC, "301 0 d1 0\n", "none of its 1 judged queries has an item with a grade above 0"),
-        (CLASSIC.replace("302", "301"), QRELS, 'topics.txt, line 10: the id "301" is taken by .*line 1; ids must be unique'),
-        (XML.replace("</topics>", ""), QRELS, "line 3: neither TREC topics nor well-formed XML"),
+        (CLASSIC.replace("302", "301"), QRELS, 'line 10: the id "301" in "number" is taken by .*line 1; .*pass id_field='),
         ('<!DOCTYPE a [<!ENTITY b "c">]>' + XML[21:], QRELS, "declares XML entities"),
         ("<a></a>", QRELS, "holds no TREC topics"),
         (XML.replace("title", "heading"), QRELS, 'no "title" field .*pass text_field= and the name of the field'),
         (CLASSIC.replace("</top>\n<top>", ""), QRELS, "line 1: this topic has several numbers .301, 302.; write <top>"),
         (CLASSIC.replace("<top><num>", "<num>"), QRELS, "line 10: <num> is in no topic; write <top> in front of it"),
-        (XML.replace("</topic></topics>", ""), QRELS, "neither TREC topics nor well-formed XML .*cut off: fetch it again"),
+        (XML.replace("</topic></topics>", ""), QRELS, "line 3: <topic> has no end: the file is cut off; fetch it again"),
         ("<!DOCTYPE a [<!ENTITY b 'c'>]>" + CLASSIC, QRELS, "line 1: it declares XML entities"),
         ("301 organised crime\n", QRELS, "holds no TREC topics .*write a tab between id and text"),
     ],

@@ -125,7 +125,7 @@ class Field:
 _ITEM_ID = Field("the id", ("id", "item_id", "_id", "docno", "doc_id", "docid"), ID_NAMES)
 _ITEM_TEXT = Field("the text", ("text", "content", "contents", "body"), CONTENT_NAMES)
 _TITLE = Field("the title", ("title",))
-QUERY_ID = Field("the query's id", ("qid", "query_id", "id", "_id"), ("query-id", "topic", "number", "question_id"))
+QUERY_ID = Field("the query's id", ("qid", "query_id", "id", "_id"), ("query-id", "question_id", "topic_id", "number", "topic"))
 _QUERY_TEXT = Field("the query", ("query", "text", "question"), ("title", "claim"))
 _FAMILY = Field("the query's family", ("family",))
 _RECORD = (_ITEM_ID, _ITEM_TEXT, QUERY_ID, _QUERY_TEXT)
