@@ -1,8 +1,8 @@
 """Queries and their gold from files: TREC topics, CSV, TSV or JSON, with judgements in a file of their own.
 
-**TREC topics** have many forms: tags that are never closed, XML, with attributes, in wrappers, with labels. One reader finds where each field ends, with and without a closing tag. The names of tags and attributes are lower-cased, entities
-and CDATA are decoded, markup in a text (``<i>``) is removed but its content kept, and elements of one name are joined by line
-ends.
+**TREC topics** have many forms: tags that are never closed, XML, with attributes, in wrappers, with labels. One reader finds
+where each field ends, with and without a closing tag. The names of tags and attributes are lower-cased, entities and CDATA are
+decoded, markup in a text (``<i>``) is removed but its content kept, and elements of one name are joined by line ends.
 """
 
 from __future__ import annotations
