@@ -189,10 +189,11 @@ class CandidateBatch:
         owner, counts = np.concatenate([self.owner, others.owner]), np.diff(self.offsets)
         lowest, steps = np.zeros(self.n_lists), np.ones(self.n_lists)
         lowest[counts > 0] = self.scores[self.offsets[1:][counts > 0] - 1]
-        spread = self.scores[self.offsets[:-1][counts > 0]] - lowest[counts > 0]
-        steps[counts > 0] = np.where(spread > 0, np.minimum(1.0, spread / counts[counts > 0]), 1.0)
+        length = counts[counts > 0]
+        step = self.scores[self.offsets[:-1][counts > 0]] / length - lowest[counts > 0] / length
+        steps[counts > 0] = np.where(step > 0, np.minimum(1.0, step), 1.0)
         steps = np.maximum(steps, 2 * np.spacing(np.abs(lowest)))  # a step of 1 is lost in a score of 1e16
-        scores = lowest[others.owner] - steps[others.owner] * others.ranks
+        scores = np.maximum(lowest[others.owner] - steps[others.owner] * others.ranks, np.finfo(np.float64).min)
         none = np.full(len(self.rows), np.nan), np.full(len(others.rows), np.nan)
         joined = CandidateBatch(
             self.offsets,
@@ -418,6 +419,7 @@ def scaled(scores: Scores, depth: int = 0) -> Scores:
     """
     if len(scores) == 0:
         return scores
+    scores = np.ldexp(scores, -np.frexp(np.abs(scores).max())[1])  # by a power of two, so that no difference overflows
     lowest = scores.min() if len(scores) >= depth else min(scores.min(), 0.0)
     span = scores.max() - lowest
     return (scores - lowest) / span if span > 0 else np.ones(len(scores))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.core.candidates import search_past_ties, top_k, top_k_mask, top_k_positions
+from nlp_retrieval.core.candidates import scaled, search_past_ties, top_k, top_k_mask, top_k_positions
 
 from .ranked import in_order, lists_of
 
@@ -90,3 +90,7 @@ def test_the_best_of_a_list_are_those_that_sorting_all_of_it_gives(values: list[
     assert best_scores.tolist() == [values[place] for place in order]
     if k <= len(values):
         assert np.flatnonzero(top_k_mask(scores, k)).tolist() == sorted(order)
+
+
+def test_scores_are_scaled_between_the_largest_numbers() -> None:
+    assert scaled(np.array([1.7e308, 0.0, -1.7e308]), depth=3).tolist() == [1.0, 0.5, 0.0]

@@ -245,10 +245,8 @@ def _with_signals(batch: CandidateBatch, label: str) -> CandidateBatch:
 # Scores of different engines are not comparable, so all but `RawScore` use ranks or normalised scores.
 
 Normalization = Literal["minmax", "zscore", "rank"]
-Weights = (
-    Sequence[Annotated[float, Field(ge=0, allow_inf_nan=False)]]
-    | Mapping[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]]
-)
+_Weight = Annotated[float, Field(ge=0, le=1e100, allow_inf_nan=False)]
+Weights = Sequence[_Weight] | Mapping[str, _Weight]
 
 
 @dataclass(frozen=True)
@@ -364,14 +362,15 @@ class ReciprocalRankFusion(BaseFusion):
     name = "rrf"
     manifest_may_set = may_set("k", "weights")
 
-    def __init__(self, k: Annotated[float, Field(ge=0)] = RRF_K, weights: Weights | None = None) -> None:
+    def __init__(
+        self, k: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = RRF_K, weights: Weights | None = None
+    ) -> None:
         self.k = k
         self.weights = _checked_weights(weights)
 
     def combine(self, pool: FusionPool) -> Scores:
         parts = reciprocal_ranks(pool.ranks, self.k, weights_for(self.weights, pool.labels))
-        summed: Scores = np.nansum(np.sort(parts, axis=1), axis=1)  # sorted: equal ranks in another order tie exactly
-        return summed
+        return _summed(np.nan_to_num(parts))
 
 
 class WeightedSum(BaseFusion):
@@ -394,8 +393,7 @@ class WeightedSum(BaseFusion):
         self.normalization: Normalization = normalization
 
     def combine(self, pool: FusionPool) -> Scores:
-        summed: Scores = normalized(pool, self.normalization) @ weights_for(self.weights, pool.labels)
-        return summed
+        return _summed(normalized(pool, self.normalization) * weights_for(self.weights, pool.labels))
 
 
 class CombSUM(BaseFusion):
@@ -416,8 +414,7 @@ class CombSUM(BaseFusion):
         self.normalization: Normalization = normalization
 
     def combine(self, pool: FusionPool) -> Scores:
-        summed: Scores = normalized(pool, self.normalization).sum(axis=1)
-        return summed
+        return _summed(normalized(pool, self.normalization))
 
 
 class CombMNZ(BaseFusion):
@@ -439,8 +436,13 @@ class CombMNZ(BaseFusion):
 
     def combine(self, pool: FusionPool) -> Scores:
         n_found = np.isfinite(pool.scores).sum(axis=1)
-        product: Scores = normalized(pool, self.normalization).sum(axis=1) * n_found
-        return product
+        return _summed(normalized(pool, self.normalization)) * n_found
+
+
+def _summed(parts: Scores) -> Scores:
+    """Return the sum of each row, ``[rows, parts]``; equal parts in another order have the same sum."""
+    summed: Scores = np.sort(parts, axis=1).sum(axis=1)
+    return summed
 
 
 def normalized(pool: FusionPool, rule: Normalization) -> Scores:
@@ -461,16 +463,17 @@ def normalized(pool: FusionPool, rule: Normalization) -> Scores:
         if rule == "rank":
             values[finite, column] = 1.0 - (ranks - 1.0) / count[group]
             continue
-        low, high = np.minimum.reduceat(scores, begins), np.maximum.reduceat(scores, begins)
-        spread = (high - low)[group]
+        # by powers of two, which is exact, so that no difference overflows and no square underflows
+        scores = np.ldexp(scores, -np.frexp(np.maximum.reduceat(np.abs(scores), begins))[1][group])
+        low, high = np.minimum.reduceat(scores, begins)[group], np.maximum.reduceat(scores, begins)[group]
+        spread = np.where(high > low, high - low, 1.0)
+        scaled = (scores - low) / spread
         if rule == "minmax":
-            safe = np.where(spread > 0, spread, 1.0)
-            values[finite, column] = np.where(spread > 0, (scores - low[group]) / safe, 1.0)
+            values[finite, column] = np.where(high > low, scaled, 1.0)
             continue
-        scaled = (scores - low[group]) / np.where(spread > 0, spread, 1.0)  # so that no square under- or overflows
-        mean = np.add.reduceat(scaled, begins) / count
-        deviation = np.sqrt(np.add.reduceat((scaled - mean[group]) ** 2, begins) / count)[group]
-        z = np.where(spread > 0, (scaled - mean[group]) / np.where(spread > 0, deviation, 1.0), 0.0)
+        mean = (np.add.reduceat(scaled, begins) / count)[group]
+        deviation = np.sqrt(np.add.reduceat((scaled - mean) ** 2, begins) / count)[group]
+        z = np.where(high > low, (scaled - mean) / np.where(high > low, deviation, 1.0), 0.0)
         lowest = np.zeros(pool.n_lists)
         lowest[owner[begins]] = np.minimum.reduceat(z, begins)
         values[:, column] = lowest[pool.owner]
