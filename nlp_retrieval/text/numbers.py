@@ -1,13 +1,13 @@
 """Numbers of a text, with their units, as they appear in reports: "1.2 million people", "30%", "-5 °C", "$38.4B", "3½".
 
-This module reads signs ("-5", "minus 5", "$(5)"), thousands separated by a comma, point, space or apostrophe, Indian groups,
-decimal commas and points, exponents ("3.2e-5", "1.5 x 10^6"), fractions, ratios, ranges ("3-5 million" are 3 and 5 million),
-scales and shares of several languages, and digits of any script, even next to a letter. Digits of a name ("COVID-19", "H2O")
-are not numbers.
+This module reads signs ("-5", "minus 5", "$(5)"), digits of any script, thousands separated by a comma, point, space or
+apostrophe, Indian groups, decimal commas and points, exponents ("3.2e-5", "1.5 x 10^6"), fractions, ratios, ranges ("3-5
+million" are 3 and 5 million), and number words, scales and shares in English. Digits of a name ("COVID-19", "H2O") are not
+numbers.
 
 Two numbers agree if their values, with their signs, are equal to the precision of the less exact one ("about 1.5 million" and
-"1,502,113"). If both have a unit, the units must agree too: "40 km" and "40,000 metres" agree, "40 km" and "40 miles" do not,
-and 12 March is not 12 km. In a date of digits only (2019-03-12) the year and the day are numbers, but not the month.
+"1,502,113"). If both have a unit, the units must agree too: "40 km" and "40,000 metres" agree, "40 km" and "40 miles" do not.
+In a date of digits only (2019-03-12) the year and the day are numbers, but not the month.
 
 A number that may mean several values ("1.234" in a text of unknown language) keeps them all; it agrees for certain only with an
 equally ambiguous one in the same wording. All work is linear in the length of the text.
@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -25,17 +26,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from nlp_retrieval.text.dates import Date, dates_of
-from nlp_retrieval.text.notation import (
-    CURRENCY_BEFORE,
-    SCALES,
-    UNIT,
-    WRITTEN_TOGETHER,
-    Convention,
-    convention_of,
-    either,
-    plain_digits,
-    unit_of,
-)
+from nlp_retrieval.text.units import CURRENCY_BEFORE, UNIT, either, unit_of
+from nlp_retrieval.text.words import HAN, HANGUL
 
 _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen"
@@ -57,10 +49,14 @@ _SHARE_EXACT = 0.005
 _UNITLESS = frozenset(_ORDINALS) | {"once", "twice", "thrice", "half", "single", "both", "double", "triple"}
 
 
-_HAN_DIGITS = dict(zip("〇零一二三四五六七八九", [0, *range(10)], strict=True)) | {"两": 2, "兩": 2}
-_HAN_SMALL = {"十": 10, "百": 100, "千": 1000}
-_HAN_LARGE = {"万": 10**4, "萬": 10**4, "만": 10**4, "亿": 10**8, "億": 10**8, "억": 10**8, "조": 10**12}
-_HAN_SCALES = _HAN_SMALL | _HAN_LARGE | {"십": 10, "백": 100, "천": 1000}
+_SCALES: dict[str, float] = {
+    "hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "quadrillion": 1e15, "lakh": 1e5,
+    "crore": 1e7, "cr": 1e7, "tsd": 1e3, "bn": 1e9, "mn": 1e6, "tn": 1e12, "trn": 1e12, "mln": 1e6, "mlrd": 1e9, "mld": 1e9,
+    "mrd": 1e9, "mio": 1e6,
+}  # fmt: skip
+_SCALES |= {f"{word}s": size for word, size in _SCALES.items() if len(word) > 3}
+_WRITTEN_TOGETHER = f"{HAN}{HANGUL}\u3040-\u30ff\u0900-\u0965\u0970-\u0dff\u0e00-\u0e4f\u0600-\u065f\u066e-\u06ef"
+"""Letters of scripts that put no space between a number and a word."""
 _MOST_DIGITS = 300
 _POWERS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−–", "0123456789-+--")
 _NUMBER = re.compile(
@@ -70,8 +66,7 @@ _NUMBER = re.compile(
     rf"[\s-](?P<under>{either(_UNDER)})s?\b"
     rf"|\b(?P<part>{'|'.join(_SMALL[1:10])})\s(?:in|out\sof)\s(?P<whole>{'|'.join(_SMALL[2:])})\b"
     rf"|\b(?P<word>{either(_WORDS)})\b(?:[\s-](?P<more>{'|'.join(_SMALL[1:10])})\b)?"
-    r"|(?P<vulgar>[\u00bc-\u00be\u2150-\u215e\u2189])"
-    r"|(?P<han>[〇零一二三四五六七八九十百千万萬亿億两兩]{2,30})",
+    r"|(?P<vulgar>[\u00bc-\u00be\u2150-\u215e\u2189])",
     re.IGNORECASE,
 )
 _REST = re.compile(
@@ -88,60 +83,31 @@ _POWER = re.compile(
     r"(?:\s?(?:[\u00d7\u00b7*xX]|\\times|\\cdot)\s?10)(?:\^\{?\s?([-+\u2212\u2013]?\d+)\}?|\*\*([-+\u2212]?\d+)|([⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]{1,5}))"
 )
 _OF_TEN = re.compile(r"(?:\^\{?\s?([-+\u2212\u2013]?\d+)\}?|\*\*([-+\u2212]?\d+)|([⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]{1,5}))")
-_SCALE = re.compile(rf"[\s-]?(?P<scale>{either(SCALES)})(?!\w)\.?(?:\s(?P<again>{either(SCALES)})(?!\w)\.?)?", re.IGNORECASE)
-_MILES = re.compile(r"\s?mi\b(?!\s(?:d[aeio]|d[ao]s|em)\b)")
-"""Miles, and not the Portuguese millions ("7 mi de pessoas")."""
+_SCALE = re.compile(rf"[\s-]?(?P<scale>{either(_SCALES)})(?!\w)\.?(?:\s(?P<again>{either(_SCALES)})(?!\w)\.?)?", re.IGNORECASE)
 _SHORT_SCALE = re.compile(r"\s?(mm|mn|bn|tn|m|k|b|t)(?![\w/])", re.IGNORECASE)
-_ATTACHED_SCALE = re.compile(rf"(k|K|M|B)(?=[{WRITTEN_TOGETHER}]|(?![\w/\u00b2\u00b3₂]))")
-_SHORTENED = frozenset("mio mrd tsd mill tys тыс mln mlrd mld млн млрд md mia".split())
+_ATTACHED_SCALE = re.compile(rf"(k|K|M|B)(?=[{_WRITTEN_TOGETHER}]|(?![\w/\u00b2\u00b3₂]))")
+_LONE_M = re.compile(r"m(?![\w/\u00b2\u00b3])")
+_SHORTENED = frozenset("mio mrd tsd mln mlrd mld".split())
 _SHORT = {"k": 1e3, "m": 1e6, "mm": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9, "t": 1e12, "tn": 1e12}
-_HAN_SCALE = re.compile(rf"\s?((?:[{''.join(_HAN_SCALES)}]){{1,3}})")
-_HAN_NEXT = re.compile(rf"\s?(\d{{1,4}}(?:,\d{{3}})?(?:\.\d{{1,6}})?)([{''.join(_HAN_SCALES)}]{{1,2}})?")
-_THAI_SCALE = re.compile(r"\s?(ล้านล้าน|แสนล้าน|หมื่นล้าน|พันล้าน|ล้าน|แสน|หมื่น|พัน)")
-_PERCENT = re.compile(
-    r"\s?(?:(?P<mille>‰|per mille\b|Promille\b|промилле\b)|%|(?:percent|per cent|pct|Prozent|pour ?cent|por ?ciento|por ?cento|per ?cento"  # noqa: E501
-    r"|procent\w{0,4}|процент\w{0,3}|prosent\w{0,3}|persen)\b|パーセント|퍼센트|प्रतिशत|फीसदी|في المئة|في المائة|بالمئة|بالمائة|เปอร์เซ็นต์)"  # noqa: E501
-    r"(?![\s-]?(?:points?|Punkte?)\b|p\b)",
-    re.IGNORECASE,
-)
-_IN_A_HUNDRED = re.compile(
-    r"\s(?:(?:out\s)?of\s(?:every|each)|(?:out\sof|in)\s(?:a|an|one)|in(?:\s(?:every|each))?)\s"
-    r"(?:(?:one\s)?(?:hundred|100)|(?P<mille>(?:one\s)?(?:thousand|1[,.]?000)))\b(?![.,]?\d|-)"
-    r"(?!\s(?:and\b|years?|months?|weeks?|days?|hours?|minutes?|seconds?|games|matches|appearances|innings|thousand|million|"
-    r"metres?|meters?|[kcm]?[mgl]|ml|miles?|feet|yards?)\b)",
-    re.IGNORECASE,
-)
-"""After "three" or "3": "in a hundred", "out of every 1,000"; the rate of a time or a length is no share."""
-_PERCENT_BEFORE = "百分之"
+_PERCENT = re.compile(r"\s?(?:(?P<mille>‰|per mille\b)|%|(?:percent|per cent|pct)\b)(?![\s-]?points?\b|p\b)", re.IGNORECASE)
 _SUFFIX = re.compile(r"[^\W\d_]{1,20}")
-_ORDINAL = re.compile(r"(?:st|nd|rd|th|er|re|e|ème|eme|ère|º|ª|o|a|de|ste|й|я|е|го|х)(?!\w)", re.IGNORECASE)
+_ORDINAL = re.compile(r"(?:st|nd|rd|th)(?!\w)", re.IGNORECASE)
 _TIMES = frozenset(["x", "s", "fold", "x-fold"])
 _NAME_AFTER = re.compile(r"[^\W\d_]+(?:\d|-\d)\w*")
-_MINUS_WORD = re.compile(
-    r"(?:\b(?:minus|negative|moins|menos|meno|mínus|минус|negativ[aeo]?)\s|(?:负|負|マイナス|零下|영하|마이너스)\s?)\Z",
-    re.IGNORECASE,
-)
-_BELOW_ZERO = re.compile(
-    r"[^.,;!?\n\d]{0,16}?\b(?:below zero|below freezing|unter Null|sous zéro|bajo cero|sotto zero|ниже нуля)\b", re.IGNORECASE
-)
+_MINUS_WORD = re.compile(r"\b(?:minus|negative)\s\Z", re.IGNORECASE)
+_BELOW_ZERO = re.compile(r"[^.,;!?\n\d]{0,16}?\b(?:below zero|below freezing)\b", re.IGNORECASE)
 _FALLS = re.compile(
-    r"\b(?:f[ae]ll\w{0,3}|dropp?\w{0,3}|declin\w{1,4}|decreas\w{1,4}|reduc\w{1,5}|los(?:s|t|e|es|ses|ing)|deficits?|down|shr[iau]nk\w{0,4}"
-    r"|cut|plunge\w?|tumbl\w{1,3}|slump\w{0,3}|lower\w{0,3}|minus|negative|outflows?|sank|gesunken|fiel|sank|Verlust\w{0,3}|baiss\w{1,4}"
-    r"|pertes?|recul\w{0,4}|cay\w{1,4}|pérdidas?|perdit[ae]|queda|spad\w{1,4}|strat\w{1,3}|сниз\w{1,6}|убыт\w{1,4}|упал\w{0,2})\b"
-    r"|下降|减少|減少|亏损|赤字|하락|감소|손실",
+    r"\b(?:f[ae]ll\w{0,3}|dropp?\w{0,3}|declin\w{1,4}|decreas\w{1,4}|reduc\w{1,5}|los(?:s|t|e|es|ses|ing)|deficits?|down|cut|sank"
+    r"|shr[iau]nk\w{0,4}|plunge\w?|tumbl\w{1,3}|slump\w{0,3}|lower\w{0,3}|minus|negative|outflows?)\b",
     re.IGNORECASE,
 )
-_LEVEL = re.compile(
-    r"\b(?:to|at|below|under|above|over|than|auf|unter|über|bis|à|hasta|fino a|до|ниже|выше)\s(?:[^\w\s]|US\$){0,4}\Z",
-    re.IGNORECASE,
-)
+_LEVEL = re.compile(r"\b(?:to|at|below|under|above|over|than)\s(?:[^\w\s]|US\$){0,4}\Z", re.IGNORECASE)
 """Words before a number that gives the level reached by a decrease, and not its amount."""
 _OPENING = frozenset(" \t\n\r\u00a0([{=:;,<>~≈/|\"'“„«*_`+±≤≥$€£¥₹")
-_AFTER_OPENING = re.compile(r"(?:\b(?:of|was|were|is|to|at|by|from)\s|[$€£¥₹]\s?)\(\Z|(?:^|[|\t\n])[ ]?\(\Z")
-_CLOSED_CELL = re.compile(r"\)[ ]?(?:[|\t\n]|\Z)")
-_TO = re.compile(r"\s?(?:[-\u2013\u2014\u2212~\u301c\uff5e至]|(?:to|bis|à|al|до|a)\s|から|부터)\s?(?:US\$|[$€£¥₹])?")
-_BETWEEN = re.compile(r"\b(?:between|zwischen|entre|tra|fra|между|mellan|mellem|tussen)\s(?:US\$|[$€£¥₹])?\Z", re.IGNORECASE)
-_AND = re.compile(r"\s(?:and|und|et|y|e|и|och|og|en)\s(?:US\$|[$€£¥₹])?")
+_ACCOUNTING = re.compile(r"[$€£¥₹]\s?\(\Z")
+_TO = re.compile(r"\s?(?:[-\u2013\u2014\u2212~\u301c\uff5e]|to\s)\s?(?:US\$|[$€£¥₹])?")
+_BETWEEN = re.compile(r"\bbetween\s(?:US\$|[$€£¥₹])?\Z", re.IGNORECASE)
+_AND = re.compile(r"\sand\s(?:US\$|[$€£¥₹])?")
 _DATE = "date"
 _FIRST_YEAR, _LAST_YEAR = 1500, 2199
 _BEFORE = 6
@@ -164,7 +130,7 @@ class Number:
         end: where it ends.
         exact: half a unit of the last written digit: "1.5 million" is exact to 50,000.
         written: its text, in words or in digits.
-        unit: the base of its unit ("m" of kilometres), as :mod:`nlp_retrieval.text.notation` has it; "date" for a part of
+        unit: the base of its unit ("m" of kilometres), as ``units.tsv`` has it; "date" for a part of
             one; "?" and the letters if an unknown unit of letters touches it; empty for none, and for percentages.
         size: of the unit, in its base.
         measured: its text with its unit; ``written`` if it has none.
@@ -337,7 +303,7 @@ def _equal(one: Number, other: Number, size: float = 1.0, other_size: float = 1.
 
 
 class _Digits(NamedTuple):
-    """A value of digits: its exactness, its end, other possible values, and whether it is a plain count."""
+    """A value of digits: its exactness, its end, other possible values, whether it is a plain count, and its scale."""
 
     value: float
     exact: float
@@ -345,23 +311,18 @@ class _Digits(NamedTuple):
     others: tuple[float, ...] = ()
     is_count: bool = False
     parts: tuple[str, ...] = ()
+    factor: float = 1.0
 
-
-class _Scaled(NamedTuple):
-    """A value with the scale after it."""
-
-    value: float
-    exact: float
-    end: int
-    factor: float
-    others: tuple[float, ...] = ()
+    def scaled(self, factor: float, end: int, exact: float) -> _Digits:
+        others = tuple(other * factor for other in self.others)
+        return self._replace(value=self.value * factor, exact=exact * factor, end=end, others=others, factor=factor)
 
 
 def read_numbers(text: str, language: str | None = None) -> Iterator[Number]:
     """Yield the numbers of a text, in order; in a range that names its scale, share or unit once, the first gets them too."""
     plain = plain_digits(text)
     waiting: Number | None = None
-    for number, factor, bare in _single(text, plain, convention_of(plain, language)):
+    for number, factor, bare in _single(text, plain, decimal_mark(plain, language)):
         if waiting is not None:
             yield _ranged(plain, waiting, number, factor)
             waiting = None
@@ -397,9 +358,7 @@ def _decimals(written: str) -> int:
     return len(match[1]) if match and len(match[1]) != 3 else 0
 
 
-def _single(  # noqa: PLR0912 - a table of kinds
-    text: str, plain: str, rules: Convention
-) -> Iterator[tuple[Number, float, bool]]:
+def _single(text: str, plain: str, mark: str) -> Iterator[tuple[Number, float, bool]]:
     """Each number, the factor of its scale, and whether it may be the first of a range."""
     dates = dates_of(text)[::-1]
     position, split = 0, 0
@@ -420,12 +379,7 @@ def _single(  # noqa: PLR0912 - a table of kinds
             name = _NAME_AFTER.match(plain, position)
             position = name.end() if name else position
             continue
-        if match["han"]:
-            value = _han_value(match["han"], plain[position : position + 1])
-            if value is None:
-                continue
-            digits = _Digits(value, 0.0, position, is_count=True)
-        elif match["vulgar"]:
+        if match["vulgar"]:
             digits = _Digits(unicodedata.numeric(match["vulgar"]), 0.0, position)
         elif match["over"]:
             share = _WORDS.get(match["over"].lower(), 1.0) / _UNDER[match["under"].lower()]
@@ -438,16 +392,16 @@ def _single(  # noqa: PLR0912 - a table of kinds
             position = next((place for place in range(start, position) if not plain[place].isdigit()), position)
             digits = _Digits(_float(plain[start:position]), 0.0, position, is_count=True)
         else:
-            digits = _digits_value(match, plain, rules)
+            digits = _digits_value(match, plain, mark)
             split = match.end() if digits.end < match.end() else split
-        number, factor = _with_surroundings(text, plain, start, digits, match, rules, date)
+        number, factor = _with_surroundings(text, plain, start, digits, match, date)
         position = max(number.end, number.until, start + 1) if not digits.parts else max(number.until, digits.end)
         bare = numeric and not number.parts and number.unit != _DATE and not _is_year(digits, factor, plain[start : digits.end])
         yield number, factor, bare
 
 
 def _with_surroundings(
-    text: str, plain: str, start: int, digits: _Digits, match: re.Match[str], rules: Convention, date: Date | None
+    text: str, plain: str, start: int, digits: _Digits, match: re.Match[str], date: Date | None
 ) -> tuple[Number, float]:
     """A number with its sign, scale, share and unit, and the factor of the scale."""
     numeric = match.lastgroup in {"digits", "spaced"}
@@ -458,12 +412,12 @@ def _with_surroundings(
         currency = CURRENCY_BEFORE.search(plain[max(0, begin - _BEFORE) : begin])
         first = begin - len(currency[0]) if currency else begin
     first, begin = (min(first, begin), begin) if sign < 0 else (first, start)
-    accounting = numeric and sign > 0 and _is_accounting(plain, start, digits.end)
-    scaled = _scaled(plain, digits, currency is not None, rules, numeric=numeric, closed=accounting)
+    accounting = numeric and bool(_ACCOUNTING.search(plain, 0, start)) and plain[digits.end : digits.end + 1] == ")"
+    scaled = _scaled(plain, digits, currency is not None, numeric=numeric, closed=accounting)
     end = scaled.end
     value, others, exact = scaled.value, scaled.others, scaled.exact
-    percent = _PERCENT.match(plain, end) or _in_a_hundred(plain, end, value) if _goes_on(plain, end) else None
-    is_share = percent is not None or plain[max(0, start - 3) : start] == _PERCENT_BEFORE
+    percent = _PERCENT.match(plain, end) if _goes_on(plain, end) else None
+    is_share = percent is not None
     if percent:
         if percent["mille"]:
             value, exact, others = value / 10, exact / 10, tuple(other / 10 for other in others)
@@ -475,7 +429,7 @@ def _with_surroundings(
         end = until = ordinal.end()
     year = _is_year(digits, scaled.factor, plain[start : digits.end])
     if not (is_share or ordinal or word in _UNITLESS or word.endswith("fold") or (year and currency is None)):
-        joint = re.compile(r"\s?(?:d'|de\s|di\s|of\s)").match(plain, end) if scaled.factor != 1.0 else None
+        joint = re.compile(r"\sof\s").match(plain, end) if scaled.factor != 1.0 else None
         after = (UNIT.match(plain, end) if _goes_on(plain, end) else None) or (
             UNIT.match(plain, joint.end()) if joint else None
         )
@@ -502,72 +456,32 @@ def _with_surroundings(
     return number, scaled.factor
 
 
-def _in_a_hundred(plain: str, end: int, value: float) -> re.Match[str] | None:
-    """Return the rest of a share after a number ("in a hundred", "of every thousand"); None if the number is no part of it."""
-    share = _IN_A_HUNDRED.match(plain, end)
-    return share if share and 0 < value < (1000 if share["mille"] else 100) else None
-
-
 def _goes_on(plain: str, position: int) -> bool:
     """Return whether a letter or a sign follows a number directly, or after one space or hyphen."""
     next_char = plain[position : position + 2].lstrip(" \u00a0-")[:1]
     return next_char != "" and not next_char.isdigit() and next_char not in ".,;:()[]\n"
 
 
-def _scaled(plain: str, digits: _Digits, money: bool, rules: Convention, *, numeric: bool, closed: bool) -> _Scaled:  # noqa: PLR0911, PLR0912
+def _scaled(plain: str, digits: _Digits, money: bool, *, numeric: bool, closed: bool) -> _Digits:
     """Apply the exponent or the scale after some digits."""
-    value, exact, end, others = digits.value, digits.exact, digits.end, digits.others
-    factor = 1.0
-    if numeric:
-        if power := _EXPONENT.match(plain, end) or _POWER.match(plain, end):
-            factor, end = _ten(next(filter(None, power.groups()))), power.end()
-        elif value == 10 and digits.is_count and (power := _OF_TEN.match(plain, end)):
-            raised = next(filter(None, power.groups()))
-            return _Scaled(_ten(raised), 0.0, power.end(), 1.0, (10.0,) if raised in {"²", "³", "¹"} else ())
-        if factor != 1.0:
-            exact = exact or 0.5
-            return _Scaled(value * factor, exact * factor, end, 1.0, tuple(other * factor for other in others))
-    position = end + 1 if closed and plain[end : end + 1] == ")" else end
-    if not _goes_on(plain, position):
-        return _Scaled(value, 0.0 if digits.is_count else exact, end, 1.0, others)
-    scale = _SCALE.match(plain, position)
-    if scale and (money or not _MILES.match(plain, position)):
-        factor, end = rules.scale(scale["scale"]), scale.end()
-        if scale["again"]:
-            factor *= rules.scale(scale["again"])
-        if plain[end - 1] == "." and (scale["again"] or scale["scale"]).lower() not in _SHORTENED:
-            end -= 1
-    elif thai := _THAI_SCALE.match(plain, position):
-        factor, end = SCALES[thai[1]], thai.end()
-    elif (numeric or digits.is_count) and (han := _HAN_SCALE.match(plain, position)):
-        return _han_scaled(plain, digits, han)
-    elif numeric and (short := (_SHORT_SCALE.match(plain, position) if money else _ATTACHED_SCALE.match(plain, position))):
-        factor, end = _SHORT[short[1].lower()], short.end()
-    elif numeric and re.compile(r"m(?![\w/\u00b2\u00b3])").match(plain, position) and not others:
-        return _Scaled(value, 0.0 if digits.is_count else exact, end, 1.0, (value * 1e6,))
-    if factor == 1.0:
-        return _Scaled(value, 0.0 if digits.is_count else exact, end, 1.0, others)
-    return _Scaled(
-        value * factor, (exact or (0.5 if numeric else 0.0)) * factor, end, factor, tuple(other * factor for other in others)
-    )
-
-
-def _han_scaled(plain: str, digits: _Digits, match: re.Match[str]) -> _Scaled:
-    """A value with 万, 億, 만 and the like after it, and the rest of the same number: "1億2000万"."""
-    factor = math.prod(_HAN_SCALES[char] for char in match[1])
-    value, exact, end, least = digits.value * factor, (digits.exact or 0.5) * factor, match.end(), factor
-    for _ in range(6):
-        more = _HAN_NEXT.match(plain, end)
-        if more is None:
-            break
-        small = math.prod(_HAN_SCALES[char] for char in more[2] or "")
-        added = float(more[1].replace(",", "")) * small
-        if added >= least or (not more[2] and _SUFFIX.match(plain, more.end()) is None and plain[more.start()].isspace()):
-            break
-        value, exact, end, least = value + added, 0.5 * small if small > 1 else 0.0, more.end(), small
-    return _Scaled(
-        value, exact, end, float(factor) if end == match.end() else 1.0, tuple(other * factor for other in digits.others)
-    )
+    exact, end = digits.exact, digits.end
+    if numeric and (power := _EXPONENT.match(plain, end) or _POWER.match(plain, end)):
+        return digits.scaled(_ten(next(filter(None, power.groups()))), power.end(), exact or 0.5)._replace(factor=1.0)
+    if numeric and digits.value == 10 and digits.is_count and (power := _OF_TEN.match(plain, end)):
+        raised = next(filter(None, power.groups()))
+        return _Digits(_ten(raised), 0.0, power.end(), (10.0,) if raised in {"²", "³", "¹"} else ())
+    position = end + 1 if closed else end
+    if _goes_on(plain, position):
+        if scale := _SCALE.match(plain, position):
+            words = [word.lower() for word in scale.groups() if word]
+            dot = plain[scale.end() - 1] == "." and words[-1] not in _SHORTENED
+            factor = math.prod(map(_SCALES.__getitem__, words))
+            return digits.scaled(factor, scale.end() - dot, exact or (0.5 if numeric else 0.0))
+        if numeric and (short := (_SHORT_SCALE if money else _ATTACHED_SCALE).match(plain, position)):
+            return digits.scaled(_SHORT[short[1].lower()], short.end(), exact or 0.5)
+        if numeric and _LONE_M.match(plain, position) and not digits.others:  # metres, or millions
+            digits = digits._replace(others=(digits.value * 1e6,))
+    return digits._replace(exact=0.0) if digits.is_count else digits
 
 
 def _ten(exponent: str) -> float:
@@ -599,36 +513,13 @@ def _word_value(match: re.Match[str], plain: str) -> _Digits:
     return _Digits(value, 0.0, end)
 
 
-def _han_value(han: str, after: str) -> float | None:
-    """The value of Chinese numerals; None if they are other words."""
-    if all(char in _HAN_DIGITS for char in han):
-        return float("".join(str(_HAN_DIGITS[char]) for char in han)) if after == "年" and len(han) > 2 else None
-    if not any(char in _HAN_DIGITS and char not in "〇零" for char in han) and han[0] != "十":
-        return None
-    total = section = digit = 0
-    for char in han:
-        if char in _HAN_DIGITS:
-            digit = _HAN_DIGITS[char]
-        elif char in _HAN_SMALL:
-            section, digit = section + (digit or 1) * _HAN_SMALL[char], 0
-        else:
-            total, section, digit = (
-                (total + section + digit or 1) * _HAN_LARGE[char]
-                if not total
-                else total + (section + digit) * _HAN_LARGE[char],
-                0,
-                0,
-            )
-    return float(total + section + digit) if han not in {"十分", "千万", "万一", "一一"} else None
-
-
-def _digits_value(match: re.Match[str], plain: str, rules: Convention) -> _Digits:  # noqa: PLR0911
+def _digits_value(match: re.Match[str], plain: str, mark: str) -> _Digits:  # noqa: PLR0911
     """The value of digits with marks between them."""
     written, end = match[0], match.end()
     if len(written) > 4 * _MOST_DIGITS:
         return _Digits(math.nan, 0.0, end)
     if match["spaced"]:
-        return _spaced_value(written, end, rules)
+        return _spaced_value(written, end, mark)
     whole = not any(mark in written for mark in ".,'\u066b\u066c\u00b7")
     if whole:
         if (fraction := _fraction(plain, match)) is not None:
@@ -642,11 +533,11 @@ def _digits_value(match: re.Match[str], plain: str, rules: Convention) -> _Digit
         return _exactly("0." + rest, end) if rest.isdigit() else _Digits(math.nan, 0.0, end)
     pieces = re.split(r"[.,'\u066b\u066c\u00b7]", written)
     marks = [char for char in written if not char.isdigit()]
-    return _grouped(written, pieces, marks, end, rules)
+    return _grouped(written, pieces, marks, end, mark)
 
 
 def _grouped(  # noqa: PLR0911 - a table of cases
-    written: str, pieces: list[str], marks: list[str], end: int, rules: Convention
+    written: str, pieces: list[str], marks: list[str], end: int, mark: str
 ) -> _Digits:
     thirds = all(len(piece) == 3 for piece in pieces[1:]) and len(pieces[0]) <= 3 and pieces[0][0] != "0"
     last = marks[-1]
@@ -668,24 +559,24 @@ def _grouped(  # noqa: PLR0911 - a table of cases
         return _first_of_list(pieces, end, written) if last == "," else _Digits(math.nan, 0.0, end)
     decimal = _exactly(".".join(pieces), end)
     if not thirds:
-        if last == "," and rules.decimal == ".":  # "3,5" in an English text: a decimal comma, or two numbers
+        if last == "," and mark == ".":  # "3,5" in an English text: a decimal comma, or two numbers
             if len(pieces[0]) == len(pieces[1]) == 4:
                 return _first_of_list(pieces, end, written)
             return decimal._replace(others=(float(pieces[0]), float(pieces[1])), parts=tuple(pieces))
         return decimal
     joined = _Digits(_float("".join(pieces)), 0.5, end)
-    if not rules.decimal:
+    if not mark:
         first, second = (decimal, joined) if last == "." else (joined, decimal)
         return first._replace(others=(second.value,))
-    return decimal if last == rules.decimal else joined
+    return decimal if last == mark else joined
 
 
-def _spaced_value(written: str, end: int, rules: Convention) -> _Digits:
+def _spaced_value(written: str, end: int, mark: str) -> _Digits:
     """Digits with thousands separated by a space; a plain space may also separate several numbers."""
     head, mark, tail = written.replace(",", ".").partition(".")
     value = _exactly("".join(head.split()) + mark + tail, end)
     pieces = head.split(" ")
-    sure = len(pieces) == 1 or rules.spaces or bool(tail) or any(piece[0] == "0" for piece in pieces[1:])
+    sure = len(pieces) == 1 or mark == "," or bool(tail) or any(piece[0] == "0" for piece in pieces[1:])
     if sure:
         return value
     return value._replace(others=tuple(map(float, pieces)), parts=tuple(pieces))
@@ -737,17 +628,6 @@ def _sign(plain: str, start: int) -> tuple[int, int]:
     return 1, start
 
 
-def _is_accounting(plain: str, start: int, end: int) -> bool:
-    """Return whether digits are in parentheses that mean a negative value: "$(5.2)", "(5.2) million", or alone in a cell."""
-    if plain[start - 1 : start] != "(" or plain[end : end + 1] != ")":
-        return False
-    opened = _AFTER_OPENING.search(plain, max(0, start - 12), start)
-    cell = opened is not None and opened[0].lstrip("|\t\n ") == "("
-    if opened is not None and (not cell or _CLOSED_CELL.match(plain, end)):
-        return True
-    return _SCALE.match(plain, end + 1) is not None
-
-
 def _is_year(digits: _Digits, factor: float, written: str) -> bool:
     return factor == 1.0 and len(written) == 4 and written.isdigit() and _FIRST_YEAR <= digits.value <= _LAST_YEAR
 
@@ -757,7 +637,7 @@ def _of_date(text: str, begin: int, end: int) -> Number:
     return Number(float(part), False, begin, end, 0.0, part, _DATE, measured=part, until=end)
 
 
-_TOGETHER = re.compile(f"[{WRITTEN_TOGETHER}]")
+_TOGETHER = re.compile(f"[{_WRITTEN_TOGETHER}]")
 
 
 def _is_together(char: str) -> bool:
@@ -776,3 +656,68 @@ def _part_of_name(before: str, after: str) -> bool:
     if last in {".", ","} and before[-2:-1].isdigit():
         return True
     return _NAME_AFTER.match(after) is not None and _EXPONENT.match(after) is None and not _is_together(after[0])
+
+
+# The marks of numbers in a text.
+
+
+_SPACES = dict.fromkeys("\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", "\u00a0")
+_SHAPES = _SPACES | {
+    "\uff0e": ".", "\u2024": ".", "\uff0c": ",", "\uff05": "%", "\u066a": "%", "\ufe6a": "%", "\uff0d": "\u2212",
+    "\ufe63": "\u2212", "\uff0b": "+", "\uff04": "$", "\uffe5": "\u00a5", "\uff1a": ":", "\uff0f": "/", "\u2044": "/",
+    "\u2215": "/", "\u2019": "'", "\u02bc": "'", "\u2018": "'", "\uff07": "'", "\u22c5": "\u00b7", "\u2010": "-", "\u2011": "-",
+    "\u2012": "\u2013", "\uff08": "(", "\uff09": ")",
+}  # fmt: skip
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+
+
+def plain_digits(text: str) -> str:
+    """Return a text of the same length with digits 0 to 9, and one shape for each sign, mark and space within numbers."""
+    return text if text.isascii() else _NOT_ASCII.sub(lambda match: _plain(match[0]), text)
+
+
+@lru_cache(maxsize=2**14)
+def _plain(char: str) -> str:
+    if char in _SHAPES:
+        return _SHAPES[char]
+    digit = unicodedata.decimal(char, None)
+    if digit is not None:
+        return str(digit)
+    return unicodedata.normalize("NFKC", char) if "\uff21" <= char <= "\uff5a" else char
+
+
+_READ = 20_000
+_COMMA = frozenset("de fr es it pt nl pl ru uk bg sr cs sk sl hr ro hu fi sv da no tr id el vi ca lt lv et be kk az".split())
+_POINT = frozenset("en zh ja ko hi bn ta te mr ne th he ar fa ur sw ms de-ch de-li it-ch es-mx es-us es-419".split())
+_WORDS_OF_MARK = {
+    ".": "the of and to is was were for with by on that from at it are has have an this had be not or which than",
+    ",": "der die das und ist mit für im den dem ein eine nicht auf sind hat waren bei le la les des et est du un une pour "
+    "dans sur avec el los las del fue por para il lo gli di che della o os as e é em um uma da do dos de het een van w na "
+    "było och är av på för og er til",
+}
+"""Function words of languages by their decimal mark."""
+_MARK_OF = {word: mark for mark, words in _WORDS_OF_MARK.items() for word in words.split()}
+_LETTERS = re.compile(r"[^\W\d_]+")
+_SURE_COMMA = re.compile(r"(?<![\d.,])(?:\d{1,3}(?:\.\d{3}){1,6},\d|\d{1,3}(?:\.\d{3}){2,6}(?![.,]?\d)|\d{1,3},\d{1,2}\s?%)")
+_SURE_POINT = re.compile(r"(?<![\d.,])(?:\d{1,3}(?:,\d{3}){1,6}\.\d|\d{1,3}(?:,\d{3}){2,6}(?![.,]?\d)|\d{1,3}\.\d{1,2}\s?%)")
+
+
+def decimal_mark(text: str, language: str | None = None) -> str:
+    """Return the decimal mark of a text: "." or ","; empty if it is unknown, and "1.234" may mean 1.234 or 1,234.
+
+    Args:
+        text: as :func:`plain_digits` returns it. Its first 20,000 characters decide: numbers that can be read in one way only,
+            then function words.
+        language: of the text, as a code ("de", "pt-BR"); None if unknown.
+    """
+    if language:
+        code = language.replace("_", "-").lower()
+        base = code.partition("-")[0]
+        return "." if code in _POINT or base in _POINT else "," if base in _COMMA else ""
+    head = text[:_READ]
+    comma, point = _SURE_COMMA.search(head) is not None, _SURE_POINT.search(head) is not None
+    if comma != point:
+        return "," if comma else "."
+    counts = Counter(_MARK_OF[word] for word in _LETTERS.findall(head.lower()) if word in _MARK_OF)
+    fewer = min(counts["."], counts[","])
+    return "" if 3 * fewer > max(counts.values(), default=0) or not counts else max(counts, key=lambda mark: counts[mark])
