@@ -2,7 +2,7 @@
 
 "cut emissions by about 45% below 2010 levels by 2030" is one quantity: 45 %, approximate, for 2030, against 2010. Numbers are
 read as :mod:`nlp_retrieval.text.numbers` reads them. Units are scaled to one base
-(:mod:`nlp_retrieval.text.notation`), so that "1.2 Gt" and "1,200 Mt" agree. The work is linear in the length of the text.
+(``units.tsv``), so that "1.2 Gt" and "1,200 Mt" agree. The work is linear in the length of the text.
 """
 
 from __future__ import annotations

@@ -90,11 +90,11 @@ for text in ("1" * N, "1," * N, "1 " * N, "1." * N, "one " * N, "twenty-" * N, "
     numbers_of(text)
     compare_numbers("9", text)
 """,
-    "text/notation.py": """
-from nlp_retrieval.text.notation import convention_of, plain_digits
+    "text/numbers.py, marks": """
+from nlp_retrieval.text.numbers import decimal_mark, plain_digits
 for text in ("1" * N, "1.111" * N, "1,111" * N, ".111" * N, "1,1 " * N, "the " * N, "die " * N, chr(0x663) * N, chr(0x3b1) * N,
              "1.1%" * N, chr(0xff11) * N):
-    convention_of(plain_digits(text))
+    decimal_mark(plain_digits(text))
 """,
     "text/dates.py": """
 from nlp_retrieval.text.dates import dates_of, month_of
@@ -113,8 +113,8 @@ for text in ("1" * N, "1,000," * N, "1-" * N, "1 - " * N, "2030 " * N, "2030-" *
     years_of(text)
 changed_quantities("1% " * N, "2% " * N)
 """,
-    "text/notation.py, units": """
-from nlp_retrieval.text.notation import CURRENCY_BEFORE, UNIT
+    "text/units.py": """
+from nlp_retrieval.text.units import CURRENCY_BEFORE, UNIT
 for text in ("t of " * N, " " * N, "metric " * N, "US" * N, "$ " * N, "Mt CO2 " * N, "square " * N, "-" * N):
     UNIT.match(text)
     CURRENCY_BEFORE.search(text[-50:])

@@ -270,13 +270,11 @@ def held_elsewhere(lock: Lock) -> Iterator[None]:
 @pytest.mark.parametrize(
     "lock",
     [
-        Searcher._opening,
-        BaseRetriever._opening,
         exact_search._multiplying,
         models_room._adding,
         checksums._noting,
     ],
-    ids=["searchers opening", "retrievers opening", "multiplying", "model turns", "checksums"],
+    ids=["multiplying", "model turns", "checksums"],
 )
 def test_a_lock_that_another_thread_held_is_free_in_the_child(lock: Lock, path: Path) -> None:
     opened = Searcher([Bm25Retriever(), FaissRetriever(HashedWords(16), index="flat")]).open(path)
