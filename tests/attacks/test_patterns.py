@@ -454,6 +454,11 @@ names = NamedSubjects(["Papua New Guinea", "the the the", "a"], "country")
 for text in ("the " * N, "the" + " " * N, "papua new " * N, " " * N, "Papua New Guinea " * N, "'s" * N, "a" * N):
     names.read(text)
 """,
+    "cli/console.py": """
+from nlp_retrieval.cli.console import _SETTING
+for text in ("pass " * N, "pass ab=" * N, "pass ab=" + '"' * N, "pass " + "a" * N, "pass ab=" + "a." * N):
+    _SETTING.sub("", text)
+""",
     "service/endpoints.py": """
 from nlp_retrieval.service.endpoints import _KEY, _PATH
 for text in ("/" * N, "/a" * N, " /" * N, "a" * N, "a/" * N, " a" * N, "/a " * N, "http://" * N, "/" + "a" * N + ":", ": /" * N,

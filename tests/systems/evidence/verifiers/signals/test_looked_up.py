@@ -186,7 +186,6 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
         ("false", "Half a tonne of salt was spread.", "They spread 300 kilograms of salt."),
         ("true", "Twelve square miles of heath burned.", "The fire burned 7,700 acres of heath."),
         ("false", "Fifteen square miles of heath burned.", "The fire burned 7,700 acres of heath."),
-        ("true", "Il a perdu environ 600 membres.", "Le club comptait 4 812 membres en 2010 et 4 207 en 2020."),
         ("true", "Knapp 40 Prozent der Betten waren frei.", "Von 90 Betten waren 35 frei."),
         # a level is no difference
         ("false", "The term was cut from eight years to six.", "After eleven years, the term of eight years was cut by five."),
