@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import warnings
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -24,243 +23,23 @@ from nlp_retrieval.core.processes import Lock, use_one_thread_after_fork
 from nlp_retrieval.core.search.reranker import BaseReranker, Blend
 from nlp_retrieval.core.search.stages import current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
-from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalWarning, install
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.rerankers.multi_signal.features import (
+    MENTIONED,
     SIGNALS,
-    AnalysedTexts,
     AskedNumbers,
     Features,
-    ListedPassages,
-    NumbersOfTexts,
-    PassageSource,
     PatternMatch,
-    Rarity,
-    TablePassages,
-    pattern_scores,
+    group_scores,
+    saturated,
     weighted_mean,
 )
+from nlp_retrieval.rerankers.multi_signal.fuzzy import FuzzyWords
 from nlp_retrieval.rerankers.multi_signal.profile import Profile, load_profile, profile_path
-from nlp_retrieval.text.mentions import FUNCTION_WORDS
-from nlp_retrieval.text.words import Stems, stems_of_language
-
-# The fuzzy signal: words of a passage that resemble those of the query, such as misspelt, inflected or compound ones.
-
-_SHORTEST = 4
-"""Shorter words, and words with a digit, have no similar words: 2030 is not 2035, and bus is not bau."""
-
-_KEPT = 2048
-_MOST_TERMS = 100
-_GAP = 3
-"""Most words from one word of a phrase to the next; function words may stand between them."""
-
-_PHRASES = 0.15
-"""Share of the score that phrases have: two words of the query that follow each other."""
-
-
-class FuzzyWords:
-    """Likeness of the words of queries to those of passages.
-
-    Two words are compared by their stems: 1 - d / (n + m), where d is the smallest number of insertions and deletions of
-    letters between them, and n and m are their lengths.
-
-    Args:
-        stems: splits texts into words.
-        threshold: least likeness that counts, 0 to 1.
-    """
-
-    def __init__(self, stems: Stems, threshold: float) -> None:
-        self._stems = stems
-        self._threshold = threshold
-        self._function_words = frozenset(map(stems.stem, FUNCTION_WORDS))
-        self._known: OrderedDict[str, tuple[NDArray[np.int64], NDArray[np.float64], int]] = OrderedDict()
-        self._epoch = -1
-
-    def terms(self, query: str) -> list[str]:
-        """Return the stems of a query's words without function words, each once; the first 100."""
-        words = dict.fromkeys(word for word in self._stems.words(query) if word not in self._function_words)
-        return list(words)[:_MOST_TERMS]
-
-    def scores(self, query: str, texts: AnalysedTexts, slots: Rows, rarity: Rarity | None = None) -> Scores | None:
-        """Score passages: the mean, over the words and the phrases of the query, of the likeness of what is most like it.
-
-        Likeness is rescaled to 0 at the threshold and 1 for equal words, and squared, so that an equal word counts much more
-        than a similar one. A phrase is two words of the query that follow each other, function words aside; it is as alike as
-        the less alike of its words, where these follow each other in the passage. Rarer words count more, if their rarity is
-        known. The score is between 0 and 1, and never lower with more text in the passage.
-
-        Args:
-            query: the query.
-            texts: hold the passages.
-            slots: ``[passages]``.
-            rarity: of words; None to count all alike.
-
-        Returns:
-            ``[passages]``; None if the query has only function words.
-
-        Raises:
-            DependencyError: rapidfuzz is not installed.
-        """
-        terms = self.terms(query)
-        if not terms:
-            return None
-        weights = [1.0 if rarity is None else rarity.of(texts.number_of(term)) for term in terms]
-        alike = [self._similar_words(term, texts) for term in terms]
-        met = np.unique(np.concatenate([words for words, _ in alike]))
-        compact = np.full(len(texts.vocabulary), -1, np.int32)
-        compact[met] = np.arange(len(met))
-        likeness = np.zeros((len(terms), len(met)))
-        for row, (words, values) in zip(likeness, alike, strict=True):
-            row[compact[words]] = values
-        sequence, owner = texts.sequence.of(slots)
-        sequence = compact[sequence]
-        places = np.flatnonzero(sequence >= 0)
-        sequence, owner = sequence[places], owner[places]
-        best = [_best_of(row[sequence], owner, len(slots)) for row in likeness]
-        scores = _mean(best, weights)
-        if len(terms) > 1:
-            scores = (1 - _PHRASES) * scores + _PHRASES * _mean(
-                *_phrases(likeness, weights, sequence, owner, places, len(slots))
-            )
-        within: Scores = np.minimum(scores, 1.0)
-        return within
-
-    def _similar_words(self, term: str, texts: AnalysedTexts) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The words of the vocabulary that resemble a term, with their likeness; earlier comparisons are remembered."""
-        if self._epoch != texts.epoch:
-            self._known.clear()
-            self._epoch = texts.epoch
-        words, values, compared = self._known.get(term, (np.zeros(0, np.int64), np.zeros(0), 0))
-        if compared < len(texts.vocabulary):
-            more, how = self._compare(term, texts.vocabulary[compared:])
-            words, values = np.concatenate([words, compared + more]), np.concatenate([values, how])
-            self._known[term] = words, values, len(texts.vocabulary)
-        self._known.move_to_end(term)
-        if len(self._known) > _KEPT:
-            self._known.popitem(last=False)
-        return words, values
-
-    def _compare(self, term: str, vocabulary: list[str]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        if not _comparable(term) or self._threshold == 1:
-            same = np.array([number for number, word in enumerate(vocabulary) if word == term], np.int64)
-            return same, np.ones(len(same))
-        ratios = _indel()([term], vocabulary)[0].astype(np.float64)
-        close = np.flatnonzero(ratios > self._threshold)
-        close = close[[_comparable(vocabulary[number]) for number in close.tolist()]] if len(close) else close
-        return close, ((ratios[close] - self._threshold) / (1.0 - self._threshold)) ** 2
-
-
-def _phrases(
-    likeness: Scores, weights: Sequence[float], sequence: NDArray[np.int32], owner: Rows, places: Rows, n_passages: int
-) -> tuple[list[Scores], list[float]]:
-    """Return the likeness of each phrase of a query to those of passages, and the weights of the phrases."""
-    pairs = []
-    for step in range(1, _GAP + 1):
-        first = np.flatnonzero((owner[step:] == owner[:-step]) & (places[step:] - places[:-step] <= _GAP))
-        pairs.append((sequence[first], sequence[first + step], owner[first]))
-    before, after, owners = (np.concatenate(column) for column in zip(*pairs, strict=True))
-    best = [_best_of(np.minimum(one[before], other[after]), owners, n_passages) for one, other in pairwise(likeness)]
-    return best, [(one + other) / 2 for one, other in pairwise(weights)]
-
-
-def _best_of(values: Scores, owner: Rows, n_passages: int) -> Scores:
-    """Return the highest value of each passage; 0 without any."""
-    best = np.zeros(n_passages)
-    there = np.flatnonzero(values)
-    np.maximum.at(best, owner[there], values[there])
-    return best
-
-
-def _mean(columns: Sequence[Scores], weights: Sequence[float]) -> Scores:
-    total = np.zeros(len(columns[0]))
-    for column, weight in zip(columns, weights, strict=True):
-        total += weight * column
-    mean: Scores = total / sum(weights)
-    return mean
-
-
-def _comparable(word: str) -> bool:
-    return len(word) >= _SHORTEST and not any(letter.isdigit() for letter in word)
-
-
-def _indel() -> Any:
-    try:
-        from rapidfuzz.distance import Indel
-        from rapidfuzz.process import cdist
-    except ImportError:
-        raise DependencyError(f"fuzzy matching needs rapidfuzz: {install('signals')}") from None
-
-    def ratios(terms: list[str], words: list[str]) -> Any:
-        return cdist(terms, words, scorer=Indel.normalized_similarity, dtype=np.float32, workers=1)
-
-    return ratios
-
-
-# Vectors of passages, encoded once and kept by slot, and their cosine with a query's.
+from nlp_retrieval.rerankers.multi_signal.texts import Passages, ReadText, ReadTexts, joined
+from nlp_retrieval.text.words import stems_of_language
 
 _AT_ONCE = 256
-
-
-class PassageVectors:
-    """Cosines of queries and passages; a text without a vector (one of length 0) has none.
-
-    Args:
-        encoder: gives the vectors.
-    """
-
-    def __init__(self, encoder: BaseEncoder) -> None:
-        self._encoder = encoder
-        self._epoch = -1
-        self._known = np.zeros(0, np.bool_)
-        self._vectors: Vectors = np.zeros((0, 0), np.float32)
-
-    def queries(self, queries: list[str]) -> dict[str, Vectors]:
-        """Return the vector of each distinct query, of length 1; all NaN if it has none."""
-        distinct = list(dict.fromkeys(queries))
-
-        def encode(texts: list[str]) -> Vectors:
-            return checked_vectors(self._encoder.encode_queries(texts), texts, self._encoder, None)
-
-        vectors = _of_length_one(current_stages().encoded(self._encoder, distinct, encode))
-        return dict(zip(distinct, vectors, strict=True))
-
-    def cosines(self, query: Vectors, texts: AnalysedTexts, slots: Rows, source: PassageSource, positions: Rows) -> Scores:
-        """Return the cosine of a query with passages, at least 0 (opposite vectors are not alike); NaN without a vector.
-
-        Args:
-            query: ``[dimension]``, of :meth:`queries`.
-            texts: hold the passages.
-            slots: ``[passages]``.
-            source: of passages that are not encoded yet.
-            positions: ``[passages]``, their positions in the source.
-        """
-        self._encode(texts, slots, source, positions)
-        every = len(slots) == len(self._vectors) and np.array_equal(slots, np.arange(len(slots)))
-        vectors = self._vectors if every else self._vectors[slots]
-        products = np.einsum("ij,j->i", vectors, query)  # row by row: a product of BLAS depends on the neighbouring rows
-        cosines: Scores = np.clip(products, 0.0, 1.0).astype(np.float64)
-        return cosines
-
-    def _encode(self, texts: AnalysedTexts, slots: Rows, source: PassageSource, positions: Rows) -> None:
-        if self._epoch != texts.epoch:
-            self._epoch, self._known, self._vectors = texts.epoch, np.zeros(0, np.bool_), np.zeros((0, 0), np.float32)
-        if len(self._known) < len(texts):
-            more = len(texts) - len(self._known)
-            self._known = np.concatenate([self._known, np.zeros(more, np.bool_)])
-        missing, first = np.unique(slots[~self._known[slots]], return_index=True)
-        if len(missing) == 0:
-            return
-        where = positions[~self._known[slots]][first]
-        for begin in range(0, len(missing), _AT_ONCE):
-            part = missing[begin : begin + _AT_ONCE]
-            passages = source.texts(where[begin : begin + _AT_ONCE])
-            dimension = self._vectors.shape[1] or None
-            vectors = checked_vectors(self._encoder.encode_passages(passages), passages, self._encoder, dimension)
-            if len(self._vectors) < len(texts):
-                grown = np.full((len(texts), vectors.shape[1]), np.nan, np.float32)
-                grown[: len(self._vectors)] = self._vectors if dimension else 0.0
-                self._vectors = grown
-            self._vectors[part] = _of_length_one(vectors)
-        self._known[missing] = True
 
 
 def _of_length_one(vectors: Vectors) -> Vectors:
@@ -271,76 +50,57 @@ def _of_length_one(vectors: Vectors) -> Vectors:
     return scaled
 
 
-# Computing the signals of candidates, and remembering the reusable parts of texts: words, matches, vectors.
-
-
 class SignalScoring:
-    """Computes signals, in one thread at a time.
+    """Computes the signals of passages, and remembers what it read; in one thread at a time.
 
     Args:
         profile: its keywords and patterns.
         weights: by signal; those of weight 0 are not computed.
         fuzzy_threshold: least likeness of similar words.
-        encoder: gives sentence vectors for candidates without a dense score; None for no encoder.
-        word_vectors: gives word vectors; None for no encoder.
+        encoders: give sentence vectors and word vectors for candidates without a score of these, by signal.
     """
 
     def __init__(
-        self,
-        profile: Profile,
-        weights: Mapping[str, float],
-        fuzzy_threshold: float,
-        encoder: BaseEncoder | None,
-        word_vectors: BaseEncoder | None,
+        self, profile: Profile, weights: Mapping[str, float], fuzzy_threshold: float, encoders: Mapping[str, BaseEncoder | None]
     ) -> None:
         stems = stems_of_language(profile.language)
         has_features = bool(profile.groups or profile.patterns or profile.questions)
         self.features = Features(profile, stems) if has_features else None
+        self.texts = ReadTexts(stems, self.features)
         self._weights = weights
         self._fuzzy = FuzzyWords(stems, fuzzy_threshold)
-        self._texts = AnalysedTexts(stems, self.features)
-        self._numbers = NumbersOfTexts()
-        encoders = {"transformer": encoder, "word_vectors": word_vectors}
-        self._vectors = {
-            name: PassageVectors(model) for name, model in encoders.items() if model is not None and weights.get(name, 0) > 0
-        }
+        self._encoders = {name: encoder for name, encoder in encoders.items() if encoder is not None and weights[name]}
         self._computing = Lock()
 
-    @property
-    def n_texts(self) -> int:
-        """Return how many texts are remembered."""
-        return len(self._texts)
-
     def columns(
-        self, queries: Sequence[str], offsets: Rows, dense: Scores, words: Scores, source: PassageSource
+        self, queries: Sequence[str], offsets: Rows, incoming: Mapping[str, Scores], passages: Passages
     ) -> dict[str, Scores]:
         """Return ``[candidates]`` by signal, 0 to 1; NaN if it cannot be computed.
 
         Args:
             queries: one per list of candidates.
             offsets: ``[lists + 1]``, where each list begins.
-            dense: ``[candidates]``, their incoming cosines; NaN if missing.
-            words: ``[candidates]``, their incoming cosines of word vectors; NaN if missing.
-            source: of the passages.
+            incoming: ``[candidates]`` by signal, cosines that came with them; NaN if missing.
+            passages: the candidates.
         """
-        columns = {name: np.full(len(dense), np.nan) for name in SIGNALS if self._weights[name]}
-        if "transformer" in columns:
-            columns["transformer"] = dense.copy()
-        if "word_vectors" in columns:
-            columns["word_vectors"] = words.copy()
+        columns = {name: incoming.get(name, np.full(offsets[-1], np.nan)).copy() for name in SIGNALS if self._weights[name]}
         if all(name == "transformer" for name in columns) and not np.isnan(columns["transformer"]).any():
             return columns  # no text has to be read
         with self._computing:
-            slots = source.slots(self._texts)
-            if "fuzzy" in columns:
-                source.rarity(self._texts)  # first: more texts must be read before their words are counted
-            query_vectors = {
-                name: vectors.queries(list(queries)) for name, vectors in self._vectors.items() if np.isnan(columns[name]).any()
-            }
-            for query, (begin, end) in zip(queries, pairwise(offsets.tolist()), strict=True):
-                if end > begin:
-                    list_columns = {name: column[begin:end] for name, column in columns.items()}
-                    self._fill(query, list_columns, slots[begin:end], begin, source, query_vectors)
+            texts = self.texts.of(passages)
+            lists = [(query, slice(*bounds)) for query, bounds in zip(queries, pairwise(offsets.tolist()), strict=True)]
+            for name, encoder in self._encoders.items():
+                if np.isnan(columns[name]).any():
+                    vectors = _query_vectors(encoder, queries)
+                    for query, part in lists:
+                        _fill_cosines(name, encoder, vectors[query], texts[part], columns[name][part])
+            for query, part in lists:
+                if "patterns" in columns:
+                    columns["patterns"][part] = self._pattern_scores(query, texts[part])
+                if "fuzzy" in columns and part.stop > part.start:
+                    rarity = None if passages.table is None else self.texts.rarity(passages.table)
+                    scores = self._fuzzy.scores(query, self.texts, texts[part], rarity)
+                    columns["fuzzy"][part] = np.nan if scores is None else scores
         return columns
 
     def matches(self, query: str, text: str) -> list[PatternMatch]:
@@ -350,36 +110,48 @@ class SignalScoring:
             matches.update(self.features.matches(self.features.focus(query), text))
         return sorted(matches, key=lambda match: (match.begin, match.end, match.group))
 
-    def _fill(
-        self,
-        query: str,
-        columns: Mapping[str, Scores],
-        slots: Rows,
-        begin: int,
-        source: PassageSource,
-        query_vectors: Mapping[str, Mapping[str, Vectors]],
-    ) -> None:
-        """Compute the missing signals of one query's candidates; each text once, in the order of the slots."""
-        distinct, first, copies = np.unique(slots, return_index=True, return_inverse=True)
-        for name, vectors in query_vectors.items():
-            missing = np.flatnonzero(np.isnan(columns[name]))
-            if len(missing) == len(slots):
-                cosines = self._vectors[name].cosines(vectors[query], self._texts, distinct, source, begin + first)
-                columns[name][:] = cosines[copies]
-            elif len(missing):
-                columns[name][missing] = self._vectors[name].cosines(
-                    vectors[query], self._texts, slots[missing], source, begin + missing
-                )
-        if "patterns" in columns:
-            focus = None if self.features is None else self.features.focus(query)
-            named = AskedNumbers.of(query)
-            numbers = self._numbers.counts(named, self._texts, distinct, source, begin + first) if named else None
-            signal = pattern_scores(self.features, focus, self._texts, distinct, numbers)
-            columns["patterns"][:] = np.nan if signal is None else signal[copies]
-        if "fuzzy" in columns:
-            rarity = source.rarity(self._texts)
-            signal = self._fuzzy.scores(query, self._texts, distinct, rarity)
-            columns["fuzzy"][:] = np.nan if signal is None else signal[copies]
+    def _pattern_scores(self, query: str, texts: Sequence[ReadText]) -> Scores:
+        """The weighted mean of the groups that count, and of the numbers that the query names as one more; NaN without any."""
+        total, weights = np.zeros(len(texts)), 0.0
+        if self.features is not None and (focus := self.features.focus(query)):
+            features, owner = joined(text.features for text in texts)
+            counts, _ = joined(text.counts for text in texts)
+            total, weights = group_scores(focus, self.features.n_keywords, features, counts, owner, len(texts))
+        if asked := AskedNumbers.of(query):
+            years = [number for year in asked.years if (number := self.texts.numbers.get(year)) is not None]
+            counts_of_years = [np.count_nonzero(np.isin(years, text.words)) for text in texts] if years else [0] * len(texts)
+            named = np.array(counts_of_years, np.float64)
+            if asked.quantities:
+                named += [asked.agreeing(text.quantities) for text in texts]
+            total, weights = total + MENTIONED * saturated(named), weights + MENTIONED
+        return total / weights if weights else np.full(len(texts), np.nan)
+
+
+def _query_vectors(encoder: BaseEncoder, queries: Sequence[str]) -> dict[str, Vectors]:
+    """The vector of each distinct query, of length 1; all NaN if it has none."""
+    distinct = list(dict.fromkeys(queries))
+
+    def encode(texts: list[str]) -> Vectors:
+        return checked_vectors(encoder.encode_queries(texts), texts, encoder, None)
+
+    vectors = _of_length_one(current_stages().encoded(encoder, distinct, encode))
+    return dict(zip(distinct, vectors, strict=True))
+
+
+def _fill_cosines(name: str, encoder: BaseEncoder, query: Vectors, texts: Sequence[ReadText], column: Scores) -> None:
+    """Write the missing cosines of a query with passages, at least 0 (opposite vectors are not alike); NaN without a vector."""
+    missing = np.flatnonzero(np.isnan(column))
+    wanted = [texts[position] for position in missing.tolist()]
+    new = [text for text in dict.fromkeys(wanted) if name not in text.vectors]
+    for first in range(0, len(new), _AT_ONCE):
+        part = new[first : first + _AT_ONCE]
+        passages = [text.text for text in part]
+        vectors = checked_vectors(encoder.encode_passages(passages), passages, encoder, len(query))
+        for text, vector in zip(part, _of_length_one(vectors), strict=True):
+            text.vectors[name] = vector
+    if wanted:  # row by row: a product of BLAS depends on the neighbouring rows
+        products = np.einsum("ij,j->i", np.stack([text.vectors[name] for text in wanted]), query)
+        column[missing] = np.clip(products, 0.0, 1.0)
 
 
 # The signal of sentence vectors: from a dense retriever's scores, or from an encoder where these are missing.
@@ -532,7 +304,8 @@ class MultiSignalReranker(BaseReranker):
 
     @cached_property
     def _scoring(self) -> SignalScoring:
-        return SignalScoring(self.profile, self.weights, self.fuzzy_threshold, self.encoder, self.word_vectors)
+        encoders = {"transformer": self.encoder, "word_vectors": self.word_vectors}
+        return SignalScoring(self.profile, self.weights, self.fuzzy_threshold, encoders)
 
     @property
     def scoring(self) -> SignalScoring:
@@ -579,8 +352,7 @@ class MultiSignalReranker(BaseReranker):
         """
         items = [SearchableItem(item_id=str(place), content=text or " ") for place, text in enumerate(running)]
         dense = np.clip(np.asarray(cosines, np.float64), 0.0, 1.0)
-        unknown = np.full(len(items), np.nan)
-        base = self.scoring.columns([query], offsets_of([len(items)]), dense, unknown, _RunningTexts(items, table))
+        base = self.scoring.columns([query], offsets_of([len(items)]), {"transformer": dense}, Passages(table, items=items))
         empty, has_no_more = np.array([not text for text in running]), np.array(silent, np.bool_)
         columns = {
             name: np.array([result.signals.get(f"{self.name}.{name}", np.nan) for result in results]) for name in self.weights
@@ -605,28 +377,26 @@ class MultiSignalReranker(BaseReranker):
         batch = CandidateBatch(
             offsets_of([1] * len(items)), np.arange(len(items)), np.zeros(len(items)), np.zeros(len(items), np.int32)
         )
-        columns = self._columns(queries, batch, ListedPassages(items))
+        columns = self._columns(queries, batch, Passages(None, items=items))
         return {"score": np.nan_to_num(weighted_mean(columns, self.weights, len(items)))}
 
     def rerank_batch(
         self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem], label: str | None = None
     ) -> CandidateBatch:
         """Reorder candidates, and leave out those below ``min_similarity`` or beyond ``n_per_document``; see the base."""
-        return self._reranked(queries, batch, ListedPassages(items), label)
+        return self._reranked(queries, batch, Passages(None, items=items), label)
 
     def rerank_rows(
         self, queries: Sequence[str], batch: CandidateBatch, items: ItemTable, label: str | None = None
     ) -> CandidateBatch:
         """Reorder candidates in rows of an index, as :meth:`rerank_batch`; only new texts are read."""
-        return self._reranked(queries, batch, TablePassages(items, batch.rows), label)
+        return self._reranked(queries, batch, Passages(items, batch.rows), label)
 
-    def _reranked(
-        self, queries: Sequence[str], batch: CandidateBatch, source: PassageSource, label: str | None
-    ) -> CandidateBatch:
+    def _reranked(self, queries: Sequence[str], batch: CandidateBatch, passages: Passages, label: str | None) -> CandidateBatch:
         if len(batch.rows) == 0:
             return batch
         use_one_thread_after_fork()
-        columns = self._columns(queries, batch, source)
+        columns = self._columns(queries, batch, passages)
         mean = weighted_mean(columns, self.weights, len(batch.rows))
         self._warn_of_missing(columns, mean)
         prefix = label or self.name
@@ -640,18 +410,17 @@ class MultiSignalReranker(BaseReranker):
         if self.min_similarity > 0:
             kept &= ~np.isnan(mean[order])
         if self.n_per_document is not None:
-            kept &= _first_of_document(source.values(self.document_field), order, ranked.owner, kept, self.n_per_document)
+            kept &= _first_of_document(passages.values(self.document_field), order, ranked.owner, kept, self.n_per_document)
         if kept.all():
             return ranked
         counts = np.bincount(ranked.owner[kept], minlength=ranked.n_lists)
         return ranked.take(np.flatnonzero(kept), offsets_of(counts))
 
-    def _columns(self, queries: Sequence[str], batch: CandidateBatch, source: PassageSource) -> dict[str, Scores]:
+    def _columns(self, queries: Sequence[str], batch: CandidateBatch, passages: Passages) -> dict[str, Scores]:
         """``[candidates]`` by signal, for weights above 0; NaN if it is missing."""
         names = DENSE_SIGNALS if self.transformer_signal is None else (self.transformer_signal,)
-        return self.scoring.columns(
-            queries, batch.offsets, dense_scores(batch, names), dense_scores(batch, WORD_SIGNALS), source
-        )
+        incoming = {"transformer": dense_scores(batch, names), "word_vectors": dense_scores(batch, WORD_SIGNALS)}
+        return self.scoring.columns(queries, batch.offsets, incoming, passages)
 
     def _warn_of_missing(self, columns: Mapping[str, Scores], mean: Scores) -> None:
         """Warn of missing signals, of each once."""
@@ -698,17 +467,6 @@ def _beyond(scores: Scores, base: Scores, *, is_cosine: bool) -> Scores:
         rest = (scores - _OF_RUNNING * base) / _OF_PASSAGE if is_cosine else (scores - base) / (1.0 - base)
     beyond: Scores = np.where(base > 0, np.clip(rest, 0.0, 1.0), scores)
     return beyond if is_cosine else np.where(base > _FULL, np.nan, beyond)
-
-
-class _RunningTexts(ListedPassages):
-    """Running texts, with the rarity of words in an index."""
-
-    def __init__(self, items: Sequence[SearchableItem], table: ItemTable) -> None:
-        super().__init__(items)
-        self._index = table
-
-    def rarity(self, analysed: AnalysedTexts) -> Rarity:
-        return analysed.rarity(self._index)
 
 
 def _first_of_document(

@@ -11,7 +11,7 @@ from hashed_words import HashedWords
 
 from nlp_retrieval import FaissRetriever, MultiSignalReranker, RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.errors import ConfigurationError, QueryError, RetrievalWarning, SourceError
-from nlp_retrieval.rerankers.multi_signal import features
+from nlp_retrieval.rerankers.multi_signal import texts as read_texts
 
 TEXTS = {
     "target": "Emissions fall by 40% below 2010 levels by 2030, an unconditional target.",
@@ -375,10 +375,10 @@ def test_texts_beyond_the_limit_are_forgotten_and_scored_alike(monkeypatch):
     for turn in range(6):
         given = results(items({f"{name}{turn}": f"{text} turn{turn}" for name, text in TEXTS.items()}))
         with monkeypatch.context() as limited:
-            limited.setattr(features, "_MOST_TEXTS", 8)
+            limited.setattr(read_texts, "_MOST_TEXTS", 8)
             signals = signals_of(small, "wind and money", given)
         assert signals == signals_of(kept, "wind and money", given)
-    assert (small.scoring.n_texts, kept.scoring.n_texts) == (6, 36)
+    assert (len(small.scoring.texts), len(kept.scoring.texts)) == (6, 36)
 
 
 def test_scores_are_finite_numbers_within_their_bounds_for_random_texts():
