@@ -10,7 +10,7 @@ import numpy as np
 
 from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.errors import DependencyError, install
-from nlp_retrieval.rerankers.multi_signal.texts import Numbers, Rarity, ReadText, ReadTexts, joined
+from nlp_retrieval.rerankers.multi_signal.texts import KnownText, KnownTexts, Numbers, Rarity, joined
 from nlp_retrieval.text.mentions import FUNCTION_WORDS
 from nlp_retrieval.text.words import Stems
 
@@ -42,7 +42,7 @@ class FuzzyWords:
         self._threshold = threshold
         self._function_words = frozenset(map(stems.stem, FUNCTION_WORDS))
 
-    def scores(self, query: str, read: ReadTexts, texts: Sequence[ReadText], rarity: Rarity | None) -> Scores | None:
+    def scores(self, query: str, read: KnownTexts, texts: Sequence[KnownText], rarity: Rarity | None) -> Scores | None:
         """Score passages: the mean, over the words and the phrases of the query, of the likeness of what is most like it.
 
         Likeness is rescaled to 0 at the threshold and 1 for equal words, and squared, so that an equal word counts much more
@@ -87,7 +87,7 @@ class FuzzyWords:
         within: Scores = np.minimum(scores, 1.0)
         return within
 
-    def _similar_words(self, term: str, read: ReadTexts) -> tuple[Numbers, Scores]:
+    def _similar_words(self, term: str, read: KnownTexts) -> tuple[Numbers, Scores]:
         """The words of the vocabulary that resemble a term, with their likeness; earlier comparisons are remembered."""
         words, values, compared = read.similar.pop(term, (np.zeros(0, np.int64), np.zeros(0), 0))
         if compared < len(read.vocabulary):

@@ -36,7 +36,7 @@ from nlp_retrieval.rerankers.multi_signal.features import (
 )
 from nlp_retrieval.rerankers.multi_signal.fuzzy import FuzzyWords
 from nlp_retrieval.rerankers.multi_signal.profile import Profile, load_profile, profile_path
-from nlp_retrieval.rerankers.multi_signal.texts import Passages, ReadText, ReadTexts, joined
+from nlp_retrieval.rerankers.multi_signal.texts import KnownText, KnownTexts, Passages, joined
 from nlp_retrieval.text.words import stems_of_language
 
 _AT_ONCE = 256
@@ -66,7 +66,7 @@ class SignalScoring:
         stems = stems_of_language(profile.language)
         has_features = bool(profile.groups or profile.patterns or profile.questions)
         self.features = Features(profile, stems) if has_features else None
-        self.texts = ReadTexts(stems, self.features)
+        self.texts = KnownTexts(stems, self.features)
         self._weights = weights
         self._fuzzy = FuzzyWords(stems, fuzzy_threshold)
         self._encoders = {name: encoder for name, encoder in encoders.items() if encoder is not None and weights[name]}
@@ -110,7 +110,7 @@ class SignalScoring:
             matches.update(self.features.matches(self.features.focus(query), text))
         return sorted(matches, key=lambda match: (match.begin, match.end, match.group))
 
-    def _pattern_scores(self, query: str, texts: Sequence[ReadText]) -> Scores:
+    def _pattern_scores(self, query: str, texts: Sequence[KnownText]) -> Scores:
         """The weighted mean of the groups that count, and of the numbers that the query names as one more; NaN without any."""
         total, weights = np.zeros(len(texts)), 0.0
         if self.features is not None and (focus := self.features.focus(query)):
@@ -138,7 +138,7 @@ def _query_vectors(encoder: BaseEncoder, queries: Sequence[str]) -> dict[str, Ve
     return dict(zip(distinct, vectors, strict=True))
 
 
-def _fill_cosines(name: str, encoder: BaseEncoder, query: Vectors, texts: Sequence[ReadText], column: Scores) -> None:
+def _fill_cosines(name: str, encoder: BaseEncoder, query: Vectors, texts: Sequence[KnownText], column: Scores) -> None:
     """Write the missing cosines of a query with passages, at least 0 (opposite vectors are not alike); NaN without a vector."""
     missing = np.flatnonzero(np.isnan(column))
     wanted = [texts[position] for position in missing.tolist()]

@@ -31,7 +31,7 @@ _READ_AT_ONCE = 4096
 
 
 @dataclass(eq=False)
-class ReadText:
+class KnownText:
     """A passage.
 
     Args:
@@ -86,7 +86,7 @@ class Passages(NamedTuple):
         return [item.metadata.get(key) for part in parts for item in self.table.items(part)]
 
 
-class ReadTexts:
+class KnownTexts:
     """The passages read so far; when they become too many, all are forgotten. Not for several threads at once.
 
     Args:
@@ -101,8 +101,8 @@ class ReadTexts:
 
     def forget(self) -> None:
         """Forget all texts, their words, and all that is known of these."""
-        self._by_text: dict[str, ReadText] = {}
-        self._by_row: WeakKeyDictionary[ItemTable, dict[int, ReadText]] = WeakKeyDictionary()
+        self._by_text: dict[str, KnownText] = {}
+        self._by_row: WeakKeyDictionary[ItemTable, dict[int, KnownText]] = WeakKeyDictionary()
         self._rarities: WeakKeyDictionary[ItemTable, Rarity] = WeakKeyDictionary()
         self.vocabulary: list[str] = []
         self.numbers: dict[str, int] = {}
@@ -113,7 +113,7 @@ class ReadTexts:
     def __len__(self) -> int:
         return len(self._by_text)
 
-    def of(self, passages: Passages) -> list[ReadText]:
+    def of(self, passages: Passages) -> list[KnownText]:
         """Return passages in their order, reading those that are new."""
         if passages.table is None or passages.rows is None:
             texts = [item.text for item in passages.items]
@@ -138,7 +138,7 @@ class ReadTexts:
         if n_new and len(self) and len(self) + n_new > _MOST_TEXTS:
             self.forget()
 
-    def _of_rows(self, table: ItemTable, rows: Rows) -> list[ReadText]:
+    def _of_rows(self, table: ItemTable, rows: Rows) -> list[KnownText]:
         known = self._by_row.setdefault(table, {})
         missing = np.array([row for row in np.unique(rows).tolist() if row not in known], np.int64)
         for first in range(0, len(missing), _READ_AT_ONCE):
@@ -146,7 +146,7 @@ class ReadTexts:
             known.update((row, self._read(item.text)) for row, item in zip(part.tolist(), table.items(part), strict=True))
         return [known[row] for row in rows.tolist()]
 
-    def _read(self, text: str) -> ReadText:
+    def _read(self, text: str) -> KnownText:
         read = self._by_text.get(text)
         if read is None:
             stems = self._stems.words(text)
@@ -157,7 +157,7 @@ class ReadTexts:
             words = np.array([self.numbers[stem] for stem in stems], np.int64)
             found = {} if self._features is None else self._features.find(stems, text)
             features, counts = (np.array(list(column), np.int64) for column in (found, found.values()))
-            read = self._by_text[text] = ReadText(text, words, features, counts)
+            read = self._by_text[text] = KnownText(text, words, features, counts)
         return read
 
 
