@@ -43,7 +43,7 @@ def measure(data: Data) -> list[Row]:
 def _same_vectors(data: Data) -> Row:
     """Query vectors without torch, as such a search computes them, against torch's in float32; and the hits of both."""
     encoder = SentenceTransformerEncoder(precision="float32", device="cpu")
-    bert = open_bert(encoder.files, None)
+    bert = open_bert(encoder.files.folder, None)
     if bert is None:
         return Row("query vectors without torch", "-", "not available", None)
     queries = data.questions()[:500]

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-import platform
-import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -21,7 +16,7 @@ from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.core.processes import usable_cores
-from nlp_retrieval.encoders.base import BaseEncoder, Vectors
+from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.models import as_model_error, kept_model
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line, install
 
@@ -203,9 +198,7 @@ def exported(files: ModelFiles, precision: ExportPrecision, load: Callable[[], S
     def write(folder: Path) -> None:
         require_onnx_extra("onnx")
         if precision == "float32":
-            with files.unchanged():  # or the cache would hold an export of other files under this fingerprint
-                model = load()
-            _export(model, folder)
+            _export(load(), folder)
         else:
             _quantize(exported(files, "float32", load), folder)
 
@@ -338,44 +331,11 @@ def require_agreement(expected: Vectors, actual: Vectors, precision: ExportPreci
         )
 
 
-# Backend and precision of an encoder: the given ones, or the fastest in a trial.
-#
-# A trial never uses a lower precision than allowed. Its result is cached for this machine and model, so that it stays the same.
-# An index records it, and is opened with it.
+# Backend and precision of an encoder: the given ones, or those that a rule gives.
 
 TorchPrecision = Literal["auto", "float32", "bfloat16", "float16"]
 Precision = Literal["auto", "float32", "bfloat16", "float16", "int8"]
 Backend = Literal["torch", "onnx", "auto"]
-
-_USED: tuple[Any, ...] = tuple(one for one in get_args(Precision) if one != "auto")
-_CHOICE_FORMAT = 1
-_CHOICE_FILE = "choice.json"
-_SECONDS = 0.4
-"""Seconds of the trial of one backend, without opening it."""
-_SAMPLE = [
-    "The novel was filmed twice, in 1956 and in 1987. " * 8,
-    "A glacier is a body of dense ice that moves under its own weight. " * 5,
-    "Who wrote the novel that Stanley Kubrick filmed?",
-    "A harpsichord is played by means of a keyboard, which plucks its strings. " * 3,
-]
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """Backend and precision that are used.
-
-    Args:
-        backend: ``torch`` or ``onnx``.
-        precision: of torch's arithmetic, or of an export's weights.
-    """
-
-    backend: Literal["torch", "onnx"]
-    precision: Precision
-
-    @property
-    def weights(self) -> ExportPrecision:
-        """The precision of an export."""
-        return cast(ExportPrecision, self.precision)
 
 
 def check_choice(backend: Backend, precision: Precision, device: str | None) -> None:
@@ -392,57 +352,14 @@ def check_choice(backend: Backend, precision: Precision, device: str | None) -> 
         raise ConfigurationError(f"device={device!r}: backend='onnx' runs on the CPU; leave it out, or pass backend='torch'")
 
 
-def choose(
-    backend: Backend, precision: Precision, device: str | None, files: ModelFiles, encoder_of: Callable[[Chosen], BaseEncoder]
-) -> Chosen:
-    """Return the backend and precision to use; both may be given as ``auto``.
-
-    Args:
-        backend: as given.
-        precision: as given.
-        device: as given.
-        files: of the model.
-        encoder_of: creates the encoder to try.
-
-    Raises:
-        ModelError, DependencyError: a backend that is tried cannot be used.
-    """
-    candidates = _candidates(backend, precision, device)
-    if len(candidates) == 1:
-        return candidates[0]
-    # the meaning of auto depends on the processor
-    tried = [f"{candidate.backend} {candidate.precision}" for candidate in candidates]
-    key = {"format": _CHOICE_FORMAT, "model": files.fingerprint, "tried": tried, "device": device, "machine": _machine()}
-
-    def write(folder: Path) -> None:
-        seconds = {candidate: _seconds(encoder_of(candidate)) for candidate in candidates}
-        fastest = min(candidates, key=lambda one: seconds[one])
-        shown = {f"{candidate.backend} {candidate.precision}": round(seconds[candidate], 5) for candidate in candidates}
-        chosen = {"backend": fastest.backend, "precision": fastest.precision, "seconds": shown}
-        (folder / _CHOICE_FILE).write_text(json.dumps(chosen, indent=1), "utf-8")
-
-    choice = read_json_file(kept_model("trials", key, write) / _CHOICE_FILE)
-    return next(
-        candidate
-        for candidate in candidates
-        if (candidate.backend, candidate.precision) == (choice["backend"], choice["precision"])
-    )
-
-
-def recorded_choice(recorded: Sequence[Config], wanted: Config, precision: Precision) -> Chosen | None:
-    """Return the choice that an index recorded for such an encoder; None if it holds none.
-
-    Args:
-        recorded: the identities of the retrievers in the index.
-        wanted: the identity of the encoder, without backend and precision.
-        precision: as given.
-    """
-    for mapping in _mappings(recorded):
-        backend, used = mapping.get("backend"), mapping.get("precision")
-        alike = all(key in mapping and mapping[key] == value for key, value in wanted.items())
-        if alike and backend in ("torch", "onnx") and used in _USED and precision in ("auto", used):
-            return Chosen(cast(Literal["torch", "onnx"], backend), cast(Precision, used))
-    return None
+def resolved_backend(backend: Backend, precision: Precision, device: str | None) -> Literal["torch", "onnx"]:
+    """Return what ``auto`` means: ONNX with 8-bit weights on a CPU, where it is installed and so few bits are allowed."""
+    if backend != "auto":
+        return backend
+    if precision == "int8":
+        return "onnx"
+    installed = all(importlib.util.find_spec(package) for package in ("onnxruntime", "tokenizers", "onnx"))
+    return "onnx" if precision == "auto" and installed and on_cpu(device) else "torch"
 
 
 def resolved_precision(precision: str, device: str | None) -> str:
@@ -487,53 +404,11 @@ def require_device(device: str | None) -> None:
         raise ConfigurationError(f"there is no device {device!r} here (found: {devices}); leave device out for the best")
 
 
-def _candidates(backend: Backend, precision: Precision, device: str | None) -> list[Chosen]:
-    """Return the candidates: with ``backend="auto"`` also ONNX, on a CPU, in no lower precision than was allowed."""
-    by_onnx = Chosen("onnx", "int8" if precision == "auto" else precision)
-    if backend == "onnx" or precision == "int8":
-        return [by_onnx]
-    by_torch = Chosen("torch", cast(Precision, resolved_precision(precision, device)))
-    if backend == "torch" or precision in ("bfloat16", "float16") or not on_cpu(device):
-        return [by_torch]
-    installed = all(importlib.util.find_spec(package) for package in ("onnxruntime", "tokenizers", "onnx"))
-    return [by_torch, by_onnx] if installed else [by_torch]
-
-
-def _mappings(values: Iterable[Any]) -> Iterator[Config]:
-    for value in values:
-        if isinstance(value, dict):
-            yield value
-            yield from _mappings(value.values())
-        elif isinstance(value, list):
-            yield from _mappings(value)
-
-
 def on_cpu(device: str | None) -> bool:
     """Return whether torch computes on the CPU here."""
     import torch
 
     return device == "cpu" or (device is None and not torch.cuda.is_available() and not torch.backends.mps.is_available())
-
-
-def _seconds(encoder: BaseEncoder) -> float:
-    """Best time of several runs over a few texts."""
-    encoder.encode_passages(_SAMPLE)
-    best, ends = float("inf"), time.perf_counter() + _SECONDS
-    while True:
-        begun = time.perf_counter()
-        encoder.encode_passages(_SAMPLE)
-        best = min(best, (now := time.perf_counter()) - begun)
-        if now > ends:
-            return best
-
-
-def _machine() -> dict[str, str]:
-    """Return the settings that decide which backend is fastest here."""
-    import onnxruntime  # its distribution has several names, such as onnxruntime-gpu
-
-    packages = {package: version(package) for package in ("torch", "transformers")}
-    packages["onnxruntime"] = onnxruntime.__version__
-    return packages | {"cpu": platform.processor() or platform.machine(), "cores": str(os.cpu_count()), "node": platform.node()}
 
 
 # Exporting a multi-vector model: its transformer as one ONNX graph, checked against the model.

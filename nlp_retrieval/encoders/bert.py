@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.encoders.base import Vectors, scale_to_length_one
 from nlp_retrieval.encoders.models import as_model_error
@@ -67,23 +66,19 @@ _turn = Lock()
 """Held while a text is encoded: the number of BLAS's threads belongs to the process."""
 
 
-def open_bert(files: ModelFiles, max_length: int | None) -> NumpyBert | None:
+def open_bert(folder: Path, max_length: int | None) -> NumpyBert | None:
     """Open a model; None if it is another kind of model, or a package is missing.
 
     Args:
-        files: of the model, fingerprinted.
+        folder: the model's files.
         max_length: tokens that are read of a text; None for the model's own limit.
-
-    Raises:
-        ModelError: the files changed since they were fingerprinted.
     """
     if not all(importlib.util.find_spec(package) for package in _PACKAGES):
         return None
-    with files.unchanged():
-        try:
-            return NumpyBert(files.folder, max_length)
-        except Exception:
-            return None  # another kind of model: sentence-transformers says what is wrong with the files, if anything is
+    try:
+        return NumpyBert(folder, max_length)
+    except Exception:
+        return None  # another kind of model: sentence-transformers says what is wrong with the files, if anything is
 
 
 def may_have_gpu() -> bool:

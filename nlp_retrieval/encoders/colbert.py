@@ -26,8 +26,8 @@ from nlp_retrieval.encoders.backends import (
     texts_for_all_cores,
 )
 from nlp_retrieval.encoders.base import BaseTokenEncoder, Vectors, scale_to_length_one
-from nlp_retrieval.encoders.models import ModelHolder, alone_for, as_model_error, own_weights, turn_of
-from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning, first_line, install
+from nlp_retrieval.encoders.models import ModelHolder, alone_for, as_model_error, loading, own_weights, turn_of
+from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
 
 if TYPE_CHECKING:
     from sentence_transformers import MultiVectorEncoder
@@ -116,8 +116,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
     tokens, and a projection to fewer dimensions by a fixed random matrix with orthonormal columns, which is saved with an
     index. Such vectors were not trained for late interaction; a warning says so once per encoder.
 
-    The model is loaded at first use, and shared by all encoders with equal settings. Its files are fingerprinted when the
-    fingerprint is first needed; if they change between then and loading, using the encoder is an error.
+    The model is loaded at first use, and shared by all encoders with equal settings.
 
     Args:
         model: a hub name, or a local folder. A name is searched for in the hub's cache, then in installed packages that carry
@@ -185,8 +184,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
     def is_multi_vector(self) -> bool:
         """Return whether the model is a late-interaction checkpoint, and not an encoder that is read token by token."""
         if self._multi_vector is None:
-            with self.files.unchanged():
-                self._multi_vector = is_multi_vector(self.files.folder)
+            self._multi_vector = is_multi_vector(self.files.folder)
         return self._multi_vector
 
     @property
@@ -196,8 +194,6 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
 
     def index_identity(self) -> Config:
         unused = {"projection", "seed"} if self.is_multi_vector else set()
-        if self.backend == "torch":  # not recorded in indexes made before there was another
-            unused.add("backend")
         return {key: value for key, value in super().index_identity().items() if key not in unused} | self._shown_settings()
 
     @property
@@ -315,8 +311,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         if self.backend == "torch":
             model = self._load(resolved_precision(self.precision, self.device), self.device)
         else:
-            with self.files.unchanged():  # or the cache would hold an export of other files under this fingerprint
-                model = self._load("float32", "cpu", attn_implementation="eager")
+            model = self._load("float32", "cpu", attn_implementation="eager")
             with as_model_error(self.model):
                 compute_by_graph(model, self.files, cast(ExportPrecision, self.precision))
         self._set_lengths(model)
@@ -324,13 +319,10 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
 
     def _load(self, precision: str, device: str | None, **settings: str) -> MultiVectorEncoder:
         path = str(self.files.folder)
-        try:
+        with loading(self.model, self.files.folder, "multi-vector model"):
             import torch
             from sentence_transformers import MultiVectorEncoder
-            from transformers.utils import logging as transformers_logging
 
-            # its progress bar would disturb that of the command line
-            transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
             require_device(device)
             arguments: dict[str, Any] = {
                 "device": device,
@@ -338,18 +330,10 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
                 "model_kwargs": {"dtype": getattr(torch, precision), **settings},
                 "local_files_only": True,
             }
-            model = MultiVectorEncoder(path, **arguments) if self.is_multi_vector else token_by_token(path, arguments)
-        except ImportError as error:
-            raise DependencyError(
-                f"late interaction needs sentence-transformers 6.2 or newer ({error}): {install('dense')}"
-            ) from error
-        except ConfigurationError:
-            raise
-        except Exception as error:
-            reason = first_line(error)
-            if isinstance(error, KeyError):  # a Stanford checkpoint without its projection, linear.weight
-                reason = f"its weights hold no {error.args[0]}; download it again"
-            raise ModelError(f"{self.model} ({path}) does not load as a multi-vector model: {reason}") from error
+            try:
+                model = MultiVectorEncoder(path, **arguments) if self.is_multi_vector else token_by_token(path, arguments)
+            except KeyError as error:  # a Stanford checkpoint without its projection, linear.weight
+                raise ValueError(f"its weights hold no {error.args[0]}; download it again") from error
         own_weights(model)
         return model
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
-from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from filelock import FileLock, Timeout
@@ -26,11 +25,10 @@ from filelock import FileLock, Timeout
 from nlp_retrieval.core.components.component import Component, Config, canonical_json
 from nlp_retrieval.core.files.atomic import publish_folder
 from nlp_retrieval.core.files.cache import cache_folder, make_own, read_own
-from nlp_retrieval.core.files.checksums import FileRecord, check_file, record_folder
 from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.core.processes import Lock, forked, use_one_thread_after_fork
 from nlp_retrieval.core.progress_bars import progress
-from nlp_retrieval.errors import DependencyError, IndexDamagedError, ModelError, RetrievalError, first_line, install
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalError, first_line, install
 
 if TYPE_CHECKING:
     import torch
@@ -154,6 +152,28 @@ def require_dense_extra() -> None:
         raise DependencyError(f"dense retrieval needs sentence-transformers: {install('dense')}")
 
 
+@contextmanager
+def loading(model: str, folder: Path, kind: str) -> Iterator[None]:
+    """Load a model by sentence-transformers inside this block; its errors name the model.
+
+    Raises:
+        DependencyError: a package is not installed.
+        ModelError: it does not load as a model of this kind.
+    """
+    try:
+        from transformers.utils import logging as transformers_logging
+
+        # its progress bar would disturb that of the command line
+        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        yield
+    except ImportError as error:
+        raise DependencyError(f"{model} needs sentence-transformers 6.2 or newer ({error}): {install('dense')}") from error
+    except (ConfigurationError, ModelError):
+        raise
+    except Exception as error:
+        raise ModelError(f"{model} ({folder}) does not load as a {kind}: {first_line(error)}") from error
+
+
 # Weights in memory of their own.
 #
 # Loaders memory-map weights whose type stays the same. If someone then overwrites the file in place, the weights of the
@@ -266,8 +286,7 @@ def open_once(key: tuple[type, str], load: Callable[[], ModelT]) -> ModelT:
 class ModelHolder(Component, ABC, Generic[ModelT]):
     """A component whose parameter ``model`` names a model on the hub or in a local folder.
 
-    The model's files are fingerprinted when the fingerprint is first needed; if they change between then and opening the
-    model, using the component is an error.
+    The model's files are fingerprinted when the fingerprint is first needed.
     """
 
     apart_from_model: ClassVar[frozenset[str]] = frozenset({"batch_size"})
@@ -322,7 +341,7 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
 
         Raises:
             DependencyError: the library that runs the model is not installed.
-            ModelError: it does not load, or its files have changed.
+            ModelError: it does not load.
         """
         if self._model is None:
             apart = self.apart_from_model | {"model", "revision"}  # the fingerprint replaces these two
@@ -331,7 +350,7 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
             use_one_thread_after_fork()
 
             def load() -> ModelT:
-                with self.files.unchanged(), progress(f"loading {PurePath(self.model).name}", None, at_once=True):
+                with progress(f"loading {PurePath(self.model).name}", None, at_once=True):
                     model = self.load_model()
                 turn_of(model)
                 return model
@@ -355,8 +374,7 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
 
 # Models created on this machine from others, kept in the cache under the key that decides them.
 #
-# A folder of the cache lists its files; one that is damaged, or that another user could have written to, is created
-# again. Two processes that need the same one create it once.
+# A folder is published whole. Two processes that need the same one create it once.
 
 MADE_FILE = "made.json"
 _WAIT = 3600.0
@@ -376,13 +394,13 @@ def kept_model(kind: str, identity: Config, write: Callable[[Path], None]) -> Pa
     key = hashlib.sha256(canonical_json(identity).encode()).hexdigest()
     above = cache_folder() / "models" / kind
     folder = above / key
-    if _is_complete(folder, identity):
+    if _is_complete(folder):
         return folder
     try:
         make_own(above)
         with FileLock(above / f".{key}.lock", timeout=_WAIT):
-            if not _is_complete(folder, identity):
-                _remake(folder, identity, write)
+            if not _is_complete(folder):
+                _make(folder, write)
     except (OSError, Timeout) as error:
         raise ModelError(
             f"a model cannot be kept in {above} ({error}); free some space there, or set XDG_CACHE_HOME to another folder"
@@ -390,30 +408,24 @@ def kept_model(kind: str, identity: Config, write: Callable[[Path], None]) -> Pa
     return folder
 
 
-def _remake(folder: Path, identity: Config, write: Callable[[Path], None]) -> None:
-    scratch = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}")
-    for leftover in folder.parent.glob(f".{folder.name}.{'[0-9a-f]' * 8}"):  # left by a killed process, as the lock is ours
-        shutil.rmtree(leftover, ignore_errors=True)
+def _make(folder: Path, write: Callable[[Path], None]) -> None:
+    scratch = folder.with_name(f".{folder.name}.new")
+    shutil.rmtree(scratch, ignore_errors=True)  # left by a killed process, as the lock is ours
     try:
         scratch.mkdir(mode=0o700)
         write(scratch)
-        files = {name: record.model_dump() for name, record in record_folder(scratch).items()}
-        (scratch / MADE_FILE).write_text(json.dumps({"of": identity, "files": files}, indent=1), "utf-8")
+        sizes = {file.name: file.stat().st_size for file in scratch.iterdir()}
+        (scratch / MADE_FILE).write_text(json.dumps(sizes), "utf-8")
         shutil.rmtree(folder, ignore_errors=True)
         publish_folder(scratch, folder)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _is_complete(folder: Path, identity: Config) -> bool:
+def _is_complete(folder: Path) -> bool:
+    """Return whether all files have their sizes, and no other user could have written the list of them."""
     try:
-        description = json.loads(read_own(folder / MADE_FILE))
-        files = {str(name): FileRecord(**record) for name, record in description["files"].items()}
-        present = {file.name for file in folder.iterdir()}
-        if canonical_json(description["of"]) != canonical_json(identity) or present != {MADE_FILE, *files}:
-            return False
-        for name, record in files.items():
-            check_file(folder / name, record)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError, IndexDamagedError):
+        sizes = json.loads(read_own(folder / MADE_FILE))
+        return {file.name: file.stat().st_size for file in folder.iterdir() if file.name != MADE_FILE} == sizes
+    except (OSError, ValueError, RecursionError):
         return False
-    return True

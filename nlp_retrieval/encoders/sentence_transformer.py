@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import numpy as np
 from pydantic import Field
@@ -17,21 +16,21 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.backends import (
     Backend,
-    Chosen,
+    ExportPrecision,
     OnnxModel,
     Precision,
     check_choice,
-    choose,
     exported,
     on_cpu,
     queries_at_once,
-    recorded_choice,
     require_device,
+    resolved_backend,
+    resolved_precision,
 )
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, scale_to_length_one
 from nlp_retrieval.encoders.bert import NumpyBert, may_have_gpu, open_bert
-from nlp_retrieval.encoders.models import ModelHolder, alone_for, as_model_error, open_once, own_weights, turn_of
-from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line, install
+from nlp_retrieval.encoders.models import ModelHolder, alone_for, as_model_error, loading, open_once, own_weights, turn_of
+from nlp_retrieval.errors import ModelError
 
 if TYPE_CHECKING:
     import torch
@@ -47,10 +46,8 @@ _FEW, _SHORT = 32, 1000
 class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"], BaseEncoder):
     """A bi-encoder of the sentence-transformers library (Reimers and Gurevych, EMNLP 2019).
 
-    The model is loaded at first use, and shared by all encoders with equal settings. Its files are fingerprinted when the
-    fingerprint is first needed; if they change between then and loading, using the encoder is an error. Exports to ONNX are
-    created at first use from these files, compared with the model, and kept in the cache. docs/ENCODERS.md compares backends
-    and precisions.
+    The model is loaded at first use, and shared by all encoders with equal settings. Exports to ONNX are created at first use,
+    compared with the model, and kept in the cache. docs/ENCODERS.md compares backends and precisions.
 
     Args:
         model: a hub name, or a local folder saved by sentence-transformers. A name is searched for in the hub's cache, then in
@@ -63,8 +60,8 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         precision: of the arithmetic. ``auto`` is, by torch, bfloat16 on GPUs that have it and, for passages, on CPUs with AMX,
             else float32; by ONNX it is ``int8``, 8-bit weights. Vectors are float32 in any case. A few queries of a BERT-type
             model in float32 are encoded without torch, to the same vectors up to rounding.
-        backend: ``torch``; ``onnx``, on the CPU, for ``int8`` or ``float32``; or ``auto``, the fastest of those that the
-            precision allows, in a trial of a second; the index records the result, and is opened with it.
+        backend: ``torch``; ``onnx``, on the CPU, for ``int8`` or ``float32``; or ``auto``: ONNX on a CPU where it is installed
+            and ``precision`` is ``auto`` or ``int8``, else torch.
         max_length: tokens that are read of a text; by default the model's own limit.
         batch_size: texts encoded at once; batches hold texts of similar length. With less precision than float32, torch encodes
             queries one at a time, because their vectors would depend on one another.
@@ -110,20 +107,17 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         self.revision = revision
         self.trust_remote_code = trust_remote_code
 
-    _chosen: Chosen | None = None
+    @cached_property
+    def used_backend(self) -> Literal["torch", "onnx"]:
+        """The backend in use; with ``backend="auto"`` by the rule of :func:`resolved_backend`."""
+        return resolved_backend(self.backend, self.precision, self.device)
 
     @property
-    def chosen(self) -> Chosen:
-        """Backend and precision in use; with ``backend="auto"`` chosen by a trial, once per machine and model."""
-        if self._chosen is None:
-            encoder_of = partial(self._with_backend, self._others())
-            self._chosen = choose(self.backend, self.precision, self.device, self.files, encoder_of)
-        return self._chosen
-
-    def take_recorded(self, recorded: Sequence[Config]) -> None:
-        if self.backend == "auto" and self._chosen is None:
-            wanted = {key: value for key, value in super().index_identity().items() if key not in {"backend", "precision"}}
-            self._chosen = recorded_choice(recorded, wanted, self.precision)
+    def used_precision(self) -> Precision:
+        """The precision in use, of passages."""
+        if self.used_backend == "onnx":
+            return "int8" if self.precision == "auto" else self.precision
+        return resolved_precision(self.precision, self.device)
 
     def index_identity(self) -> Config:
         return super().index_identity() | self._shown_settings()
@@ -134,9 +128,6 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
 
     def opened_by(self) -> Config:
         return super().opened_by() | self._shown_settings()
-
-    def extra_state(self) -> dict[str, Any]:
-        return super().extra_state() | ({"_chosen": self._chosen} if self.backend == "auto" else {})
 
     @cached_property
     def similarity(self) -> str:
@@ -185,7 +176,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
             vectors = model.encode([(model.default_prompt if before is None else before) + text for text in texts])
         elif texts:
             is_query = task == "encode_query"
-            at_once = queries_at_once(self.batch_size, self.chosen.precision, self.device) if is_query else self.batch_size
+            at_once = queries_at_once(self.batch_size, self.precision, self.device) if is_query else self.batch_size
             with turn_of(model), as_model_error(self.model), alone_for(texts):
                 encoded = getattr(model, task)(
                     texts, prompt=before, batch_size=at_once, show_progress_bar=False, convert_to_tensor=True
@@ -223,7 +214,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
             on_gpu = self.device not in (None, "cpu") or (self.device is None and may_have_gpu())
             if by_torch and own and not on_gpu and "torch" not in sys.modules:
                 key = (NumpyBert, canonical_json([self.max_length, self.model_fingerprint()]))
-                self._bert = open_once(key, partial(open_bert, self.files, self.max_length))
+                self._bert = open_once(key, partial(open_bert, self.files.folder, self.max_length))
             self._needs_torch = self._bert is None
         return self._bert
 
@@ -232,18 +223,18 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
 
         The rounding of a query's vector would change the order of passages that are nearly equal, from one CPU to another.
         """
-        if self.backend != "torch" or self.precision != "auto":
+        if self.used_backend != "torch" or self.precision != "auto":
             return self
         if self._query_encoder is None:
             require_device(self.device)
-            used = self.chosen
-            if used.precision == "float32" or not on_cpu(self.device):
-                return self
-            self._query_encoder = self._with_backend(self._others(), Chosen("torch", "float32"))
+            self._query_encoder = self
+            if self.used_precision != "float32" and on_cpu(self.device):
+                encoder = type(self)(
+                    **{key: value for key, value in self.config.items() if key != "name"} | {"precision": "float32"}
+                )
+                encoder.local_only, encoder._folder, encoder._files = self.local_only, self._folder, self._files
+                self._query_encoder = encoder
         return self._query_encoder
-
-    def _others(self) -> Config:
-        return {key: value for key, value in self.config.items() if key not in {"name", "backend", "precision"}}
 
     def _prompt(self, model: SentenceTransformer | OnnxModel | NumpyBert, prompt: str | None, task: Task) -> str | None:
         """The prefix of a text: the configured prompt, or the model's own; the library fails on an empty "document"."""
@@ -253,56 +244,33 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         return next((model.prompts[name] for name in names if model.prompts.get(name)), None)
 
     def load_model(self) -> SentenceTransformer | OnnxModel:
-        used = self.chosen
-        if used.backend == "onnx":
+        if self.used_backend == "onnx":
             load = partial(self._load_torch, "float32", "cpu", attn_implementation="eager")
-            folder = exported(self.files, used.weights, load)
-            return OnnxModel(folder, self.max_length)
-        model = self._load_torch(used.precision, self.device)
+            return OnnxModel(exported(self.files, cast(ExportPrecision, self.used_precision), load), self.max_length)
+        model = self._load_torch(self.used_precision, self.device)
         if self.max_length is not None:
             model.max_seq_length = self.max_length
         return model
 
     def _load_torch(self, precision: str, device: str | None, **settings: str) -> SentenceTransformer:
-        path = str(self.files.folder)
-        try:
+        with loading(self.model, self.files.folder, "sentence-transformers model"):
             import torch
             from sentence_transformers import SentenceTransformer
-            from transformers.utils import logging as transformers_logging
-
-            # its progress bar would disturb that of the command line
-            transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
             require_device(device)
             model = SentenceTransformer(
-                path,
+                str(self.files.folder),
                 device=device,
                 trust_remote_code=self.trust_remote_code,
                 model_kwargs={"dtype": getattr(torch, precision), **settings},
                 local_files_only=True,
             )
-        except ImportError as error:
-            raise DependencyError(
-                f"encoding by {self.model} needs a package that is not installed ({error}): {install('dense')}"
-            ) from error
-        except ConfigurationError:
-            raise
-        except Exception as error:
-            reason = first_line(error)
-            raise ModelError(f"{self.model} ({path}) does not load as a sentence-transformers model: {reason}") from error
         own_weights(model)
         return model
 
     def _shown_settings(self) -> Config:
         """The backend and precision for identities and manifests, where they differ from the settings."""
-        if self.backend == "torch":
-            return {}
-        return {"backend": self.chosen.backend, "precision": self.chosen.precision}
-
-    def _with_backend(self, others: Config, chosen: Chosen) -> SentenceTransformerEncoder:
-        encoder = type(self)(**others, backend=chosen.backend, precision=chosen.precision)
-        encoder.local_only, encoder._folder, encoder._files = self.local_only, self._folder, self._files
-        return encoder
+        return {} if self.backend == "torch" else {"backend": self.used_backend, "precision": self.used_precision}
 
 
 def longer_than_read(model: SentenceTransformer | SparseEncoder, name: str, texts: list[str]) -> int:

@@ -14,9 +14,9 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.backends import TorchPrecision, queries_at_once, require_device, resolved_precision
 from nlp_retrieval.encoders.base import BaseSparseEncoder, TermWeights
-from nlp_retrieval.encoders.models import ModelHolder, as_model_error, own_weights, turn_of
+from nlp_retrieval.encoders.models import ModelHolder, as_model_error, loading, own_weights, turn_of
 from nlp_retrieval.encoders.sentence_transformer import longer_than_read
-from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line, install
+from nlp_retrieval.errors import ModelError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,8 +34,7 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
     (https://arxiv.org/abs/2107.05720, https://arxiv.org/abs/2109.10086). Models that look queries up in a table instead of
     computing them (inference-free: Geng et al., 2024, https://arxiv.org/abs/2411.04403) are supported.
 
-    The model is loaded at first use, and shared by all encoders with equal settings. Its files are fingerprinted when the
-    fingerprint is first needed; if they change between then and loading, using the encoder is an error.
+    The model is loaded at first use, and shared by all encoders with equal settings.
 
     Args:
         model: a hub name, or a local folder. A name is searched for in the hub's cache, then on the hub.
@@ -136,13 +135,10 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
 
     def load_model(self) -> SparseEncoder:
         folder = self.files.folder
-        try:
+        with loading(self.model, folder, "sparse encoder"):
             import torch
             from sentence_transformers import SparseEncoder
-            from transformers.utils import logging as transformers_logging
 
-            # its progress bar would disturb that of the command line
-            transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
             require_device(self.device)
             _require_sparse(self.model, folder)
             model = SparseEncoder(
@@ -152,15 +148,6 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
                 model_kwargs={"dtype": getattr(torch, resolved_precision(self.precision, self.device))},
                 local_files_only=True,
             )
-        except ImportError as error:
-            raise DependencyError(
-                f"learned sparse retrieval needs sentence-transformers 6.2 or newer ({error}): {install('dense')}"
-            ) from error
-        except (ConfigurationError, ModelError):
-            raise
-        except Exception as error:
-            reason = first_line(error)
-            raise ModelError(f"{self.model} ({folder}) does not load as a sparse encoder: {reason}") from error
         own_weights(model)
         if self.max_length is not None:
             model.max_seq_length = self.max_length

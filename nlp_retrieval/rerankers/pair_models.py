@@ -347,9 +347,7 @@ def _exported(files: ModelFiles, precision: ExportPrecision) -> Path:
             require_dense_extra()
             import torch
 
-            # or the cache would hold, under their fingerprint, an export of other files, or in the precision of another
-            # computation
-            with files.unchanged(), torch.autocast("cpu", enabled=False):
+            with torch.autocast("cpu", enabled=False):  # in whose precision the caller may compute
                 _export(files.folder, folder)
             return
         float_model = _exported(files, "float32")

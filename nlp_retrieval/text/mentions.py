@@ -242,8 +242,7 @@ class SpacyMentions:
     def _load(self) -> Any:
         with _reading:
             if self._loaded is None:
-                with self.files.unchanged():
-                    self._loaded = _opened(self._pipeline, self.files.folder)
+                self._loaded = _opened(self._pipeline, self.files.folder)
             return self._loaded
 
 

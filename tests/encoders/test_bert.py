@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-import nlp_retrieval.encoders.backends as backends
-from nlp_retrieval.core.files.model_files import ModelFiles
+import nlp_retrieval.encoders.sentence_transformer as room
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.bert import NumpyBert, open_bert
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.errors import ModelError
 from tests.encoders.test_sentence_transformer import NAME, TEXTS, carried_folder, with_model_files
 
 if TYPE_CHECKING:
@@ -56,7 +54,7 @@ def claims() -> list[str]:
 
 
 def bert_of(folder: Path, max_length: int | None = None) -> NumpyBert:
-    model = open_bert(ModelFiles.of(folder), max_length)
+    model = open_bert(folder, max_length)
     assert model is not None
     return model
 
@@ -145,17 +143,9 @@ def changed(name: str, **entries: Any) -> Callable[[Path], None]:
 )
 def test_models_with_anything_unknown_are_left_to_torch(tmp_path: Path, change: Callable[[Path], None]) -> None:
     folder = with_model_files(tmp_path / "model")
-    assert open_bert(ModelFiles.of(folder), None) is not None
+    assert open_bert(folder, None) is not None
     change(folder)
-    assert open_bert(ModelFiles.of(folder), None) is None
-
-
-def test_files_that_changed_since_their_fingerprint_are_an_error(tmp_path: Path) -> None:
-    folder = with_model_files(tmp_path / "model")
-    files = ModelFiles.of(folder)
-    changed("sentence_bert_config.json", max_seq_length=100)(folder)
-    with pytest.raises(ModelError, match="have changed since its fingerprint"):
-        open_bert(files, None)
+    assert open_bert(folder, None) is None
 
 
 SCRIPT = """
@@ -205,12 +195,10 @@ def test_only_a_few_short_queries_in_float32_go_without_torch(
 
 
 def test_queries_are_in_float32_where_passages_are_in_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        backends, "resolved_precision", lambda precision, device: "bfloat16" if precision == "auto" else precision
-    )
+    monkeypatch.setattr(room, "resolved_precision", lambda precision, device: "bfloat16" if precision == "auto" else precision)
     whole = SentenceTransformerEncoder(NAME, precision="float32", device="cpu")
     encoder = SentenceTransformerEncoder(NAME, device="cpu")
 
     assert np.array_equal(encoder.encode_queries(TEXTS), whole.encode_queries(TEXTS))
-    assert encoder.chosen.precision == "bfloat16"
+    assert encoder.used_precision == "bfloat16"
     assert not np.array_equal(encoder.encode_passages(TEXTS), whole.encode_passages(TEXTS))

@@ -236,19 +236,6 @@ class Component:
         settings = {key: _identity_of(value) for key, value in self._arguments.items() if key not in self.search_only}
         return {"name": self.name, "format": self.format_version} | settings
 
-    def identity_among(self, recorded: Sequence[Config]) -> Config:
-        """Return the identity in an index; choices made by a trial run are taken from the identities that the index records."""
-        for part in with_held(self):
-            part.take_recorded(recorded)
-        return self.identity
-
-    def take_recorded(self, recorded: Sequence[Config]) -> None:
-        """Take over from an index about to be opened the choices that this component makes by a trial run on this machine.
-
-        Args:
-            recorded: the identities of the retrievers in that index.
-        """
-
     def provenance(self) -> dict[str, str]:
         """Return the sources of the models of this component and its parts, by model name."""
         sources: dict[str, str] = {}

@@ -1,8 +1,7 @@
-"""Fingerprints of models: a model is opened only if its files still have the checksum that identified it.
+"""Fingerprints of models: checksums of their files.
 
 Every file in a model's folder counts, whatever its suffix, also behind links, except those that only describe the model to
-people. The fingerprint may be taken long before the model is opened; :meth:`ModelFiles.unchanged` makes sure that both see
-the same files, by comparing them before and after they are read.
+people.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import mmap
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -199,9 +197,8 @@ class ModelFiles:
     Examples:
         >>> Path("model").mkdir()
         >>> _ = Path("model/config.json").write_text("{}")
-        >>> files = ModelFiles.of(Path("model"))
-        >>> with files.unchanged():  # raises an error if another process changes them meanwhile
-        ...     config = Path("model/config.json").read_text()
+        >>> len(ModelFiles.of(Path("model")).fingerprint)
+        64
     """
 
     folder: Path
@@ -217,31 +214,6 @@ class ModelFiles:
         """
         folder = folder.absolute()
         return cls(folder, _seen(folder, trust_remote_code).fingerprint, trust_remote_code)
-
-    @contextmanager
-    def unchanged(self) -> Iterator[None]:
-        """Open the model inside this block, with exactly the files of the fingerprint.
-
-        Raises:
-            ModelError: the files changed since the fingerprint was taken, or while they were read.
-        """
-        before = self._seen_as_named()
-        yield
-        if self._seen_as_named() != before:
-            raise self._changed()
-
-    def _seen_as_named(self) -> _Seen:
-        seen = _seen(self.folder, self.trust_remote_code)
-        if seen.fingerprint != self.fingerprint:
-            raise self._changed()
-        return seen
-
-    def _changed(self) -> ModelError:
-        return ModelError(
-            f"the files of the model in {self.folder} have changed since its fingerprint ({self.fingerprint[:12]}) was taken: "
-            "plans and indexes made with it belong to other weights; put the files back, or create the component again and "
-            "index with that"
-        )
 
 
 class _Seen(NamedTuple):

@@ -350,7 +350,7 @@ class BaseRetriever(Component, Expression, ABC):
             IndexMissingError, IndexMismatchError: the generation holds no index of this configuration.
             IndexDamagedError: a file does not match its checksum.
         """
-        identity = self.identity_among([record.identity for record in generation.manifest.retrievers])
+        identity = self.identity
         manifest = generation.manifest
         record = manifest.retriever(fingerprint_of(manifest.corpus.fingerprint, identity, manifest.retrievers))
         if record is None:

@@ -135,21 +135,6 @@ def test_a_file_written_at_once_again_with_its_old_time_is_another(model: Path) 
     assert len(set(prints)) == 20
 
 
-def test_what_changed_and_was_put_back_while_it_was_read_is_noticed(model: Path) -> None:
-    files, file = ModelFiles.of(model), model / "model.safetensors"
-    with files.unchanged():
-        pass
-    with pytest.raises(ModelError, match="have changed"), files.unchanged():
-        replace_and_put_back(file)
-
-
-def replace_and_put_back(file: Path) -> None:
-    before = file.read_bytes()
-    (file.parent / "other").write_bytes(b"others")
-    (file.parent / "other").replace(file)
-    file.write_bytes(before)
-
-
 def saved(folder: Path) -> Path:
     """A model as sentence-transformers saves it, and another beside it."""
     for seed, name in enumerate(("model", "other")):
