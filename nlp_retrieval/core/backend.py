@@ -19,22 +19,14 @@ Backend = Literal["auto", "numpy", "numba"]
 
 
 class CompiledLoops:
-    """Loops that exist in numpy and for numba, and how long those in numpy have run in this process.
-
-    Args:
-        compiling_seconds: how long compiling them takes.
-    """
+    """Loops that exist in numpy and for numba, and how long those in numpy have run in this process."""
 
     def __init__(self, compiling_seconds: float) -> None:
         self.compiling_seconds = compiling_seconds
         self.numpy_seconds = 0.0
 
     def chosen(self, backend: Backend) -> bool:
-        """Return whether to run the loops that numba compiles.
-
-        Raises:
-            DependencyError: numba is asked for and not installed.
-        """
+        """Return whether to run the loops that numba compiles."""
         if backend == "numba":
             require_numba()
         return backend == "numba" or (backend == "auto" and self.numpy_seconds > self.compiling_seconds and _has_numba())

@@ -110,15 +110,7 @@ class Hits:
 
 @dataclass(frozen=True)
 class CandidateBatch:
-    """Ranked candidates of a batch of lists (one list per query, or per sub-query), with their signals.
-
-    Args:
-        offsets: ``[lists + 1]``.
-        rows: item rows.
-        scores: higher is better.
-        subquery: number of the sub-query with the best score for the candidate, from 0.
-        signals: columns by signal key, NaN if a component did not score the candidate.
-    """
+    """Ranked candidates of a batch of lists (one list per query, or per sub-query), with their signals."""
 
     offsets: Rows
     rows: Rows
@@ -177,13 +169,7 @@ class CandidateBatch:
         return self.take(rest, offsets_of(np.maximum(np.diff(self.offsets) - k, 0)))
 
     def followed_by(self, others: CandidateBatch) -> CandidateBatch:
-        """Append the lists of others in their order; their scores become lower than all in the list, in equal steps.
-
-        A step is the mean one of the list, and at most 1, so that a later blend by scores still sees the list's own.
-
-        Args:
-            others: as many lists; no candidate is in both.
-        """
+        """Append the lists of others in their order; their scores become lower than all in the list, in equal steps."""
         if len(others.rows) == 0:
             return self
         owner, counts = np.concatenate([self.owner, others.owner]), np.diff(self.offsets)
@@ -242,13 +228,7 @@ def entries_of(offsets: Rows, rows: NDArray[np.integer]) -> tuple[Rows, Rows]:
 
 
 def sort_lists(owner: Rows, scores: Scores, rows: Rows) -> Rows | None:
-    """Return the order that sorts every list best first with ties by row; None if they are sorted already.
-
-    Args:
-        owner: ``[n]`` ascending, the list of each candidate.
-        scores: ``[n]``.
-        rows: ``[n]``.
-    """
+    """Return the order that sorts every list best first with ties by row; None if they are sorted already."""
     same_list = owner[1:] == owner[:-1]
     wrong = (scores[1:] > scores[:-1]) | ((scores[1:] == scores[:-1]) & (rows[1:] < rows[:-1]))
     if not (same_list & wrong).any():
@@ -274,19 +254,7 @@ def search_past_ties(
     slack: NDArray[np.floating] | None = None,
     past_the_cut: int = _PAST_THE_CUT,
 ) -> Hits:
-    """Return the best k per query, with the lowest rows where scores tie at the cut.
-
-    Args:
-        search: given the numbers of queries and a depth, returns ``[queries, depth]`` rows (below 0 for none) and scores,
-            best first.
-        n_queries: how many queries there are.
-        k: length of the lists.
-        n_items: the most items that could be found.
-        score: takes the numbers of queries, ascending, and the same number of rows, and returns the scores to rank by; None to
-            use the engine's.
-        slack: with ``score``, ``[queries]``: largest difference between its scores and the engine's.
-        past_the_cut: how many more than k to fetch at first; with slack, a larger number avoids a second search.
-    """
+    """Return the best k per query, with the lowest rows where scores tie at the cut."""
     rows = np.full((n_queries, k), -1, np.int64)
     scores = np.zeros((n_queries, k))
     pending = np.arange(n_queries)
@@ -323,12 +291,7 @@ def top_k_positions(scores: NDArray[np.floating], k: int) -> Rows:
 
 
 def top_k_mask(scores: NDArray[np.floating], k: int) -> Mask:
-    """Return the mask of the k highest scores, ties by lower position; faster than sorting them.
-
-    Args:
-        scores: at least k, none of them NaN.
-        k: at least 1.
-    """
+    """Return the mask of the k highest scores, ties by lower position; faster than sorting them."""
     cut = np.partition(scores, len(scores) - k)[len(scores) - k]
     chosen: Mask = scores > cut
     chosen[np.flatnonzero(scores == cut)[: k - np.count_nonzero(chosen)]] = True
@@ -357,14 +320,7 @@ SearchPart = Callable[[int, Mask | None], Hits]
 
 
 def search_parts(parts: Sequence[tuple[slice, SearchPart]], n_queries: int, k: int, allowed: Mask | None) -> Hits:
-    """Search the parts of an index one after another, and merge their lists by score; ties go to the lowest rows.
-
-    Args:
-        parts: consecutive rows of the index, and a search function for each; rows count from 0 in each part.
-        n_queries: number of queries.
-        k: at most this many hits per query.
-        allowed: ``[rows of the index]``, or None.
-    """
+    """Search the parts of an index one after another, and merge their lists by score; ties go to the lowest rows."""
     hits_of_parts: list[Hits] = []
     for rows, search in parts:
         part = None if allowed is None else allowed[rows]
@@ -375,13 +331,7 @@ def search_parts(parts: Sequence[tuple[slice, SearchPart]], n_queries: int, k: i
 
 
 def joined_hits(hits_of_parts: Sequence[Hits], n_queries: int, k: int) -> Hits:
-    """Merge lists over different rows, query by query: the best k by score, ties by row.
-
-    Args:
-        hits_of_parts: each with a list per query.
-        n_queries: number of queries.
-        k: length of the joined lists.
-    """
+    """Merge lists over different rows, query by query: the best k by score, ties by row."""
     if len(hits_of_parts) == 1:
         return hits_of_parts[0]
     owner = np.concatenate(

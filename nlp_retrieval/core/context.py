@@ -44,15 +44,7 @@ ENCODER_LIMIT = "the encoder reads", "where the model can read more, raise max_l
 
 @dataclass(frozen=True)
 class Workers:
-    """Workers that encode the passages of an index and compute the stages of a benchmark.
-
-    Args:
-        n: number of workers, of one core each; None for as many as the cluster has room for, or for none without a cluster.
-        ray: address of a Ray cluster, or ``auto`` for the one that this machine belongs to; None for processes of this machine.
-
-    Raises:
-        ConfigurationError: the number is below 1 or too large, or the address is invalid.
-    """
+    """Workers that encode the passages of an index and compute the stages of a benchmark."""
 
     n: int | None = None
     ray: str | None = None
@@ -101,19 +93,7 @@ class WorkerLease:
 
 @dataclass(frozen=True)
 class SearchContext:
-    """The surroundings of a search or a build.
-
-    Args:
-        stages: the :class:`~nlp_retrieval.core.search.stages.Stages` that run its expensive steps; None to just compute.
-        encoded: encoder, queries and vectors of what this search has encoded; None if nothing is remembered.
-        notes: where its notes are collected; None to warn instead.
-        notes_empty: whether a search that finds nothing gets a note.
-        seconds: where the seconds of its stages are added up; None if nobody records them.
-        workers: the workers that encode; None for this process.
-        abandoned: set when nobody waits for the result any more; None if somebody always does.
-        spans: makes a span of a trace from a name and attributes, for each stage and each call of a model; None for no trace.
-        record: takes what an agent does, step by step; None if nobody records it. Threads call it at once.
-    """
+    """The surroundings of a search or a build."""
 
     stages: object | None = None
     encoded: list[tuple[object, list[str], NDArray[Any]]] | None = None
@@ -253,16 +233,7 @@ def add_note(note: str, stacklevel: int = 2) -> None:
 
 
 def warn_of_cut(retriever: str, n_cut: int, n_texts: int, limit: str, cure: str, what: str = "passages") -> None:
-    """Warn that the rest of long texts is ignored; do nothing if no text was cut.
-
-    Args:
-        retriever: name of the retriever.
-        n_cut: how many texts were cut.
-        n_texts: total number of texts.
-        limit: the limit that they exceed.
-        cure: the suggested fix.
-        what: description of the texts.
-    """
+    """Warn that the rest of long texts is ignored; do nothing if no text was cut."""
     if n_cut:
         add_note(
             f"{retriever}: {n_cut:,} of {n_texts:,} {what} are longer than {limit}; the rest of each is left out ({cure})", 3

@@ -62,14 +62,7 @@ class Step:
 
 @dataclass(frozen=True)
 class TermScore:
-    """Contribution of one query term to the score of an item.
-
-    Args:
-        term: as the index has it.
-        weight: weight of the term in the query.
-        held: weight of the term in the item; 0 if the item lacks it.
-        fed_back: part of ``weight`` that comes from feedback passages; all of it if the term is not in the query.
-    """
+    """Contribution of one query term to the score of an item."""
 
     term: str
     weight: float

@@ -49,11 +49,7 @@ class ByKey(Mapping[str, Any]):
     """Properties that are read so too."""
 
     def __getitem__(self, key: str) -> Any:
-        """Return a field by its name.
-
-        Raises:
-            KeyError: there is no such field.
-        """
+        """Return a field by its name."""
         if key not in self._names():
             raise KeyError(f"no {key!r}; there are {', '.join(self)}")
         return getattr(self, key)

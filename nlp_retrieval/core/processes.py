@@ -40,11 +40,7 @@ def usable_cores() -> int:
 
 
 def limit_cores(n: int) -> None:
-    """Limit this process to this many cores from now on, including for modules imported later.
-
-    Args:
-        n: at least 1.
-    """
+    """Limit this process to this many cores from now on, including for modules imported later."""
     global _most  # noqa: PLW0603 -- it is the process that is limited
     _most = n
     os.environ.update(threads_of(n))
@@ -65,12 +61,7 @@ def threads_of(n: int) -> dict[str, str]:
 
 
 def in_threads(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
-    """Return the results of parts of one search, each computed in one of the threads that all searches of this process share.
-
-    Args:
-        work: releases the interpreter's lock while it computes, and does not call this function.
-        parts: its arguments; a single one is computed by the caller.
-    """
+    """Return the results of parts of one search, computed in the threads that all searches of this process share."""
     return [work(part) for part in parts] if len(parts) <= 1 else list(_shared_threads(os.getpid()).map(work, parts))
 
 
@@ -133,21 +124,13 @@ def inherited(module: str) -> bool:
 
 
 def use_one_thread_after_fork() -> None:
-    """In a forked child, make FAISS and torch compute in the calling thread, if they were imported before the fork.
-
-    To be called before anything that computes with them. It costs nothing in a process that was not forked.
-    """
+    """In a forked child, make FAISS and torch compute in the calling thread, if they were imported before the fork."""
     if _inherited:
         set_threads(1, _inherited)
 
 
 def forked(what: str, process: int | None = None) -> ForkError:
-    """Return the error for something that does not survive a fork.
-
-    Args:
-        what: what does not survive the fork.
-        process: process in which it was opened; None for the parent.
-    """
+    """Return the error for something that does not survive a fork."""
     return ForkError(
         f"{what} was opened in process {process or os.getppid()} and does not survive its fork into process {os.getpid()}: "
         "start processes by the methods 'spawn' or 'forkserver' of multiprocessing, or open it in the children and not in the "
@@ -170,10 +153,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class PeakMemory:
-    """Largest resident memory of this process inside a ``with`` block, in bytes, sampled every 20 ms.
-
-    On systems that do not report the current size (only Linux does), it is the peak of the whole process so far.
-    """
+    """Largest resident memory of this process inside a ``with`` block, in bytes, sampled every 20 ms."""
 
     bytes: int = 0
 

@@ -43,16 +43,7 @@ def first_repeated(names: Iterable[str]) -> str | None:
 
 
 def synthetic_note(synthetic: int, queries: int) -> str:
-    """Return a sentence that belongs beside every figure over queries of which a model wrote some; ``""`` if it wrote none.
-
-    Args:
-        synthetic: how many it wrote.
-        queries: how many there are.
-
-    Examples:
-        >>> synthetic_note(0, 40)
-        ''
-    """
+    """Return a sentence that belongs beside every figure over queries of which a model wrote some; ``""`` if it wrote none."""
     if not synthetic:
         return ""
     who = f"All {queries:,} queries are" if synthetic == queries else f"{synthetic:,} of {queries:,} queries are"
@@ -107,11 +98,7 @@ def check_queries(queries: object, what: str = "query", plural: str = "queries")
 
 
 def check_results(results: object) -> list[RetrievalResult]:
-    """Return ``results`` if it is a list of results.
-
-    Raises:
-        QueryError: it is not.
-    """
+    """Return ``results`` if it is a list of results."""
     if isinstance(results, str | bytes) or not isinstance(results, Sequence):
         raise QueryError(f"results must be a list of results, not {type(results).__name__}")
     if wrong := [result for result in results if not isinstance(result, RetrievalResult)]:
@@ -122,11 +109,7 @@ def check_results(results: object) -> list[RetrievalResult]:
 
 
 def check_processed(processed: object, n_queries: int | None = None) -> list[list[str]]:
-    """Return ``processed`` if it is a list of lists of strings, one per query.
-
-    Raises:
-        QueryError: it is not.
-    """
+    """Return ``processed`` if it is a list of lists of strings, one per query."""
     if isinstance(processed, str) or not isinstance(processed, Sequence):
         raise QueryError(f"sub-queries must be a list of lists of strings, not {type(processed).__name__}")
     if n_queries is not None and len(processed) != n_queries:

@@ -66,11 +66,7 @@ def without_secrets(value: Any) -> Any:
 
 
 def read_variable(name: str) -> str:
-    """Return the value of an environment variable, or nothing; from now on it is hidden in all output of the process.
-
-    Args:
-        name: a variable that holds a key, a password, or an address that may hold one.
-    """
+    """Return the value of an environment variable, or nothing; from now on it is hidden in all output of the process."""
     value = os.environ.get(name, "")
     _read.update({value, value.strip()})
     return value
@@ -82,12 +78,7 @@ def was_read(value: str) -> bool:
 
 
 def hide_parts(text: str, address: str) -> str:
-    """Return a message without any part of an address: neither user, password, host, database nor settings.
-
-    Args:
-        text: the message.
-        address: a URL, or settings as libpq takes them (``host=... password=...``).
-    """
+    """Return a message without any part of an address: neither user, password, host, database nor settings."""
     user, _, location = address.partition("://")[2].rpartition("@")
     host, _, database = location.partition("/")
     parts = {address, host, host.partition(":")[0], database.partition("?")[0], *user.partition(":")[::2]}

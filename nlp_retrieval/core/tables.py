@@ -28,33 +28,17 @@ class AsTable:
         """Return an Arrow table."""
 
     def to_pandas(self) -> Any:
-        """Return a ``pandas.DataFrame``.
-
-        Raises:
-            DependencyError: pandas is not installed.
-        """
+        """Return a ``pandas.DataFrame``."""
         imported("pandas", "to_pandas")  # Arrow's own message does not name it
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
-        """Return a ``polars.DataFrame``.
-
-        Raises:
-            DependencyError: Polars is not installed.
-        """
+        """Return a ``polars.DataFrame``."""
         return imported("polars", "to_polars").from_arrow(self.to_arrow())
 
 
 def imported(package: str, method: str) -> Any:
-    """Import a package of DataFrames.
-
-    Args:
-        package: its name.
-        method: the method that needs it, for the message.
-
-    Raises:
-        DependencyError: it is not installed.
-    """
+    """Import a package of DataFrames."""
     try:
         return import_module(package)
     except ImportError as error:
@@ -95,13 +79,7 @@ class DataTable(AsTable):
 
 
 def columns_of(rows: Sequence[Mapping[str, object]]) -> dict[str, pa.Array]:
-    """Return rows as Arrow columns, in the order in which their names appear; missing values are null.
-
-    Values of kinds that cannot share a column are written as text.
-
-    Args:
-        rows: plain values by name.
-    """
+    """Return rows as Arrow columns, in the order in which their names appear; missing values are null."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     return {name: _column([row.get(name) for row in rows]) for name in names}
 
@@ -118,13 +96,7 @@ def _text(value: object) -> str:
 
 
 def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], left_out: str = "") -> str:
-    """Return a table of texts as HTML.
-
-    Args:
-        heads: the column headings.
-        rows: the cells; :class:`Html` is used unchanged.
-        left_out: description of what is not shown, as a last line.
-    """
+    """Return a table of texts as HTML."""
     body = "".join(f"<tr>{_cells('td', row)}</tr>" for row in rows)
     return f"<table><thead><tr>{_cells('th', heads)}</tr></thead><tbody>{body}</tbody></table>{dim(left_out)}"
 

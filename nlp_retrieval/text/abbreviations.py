@@ -17,15 +17,7 @@ _REACH = 120
 
 
 def abbreviations_of(text: str) -> list[tuple[str, str]]:
-    """Return the abbreviations that a text defines, each as its short and its long form, in order; plurals in the singular.
-
-    Args:
-        text: plain text.
-
-    Examples:
-        >>> abbreviations_of("Nationally determined contributions (NDCs) list greenhouse gases (GHGs).")
-        [('NDC', 'Nationally determined contributions'), ('GHG', 'greenhouse gases')]
-    """
+    """Return the abbreviations that a text defines, each as its short and its long form, in order; plurals in the singular."""
     found = []
     for bracket in _BRACKETED.finditer(text):
         before, inside = text[max(0, bracket.start() - _REACH) : bracket.start()], bracket[1].strip()

@@ -32,13 +32,7 @@ _PARTS = re.compile(rf"({_TO})?({_DAY})")
 
 @dataclass(frozen=True)
 class Reading:
-    """Possible meaning of a date.
-
-    Args:
-        year: None if it has none.
-        month: 1 to 12.
-        days: that it names, including each day of a range; may be empty.
-    """
+    """Possible meaning of a date."""
 
     year: int | None
     month: int

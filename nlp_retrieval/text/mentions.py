@@ -50,14 +50,7 @@ FUNCTION_WORDS = frozenset(
 
 @dataclass(frozen=True)
 class Mentions:
-    """Mentions in a text, normalised.
-
-    Args:
-        entities: names of one or more words.
-        proper_nouns: single words.
-        phrases: runs of at least two words.
-        words: the whole text as normalised words, with a space before, between and after, to look phrases up in.
-    """
+    """Mentions in a text, normalised."""
 
     entities: frozenset[str]
     proper_nouns: frozenset[str]
@@ -109,12 +102,7 @@ def entities_by_rules(text: str) -> set[str]:
 
 
 def names_by_rules(text: str) -> Iterator[str]:
-    """Yield the names in a text as it writes them, those in quotes apart.
-
-    Examples:
-        >>> list(names_by_rules("Was Stanley Kubrick born in New York City?"))
-        ['Stanley Kubrick', 'New York City']
-    """
+    """Yield the names in a text as it writes them, those in quotes apart."""
     return (" ".join(run) for run in _capitalised_runs(text))
 
 
@@ -171,14 +159,7 @@ _STEP = 256
 
 
 class SpacyMentions:
-    """Mentions by a spaCy pipeline with a tagger and a named entity recogniser.
-
-    Its files are fingerprinted when the fingerprint is first needed; if they change between then and loading, using the
-    pipeline is an error.
-
-    Args:
-        pipeline: name or folder of the pipeline.
-    """
+    """Mentions by a spaCy pipeline with a tagger and a named entity recogniser."""
 
     def __init__(self, pipeline: str) -> None:
         self._pipeline = pipeline
@@ -187,12 +168,7 @@ class SpacyMentions:
         self._known: dict[str, Mentions] = {}
 
     def find(self, texts: list[str]) -> list[Mentions]:
-        """Find mentions in texts; each distinct text is read once, and the last 50,000 are cached.
-
-        Raises:
-            DependencyError: spaCy is not installed.
-            ModelError: the pipeline does not load, or recognises no entities.
-        """
+        """Find mentions in texts; each distinct text is read once, and the last 50,000 are cached."""
         with _reading:
             new = [text for text in dict.fromkeys(texts) if text not in self._known]
             for text, document in zip(new, self._load().pipe(new), strict=True):
@@ -206,12 +182,7 @@ class SpacyMentions:
             return mentions
 
     def entities(self, texts: Iterable[str]) -> Iterator[set[str]]:
-        """Yield the entities of each text; nothing is cached, so that a whole corpus may be read.
-
-        Raises:
-            DependencyError: spaCy is not installed.
-            ModelError: the pipeline does not load, or recognises no entities.
-        """
+        """Yield the entities of each text; nothing is cached, so that a whole corpus may be read."""
         stream = iter(texts)
         while part := list(islice(stream, _STEP)):
             with _reading:
@@ -227,16 +198,7 @@ class SpacyMentions:
         return self._files
 
     def identity(self, parameter: str) -> Config:
-        """Return the identity that this pipeline adds to a component, without loading it.
-
-        Args:
-            parameter: name of the component's parameter for the pipeline. The identity is decided by the files, not by their
-                path; its last part is included for people to read.
-
-        Raises:
-            DependencyError: spaCy is not installed.
-            ModelError: there is no such pipeline.
-        """
+        """Return the identity that this pipeline adds to a component, without loading it."""
         return {parameter: PurePath(self._pipeline).name, "model_fingerprint": self.files.fingerprint}
 
     def _load(self) -> Any:
@@ -308,11 +270,7 @@ EntityRule = Annotated[str, Field(min_length=1)]
 
 
 class EntityFinder:
-    """Finds the entities of texts; a pipeline is loaded at first use.
-
-    Args:
-        rule: method of finding them.
-    """
+    """Finds the entities of texts; a pipeline is loaded at first use."""
 
     def __init__(self, rule: EntityRule) -> None:
         self._spacy = SpacyMentions(rule) if rule != RULES else None
@@ -322,12 +280,7 @@ class EntityFinder:
         return {} if self._spacy is None else self._spacy.identity("mentions")
 
     def find(self, texts: Iterable[str]) -> Iterator[set[str]]:
-        """Yield the entities of each text, normalised; nothing is cached, so that a whole corpus can be read.
-
-        Raises:
-            DependencyError: spaCy is not installed.
-            ModelError: the pipeline does not load, or recognises no entities.
-        """
+        """Yield the entities of each text, normalised; nothing is cached, so that a whole corpus can be read."""
         return map(entities_by_rules, texts) if self._spacy is None else self._spacy.entities(texts)
 
 
@@ -339,13 +292,7 @@ _MOST_WORDS = 16
 
 @dataclass(frozen=True, slots=True)
 class PassageEntities:
-    """Entities of one passage.
-
-    Args:
-        about: the entities of its title.
-        spans: where each sentence of its content begins and ends, in characters; sentences without text are left out.
-        sentences: the entities of each.
-    """
+    """Entities of one passage."""
 
     about: frozenset[str]
     spans: tuple[tuple[int, int], ...]

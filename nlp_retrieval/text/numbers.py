@@ -703,13 +703,7 @@ _SURE_POINT = re.compile(r"(?<![\d.,])(?:\d{1,3}(?:,\d{3}){1,6}\.\d|\d{1,3}(?:,\
 
 
 def decimal_mark(text: str, language: str | None = None) -> str:
-    """Return the decimal mark of a text: "." or ","; empty if it is unknown, and "1.234" may mean 1.234 or 1,234.
-
-    Args:
-        text: as :func:`plain_digits` returns it. Its first 20,000 characters decide: numbers that can be read in one way only,
-            then function words.
-        language: of the text, as a code ("de", "pt-BR"); None if unknown.
-    """
+    """Return the decimal mark of a text: "." or ","; empty if it is unknown, and "1.234" may mean 1.234 or 1,234."""
     if language:
         code = language.replace("_", "-").lower()
         base = code.partition("-")[0]

@@ -138,24 +138,14 @@ def stands_alone(text: str, spans: Sequence[tuple[int, int]], number: int) -> bo
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """A title as a text would write it.
-
-    Args:
-        words: in their compared form; at least one, at most 32.
-        lower: whether a mention may begin with a lower-case letter.
-    """
+    """A title as a text would write it."""
 
     words: tuple[str, ...]
     lower: bool = False
 
 
 def surface_of(title: str, min_characters: int = 4) -> Surface | None:
-    """Return the surface of a title; None if it would be mentioned by chance, or has no words or more than 32.
-
-    Args:
-        title: as in the corpus; a number or a function word alone does not count.
-        min_characters: a single word of fewer characters counts only if it is in capitals ("U2", "NASA") and has two.
-    """
+    """Return the surface of a title; None if it would be mentioned by chance, or has no words or more than 32."""
     written = _pattern(title).findall(_without_qualifier(title))
     if not 1 <= len(written) <= MOST_WORDS:
         return None
@@ -179,13 +169,7 @@ def _without_qualifier(title: str) -> str:
 
 
 def surfaces_of(item: SearchableItem, aliases: str = "aliases", min_characters: int = 4) -> list[Surface]:
-    """Return the surfaces of an item's title and aliases.
-
-    Args:
-        item: that may be mentioned.
-        aliases: the metadata that holds other titles, a string or a list of strings; anything else is ignored.
-        min_characters: as for :func:`surface_of`.
-    """
+    """Return the surfaces of an item's title and aliases."""
     others = item.metadata.get(aliases)
     titles = [item.title, *(others if isinstance(others, list) else [others])]
     surfaces = (surface_of(title, min_characters) for title in titles if isinstance(title, str))
@@ -193,16 +177,7 @@ def surfaces_of(item: SearchableItem, aliases: str = "aliases", min_characters: 
 
 
 class SurfaceMatcher:
-    """Finds all mentions of many surfaces in texts, in time linear in the texts.
-
-    Args:
-        surfaces: rows and their surfaces. Those with equal words become one surface; surfaces are numbered from 0. Where
-            some of its titles begin in lower case, mentions in lower case count as another surface, with only their rows.
-
-    Attributes:
-        offsets: ``[surfaces + 1]`` int64; surface s is carried by ``rows[offsets[s]:offsets[s + 1]]``.
-        rows: int64, ascending within a surface.
-    """
+    """Finds all mentions of many surfaces in texts, in time linear in the texts."""
 
     def __init__(self, surfaces: Iterable[tuple[int, Surface]]) -> None:
         self._words: dict[str, int] = {}
@@ -267,11 +242,7 @@ def first_mention(text: str, surfaces: Iterable[Surface], others: Iterable[Surfa
 
 
 def grouped(keys: NDArray[IntegerT], rows: Rows) -> tuple[NDArray[IntegerT], Rows, Rows]:
-    """Sort pairs of a key and a row, and drop repeated pairs.
-
-    Returns:
-        The distinct keys, ascending; offsets ``[keys + 1]`` of the rows of each; and all rows.
-    """
+    """Sort pairs of a key and a row, and drop repeated pairs."""
     order = np.lexsort((rows, keys))
     keys, rows = keys[order], rows[order]
     new_key = np.ones(len(keys), bool)

@@ -45,12 +45,7 @@ CURRENCY_BEFORE = re.compile(rf"(?:{either(_UNITS['before'])})\s?\Z")
 
 
 def unit_of(match: re.Match[str] | None, before: str = "") -> Unit:
-    """Return the base of a unit and the unit's size in it; an empty base if there is no unit.
-
-    Args:
-        match: of :data:`UNIT` right after the number.
-        before: the few characters before the number; a currency may end there.
-    """
+    """Return the base of a unit and the unit's size in it; an empty base if there is no unit."""
     if currency := CURRENCY_BEFORE.search(before):
         return _UNITS["before"][currency[0].strip()]
     if match is None:

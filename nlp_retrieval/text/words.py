@@ -44,10 +44,7 @@ _ACCENT_OR_POINT = re.compile(f"[{ACCENTS}{POINTS}]")
 
 @cache
 def marks() -> str:
-    r"""Return the characters that are written on or beside a letter (Unicode's Mn and Mc), as ranges of a pattern.
-
-    ``\w`` matches none of them, so that a word of Hindi or Thai would fall into pieces; without Unicode's variation selectors.
-    """
+    r"""Return the characters that are written on or beside a letter (Unicode's Mn and Mc), as ranges of a pattern."""
     numbers = [number for number in range(0x300, 0x10000) if unicodedata.category(chr(number)) in ("Mn", "Mc")]
     runs: list[list[int]] = []
     for number in numbers:
@@ -77,35 +74,21 @@ _LARGEST = 5000
 
 @dataclass(frozen=True)
 class LinearPattern:
-    """A compiled pattern.
-
-    Args:
-        pattern: in RE2's syntax.
-    """
+    """A compiled pattern."""
 
     pattern: str
     _compiled: Any
 
     @staticmethod
     def compiled(pattern: str, where: str = "pattern") -> LinearPattern:
-        """Compile a pattern; case is not compared.
-
-        Raises:
-            ConfigurationError: it does not compile, is too large, or matches the empty text and so everywhere.
-            DependencyError: RE2 is not installed.
-        """
+        """Compile a pattern; case is not compared."""
         try:
             return _compiled(pattern)
         except ConfigurationError as error:
             raise ConfigurationError(f"{where}: {error}") from None
 
     def spans(self, data: bytes, most: int = MOST_MATCHES) -> list[tuple[int, int]]:
-        """Return where the pattern matches a text in UTF-8, in bytes: from left to right, not overlapping, none empty.
-
-        Args:
-            data: the text.
-            most: most matches; each may take a pass over the rest of the text.
-        """
+        """Return where the pattern matches a text in UTF-8, in bytes: from left to right, not overlapping, none empty."""
         spans = (match.span() for match in self._compiled.finditer(data))
         return [(begin, end) for begin, end in islice(spans, most) if end > begin]
 
@@ -165,11 +148,7 @@ _PACKAGES = {"jieba": "rjieba"}
 
 
 def segmenter_fingerprint(name: Segmenter) -> dict[str, str]:
-    """Return everything that the words of a segmenter depend on: the package, whose dictionary is built in, and its version.
-
-    Raises:
-        DependencyError: the package is not installed.
-    """
+    """Return everything that the words of a segmenter depend on: the package, whose dictionary is built in, and its version."""
     try:
         return {"name": name, "package": _PACKAGES[name], "version": version(_PACKAGES[name])}
     except PackageNotFoundError:
@@ -177,11 +156,7 @@ def segmenter_fingerprint(name: Segmenter) -> dict[str, str]:
 
 
 def segmenting(name: Segmenter) -> Callable[[str], list[str]]:
-    """Return a function that splits Chinese into words, including the words within long ones.
-
-    Raises:
-        DependencyError: the package is not installed.
-    """
+    """Return a function that splits Chinese into words, including the words within long ones."""
     try:
         from rjieba import Jieba
     except ImportError:
@@ -210,14 +185,7 @@ def _stop_lists() -> dict[str, tuple[str, ...]]:
 
 
 def stop_words(name: str) -> tuple[str, ...]:
-    """Return a list of stop words.
-
-    Args:
-        name: the code of a language, or "en_plus".
-
-    Raises:
-        ConfigurationError: there is no such list.
-    """
+    """Return a list of stop words."""
     lists = _stop_lists()
     if name.lower() in ("none", "null", ""):
         raise ConfigurationError(f"stopwords={name!r} is no list; pass stopwords=None (null in YAML) to keep all words")
@@ -252,12 +220,7 @@ TURKIC = frozenset(["tr", "az"])
 
 
 class Language(NamedTuple):
-    """Settings of a language.
-
-    Args:
-        stemmer: of PyStemmer, or "none".
-        stopwords: name of a list, or None for no list.
-    """
+    """Settings of a language."""
 
     stemmer: str = NO_STEMMER
     stopwords: str | None = None
@@ -381,11 +344,7 @@ def _patterns() -> _Patterns:
 
 
 def language_of(language: str, stemmer: str, stopwords: str | None) -> Language:
-    """Return the stemmer and the stop words; ``"auto"`` means those of the language.
-
-    Raises:
-        ConfigurationError: there is no such language.
-    """
+    """Return the stemmer and the stop words; ``"auto"`` means those of the language."""
     if language not in LANGUAGES:
         raise ConfigurationError(f"language={language!r} is unknown; {nearest(language, LANGUAGES)}")
     own = LANGUAGES[language]
@@ -393,21 +352,7 @@ def language_of(language: str, stemmer: str, stopwords: str | None) -> Language:
 
 
 class Words:
-    """Splits texts into words, and maps words to the terms of an index.
-
-    Args:
-        language: decides stemmer and stop words, and the case of Turkish; see
-            :data:`~nlp_retrieval.text.words.LANGUAGES`.
-        stemmer: one of PyStemmer, "none", or "auto".
-        stopwords: name of a list, None for no list, or "auto".
-        pattern: of words instead, in RE2's syntax; matched against the normalised text, between spaces.
-        accents: whether letters keep their accents.
-        segmenter: splits Chinese characters; None for pairs. Not with a pattern.
-
-    Raises:
-        ConfigurationError: there is no such language, stemmer or list, or the pattern does not compile.
-        DependencyError: a pattern or a segmenter is given, and its package is not installed.
-    """
+    """Splits texts into words, and maps words to the terms of an index."""
 
     def __init__(
         self,
@@ -523,14 +468,7 @@ _LONGEST_STEMMED = 100
 
 
 class Stems:
-    """Splits texts into words and stems them; safe in several threads.
-
-    Args:
-        language: a Snowball language, such as ``english``; None compares words without stemming.
-
-    Raises:
-        ConfigurationError: there is no such language.
-    """
+    """Splits texts into words and stems them; safe in several threads."""
 
     def __init__(self, language: str | None = "english") -> None:
         import Stemmer

@@ -46,12 +46,7 @@ def remember_source(cls: type) -> None:
 
 
 def code_of(cls: type) -> dict[str, str] | None:
-    """Return a fingerprint of the code of a class; None where all of it belongs to this package.
-
-    Returns:
-        ``class`` (module and qualified name), ``package`` (and version, if a distribution of its name is installed) and
-        ``checksum``.
-    """
+    """Return a fingerprint of the code of a class; None where all of it belongs to this package."""
     foreign = [base for base in cls.__mro__ if not is_own(base) and not _is_standard(base)]
     if not foreign:
         return None

@@ -44,14 +44,7 @@ _MEANT = {
 
 
 def wrong_parameter(parameter: str, value: object, adapter: TypeAdapter[Any], error: ValidationError) -> str:
-    """Return a message that names the wrong part of an argument and shows how to write a list or a single value.
-
-    Args:
-        parameter: name of the parameter.
-        value: the argument.
-        adapter: checks the declared type and range.
-        error: the validation error.
-    """
+    """Return a message that names the wrong part of an argument and shows how to write a list or a single value."""
     if not isinstance(value, list | tuple | Mapping) and _fits(adapter, [value]):
         shown = _shown(parameter, value)
         return f"{parameter}={shown}: a list is expected; write {parameter}=[{shown}]"
@@ -194,11 +187,7 @@ class Component:
         return None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Check the arguments against the signature of ``__init__`` and store them.
-
-        Raises:
-            ConfigurationError: an argument has the wrong type or is out of range.
-        """
+        """Check the arguments against the signature of ``__init__`` and store them."""
         self = super().__new__(cls)
         self._index_lock = Lock()
         try:
@@ -260,11 +249,7 @@ class Component:
         return {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as class and arguments, without opened models or indexes.
-
-        Raises:
-            ConfigurationError: an argument holds a secret, which would be in the pickle.
-        """
+        """Pickle as class and arguments, without opened models or indexes."""
         refuse_secrets(self, "pickled")
         return _recreate, (type(self), self._arguments, self._kept())
 
@@ -323,12 +308,7 @@ def _recreate(cls: type[Component], arguments: dict[str, Any], kept: dict[str, A
 
 
 def refuse_secrets(component: Component, done: str) -> None:
-    """Raise a :class:`ConfigurationError` if an argument of a component, or of its parts, holds a secret.
-
-    Args:
-        component: the component to be written.
-        done: what the error prevents, for the message.
-    """
+    """Raise a :class:`ConfigurationError` if an argument of a component, or of its parts, holds a secret."""
     for part in held_components(component):
         refuse_secrets(part, done)
     shown = without_secrets(component.config)
@@ -442,11 +422,7 @@ def _components_in(hint: Any) -> list[type[Component]]:
 
 
 def check_parameter(cls: type[Component], parameter: str, value: Any) -> Any:
-    """Return the value of a parameter, with whole numbers as floats where its type is float: ``k1: 1`` and ``1.0`` are equal.
-
-    Raises:
-        ConfigurationError: it does not match the declared type and range of the parameter.
-    """
+    """Return a checked value, with whole numbers as floats where the type is float: ``k1: 1`` and ``1.0`` are equal."""
     adapter = _adapters(cls).get(parameter)
     if adapter is None:
         return value

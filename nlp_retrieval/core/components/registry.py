@@ -56,11 +56,7 @@ def kinds() -> tuple[str, ...]:
 
 @cache
 def registered(kind: str) -> dict[str, EntryPoint]:
-    """Return the entry points of a kind by their names.
-
-    Raises:
-        ConfigurationError: the kind does not exist, or two packages register the same name.
-    """
+    """Return the entry points of a kind by their names."""
     if kind not in kinds():
         raise ConfigurationError(f"there is no kind of component called {kind!r}; {nearest(kind, kinds())}")
     entries: dict[str, EntryPoint] = {}
@@ -75,14 +71,7 @@ def registered(kind: str) -> dict[str, EntryPoint]:
 
 
 def require_one_class_each(entries: Iterable[tuple[str, str, type]]) -> None:
-    """Raise an error if two classes have the same registry name.
-
-    Args:
-        entries: kind, registry name and class of each component of a composition, or of a benchmark.
-
-    Raises:
-        ConfigurationError: two such classes exist.
-    """
+    """Raise an error if two classes have the same registry name."""
     classes: dict[tuple[str, str], type] = {}
     for kind, name, cls in entries:
         other = classes.setdefault((kind, name), cls)
@@ -95,11 +84,7 @@ def require_one_class_each(entries: Iterable[tuple[str, str, type]]) -> None:
 
 
 def require_distinct_names(components: Iterable[Component]) -> None:
-    """Raise an error if two of the components or their parts have the same name and different classes.
-
-    Raises:
-        ConfigurationError: two such classes exist.
-    """
+    """Raise an error if two of the components or their parts have the same name and different classes."""
     require_one_class_each((part.kind, part.name, type(part)) for component in components for part in with_held(component))
 
 
@@ -145,11 +130,7 @@ def names(kind: str) -> list[str]:
 
 
 def component_class(kind: str, name: str) -> type[Component]:
-    """Return the class that a registry name stands for.
-
-    Raises:
-        ConfigurationError: the name is unknown; the message lists similar ones.
-    """
+    """Return the class that a registry name stands for."""
     entry = _entry(kind, name)
     loaded = entry.load()
     if not (isinstance(loaded, type) and issubclass(loaded, Component)):
@@ -159,15 +140,7 @@ def component_class(kind: str, name: str) -> type[Component]:
 
 @dataclass(frozen=True)
 class PlannedComponent:
-    """The description of a component that has not been created yet.
-
-    Args:
-        kind: one of :func:`~nlp_retrieval.core.components.registry.kinds`.
-        name: its registry name.
-        cls: its class.
-        fields: its parameters; components among them are planned too.
-        where: path in a configuration, for messages.
-    """
+    """The description of a component that has not been created yet."""
 
     kind: str
     name: str
@@ -176,11 +149,7 @@ class PlannedComponent:
     where: str
 
     def make(self) -> Component:
-        """Create the component, and the components inside it.
-
-        Raises:
-            ConfigurationError: a parameter is missing, or a value of the wrong type or out of range.
-        """
+        """Create the component, and the components inside it."""
         prefix = f"{self.where}: " if self.where else ""
         fields = {key: _created(value) for key, value in self.fields.items()}
         try:
@@ -197,11 +166,7 @@ class PlannedComponent:
             raise ConfigurationError(f"{prefix}{error}") from None
 
     def make_as(self, cls: type[ComponentT]) -> ComponentT:
-        """Create a component that must be of a given class.
-
-        Raises:
-            ConfigurationError: as :meth:`make`; or the component is of another class.
-        """
+        """Create a component that must be of a given class."""
         component = self.make()
         if not isinstance(component, cls):
             ours = [name for name, entry in registered(self.kind).items() if is_own_module(entry.module)]
@@ -235,17 +200,7 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted:
 def plan(
     kind: str, settings: str | Mapping[str, Any], where: str = "", wanted: type[Component] = Component
 ) -> PlannedComponent:
-    """Plan the component that plain values describe, without creating it.
-
-    Args:
-        kind: one of :func:`~nlp_retrieval.core.components.registry.kinds`.
-        settings: as for :func:`build`.
-        where: path in a configuration, for messages.
-        wanted: the expected class.
-
-    Raises:
-        ConfigurationError: an unknown name or parameter.
-    """
+    """Plan the component that plain values describe, without creating it."""
     prefix = f"{where}: " if where else ""
     if isinstance(settings, str):
         settings = {"name": settings}
@@ -422,10 +377,7 @@ def _described(cls: type[Component]) -> dict[str, str]:
 
 
 def asked_for(plan: PlannedComponent) -> Iterator[str]:
-    """Yield, as phrases, what a component would do that its manifest is not allowed to ask for.
-
-    Of an installed package's class without rules, numbers and plain words are allowed, as no file or address is one.
-    """
+    """Yield, as phrases, what a component would do that its manifest is not allowed to ask for."""
     rules = vars(plan.cls).get("manifest_may_set", {} if is_own(plan.cls) else None)  # a subclass inherits no trust
     for key, value in plan.fields.items():
         parts = list(_plans_in(value))
@@ -445,17 +397,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def require_trust(asked: Iterable[str], source: str, cure: str, *, trust: bool) -> None:
-    """Raise an error if a manifest asks for more than it is allowed, unless the user trusts it.
-
-    Args:
-        asked: the requests that are not allowed; see :func:`asked_for`.
-        source: the manifest, for the message.
-        cure: an alternative to trusting it, for the message; may be empty.
-        trust: whether the user trusts it; then a warning lists what is asked for.
-
-    Raises:
-        UntrustedError: it asks for more, and is not trusted.
-    """
+    """Raise an error if a manifest asks for more than it is allowed, unless the user trusts it."""
     phrases = list(asked)
     if not phrases:
         return
@@ -469,11 +411,7 @@ def require_trust(asked: Iterable[str], source: str, cure: str, *, trust: bool) 
 
 
 def build_from_manifest(cls: type[ComponentT], plan: PlannedComponent, *, trust: bool) -> ComponentT:
-    """Create a component that a manifest describes; without trust, it looks for models only on this machine.
-
-    Raises:
-        ConfigurationError: see :meth:`nlp_retrieval.core.components.registry.PlannedComponent.make_as`.
-    """
+    """Create a component that a manifest describes; without trust, it looks for models only on this machine."""
     component = plan.make_as(cls)
     if not trust:
         for part in with_held(component):

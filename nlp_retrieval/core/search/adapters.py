@@ -89,13 +89,7 @@ def _read_hit(entry: object, said: str) -> AdaptedHit:
 
 @dataclass
 class AdaptedIndex:
-    """An object of the author's class that has indexed items.
-
-    Args:
-        retriever: the object.
-        folder: that its ``retrieve`` gets.
-        row_of: the row of each item, by its id.
-    """
+    """An object of the author's class that has indexed items."""
 
     retriever: Any
     folder: Path

@@ -53,15 +53,7 @@ from nlp_retrieval.errors import (
 
 
 def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], where: str) -> dict[str, BaseRetriever]:
-    """Return retrievers by label: the given labels, or the registry names, numbered if several share a name.
-
-    Args:
-        retrievers: at least one.
-        where: the component and the parameter, for messages.
-
-    Raises:
-        ConfigurationError: there are none, or a label would be ambiguous in the name of a signal.
-    """
+    """Return retrievers by label: the given labels, or the registry names, numbered if several share a name."""
     if len(retrievers) == 0:
         raise ConfigurationError(f"{where} is empty; pass at least one")
     if isinstance(retrievers, Mapping):
@@ -86,11 +78,7 @@ def numbered_names(names: Iterable[str]) -> list[str]:
 
 
 def builders_of(retrievers: Iterable[BaseRetriever]) -> list[Builder]:
-    """Return builders for these retrievers and their parts.
-
-    Raises:
-        ConfigurationError: components of two classes have the same name.
-    """
+    """Return builders for these retrievers and their parts."""
     needed = with_parts(retrievers)
     require_distinct_names(needed)
     return [retriever.builder() for retriever in needed]
@@ -104,12 +92,7 @@ _UPDATE_IT = "; or update it in Python by a searcher that holds it, or index aga
 
 
 def resolver(retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -> Resolve:
-    """Return a function that returns builders for all retrievers of an index.
-
-    Args:
-        retrievers: those available. The index may hold more, used by other searchers; they are updated too.
-        trust: let the index use settings that :mod:`nlp_retrieval.core.components.registry` does not allow in a manifest.
-    """
+    """Return a function that returns builders for all retrievers of an index."""
     at_hand = with_parts(retrievers)
 
     def resolve(directory: Path, manifest: Manifest) -> list[Builder]:
@@ -218,20 +201,7 @@ class FromSettings(Component):
     def _open_of_index(
         cls, path: str | Path, *, retrievers: Iterable[Any] | None = None, trust: bool = False, **settings: Any
     ) -> Self:
-        """Create a searcher from the retrievers in an index, and open the index.
-
-        Args:
-            path: the index directory.
-            retrievers: those to search with; by default all in the index, without those that are only parts of others.
-            trust: let the index use settings that a manifest is not allowed; see :mod:`nlp_retrieval.core.components.registry`.
-            **settings: further arguments of the class, such as ``fusion="rrf"`` or ``reranker="overlap"``.
-
-        Raises:
-            IndexMissingError: there is no index, or it lacks one of the retrievers.
-            IndexDamagedError: a file does not match its checksum.
-            UntrustedError: a retriever asks for more than a manifest is allowed.
-            ConfigurationError: a setting cannot be used, or a retriever cannot be created from the manifest.
-        """
+        """Create a searcher from the retrievers in an index, and open the index."""
         chosen: Iterable[BaseRetriever | str] = retrievers_of(path, trust=trust) if retrievers is None else retrievers
         return cls(retrievers=chosen, **settings)._open(path)  # type: ignore[call-arg]  # all searchers have retrievers
 
@@ -297,13 +267,7 @@ def _read(file: Path) -> Config:
 
 @dataclass(frozen=True)
 class OpenedIndex:
-    """An index, as far as a searcher uses it.
-
-    Args:
-        path: the index directory.
-        fingerprint: fingerprint of its items, and of the files of the searcher's retrievers.
-        generation: its number, for messages.
-    """
+    """An index, as far as a searcher uses it."""
 
     path: Path
     fingerprint: str
@@ -311,23 +275,14 @@ class OpenedIndex:
 
     @classmethod
     def of(cls, generation: Generation, records: Sequence[RetrieverRecord]) -> OpenedIndex:
-        """Return the description of an opened index.
-
-        Args:
-            generation: the opened generation.
-            records: records of the retrievers that search it.
-        """
+        """Return the description of an opened index."""
         segments = [segment for record in records for segment in record.segments]
         files = [[name, file.sha256] for segment in segments for name, file in sorted(segment.files.items())]
         content = canonical_json({"corpus": generation.manifest.corpus.fingerprint, "files": files})
         return cls(generation.path, hashlib.sha256(content.encode()).hexdigest(), generation.manifest.generation)
 
     def check_is(self, current: OpenedIndex) -> None:
-        """Compare with the current index.
-
-        Raises:
-            IndexConflictError: it is another index.
-        """
+        """Compare with the current index."""
         if current.fingerprint != self.fingerprint:
             raise IndexConflictError(
                 f"{self.path} holds another index now (generation {current.generation}) than the one that this searcher had "
@@ -344,14 +299,7 @@ AT_ONCE = min(8, max(2, usable_cores()))
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Run a function in a thread of this process.
-
-    If the caller is cancelled, waiting work is not started; running work continues to its end, because a thread cannot be
-    stopped, and counts as running until then.
-
-    Args:
-        work: the function; it sees the context variables of the caller.
-    """
+    """Run a function in a thread of this process."""
     import asyncio
 
     return await asyncio.get_running_loop().run_in_executor(_threads(os.getpid()), copy_context().run, work)
@@ -365,12 +313,7 @@ def _threads(process: int) -> ThreadPoolExecutor:
 
 
 class OpenedRetrievers(NamedTuple):
-    """Retrievers opened on one generation of an index.
-
-    Args:
-        generation: the index.
-        retrievers: the retrievers, by label.
-    """
+    """Retrievers opened on one generation of an index."""
 
     generation: Generation
     retrievers: dict[str, BaseRetriever]
@@ -546,13 +489,7 @@ class BaseSearcher(FromSettings, ABC):
         return report
 
     def _open(self, path: str | Path) -> Self:
-        """Open an existing index; returns the searcher itself.
-
-        Raises:
-            IndexMissingError: there is none, or it lacks one of the retrievers.
-            IndexMismatchError: it was built with another configuration.
-            IndexDamagedError: a file does not match its checksum.
-        """
+        """Open an existing index; returns the searcher itself."""
         with self._index_lock:  # otherwise a slow refresh could replace a newer generation by an older one
             self._opened = self._opened_on(open_generation(path))
         return self

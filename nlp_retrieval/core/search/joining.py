@@ -22,21 +22,7 @@ from nlp_retrieval.errors import ConfigurationError
 
 
 def interleave(batch: CandidateBatch, counts: list[int], k: int, quota: int | None) -> CandidateBatch:
-    """Interleave the lists of every query by rank.
-
-    If a document was already used, the next one of the same list takes its slot. With a quota, each list gives at most
-    that many. Without one, each gives an even share (k divided by the number of lists, rounded up), and slots
-    left free by short lists are filled by the others, again in turn.
-
-    Args:
-        batch: the lists of all queries, one after another.
-        counts: number of lists per query.
-        k: length of the result.
-        quota: at most this many from each list; None for even shares.
-
-    Returns:
-        One list per query. ``score`` is 1 / rank, which decreases strictly; the original scores are signals.
-    """
+    """Interleave the lists of every query by rank."""
     rows, bounds = batch.rows.tolist(), batch.offsets.tolist()
     taken_by_query: list[list[int]] = []
     owners: list[list[int]] = []
@@ -121,17 +107,7 @@ def merge_candidates(
     retriever: str,
     ignored: Callable[[str], str | None] = lambda _: None,
 ) -> CandidateBatch:
-    """Search for every distinct sub-query of a batch once, and merge those of each query.
-
-    Args:
-        find: searches for distinct queries that have a letter or a digit.
-        processed: the sub-queries of each query.
-        k: length of the lists after merging.
-        rule: see above.
-        label: prefix of the signal names.
-        retriever: its registry name, for the warning if a query finds nothing.
-        ignored: returns why the index has none of a query's words, and which setting keeps them; None if it may have some.
-    """
+    """Search for every distinct sub-query of a batch once, and merge those of each query."""
     unrepeated = [list(dict.fromkeys(subqueries)) for subqueries in processed]  # a repeated sub-query counts once
     flat = [subquery for subqueries in unrepeated for subquery in subqueries]
     distinct = {query: position for position, query in enumerate(dict.fromkeys(q for q in flat if not has_no_words(q)))}
@@ -167,16 +143,7 @@ def _why_empty(processed: list[list[str]], ignored: Callable[[str], str | None])
 def merge_subqueries(
     hits: Hits, places: Rows, counts: NDArray[np.integer], rule: MergeRule, label: str, k: int
 ) -> CandidateBatch:
-    """Merge the hits of sub-queries into one list per query, cut to the best k.
-
-    Args:
-        hits: one list per distinct sub-query.
-        places: per sub-query of the batch, in order of queries, its list in ``hits``.
-        counts: number of sub-queries per query.
-        rule: see above.
-        label: label of the retriever; prefix of its signals.
-        k: length of the lists.
-    """
+    """Merge the hits of sub-queries into one list per query, cut to the best k."""
     lengths = np.diff(hits.offsets)[places]
     offsets = offsets_of(lengths)
     within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
@@ -446,11 +413,7 @@ def _summed(parts: Scores) -> Scores:
 
 
 def normalized(pool: FusionPool, rule: Normalization) -> Scores:
-    """Comparable scores, ``[candidates, retrievers]``, normalised per list and retriever.
-
-    A list whose scores are all equal becomes 1 (``minmax``) or 0 (``zscore``). A candidate that a retriever did not find
-    gets 0, or the lowest z-score of the list.
-    """
+    """Comparable scores, ``[candidates, retrievers]``, normalised per list and retriever."""
     values = np.zeros_like(pool.scores)
     for column in range(pool.scores.shape[1]):
         finite = np.flatnonzero(np.isfinite(pool.scores[:, column]))
@@ -489,11 +452,7 @@ def _checked_weights(weights: Weights | None) -> Weights | None:
 
 
 def weights_for(weights: Weights | None, labels: list[str]) -> Scores:
-    """Return ``[labels]``: the weight of each retriever.
-
-    Raises:
-        ConfigurationError: there are not as many weights, or a label has none.
-    """
+    """Return ``[labels]``: the weight of each retriever."""
     if weights is None:
         return np.ones(len(labels))
     if isinstance(weights, Mapping):

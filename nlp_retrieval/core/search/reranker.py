@@ -331,11 +331,7 @@ class BaseListReranker(BaseReranker):
 
 
 class AdaptedReranker(BaseReranker):
-    """The methods of a reranker, for a class that defines ``rerank`` alone.
-
-    The order that it returns counts: where its scores say otherwise, as those of the retriever do, the score is 1 / rank. What
-    it leaves out is left out.
-    """
+    """The methods of a reranker, for a class that defines ``rerank`` alone."""
 
     def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, Scores]:
         """Raise an error: lists are reranked as a whole."""

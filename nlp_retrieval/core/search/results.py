@@ -29,41 +29,19 @@ _MOST_QUERIES = 5
 
 
 class _Results(AsTable):
-    """Results as a table: a row per result, with ``qid``, ``docno``, ``rank`` (from 1) and ``score``, as in a TREC run.
-
-    With details also ``query``, ``title``, ``content``, a column per signal (``bm25.rank``) and one per key of the metadata
-    (``metadata.year``).
-    """
+    """Results as a table: a row per result, with ``qid``, ``docno``, ``rank`` (from 1) and ``score``, as in a TREC run."""
 
     @abstractmethod
     def to_arrow(self, *, details: bool = False) -> pa.Table:
-        """Return an Arrow table.
-
-        Args:
-            details: whether it has the texts, signals and metadata too.
-        """
+        """Return an Arrow table."""
 
     def to_pandas(self, *, details: bool = False) -> Any:
-        """Return a ``pandas.DataFrame``.
-
-        Args:
-            details: whether it has the texts, signals and metadata too.
-
-        Raises:
-            DependencyError: pandas is not installed.
-        """
+        """Return a ``pandas.DataFrame``."""
         imported("pandas", "to_pandas")
         return self.to_arrow(details=details).to_pandas()
 
     def to_polars(self, *, details: bool = False) -> Any:
-        """Return a ``polars.DataFrame``.
-
-        Args:
-            details: whether it has the texts, signals and metadata too.
-
-        Raises:
-            DependencyError: Polars is not installed.
-        """
+        """Return a ``polars.DataFrame``."""
         return imported("polars", "to_polars").from_arrow(self.to_arrow(details=details))
 
 

@@ -398,11 +398,7 @@ class BaseRetriever(Component, Expression, ABC):
 
 
 class AdaptedRetriever(BaseRetriever):
-    """The methods of an engine, for a class that defines ``index`` and ``retrieve``, or ``retrieve`` alone.
-
-    Each index has an object of its own, made with the retriever's arguments. Another process, which does not have the object,
-    opens the index by the class's method ``load(folder)``; if there is none, or items were added, it indexes the items again.
-    """
+    """The methods of an engine, for a class that defines ``index`` and ``retrieve``, or ``retrieve`` alone."""
 
     _folders: Sequence[SegmentFolder] = ()
     _adapted: AdaptedIndex | None = None

@@ -443,11 +443,7 @@ class SearcherRetriever(BaseRetriever):
 
 
 class FunctionProcessor(BaseUserQueryProcessor):
-    """A function before ``>>``: it takes a query, and returns the sub-query, or a list of sub-queries.
-
-    Args:
-        function: its name, unique in this process.
-    """
+    """A function before ``>>``: it takes a query, and returns the sub-query, or a list of sub-queries."""
 
     name = "function"
     only_in_memory = True
@@ -465,11 +461,7 @@ class FunctionProcessor(BaseUserQueryProcessor):
 
 
 class FunctionReranker(BaseReranker):
-    """A function after ``>>``: it takes a query and its results, and returns them in another order.
-
-    Args:
-        function: its name, unique in this process.
-    """
+    """A function after ``>>``: it takes a query and its results, and returns them in another order."""
 
     name = "function"
     only_in_memory = True

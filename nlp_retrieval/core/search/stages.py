@@ -49,26 +49,11 @@ class Stages:
         label: str,
         allowed: Mask | None = None,
     ) -> CandidateBatch:
-        """Return the hits of a retriever.
-
-        Args:
-            retriever: opened on the generation.
-            processed: the sub-queries of each list.
-            depth: length of the lists.
-            generation: the index that is searched.
-            label: prefix of the signal names.
-            allowed: ``[items]``, the items that may be found; None for all.
-        """
+        """Return the hits of a retriever."""
         return retriever.candidates(processed, depth, len(generation.items), label, allowed)
 
     def encoded(self, encoder: Component, queries: list[str], encode: Encode) -> NDArray[Any]:
-        """Return a vector per query, reused if this search has already encoded the same queries with this encoder.
-
-        Args:
-            encoder: the encoder of the vectors.
-            queries: the texts to encode.
-            encode: encodes queries, ``[queries, dimension]``.
-        """
+        """Return a vector per query, reused if this search has already encoded the same queries with this encoder."""
         known = search_context().encoded
         if known is None:
             return encode(queries)
@@ -82,15 +67,7 @@ class Stages:
     def reranked(
         self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation, label: str
     ) -> CandidateBatch:
-        """Return candidates in a reranker's order.
-
-        Args:
-            reranker: scores them.
-            nlqs: one per list of the batch.
-            batch: the candidates, at least one.
-            generation: the index that they come from.
-            label: prefix of the signal names.
-        """
+        """Return candidates in a reranker's order."""
         return reranker.rerank_rows(nlqs, batch, generation.items, label)
 
     def apart(self) -> AbstractContextManager[None]:
