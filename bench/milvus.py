@@ -1,6 +1,6 @@
 """Milvus against pymilvus called by hand, each on an embedded Milvus Lite of its own.
 
-Both send the same seeded vectors in batches of the same size, and ask for the same queries. Ours also compares checksums.
+Both send the same seeded vectors in batches of the same size, and ask for the same queries.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from bench.common import Data, Row, at_most, best_of_each, noted
 from nlp_retrieval import MilvusRetriever, SearchableItem
 from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.retrievers.milvus.client import EMBEDDED, MilvusLiteServer
 
 ROWS, DIMENSION, QUERIES, BATCH, K = 20_000, 384, 200, 4096, 10
 _BUILDS = 3
@@ -49,10 +48,8 @@ def measure(_: Data) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         retriever = MilvusRetriever(encoder)
         Path(folder, "ours").mkdir()
-        running = MilvusLiteServer(Path(folder, "ours", EMBEDDED))
-        running.use()  # starting one takes as long by hand
-        server = MilvusLiteServer(Path(folder, "by_hand"))
-        client = MilvusClient(server.uri(), dedicated=True)
+        retriever.server_of(Path(folder, "ours"))  # starting one takes as long by hand
+        client = MilvusClient(str(Path(folder, "by_hand.db")), dedicated=True)
         # each build has another order of the items, since ours keeps an index of the same; the last one is theirs
         orders = [items[cut:] + items[:cut] for cut in reversed(range(_BUILDS))]
         our_turns, their_turns = iter(orders), iter(orders)
@@ -81,8 +78,6 @@ def measure(_: Data) -> list[Row]:
         one, one_by_hand = (seconds / 30 for seconds in best_of_each(15, partial(_each, ours), partial(_each, ask)))
         batch, batch_by_hand = best_of_each(20, lambda: ours(0, 64), lambda: ask(0, 64))
         client.close()
-        server.close()
-        running.close()
     figures = {"building": (built, built_by_hand), "one query": (one, one_by_hand), "64 queries": (batch, batch_by_hand)}
     return [
         *(
@@ -97,12 +92,11 @@ def _build(client: MilvusClient, vectors: Vectors) -> None:
     client.drop_collection("by_hand")
     schema = MilvusClient.create_schema(auto_id=False)
     schema.add_field("row", DataType.INT64, is_primary=True)
-    schema.add_field("id_sum", DataType.INT64)
     schema.add_field("embedding", DataType.FLOAT_VECTOR, dim=DIMENSION)
     client.create_collection("by_hand", schema=schema, consistency_level="Strong")
     for first in range(0, len(vectors), BATCH):
         part = vectors[first : first + BATCH]
-        client.insert("by_hand", [{"row": first + n, "id_sum": n, "embedding": vector} for n, vector in enumerate(part)])
+        client.insert("by_hand", [{"row": first + n, "embedding": vector} for n, vector in enumerate(part)])
     client.flush("by_hand")
     params = MilvusClient.prepare_index_params()
     params.add_index("embedding", index_type="FLAT", metric_type="IP")

@@ -75,7 +75,7 @@ from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever as FaissRetr
 from nlp_retrieval.retrievers.feedback import FeedbackRetriever as FeedbackRetriever
 from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever as LinkGraphRetriever
 from nlp_retrieval.retrievers.link_graph.tuning import tune as tune
-from nlp_retrieval.retrievers.milvus.retriever import MilvusRetriever as MilvusRetriever
+from nlp_retrieval.retrievers.milvus import MilvusRetriever as MilvusRetriever
 from nlp_retrieval.retrievers.pgvector import PgvectorRetriever as PgvectorRetriever
 from nlp_retrieval.retrievers.postgres_text import PostgresTextRetriever as PostgresTextRetriever
 from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever as PyseriniRetriever

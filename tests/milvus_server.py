@@ -1,4 +1,4 @@
-"""Milvus servers for tests: Milvus Lite in a process of its own, on a port of the loopback, as other servers are."""
+"""A Milvus server for tests: Milvus Lite in a process of its own, on a port of the loopback, as other servers are."""
 
 from __future__ import annotations
 
@@ -8,34 +8,21 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 VARIABLE = "TESTS_MILVUS_SERVER"
 
 _SERVING = """
-import sys
+import base64, sys
 from concurrent import futures
 import grpc
 from milvus_lite.adapter.grpc.servicer import MilvusServicer
 from milvus_lite.db import MilvusLite
-from pymilvus.grpc_gen import common_pb2, milvus_pb2, milvus_pb2_grpc
+from pymilvus.grpc_gen import milvus_pb2_grpc
 
 folder, token = sys.argv[1:]
-wanted = __import__("base64").b64encode(token.encode()).decode()
-
-class Servicer(MilvusServicer):
-    def AllocTimestamp(self, request, context):  # as other servers; an error here holds the frames of a build till a collection
-        return milvus_pb2.AllocTimestampResponse(status=common_pb2.Status())
-
-    def GetVersion(self, request, context):
-        try:
-            with open(folder + ".version") as said:
-                return milvus_pb2.GetVersionResponse(status=common_pb2.Status(), version=said.read())
-        except FileNotFoundError:
-            return super().GetVersion(request, context)
+wanted = base64.b64encode(token.encode()).decode()
 
 class Asking(grpc.ServerInterceptor):
     def intercept_service(self, go_on, call):
@@ -46,7 +33,7 @@ class Asking(grpc.ServerInterceptor):
         return grpc.unary_unary_rpc_method_handler(refuse)
 
 server = grpc.server(futures.ThreadPoolExecutor(10), interceptors=[Asking()], options=[("grpc.http2.max_ping_strikes", 0)])
-milvus_pb2_grpc.add_MilvusServiceServicer_to_server(Servicer(MilvusLite(sys.argv[1])), server)
+milvus_pb2_grpc.add_MilvusServiceServicer_to_server(MilvusServicer(MilvusLite(folder)), server)
 print(server.add_insecure_port("127.0.0.1:0"), flush=True)
 server.start()
 sys.stdin.read()
@@ -62,7 +49,6 @@ class TcpServer:
     """
 
     def __init__(self, folder: Path, token: str = "") -> None:
-        self._version = Path(f"{folder}.version")
         self.process = subprocess.Popen(
             [sys.executable, "-c", _SERVING, str(folder), token],
             stdin=subprocess.PIPE,
@@ -73,13 +59,6 @@ class TcpServer:
         assert self.process.stdout is not None
         self.url = f"http://127.0.0.1:{int(self.process.stdout.readline())}"
         atexit.register(self.close)
-
-    @contextmanager
-    def saying_version(self, version: str) -> Iterator[None]:
-        """Have it say that it has a version, which is else that of Milvus Lite."""
-        self._version.write_text(version)
-        yield
-        self._version.unlink()
 
     def close(self) -> None:
         """Stop it."""

@@ -33,7 +33,7 @@ from nlp_retrieval.core.candidates import Mask
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.retrievers.postgres.tables import TableRecord, table_of
+from nlp_retrieval.retrievers.servers.retriever import ServerRecord
 
 DIMENSION, K, N_QUERIES, EVERY = 384, 10, 50, 100
 _INNER = 32
@@ -132,7 +132,7 @@ def main(n_rows: int, url: str | None, encoder: BaseEncoder, *, peers: bool) -> 
             measured[f"{kind}: build"] = f"{time.perf_counter() - begin:.1f} s"
             generation = open_generation(path)
             opened = retriever.open(generation)
-            record = TableRecord.read(next(path.glob("pgvector-*")))
+            record = ServerRecord.read(next(path.glob("pgvector-*")))
             for name, (_, where) in FILTERS.items():
                 allowed = generation.items.mask(where)
                 measured[kind + name] = _compared(opened, retriever, path, record, everything, queries, allowed)
@@ -191,7 +191,7 @@ def _compared(
     opened: PgvectorRetriever,
     retriever: PgvectorRetriever,
     path: Path,
-    record: TableRecord,
+    record: ServerRecord,
     everything: Vectors,
     queries: Vectors,
     allowed: Mask | None,
@@ -224,7 +224,9 @@ def _compared(
     }
 
 
-def _by_hand(retriever: PgvectorRetriever, path: Path, record: TableRecord, allowed: Mask | None) -> Callable[[Any], list[Any]]:
+def _by_hand(
+    retriever: PgvectorRetriever, path: Path, record: ServerRecord, allowed: Mask | None
+) -> Callable[[Any], list[Any]]:
     """One statement on a connection of its own, as somebody writes it who knows pgvector."""
     connection = psycopg.connect(_url_of(retriever, path), autocommit=True)
     connection.execute("SELECT '[1]'::vector")
@@ -235,7 +237,7 @@ def _by_hand(retriever: PgvectorRetriever, path: Path, record: TableRecord, allo
         condition, values = SQL("row = ANY(%(rows)s)"), {"rows": np.flatnonzero(allowed).tolist()}
     statement = SQL(
         "SELECT row, -(embedding <#> %(query)s::vector) FROM {} WHERE {} ORDER BY embedding <#> %(query)s::vector LIMIT 10"
-    ).format(table_of(record), condition)
+    ).format(retriever.named(record.table), condition)
 
     def ask(vector: Vectors) -> list[Any]:
         text = "[" + ",".join(map(str, vector.tolist())) + "]"
@@ -245,8 +247,7 @@ def _by_hand(retriever: PgvectorRetriever, path: Path, record: TableRecord, allo
 
 
 def _url_of(retriever: PgvectorRetriever, path: Path) -> str:
-    pool = retriever.pool_of(path)
-    return pool._url or pool._embedded.url()  # type: ignore[union-attr]
+    return retriever.server_of(path)._url
 
 
 def _timed(work: Callable[[], Any]) -> tuple[Any, float]:

@@ -239,26 +239,16 @@ def compact(index: Annotated[Path, typer.Argument(help="An index directory.")], 
 
 def verify(
     index: Annotated[Path, typer.Argument(help="An index directory, or a project.")],
-    url: Annotated[str | None, typer.Option(help="The server of its tables, as env:NAME; default: the index's own.")] = None,
-    token: Annotated[str | None, typer.Option(help="The token for a Milvus server, as env:NAME.")] = None,
 ) -> None:
     """Check every file of an index, or of a project.
 
-    Every row of an index's tables and every source and review of a project is checked too, also those checked before. Exit
-    code 3 if one is damaged.
+    Every source and review of a project is checked too, also those checked before; tables on a server are not. Exit code 3 if
+    one is damaged.
     """
     from nlp_retrieval.core.index.generation import verify_index
 
     service = _added_service(index)
     damaged = verify_index(index) if service is None else service.damage_in(index)
-    if not damaged and any(index.glob("*/server.json")):
-        from nlp_retrieval.retrievers.postgres.engine import verify_tables
-
-        damaged += verify_tables(index, url)
-    if not damaged and any(index.glob("*/milvus.json")):
-        from nlp_retrieval.retrievers.milvus.collections import verify_collections
-
-        damaged += verify_collections(index, url, token)
     for message in damaged:
         say(message)
     if damaged:

@@ -34,7 +34,7 @@ from nlp_retrieval.retrievers.link_graph.walk import Restarts as Restarts
 from nlp_retrieval.retrievers.link_graph.walk import local_pagerank as local_pagerank
 from nlp_retrieval.retrievers.link_graph.walk import pagerank as pagerank
 from nlp_retrieval.retrievers.link_graph.walk import strongest_chains as strongest_chains
-from nlp_retrieval.retrievers.postgres.embedded import EmbeddedServer as EmbeddedServer
-from nlp_retrieval.retrievers.postgres.engine import PostgresRetriever as PostgresRetriever
+from nlp_retrieval.retrievers.servers.embedded import EmbeddedServer as EmbeddedServer
+from nlp_retrieval.retrievers.servers.postgres import PostgresRetriever as PostgresRetriever
 from nlp_retrieval.retrievers.servers.retriever import ServerRetriever as ServerRetriever
 from nlp_retrieval.retrievers.vectors import VectorRetriever as VectorRetriever

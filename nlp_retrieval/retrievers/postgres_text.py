@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, LiteralString
 
-import numpy as np
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask
@@ -17,17 +16,15 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.errors import ConfigurationError, nearest
-from nlp_retrieval.retrievers.postgres.engine import PostgresRetriever
-from nlp_retrieval.retrievers.postgres.tables import TableRecord, condition_of, filled_by_joining, table_of
-from nlp_retrieval.retrievers.servers.retriever import row_sum, stored_id
+from nlp_retrieval.retrievers.servers.postgres import Fill, PostgresRetriever, condition_of
+from nlp_retrieval.retrievers.servers.retriever import ServerRecord
 
 if TYPE_CHECKING:
     from psycopg.sql import Composed
 
-    from nlp_retrieval.retrievers.postgres.connections import PostgresConnection
-    from nlp_retrieval.retrievers.postgres.tables import Fill
+    from nlp_retrieval.retrievers.servers.postgres import PostgresConnection
 
-# PostgreSQL's own full-text search: any of a query's words, ranked by cover density (Clarke, Cormack and Tudhope, 2000).
+# Any of a query's words, ranked by cover density (Clarke, Cormack and Tudhope, 2000).
 #
 # A query is split into lexemes by the server's text-search configuration, as the items were. They are joined by OR, because an
 # AND of all words of a question finds next to nothing. Nothing of a query is read as an operator.
@@ -38,19 +35,18 @@ _MOST_CHARACTERS = 200_000
 
 _LIMIT = f"the {_MOST_CHARACTERS:,} characters of which the server keeps words"
 
+_FILL: LiteralString = (
+    "INSERT INTO {} SELECT row, to_tsvector(%(language)s::regconfig, content) "
+    "FROM unnest(%(rows)s::integer[], %(texts)s::text[]) AS new(row, content)"
+)
 _HAS_WORDS = "SELECT to_tsvector(%(language)s::regconfig, %(query)s) <> ''"
-
-_SEARCH = """
-SELECT asked.number::integer, hit.row, hit.score::float8
-FROM unnest(%(queries)s::text[]) WITH ORDINALITY AS asked(query, number)
-CROSS JOIN LATERAL (
-    SELECT string_agg('''' || replace(replace(lexeme, '\\', '\\\\'), '''', '''''') || '''', ' | ')::tsquery AS query
-    FROM unnest(tsvector_to_array(to_tsvector(%(language)s::regconfig, asked.query))) AS lexeme
+_SEARCH: LiteralString = r"""
+SELECT row, ts_rank_cd(words, any_of.query, 1)::float8 AS score
+FROM {table}, (
+    SELECT string_agg('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''', ' | ')::tsquery AS query
+    FROM unnest(tsvector_to_array(to_tsvector(%(language)s::regconfig, %(query)s))) AS lexeme
 ) AS any_of
-CROSS JOIN LATERAL (
-    SELECT row, ts_rank_cd(words, any_of.query, 1) AS score FROM {table}
-    WHERE words @@ any_of.query AND {condition} ORDER BY score DESC, row LIMIT %(k)s
-) AS hit
+WHERE words @@ any_of.query AND {condition} ORDER BY score DESC, row LIMIT %(k)s
 """
 
 
@@ -80,8 +76,9 @@ class PostgresTextRetriever(PostgresRetriever):
     manifest_may_set = may_set(
         *("language", "schema", "statement_timeout", "connections", "merge"), url=given("ask the database")
     )
+    column = "words"
     by_words = True
-    search_only = frozenset({"url", "schema", "statement_timeout", "connections", "merge"})
+    search_only = frozenset({"url", "statement_timeout", "connections", "merge"})
 
     def __init__(
         self,
@@ -97,51 +94,33 @@ class PostgresTextRetriever(PostgresRetriever):
         self.merge = merge
 
     def build(self, items: ItemTable, folder: Path) -> None:
-        self._make_words(folder, items, self._filled(items))
-
-    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
-        self._make_words(folder, items, filled_by_joining(self.records(segments), "words"))
-
-    def _make_words(self, folder: Path, items: ItemTable, fill: Fill) -> None:
-        self._make(folder, items, ("words", "tsvector"), fill=fill, indexed=("USING gin (words)",))
-
-    def _filled(self, items: ItemTable) -> Fill:
         def fill(connection: PostgresConnection, table: Composed) -> None:
             from psycopg.sql import SQL
 
-            self._require_language(connection)
-            statement = SQL(
-                "INSERT INTO {} (row, item_id, id_sum, words) SELECT row, item_id, id_sum, "
-                "to_tsvector(%(language)s::regconfig, content) "
-                "FROM unnest(%(rows)s::integer[], %(ids)s::text[], %(sums)s::bigint[], %(texts)s::text[]) "
-                "AS new(row, item_id, id_sum, content)"
-            ).format(table)
-            for batch in self._batches(items):
-                connection.execute(statement, batch | {"language": self.language})
+            names = [name for (name,) in connection.execute("SELECT cfgname FROM pg_ts_config ORDER BY cfgname")]
+            if self.language.rpartition(".")[2] not in names:
+                hint = nearest(self.language, names)
+                raise ConfigurationError(f"{self.name}: the server has no text-search configuration {self.language!r}; {hint}")
+            for rows, texts in self._batches(items):
+                values = {"rows": rows, "texts": texts, "language": self.language}
+                connection.execute(SQL(_FILL).format(table), values)
 
-        return fill
+        self._make_words(folder, len(items), fill)
 
-    def _batches(self, items: ItemTable) -> Iterator[dict[str, Any]]:
-        ids, first, n_cut = items.ids(), 0, 0
+    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
+        self._make_words(folder, len(items), self.joined(segments))
+
+    def _make_words(self, folder: Path, rows: int, fill: Fill) -> None:
+        table = self.make_table(folder, rows, "tsvector", fill, index="USING gin (words)")
+        ServerRecord(table=table, rows=rows, kind="tsvector").write(folder)
+
+    def _batches(self, items: ItemTable) -> Iterator[tuple[list[int], list[str]]]:
+        first = n_cut = 0
         for texts in tracked("postgres_text: writing", items.texts(_AT_ONCE), len(items)):
-            stored = [stored_id(item_id) for item_id in ids[first : first + len(texts)]]
-            rows = list(range(first, first + len(texts)))
-            yield {
-                "rows": rows,
-                "ids": stored,
-                "sums": [row_sum(row, item_id.encode()) for row, item_id in zip(rows, stored, strict=True)],
-                "texts": [_storable(text) for text in texts],
-            }
+            yield list(range(first, first + len(texts))), [_storable(text) for text in texts]
             first += len(texts)
             n_cut += sum(len(text) > _MOST_CHARACTERS for text in texts)
         warn_of_cut(self.name, n_cut, len(items), _LIMIT, "index smaller chunks, as the loader 'chunker' makes them")
-
-    def _require_language(self, connection: PostgresConnection) -> None:
-        names = [name for (name,) in connection.execute("SELECT cfgname FROM pg_ts_config ORDER BY cfgname")]
-        if self.language.rpartition(".")[2] not in names:
-            raise ConfigurationError(
-                f"{self.name}: the server has no text-search configuration {self.language!r}; {nearest(self.language, names)}"
-            )
 
     def ignored(self, query: str) -> str | None:
         """Return the reason why a query of stop words is ignored, and how to index them; None for other queries."""
@@ -150,26 +129,19 @@ class PostgresTextRetriever(PostgresRetriever):
             (row,) = connection.execute(_HAS_WORDS, {"language": self.language, "query": _storable(query)})
             return bool(row[0])
 
-        if self.reading(has_words):
+        if self._server.read(has_words):
             return None
         return f"stop words alone, which language={self.language!r} leaves out, and an index with language=simple keeps"
 
-    def search_table(
-        self, connection: PostgresConnection, record: TableRecord, queries: Sequence[str], k: int, allowed: Mask | None
-    ) -> Hits:
+    def search_table(self, record: ServerRecord, queries: Sequence[str], k: int, allowed: Mask | None) -> Hits:
         from psycopg.sql import SQL
 
         n_cut = sum(len(query) > _MOST_CHARACTERS for query in queries)
         warn_of_cut(self.name, n_cut, len(queries), _LIMIT, "shorten them", "queries")
         condition, values = condition_of(allowed)
-        statement = SQL(_SEARCH).format(table=table_of(record), condition=condition)
-        parameters = {"queries": [_storable(query) for query in queries], "language": self.language, "k": k}
-        lists: list[tuple[list[int], list[float]]] = [([], []) for _ in queries]
-        for number, row, score in connection.execute(statement, parameters | values):
-            rows, scores = lists[number - 1]
-            rows.append(row)
-            scores.append(score)
-        return Hits.from_lists([(np.array(rows, np.int64), np.array(scores, np.float64)) for rows, scores in lists])
+        statement = SQL(_SEARCH).format(table=self.named(record.table), condition=condition)
+        values |= {"language": self.language, "k": k}
+        return self.answers(statement, [values | {"query": _storable(query)} for query in queries])
 
 
 def _storable(text: str) -> str:

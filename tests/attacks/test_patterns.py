@@ -40,27 +40,6 @@ for text in ("the is " * N, "the A, " * N, "A's " * N, " " * N, "a" * N, "the " 
 for text in (" (" * N, "A " * N, "A of " * N, "the " * N, "A" * N, "(" * N):
     names_in(SearchableItem(item_id="1", content=text[:N], metadata={"title": text[:N]}), text[:N], 6)
 """,
-    "retrievers/postgres/connections.py": """
-from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.loaders.database import hide_secrets
-from nlp_retrieval.retrievers.postgres.connections import _NO_ROOM
-for text in ("pass" * N, "pass " * N, "pass" + " " * N, "pass=" * N, "pass='" + "a" * N, "pass='" + chr(92) * N, "= " * N):
-    hide_secrets(text)
-    without_secrets(text)
-    _NO_ROOM.search("could not extend " + text)
-""",
-    "retrievers/milvus/client.py": """
-from nlp_retrieval.retrievers.milvus.client import _NO_ROOM, _REPEATED, _URL
-for text in ("http://" + "a" * N, "http://" + "a/" * N, "https" * N, "http://a/" + "b" * N + "!",
-             "[a] Retry run out of 1" + "1" * N, "[" * N, "[" + "a" * N, "memory quot" * N, "insufficient memor" * N):
-    _URL.fullmatch(text), _REPEATED.sub("", text, count=1), _NO_ROOM.search(text)
-""",
-    "retrievers/milvus/collections.py": """
-import re
-from nlp_retrieval.retrievers.milvus.collections import _COLLECTION
-for text in ("nlpr_" + "a" * N, "nlpr_" * N, "nlpr_" + "a" * 12 + "_" * N):
-    re.fullmatch(_COLLECTION, text)
-""",
     "loaders/database.py": """
 from nlp_retrieval.loaders.database import hide_secrets, scrub
 for text in (":" * N, "a://" * N, "@" * N + ":" * N, ":@" * N, "a:" + "@" * N, "?" + "pass" * N, "?" * N, "?pass=" * N,
@@ -528,7 +507,7 @@ def test_an_exponential_pattern_is_ended_by_the_kernel() -> None:
 
 def test_no_text_makes_a_step_of_these_work_longer_than_in_proportion(tally: Tally) -> None:
     names = ("core/secrets.py", "core/unicode.py", "evaluation/trec.py", "loaders/database.py", "loaders/topics.py")
-    names += ("retrievers/postgres/connections.py", "text/sentences.py", "text/titles.py", "service/endpoints.py")
+    names += ("text/sentences.py", "text/titles.py", "service/endpoints.py")
     check_growth({name: ATTACKED[name] for name in names}, 1, tally)
 
 

@@ -307,5 +307,4 @@ def test_the_package_makes_no_lock_that_a_fork_would_leave_held() -> None:
     package = Path(nlp_retrieval.__file__).parent
     making = re.compile(r"\bthreading\.R?Lock\b")
     found = {str(file.relative_to(package)) for file in package.rglob("*.py") if making.search(file.read_text("utf-8"))}
-    own_process = "retrievers/milvus/lite_process.py"  # a script, which nothing imports and nothing forks
-    assert found == {"core/processes.py", own_process}
+    assert found == {"core/processes.py"}

@@ -17,7 +17,7 @@ from pymilvus import MilvusClient
 from soaking import Figures, mostly_soaked
 
 from nlp_retrieval import Searcher, verify_index
-from nlp_retrieval.retrievers.milvus.collections import CollectionRecord, verify_collections
+from nlp_retrieval.retrievers.servers.retriever import ServerRecord
 
 from .generations import QUERIES, corpus, generation_of, searcher, told
 
@@ -91,13 +91,12 @@ def test_every_answer_belongs_to_one_generation(tmp_path: Path, publish: Callabl
 def test_collections_on_a_server_stay_while_a_reader_has_them_and_no_longer(
     tmp_path: Path, publish: Callable[[Searcher, Path, int], None]
 ) -> None:
-    url = milvus_url()
+    milvus_url()
     client = MilvusClient(shared_milvus().url, dedicated=True)
     before = set(client.list_collections())
     check_readers(tmp_path, publish, processes=2, threads=2, generations=5, engine="milvus")
-    named = {record.collection for record in CollectionRecord.named(tmp_path / "index")}
+    named = {record.table for record in ServerRecord.named(tmp_path / "index")}
     assert set(client.list_collections()) - before == named
-    assert verify_collections(tmp_path / "index", url) == []
     client.close()
 
 

@@ -8,7 +8,7 @@ import pytest
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
 from milvus_server import milvus_url, shared_milvus
-from postgres_server import env_url, shared_server
+from postgres_server import admin_url, env_url
 from sparse_models import HashedTerms
 
 from nlp_retrieval import (
@@ -216,7 +216,7 @@ class TestPgvectorExact(OnAServer, EverythingMatches, RetrieverRules):
     tolerance = 1e-6
 
     def other_values(self):
-        return {"encoder": HashedWords(seed=1), "url": shared_server().url(), "schema": "another schema"}
+        return {"encoder": HashedWords(seed=1), "url": admin_url(), "schema": "another schema"}
 
     def make(self):
         return PgvectorRetriever(HashedWords(dimension=24), url=self.url)
@@ -265,7 +265,7 @@ class TestPostgresText(OnAServer, RetrieverRules):
     component = PostgresTextRetriever
 
     def other_values(self):
-        return {"url": shared_server().url(), "language": "simple", "schema": 'another "schema"; DROP TABLE x; --'}
+        return {"url": admin_url(), "language": "simple", "schema": 'another "schema"; DROP TABLE x; --'}
 
     def make(self):
         return PostgresTextRetriever(url=self.url)

@@ -16,14 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psycopg
 from milvus_server import milvus_url
 from postgres_server import env_url
 from readable import is_readable
 
 from crash.operation import Operation, State
 from crash.worker import Result
-from nlp_retrieval.retrievers.postgres.tables import create_registry
 
 _TESTS = Path(__file__).parent.parent
 _SECONDS = 150
@@ -50,9 +48,7 @@ class Worker:
         self.folder, self.operations = folder, operations
         self._worlds = 0
         self.log = (folder / "log.txt").open("w+")
-        with psycopg.connect(os.environ[env_url().removeprefix("env:")]) as connection:
-            create_registry(connection, "public")  # or the first operation of all would do more than the others
-        milvus_url()
+        env_url(), milvus_url()
         paths = [str(_TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "crash.worker"],

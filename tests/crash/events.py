@@ -103,7 +103,10 @@ class Events:
                 self._tell(_NAMED[event], base + os.fsdecode(place))
 
     def _statement(self, database: str, statement: str) -> None:
-        if (verb := statement.split(maxsplit=1)[0].upper()) != "SELECT":
+        verb = (
+            statement.split(maxsplit=1)[0].upper() if statement else "SELECT"
+        )  # an empty one asks whether the server is there
+        if verb != "SELECT":
             self._tell(f"sql {verb}", database)
 
     def _tell(self, what: str, path: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from chat_server import chat_server, fields
 from embedding_server import embedding_server
-from postgres_server import shared_server
+from postgres_server import admin_url
 from systems.hipporag.knowledge.reading_model import by_the_rule
 from systems.policy.study import studies
 
@@ -134,7 +134,7 @@ def encoders() -> None:
 
 
 def chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PLANS", shared_server().url())
+    monkeypatch.setenv("PLANS", admin_url())
     kenya = {"country": "Kenya", "document": "plan"}
     lines(
         "plans.jsonl",

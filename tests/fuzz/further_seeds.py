@@ -34,15 +34,7 @@ _BODIES = [
     {"query": "fox", "k": 5.0, "where": {"year": {"gte": 2015}}},
     {"queries": ["fox", "tree"], "k": 3},
 ]
-_COLLECTION = {
-    "token": "0" * 32, "rows": 3, "ids": "-7", "format": 1, "server": "2.5", "database": "",
-    "collection": f"nlpr_{'0' * 12}_{'1' * 12}_{'2' * 12}_{'3' * 16}", "dimension": 4, "words": True, "index_type": "flat",
-    "sample": "1", "content": "2",
-}  # fmt: skip
-_TABLE = {
-    "token": "0" * 32, "rows": 3, "ids": "-7", "format": 1, "server": "123", "database": "d", "schema_name": "s",
-    "table": "nlpr_pgvector_0123456789abcdef", "column": "embedding", "type": "halfvec(4)", "content": "1", "approximate": True,
-}  # fmt: skip
+_TABLE = {"table": f"nlpr_{'0' * 12}_1f_{'3' * 16}", "rows": 3, "kind": "halfvec", "dimension": 4, "approximate": True}
 
 
 def joined(folder: Path, names: tuple[str, ...]) -> bytes:
@@ -90,5 +82,5 @@ FURTHER: dict[str, Callable[[], list[Any]]] = {
     "word_folder": _word_folder,
     "made_model": _made,
     "places": _places,
-    "server_records": each(_COLLECTION, _TABLE),
+    "server_records": each(_TABLE),
 }

@@ -7,8 +7,7 @@ import numpy as np
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.feedback import PassagePlaces
-from nlp_retrieval.retrievers.milvus.collections import CollectionRecord, orphans
-from nlp_retrieval.retrievers.postgres.tables import TableRecord
+from nlp_retrieval.retrievers.servers.retriever import ServerRecord
 
 from .inputs import a_folder, parts
 
@@ -34,21 +33,15 @@ def places(data: bytes) -> bool:
 
 def server_records(data: bytes) -> bool:
     """What a segment keeps of a server: names that are ours, and numbers in their range."""
-    read = 0
-    for record in (CollectionRecord, TableRecord):
-        folder = a_folder(f"record-{record.file}/items-x", {record.file: data})
-        try:
-            found = record.read(folder)
-        except IndexDamagedError:
-            continue
-        read += 1
-        assert found.rows >= 1
-        assert found.dimension >= 0
-        int(found.ids)
-        assert record.named(folder.parent) == [found]
-        if isinstance(found, CollectionRecord):
-            assert found.collection not in orphans(folder.parent, [found.collection], embedded=True)
-    return read > 0
+    folder = a_folder("record/items-x", {"server.json": data})
+    try:
+        found = ServerRecord.read(folder)
+    except IndexDamagedError:
+        return False
+    assert found.rows >= 1
+    assert found.dimension >= 0
+    assert ServerRecord.named(folder.parent) == [found]
+    return True
 
 
 def segment(name: str, files: tuple[str, ...], data: bytes) -> SegmentFolder:

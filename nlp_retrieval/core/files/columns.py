@@ -213,7 +213,9 @@ _LIMIT_CURE = "raise the limit (ulimit -n), or compact() the index, which then h
 
 def _limit_reached(error: BaseException | None) -> str | None:
     """Return the text of an error, or of one of its causes, that reports a limit; some libraries give no error number."""
-    while error is not None:
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:  # some libraries raise an error from itself
+        seen.append(error)
         if isinstance(error, OSError) and error.errno in _EXHAUSTED:
             return os.strerror(error.errno)
         if texts := [text for text in _LIMIT_TEXTS if text in str(error)]:

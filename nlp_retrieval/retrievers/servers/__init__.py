@@ -1,1 +1,1 @@
-"""Shared code of engines whose data lives in a server: their base, records, checksums, and embedded servers in folders."""
+"""Engines whose data lives in a server: their base, PostgreSQL, and servers that run in the folder of an index."""

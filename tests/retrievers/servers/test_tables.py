@@ -1,0 +1,234 @@
+"""What the server holds is what the index was built with, or an error; and what no index needs any more is dropped."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hashed_words import HashedWords
+
+from nlp_retrieval import Searcher
+from nlp_retrieval.errors import (
+    ForkError,
+    IndexDamagedError,
+    IndexLockedError,
+    IndexMismatchError,
+    RetrievalWarning,
+    ServerError,
+)
+
+from .conftest import WORDS, Store, corpus, found
+
+
+def record_of(index: Path) -> tuple[Path, dict[str, object]]:
+    (path,) = index.glob("*/server.json")
+    return path, json.loads(path.read_text())
+
+
+def table_of(index: Path) -> str:
+    return str(record_of(index)[1]["table"])
+
+
+def test_the_directory_keeps_the_name_of_a_table_and_no_url(store: Store, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(
+        "SECRET_URL", os.environ[store.url.removeprefix("env:")] + "&password=s3cret" * (store.engine != "milvus")
+    )
+    store.searcher(url="env:SECRET_URL").index(corpus(20), index)
+    path, record = record_of(index)
+    assert [file.name for file in path.parent.iterdir() if not file.name.startswith(".")] == ["server.json"]
+    assert {record["table"]} == store.tables()
+    written = b"".join(file.read_bytes() for file in index.rglob("*") if file.is_file())
+    assert b"s3cret" not in written
+    assert os.environ[store.url.removeprefix("env:")].encode() not in written
+
+
+def test_a_table_that_is_missing_or_has_other_rows_is_an_error_and_is_replaced(store: Store, index: Path) -> None:
+    searcher = store.searcher()
+    searcher.index(corpus(20), index)
+    before = found(searcher)
+    store.delete_a_row(table_of(index))
+    with pytest.raises(IndexDamagedError, match=r"holds 19 rows, and not the 20 .*replace=True"):
+        store.searcher().open(index)
+    store.drop(table_of(index))
+    with pytest.raises(IndexDamagedError, match=r"dropped.*replace=True"):
+        found(searcher)
+    for use in (lambda: store.searcher().open(index), lambda: store.searcher().index(corpus(20), index)):
+        with pytest.raises(IndexDamagedError, match=r"there is no nlpr_.*replace=True"):
+            use()
+    again = store.searcher()
+    assert again.index(corpus(20), index, replace=True).built == [store.engine]
+    assert found(again) == before
+
+
+@pytest.mark.parametrize("edit", [{"table": "pg_class"}, {"rows": 19}, {"dimension": -1}, {"more": 1}])
+def test_a_record_that_was_edited_is_damage(edit: dict[str, object], pgvector: Store, index: Path) -> None:
+    pgvector.searcher().index(corpus(20), index)
+    path, record = record_of(index)
+    path.write_text(json.dumps(record | edit))
+    with pytest.raises(IndexDamagedError, match=r"server\.json"):
+        pgvector.searcher().open(index)
+
+
+def test_another_encoder_is_a_mismatch_that_names_both(pgvector: Store, index: Path) -> None:
+    pgvector.searcher().index(corpus(20), index)
+    with pytest.raises(IndexMismatchError, match=r"encoder.*dimension: indexed with 24, now 16"):
+        pgvector.searcher(encoder=HashedWords(16)).open(index)
+
+
+def test_a_table_that_nothing_names_any_more_is_dropped_by_the_next_writer(store: Store, index: Path) -> None:
+    searcher = store.searcher()
+    searcher.index(corpus(20), index)
+    first = store.tables()
+    searcher.add(corpus(4, 20), auto_compact=False)
+    assert len(store.tables()) == 2
+    reader = store.searcher().open(index)
+    before = found(reader)
+    searcher.compact()
+    assert found(reader) == before
+    assert first <= store.tables(), "a reader holds the folder that names it"
+    del reader
+    Searcher(searcher.retrievers).index(corpus(30), index, replace=True)
+    searcher.refresh()
+    searcher.delete(["d0"], auto_compact=False)
+    assert len(store.tables()) == 1
+    assert not first & store.tables()
+
+
+def test_a_copied_directory_answers_and_never_drops_what_the_original_uses(store: Store, index: Path, tmp_path: Path) -> None:
+    searcher = store.searcher()
+    searcher.index(corpus(20), index)
+    before = found(searcher)
+    shutil.copytree(index, tmp_path / "copy")
+    copied = store.searcher().open(tmp_path / "copy")
+    assert found(copied) == before
+    copied.add(corpus(14, 20))
+    copied.compact()
+    store.searcher().index(corpus(9), tmp_path / "copy", replace=True)
+    assert found(store.searcher().open(index)) == before
+
+
+def test_a_moved_directory_keeps_its_tables_and_drops_them_itself(store: Store, index: Path, tmp_path: Path) -> None:
+    store.searcher().index(corpus(20), index)
+    first = store.tables()
+    index.rename(tmp_path / "moved")
+    store.searcher().index(corpus(12), index)
+    assert first <= store.tables()
+    store.searcher().open(tmp_path / "moved")
+    store.searcher().index(corpus(15), tmp_path / "moved", replace=True)
+    assert not first & store.tables()
+    assert len(store.tables()) == 2
+    assert found(store.searcher().open(index))
+
+
+def test_a_build_that_fails_or_is_killed_leaves_no_table_that_stays(store: Store, index: Path) -> None:
+    killed = """
+import os, signal, sys
+from pathlib import Path
+from retrievers.servers.conftest import Store, corpus
+from nlp_retrieval.retrievers.servers.retriever import ServerRecord
+import retrievers.servers.conftest as room
+room.milvus_url = room.env_url = lambda: sys.argv[3]
+room.admin_url = lambda: os.environ[sys.argv[3].removeprefix("env:")]
+room.shared_milvus = lambda: type("", (), {"url": room.admin_url()})
+ServerRecord.write = lambda record, folder: os.kill(os.getpid(), signal.SIGKILL)
+Store(sys.argv[1], sys.argv[2]).retriever().index(corpus(20), Path(sys.argv[4]))
+"""
+    paths = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, "-c", killed, store.engine, store.schema, store.url, str(index)],
+        env=os.environ | {"PYTHONPATH": paths},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    (orphan,) = store.tables()
+    store.searcher().index(corpus(20), index)
+    assert len(store.tables()) == 1
+    assert orphan not in store.tables()
+
+
+def test_a_server_that_is_away_when_tables_are_dropped_costs_a_warning_and_no_index(
+    pgvector: Store, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object, **__: object) -> None:
+        raise ServerError("away")
+
+    searcher = pgvector.searcher()
+    searcher.index(corpus(20), index)
+    monkeypatch.setattr(type(pgvector.retriever()), "drop_unnamed", away)
+    with pytest.warns(RetrievalWarning, match="was not removed"):
+        Searcher(searcher.retrievers).index(corpus(12), index, replace=True)
+    assert len(found(pgvector.searcher().open(index), k=20)) == 12
+
+
+def test_a_second_writer_is_told_of_the_first_and_readers_go_on(pgvector: Store, index: Path) -> None:
+    pgvector.searcher().index(corpus(30), index)
+    reader = pgvector.searcher().open(index)
+    before, seen = found(reader), []
+
+    class Writing(HashedWords):
+        def encode_passages(self, passages):
+            with pytest.raises(IndexLockedError):
+                pgvector.searcher().index(corpus(3), index)
+            seen.append(found(reader))
+            return super().encode_passages(passages)
+
+    pgvector.searcher(encoder=Writing(24)).index(corpus(20), index, replace=True)
+    assert seen[0] == before
+    assert found(reader) == before
+
+
+def test_a_batch_answers_as_each_query_alone(store: Store, index: Path) -> None:
+    searcher = store.searcher()
+    searcher.index(corpus(300), index)
+    queries = [f"{WORDS[n % 16]} {WORDS[(3 * n) % 16]} {n}" for n in range(70)]
+    for where in (None, {"part": {"lt": 5}}):
+        batch = searcher.search(queries, 7, where)
+        for query, hits in zip(queries[::9], batch[::9], strict=True):
+            alone = searcher.search([query], 7, where)[0]
+            assert [hit.item.item_id for hit in hits] == [hit.item.item_id for hit in alone]
+            assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in alone], abs=2e-6)
+
+
+def test_ids_texts_metadata_and_queries_are_values(store: Store, index: Path) -> None:
+    odd = ["'); DROP TABLE x; --", "nul\0byte", "%s %(rows)s", 'say "row in [1]" or 1 == 1', "back\\slash", "\t\n", "{1,2}"]
+    odd += ["Ünïcode 東京 🦊", '"', "NULL", "row not in []", "a" * 5000]
+    items = [
+        item.model_copy(update={"item_id": name, "content": name + " fox"})
+        for name, item in zip(odd, corpus(len(odd)), strict=True)
+    ]
+    searcher = store.searcher()
+    searcher.index(items, index)
+    searcher.delete([odd[0]], auto_compact=False)
+    searcher.add([items[0]], auto_compact=False)
+    searcher.compact()
+    assert {item_id for item_id, _ in found(searcher, "fox", 20)} == {*odd}
+    for query in odd:
+        assert searcher.search([f"fox {query}"], 5)[0]
+
+
+def test_a_child_of_this_process_is_told_to_open_its_own(store: Store, index: Path) -> None:
+    searcher = store.searcher()
+    searcher.index(corpus(20), index)
+    before = found(searcher)
+    out, into = os.pipe()
+    child = os.fork()
+    if child == 0:
+        said = b"answered"
+        try:
+            found(searcher)
+        except ForkError:
+            said = b"refused"
+        finally:
+            os.write(into, said)
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(out, 100) == b"refused"
+    assert found(searcher) == before
