@@ -25,6 +25,7 @@ from filelock import FileLock, Timeout
 from nlp_retrieval.core.components.component import Component, Config, canonical_json
 from nlp_retrieval.core.files.atomic import publish_folder
 from nlp_retrieval.core.files.cache import cache_folder, make_own, read_own
+from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.core.processes import Lock, forked, use_one_thread_after_fork
 from nlp_retrieval.core.progress_bars import progress
@@ -241,8 +242,26 @@ def as_model_error(model: str) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
             raise
         raise ModelError(
-            f"{model} loads, and fails at these texts: {first_line(error)}; its files may not belong together"
+            f"{model} loads, and fails at these texts: {first_line(error)}; lower max_length if it is set, or download it "
+            "again: its files may not belong together"
         ) from error
+
+
+def require_positions(folder: Path, **lengths: int | None) -> None:
+    """Compare the numbers of tokens that are to be read with the positions that a model has.
+
+    Args:
+        folder: the model's.
+        lengths: by the name of their parameter; None for the model's own.
+
+    Raises:
+        ConfigurationError: one is larger.
+    """
+    file = folder / "config.json"
+    most = read_json_file(file).get("max_position_embeddings") if file.is_file() else None
+    for parameter, length in lengths.items():
+        if length is not None and isinstance(most, int) and length > most:
+            raise ConfigurationError(f"{parameter}={length}: {folder} reads at most {most} tokens; pass {parameter}={most}")
 
 
 _SHORT = 1000
@@ -348,6 +367,8 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
             settings = {key: value for key, value in self.opened_by().items() if key not in apart}
             key = (type(self), canonical_json([settings, self.model_fingerprint()]))
             use_one_thread_after_fork()
+            lengths = {name: getattr(self, name, None) for name in ("max_length", "query_length")}
+            require_positions(self.files.folder, **lengths)
 
             def load() -> ModelT:
                 with progress(f"loading {PurePath(self.model).name}", None, at_once=True):

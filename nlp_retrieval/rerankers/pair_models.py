@@ -83,7 +83,7 @@ class TorchPairs:
     Raises:
         DependencyError: sentence-transformers is not installed.
         ModelError: the folder holds no cross-encoder.
-        ConfigurationError: ``max_length`` is beyond the model's limit, or there is no such device.
+        ConfigurationError: there is no such device.
 
     Examples:
         >>> pairs = TorchPairs(Path("models/cross-encoder"), max_length=256, device=None)  # doctest: +SKIP
@@ -112,7 +112,6 @@ class TorchPairs:
             raise ModelError(f"{folder} does not load as a cross-encoder: {first_line(error)}") from error
         own_weights(self._model)
         self._name = str(folder)
-        _require_positions(folder, max_length)
         turn_of(self._model)
 
     def logits(self, pairs: list[Pair]) -> Logits:
@@ -145,14 +144,12 @@ class OnnxPairs:
     Raises:
         DependencyError: onnxruntime or tokenizers is not installed.
         ModelError: the folder holds no such model.
-        ConfigurationError: ``max_length`` is beyond the model's limit.
     """
 
     def __init__(self, folder: Path, max_length: int | None) -> None:
         require_onnx_extra()
         from tokenizers import Tokenizer
 
-        _require_positions(folder, max_length)
         file = onnx_file(folder)
         if file is None or not (folder / "tokenizer.json").is_file():
             missing = "tokenizer.json" if file else " or ".join(_ONNX_FILES)
@@ -252,12 +249,6 @@ def has_classifier(folder: Path) -> bool:
     return isinstance(heads, list) and any(str(head).endswith(_CLASSIFIER) for head in heads)
 
 
-def _require_positions(folder: Path, max_length: int | None) -> None:
-    limit = _setting(folder / "config.json", "max_position_embeddings")
-    if max_length is not None and isinstance(limit, int) and max_length > limit:
-        raise ConfigurationError(f"max_length={max_length}: {folder} reads at most {limit} tokens of a pair")
-
-
 def _own_limit(folder: Path, truncation: dict[str, Any] | None) -> int:
     named = [
         truncation and truncation["max_length"],
@@ -327,7 +318,6 @@ def onnx_pairs(files: ModelFiles, precision: PairPrecision, max_length: int | No
     Raises:
         DependencyError: a package is missing that exports or runs graphs.
         ModelError: the model cannot be exported, or its export gives other scores.
-        ConfigurationError: ``max_length`` is beyond the model's limit.
 
     Examples:
         >>> files = ModelFiles.of(Path("models/cross-encoder"))  # doctest: +SKIP

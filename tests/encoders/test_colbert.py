@@ -83,6 +83,12 @@ def test_a_longer_query_length_fills_up_with_more_mask_tokens(stanford: Path) ->
     assert len(encoder(stanford, query_length=8).encode_queries([QUERY])[0]) == 8
 
 
+@pytest.mark.parametrize("parameter", ["max_length", "query_length"])
+def test_more_tokens_than_the_model_has_places_for_are_refused(stanford: Path, parameter: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"{parameter}=999: .* reads at most"):
+        encoder(stanford, **{parameter: 999}).encode_queries([QUERY])
+
+
 def test_what_is_cut_off_is_counted(stanford: Path) -> None:
     model = encoder(stanford)
     assert model.cut_passages([*PASSAGES, "word " * 17, "word " * 18]) == 2

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -165,9 +166,14 @@ def test_a_vector_does_not_depend_on_the_rest_of_the_batch_and_threads_share_a_m
         np.testing.assert_array_equal(encoder.encode_passages(texts), alone)
 
 
-def test_more_tokens_than_the_model_has_places_for_is_an_error_that_says_so(model: Path) -> None:
-    with pytest.raises(ModelError, match=r"fails at a text of 99 tokens: .*; set max_length"):
-        by_onnx(model, max_length=99).encode_queries(["red fox " * 60])
+@pytest.mark.parametrize("made", [by_torch, by_onnx])
+def test_more_tokens_than_the_model_has_places_for_are_refused_and_as_many_are_read(
+    model: Path, made: Callable[..., SentenceTransformerEncoder]
+) -> None:
+    with pytest.raises(ConfigurationError, match=r"max_length=99: .* reads at most \d+ tokens; pass max_length=\d+") as refused:
+        made(model, max_length=99).encode_queries(["red"])
+    most = int(str(refused.value).rpartition("=")[2])
+    assert np.isfinite(made(model, max_length=most).encode_queries(["red fox " * 60])).all()
 
 
 @pytest.mark.parametrize(

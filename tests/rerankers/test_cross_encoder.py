@@ -322,7 +322,7 @@ def test_a_graph_that_wants_something_else_than_text_is_refused(tmp_path: Path) 
 
 
 def test_a_max_length_beyond_what_the_model_reads_is_refused(bert: Path) -> None:
-    with pytest.raises(ConfigurationError, match=f"max_length=41: .* reads at most {MOST_TOKENS} tokens of a pair"):
+    with pytest.raises(ConfigurationError, match=f"max_length=41: .* reads at most {MOST_TOKENS} tokens; pass"):
         scores_of(CrossEncoderReranker(str(bert), max_length=MOST_TOKENS + 1, device="cpu"), "red", ["fox"])
 
 
