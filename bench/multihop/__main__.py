@@ -32,8 +32,8 @@ from nlp_retrieval.core import BaseQueryLoader
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.evaluation.resampling import family_numbers
+from nlp_retrieval.evaluation.tuning import TuningReport
 from nlp_retrieval.retrievers.link_graph.graph import LinkGraph
-from nlp_retrieval.retrievers.link_graph.tuning import TuningReport
 
 _SWEEP = Path(__file__).parent / "systems.yaml"
 _HOVER = ("perfect_recall@5", "perfect_recall@10", "perfect_recall@21")

@@ -14,12 +14,13 @@ from nlp_retrieval import SearchableItem
 from nlp_retrieval.core import ItemTable
 from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.evaluation.tuning import TuningReport
 from nlp_retrieval.loaders.datasets import BeirLoader
 from nlp_retrieval.retrievers import BaseLinkExtractor, Links, LinkSentence, SharedEntities, TitleMentions
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 from nlp_retrieval.retrievers.link_graph.retriever import GraphCandidates, LinkGraphRetriever
-from nlp_retrieval.retrievers.link_graph.tuning import TuningReport, tune
+from nlp_retrieval.retrievers.link_graph.tuning import tune
 from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
 
 CUTOFFS = [2, 5, 10, 21]

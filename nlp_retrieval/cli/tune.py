@@ -14,9 +14,9 @@ from nlp_retrieval.cli.console import say
 if TYPE_CHECKING:
     from nlp_retrieval.benchmarks.entrants import Entry
     from nlp_retrieval.core.search.searcher import Searcher
+    from nlp_retrieval.evaluation.tuning import TuningReport
     from nlp_retrieval.rerankers.multi_signal.tuning import SignalTuningReport
     from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
-    from nlp_retrieval.retrievers.link_graph.tuning import TuningReport
 
 
 def command(
@@ -63,14 +63,17 @@ def command(
     whole = settings.loaded()
     queries, gold = list(whole.queries), list(whole.gold)
     if retriever is not None:
-        report = tune(retriever, composed.opened, queries, gold, folds=folds, seed=seed, measures=measures)
+        report: TuningReport = tune(retriever, composed.opened, queries, gold, folds=folds, seed=seed, measures=measures)
         weights = report.weights
-        _print(report, name, measures, main)
+        _print(report, name, measures)
     else:
         options: Any = {"folds": folds, "seed": seed, "where_from": settings.where_from, "measures": measures, "main": main}
         signals = tune_signals(composed, queries, gold, by=by, **options)
-        weights = {f"{signal}_weight": weight for signal, weight in signals.weights.items()}
-        _print_signals(signals, name, measures)
+        report, weights = signals, {f"{signal}_weight": weight for signal, weight in signals.weights.items()}
+        _print(signals, name, measures)
+        _print_signals(signals)
+    typer.echo(f"weights: {{{', '.join(f'{key}: {weight:.3f}' for key, weight in weights.items())}}}")
+    say(advice(report, main))
     if output is not None:
         write_output(output, (json.dumps(weights, indent=2) + "\n").encode())
         say(f"weights: {output}")
@@ -100,18 +103,25 @@ def _chosen(searchers: Mapping[str, Entry], name: str | None, where: str) -> tup
     )
 
 
-def _print_signals(report: SignalTuningReport, name: str, measures: Sequence[str]) -> None:
+def _print(report: TuningReport, name: str, measures: Sequence[str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console()
     title = f"{name}: {len(report.groups)} queries, {len({*report.groups})} groups, {len(report.fold_weights)} folds"
     table = Table("measure", "as it is", "out of fold", "difference", "95% interval", title=title)
     before, after = report.before.means(), report.out_of_fold.means()
     for measure in measures:
         gain, low, high = report.gain(measure)
         table.add_row(measure, f"{before[measure]:.3f}", f"{after[measure]:.3f}", f"{gain:+.3f}", f"{low:+.3f} to {high:+.3f}")
-    console.print(table)
+    Console().print(table)
+    if report.unreachable:
+        say(f"note: {report.unreachable} gold passages are not among the candidates; no weights can bring them up")
+
+
+def _print_signals(report: SignalTuningReport) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     worth = Table(
         "signal", "weight", "of folds", "alone", "worth", "95% interval", title=f"what each signal gives {report.measure}"
     )
@@ -123,17 +133,12 @@ def _print_signals(report: SignalTuningReport, name: str, measures: Sequence[str
             gain, low, high = report.worth(signal, report.measure)
             row += [f"{gain:+.3f}", f"{low:+.3f} to {high:+.3f}"]
         worth.add_row(*row)
-    console.print(worth)
+    Console().print(worth)
     if report.missing:
         say(f"note: no candidate has the signal {' or '.join(report.missing)}; give what computes it, or take it for left out")
-    if report.unreachable:
-        say(f"note: {report.unreachable} gold passages are not among the candidates; no weights can bring them up")
-    weights = ", ".join(f"{signal}_weight: {weight:.3f}" for signal, weight in report.weights.items())
-    typer.echo(f"weights: {{{weights}}}")
-    say(advice(report, report.measure))
 
 
-def advice(report: TuningReport | SignalTuningReport, measure: str) -> str:
+def advice(report: TuningReport, measure: str) -> str:
     """Return whether the weights should be used, by their results on held-out queries."""
     gain, low, high = report.gain(measure)
     gain_text = f"on queries they were not fitted to, {measure} changes by {gain:+.3f} [{low:+.3f}, {high:+.3f}]"
@@ -142,22 +147,3 @@ def advice(report: TuningReport | SignalTuningReport, measure: str) -> str:
     if high < 0:
         return f"keep the weights that you have: {gain_text}"
     return f"keep the weights that you have, or judge more queries: nothing shows that the new ones are better ({gain_text})"
-
-
-def _print(report: TuningReport, name: str, measures: Sequence[str], main: str) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    n_queries = len(report.families)
-    title = f"{name}: {n_queries} queries, {len(report.fold_weights)} folds"
-    table = Table("measure", "as it is", "out of fold", "difference", "95% interval", title=title)
-    before, after = report.before.means(), report.out_of_fold.means()
-    for measure in measures:
-        gain, low, high = report.gain(measure)
-        table.add_row(measure, f"{before[measure]:.3f}", f"{after[measure]:.3f}", f"{gain:+.3f}", f"{low:+.3f} to {high:+.3f}")
-    Console().print(table)
-    if report.unreachable:
-        say(f"note: {report.unreachable} gold passages are not among the candidates; no weights can bring them up")
-    weights = ", ".join(f"{kind}: {weight:.3f}" for kind, weight in report.weights.items())
-    typer.echo(f"weights: {{{weights}}}")
-    say(advice(report, main))

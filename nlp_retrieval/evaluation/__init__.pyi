@@ -6,3 +6,4 @@ from nlp_retrieval.evaluation.answers import ragas_lines as ragas_lines
 from nlp_retrieval.evaluation.comparison import verdict as verdict
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator as RetrievalEvaluator
 from nlp_retrieval.evaluation.rankings import RunLists as RunLists
+from nlp_retrieval.evaluation.tuning import TuningReport as TuningReport

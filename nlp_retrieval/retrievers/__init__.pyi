@@ -28,7 +28,6 @@ from nlp_retrieval.retrievers.link_graph.tables import Hashes as Hashes
 from nlp_retrieval.retrievers.link_graph.tables import PassageTerms as PassageTerms
 from nlp_retrieval.retrievers.link_graph.tables import check_rising as check_rising
 from nlp_retrieval.retrievers.link_graph.tables import hash_of as hash_of
-from nlp_retrieval.retrievers.link_graph.tuning import TuningReport as TuningReport
 from nlp_retrieval.retrievers.link_graph.walk import LinkChain as LinkChain
 from nlp_retrieval.retrievers.link_graph.walk import Restarts as Restarts
 from nlp_retrieval.retrievers.link_graph.walk import local_pagerank as local_pagerank

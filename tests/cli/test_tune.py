@@ -60,7 +60,7 @@ def test_the_report_is_that_of_python_and_the_weights_can_go_back_into_the_confi
     )  # fmt: skip
     assert json.loads((tmp_path / "weights.json").read_text()) == report.weights
     assert f"weights: {tmp_path / 'weights.json'}" in done.stderr
-    assert "walk: 16 queries, 4 folds" in done.stdout
+    assert "walk: 16 queries, 8 groups, 4 folds" in done.stdout
     rows = dict(re.findall(r"(\w+@\d+)\W+(\d\.\d{3})", done.stdout))
     assert list(rows) == [f"{kind}@{k}" for kind in ("recall", "perfect_recall", "ndcg") for k in (2, 5)]
     assert rows == {measure: f"{report.before.means()[measure]:.3f}" for measure in rows}
@@ -97,7 +97,7 @@ def test_a_searcher_can_be_named_and_what_is_indexed_is_not_indexed_again(folder
     built = sorted(path.name for path in (folder / "index").iterdir())
     again = run("tune", str(folder / "sweep.yaml"), "-s", "deep", "--folds", "2", "--seed", "3")
     assert first.returncode == 0, first.stderr
-    assert "deep: 16 queries, 2 folds" in first.stdout
+    assert "deep: 16 queries, 8 groups, 2 folds" in first.stdout
     assert again.stdout == first.stdout
     assert sorted(path.name for path in (folder / "index").iterdir()) == built
 
@@ -107,7 +107,7 @@ def test_a_searcher_can_be_named_and_what_is_indexed_is_not_indexed_again(folder
     [
         (("-s", "wlak"), "did you mean 'walk'"),
         (("-s", "words"), "the searcher 'words' is not one that has a retriever link_graph"),
-        (("--folds", "9"), "8 families of queries for 9 folds"),
+        (("--folds", "9"), "8 groups of queries for 9 folds"),
         (("--folds", "1"), "--folds"),
         (("--seed", "x"), "--seed"),
     ],

@@ -23,32 +23,23 @@ from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.core.search.stages import Stages, using_stages
 from nlp_retrieval.errors import ConfigurationError, GoldError, nearest
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
-from nlp_retrieval.evaluation.gold import gold_of, relevant_documents, rows_of
-from nlp_retrieval.evaluation.resampling import bootstrap_interval, family_numbers
+from nlp_retrieval.evaluation.gold import gold_of
+from nlp_retrieval.evaluation.tuning import TuningReport, fitted_by_fold, folds_of, gold_among
 from nlp_retrieval.rerankers.multi_signal.features import SIGNALS, weighted_mean
 from nlp_retrieval.rerankers.multi_signal.reranker import MultiSignalReranker
-
-__all__ = ["SignalTuningReport", "tune_signals"]
 
 _PARTS = 10
 
 
-@dataclass(frozen=True)
-class SignalTuningReport:
+@dataclass(frozen=True, kw_only=True)
+class SignalTuningReport(TuningReport):
     """Result of fitting the weights of signals.
 
     Args:
         measure: that was maximised.
-        weights: fitted to all queries, for use on others.
-        fold_weights: those of each fold, fitted without it.
-        before: measures with the reranker's present weights.
-        out_of_fold: measures with each query ranked by the weights of its fold.
         alone: measures with one signal only, by signal.
         without: out-of-fold measures, fitted without one of the signals, by signal.
-        groups: group of each query.
-        folds: fold of each query.
         missing: signals that no candidate has; they have the weight 0.
-        unreachable: gold passages that are not among the candidates, which no weights can rank.
 
     Examples:
         >>> searcher = Searcher(["bm25"], reranker=MultiSignalReranker(transformer_weight=0, word_vectors_weight=0))
@@ -59,28 +50,13 @@ class SignalTuningReport:
     """
 
     measure: str
-    weights: dict[str, float]
-    fold_weights: list[dict[str, float]]
-    before: Evaluation
-    out_of_fold: Evaluation
     alone: dict[str, Evaluation]
     without: dict[str, Evaluation]
-    groups: list[str | None]
-    folds: NDArray[np.int64]
     missing: list[str]
-    unreachable: int
-
-    def gain(self, measure: str) -> tuple[float, float, float]:
-        """Return the gain of a measure out of fold, and its interval over groups."""
-        return self._difference(self.out_of_fold, self.before, measure)
 
     def worth(self, signal: str, measure: str) -> tuple[float, float, float]:
         """Return the loss of a measure without a signal, and its interval over groups."""
-        return self._difference(self.out_of_fold, self.without[signal], measure)
-
-    def _difference(self, first: Evaluation, second: Evaluation, measure: str) -> tuple[float, float, float]:
-        difference = first.per_query[measure] - second.per_query[measure]
-        return float(difference.mean()), *bootstrap_interval(difference, self.groups, bounds=(-1, 1))
+        return self.difference(self.out_of_fold, self.without[signal], measure)
 
 
 def tune_signals(
@@ -129,10 +105,7 @@ def tune_signals(
         raise ConfigurationError("weights of signals are fitted where the candidates make one pool; use scope: pooled")
     judged = gold_of(queries, gold)
     groups = _groups(queries, by, reranker.profile.subject)
-    numbers = family_numbers(groups)
-    n_groups = int(numbers.max(initial=-1)) + 1
-    if folds < 2 or n_groups < folds:
-        raise GoldError(f"{n_groups} groups of queries for {folds} folds; at least 2 folds, and a group for each, are needed")
+    fold_of = folds_of(groups, folds, seed)
     items = searcher.opened.items
     item_ids, titles = items.ids(), items.titles()
     evaluator = RetrievalEvaluator(judged, item_ids, titles if any(titles) else None, k_values, measures=measures)
@@ -145,31 +118,31 @@ def tune_signals(
     grid = list(_grid(present, reranker.weights))
     evaluations = [_evaluated(evaluator, pools, weights) for weights in grid]
     table = np.stack([evaluation.per_query[measure] for evaluation in evaluations])
-    fold_of = np.random.default_rng(seed).permutation(np.arange(n_groups) % folds)[numbers]
 
-    def fitted(allowed: NDArray[np.bool_]) -> list[int]:
-        """Per fold, the point of the grid that is best on the others."""
-        return [_best(table[:, fold_of != fold], allowed) for fold in range(folds)]
+    def best(chosen: Rows, allowed: NDArray[np.bool_]) -> int:
+        """The point of the grid with the highest mean over some queries; of equal ones the first."""
+        return int(np.argmax(np.where(allowed, table[:, chosen].mean(axis=1), -1.0)))
+
+    def out_of_fold(allowed: NDArray[np.bool_]) -> tuple[list[int], Evaluation]:
+        points = fitted_by_fold(lambda chosen: best(chosen, allowed), fold_of)
+        return points, _joined(evaluations, np.array(points)[fold_of])
 
     everything = np.ones(len(grid), np.bool_)
-    chosen = fitted(everything)
-    without = {}
-    for name in present:
-        others = np.array([weights[name] == 0 for weights in grid])
-        if others.any():
-            without[name] = _joined(evaluations, fitted(others), fold_of)
+    points, joined = out_of_fold(everything)
+    left_out = {name: np.array([weights[name] == 0 for weights in grid]) for name in present}
+    candidates = [pool.rows for pool in pools]
     return SignalTuningReport(
         measure=measure,
-        weights=grid[_best(table, everything)],
-        fold_weights=[grid[point] for point in chosen],
+        weights=grid[best(np.arange(len(queries)), everything)],
+        fold_weights=[grid[point] for point in points],
         before=_evaluated(evaluator, pools, reranker.weights),
-        out_of_fold=_joined(evaluations, chosen, fold_of),
+        out_of_fold=joined,
         alone={name: _evaluated(evaluator, pools, dict.fromkeys(SIGNALS, 0.0) | {name: 1.0}) for name in present},
-        without=without,
+        without={name: out_of_fold(allowed)[1] for name, allowed in left_out.items() if allowed.any()},
         groups=groups,
         folds=fold_of,
         missing=[name for name in SIGNALS if name not in present],
-        unreachable=_unreachable(judged, item_ids, titles, pools),
+        unreachable=gold_among(judged, item_ids, titles, candidates)[1],
     )
 
 
@@ -237,28 +210,20 @@ def _grid(present: Sequence[str], usual: Mapping[str, float]) -> Iterator[dict[s
 
 
 def _evaluated(evaluator: RetrievalEvaluator, pools: Sequence[_Pool], weights: Mapping[str, float]) -> Evaluation:
-    depth = evaluator.k_values[-1]
-    rows = np.full((len(pools), depth), -1, np.int64)
     used = [name for name in SIGNALS if weights[name] > 0]
-    for number, pool in enumerate(pools):
+    lists = []
+    for pool in pools:
         mean = weighted_mean({name: pool.columns[name] for name in used}, weights, len(pool.rows))
         scored = np.flatnonzero(~np.isnan(mean))
-        best = scored[top_k_positions(mean[scored], depth)]
-        rows[number, : len(best)] = pool.rows[best]
-    return evaluator.evaluate(rows)
+        lists.append(pool.rows[scored[top_k_positions(mean[scored], evaluator.k_values[-1])]].tolist())
+    return evaluator.evaluate_lists(lists)
 
 
-def _best(table: Scores, allowed: NDArray[np.bool_]) -> int:
-    """The point of the grid with the highest mean; of equal ones the first."""
-    return int(np.argmax(np.where(allowed, table.mean(axis=1), -1.0)))
-
-
-def _joined(evaluations: Sequence[Evaluation], points: Sequence[int], fold_of: NDArray[np.int64]) -> Evaluation:
-    """Each query as the point of its fold ranks it."""
+def _joined(evaluations: Sequence[Evaluation], points: Rows) -> Evaluation:
+    """Each query as its point of the grid ranks it."""
     first = evaluations[0]
-    chosen = np.array(points)[fold_of]
     per_query = {
-        measure: np.stack([evaluation.per_query[measure] for evaluation in evaluations])[chosen, np.arange(len(fold_of))]
+        measure: np.stack([evaluation.per_query[measure] for evaluation in evaluations])[points, np.arange(len(points))]
         for measure in first.per_query
     }
     return Evaluation(first.query_ids, per_query)
@@ -274,12 +239,3 @@ def _metadata(query: Query, key: str) -> object:
     if query.metadata.get(key) is None:
         raise GoldError(f"the query {query.query_id!r} has no {key!r} in its metadata; {nearest(key, query.metadata)}")
     return query.metadata[key]
-
-
-def _unreachable(judged: Sequence[Gold], item_ids: Sequence[str], titles: Sequence[str], pools: Sequence[_Pool]) -> int:
-    """Return how many gold documents are not among the candidates of their query."""
-    documents = relevant_documents(judged)
-    places = rows_of({key for keys in documents for key in keys}, item_ids, titles)
-    return sum(
-        not np.isin(places.get(key, []), pool.rows).any() for keys, pool in zip(documents, pools, strict=True) for key in keys
-    )

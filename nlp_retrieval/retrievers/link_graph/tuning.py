@@ -9,62 +9,24 @@ ranked by weights fitted without its fold and its family.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Scores
+from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.core.index.generation import Generation, open_generation
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import DependencyError, GoldError
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
-from nlp_retrieval.evaluation.gold import gold_of, relevant_documents, rows_of
-from nlp_retrieval.evaluation.resampling import bootstrap_interval, family_numbers
+from nlp_retrieval.evaluation.gold import gold_of
+from nlp_retrieval.evaluation.tuning import TuningReport, fitted_by_fold, folds_of, gold_among
 from nlp_retrieval.retrievers.link_graph.retriever import GraphCandidates, LinkGraphRetriever
 from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
 
-__all__ = ["TuningReport", "fit_weights", "tune"]
-
 _KINDS = list(DEFAULT_WEIGHTS)
 _PULL = 1.0  # strength of the present weights, in queries
-
-
-@dataclass(frozen=True)
-class TuningReport:
-    """Result of tuning.
-
-    Args:
-        weights: fitted to all queries, for use on others.
-        fold_weights: those of each fold, fitted without it.
-        before: measures with the retriever's present weights.
-        out_of_fold: measures with each query ranked by the weights of its fold.
-        families: family of each query.
-        folds: per query, its fold.
-        unreachable: gold passages outside the walk's pool, which no weights can rank.
-
-    Examples:
-        >>> retriever = LinkGraphRetriever(["bm25"])
-        >>> report = Searcher([retriever]).index(items, "index")
-        >>> tuned = tune(retriever, "index", queries, gold, folds=2)
-        >>> tuned.gain("recall@2")[0]
-        0.0
-    """
-
-    weights: dict[str, float]
-    fold_weights: list[dict[str, float]]
-    before: Evaluation
-    out_of_fold: Evaluation
-    families: list[str | None]
-    folds: NDArray[np.int64]
-    unreachable: int
-
-    def gain(self, measure: str) -> tuple[float, float, float]:
-        """Return the gain of a measure out of fold, and its interval over families."""
-        difference = self.out_of_fold.per_query[measure] - self.before.per_query[measure]
-        return float(difference.mean()), *bootstrap_interval(difference, self.families, bounds=(-1, 1))
 
 
 def tune(
@@ -102,29 +64,26 @@ def tune(
         >>> report.before.means()["recall@2"], sorted(report.weights)[:2]
         (1.0, ['chain', 'chain_against'])
     """
-    if folds < 2:
-        raise GoldError(f"folds={folds}; at least 2 are needed, so that some queries are held out")
-    numbers = family_numbers([query.family for query in queries])
-    if numbers.max(initial=-1) + 1 < folds:
-        raise GoldError(
-            f"{numbers.max(initial=-1) + 1} families of queries for {folds} folds; give more queries or fewer folds"
-        )
+    groups = [query.family for query in queries]
+    fold_of = folds_of(groups, folds, seed)
     generation = index_path if isinstance(index_path, Generation) else open_generation(index_path)
     opened = retriever.open(generation)
-    titles = generation.items.titles()
-    item_ids = generation.items.ids()
+    titles, item_ids = generation.items.titles(), generation.items.ids()
     judged = gold_of(queries, gold)
     evaluator = RetrievalEvaluator(judged, item_ids, titles if any(titles) else None, k_values, measures=measures)
     pools = _pools(opened, [query.text for query in queries], evaluator.k_values[-1])
-    golden, unreachable = _gold_masks(judged, item_ids, titles, pools)
-    fold_of = np.random.default_rng(seed).permutation(np.arange(numbers.max() + 1) % folds)[numbers]
-    weights = [fit_weights(*_chosen(pools, golden, fold_of != fold), retriever.weights) for fold in range(folds)]
+    golden, unreachable = gold_among(judged, item_ids, titles, [pool.rows[: len(pool.evidence["pagerank"])] for pool in pools])
+
+    def fit(chosen: Rows) -> dict[str, float]:
+        return fit_weights([pools[number] for number in chosen], [golden[number] for number in chosen], retriever.weights)
+
+    fold_weights = fitted_by_fold(fit, fold_of)
     return TuningReport(
-        weights=fit_weights(pools, golden, retriever.weights),
-        fold_weights=weights,
+        weights=fit(np.arange(len(pools))),
+        fold_weights=fold_weights,
         before=_evaluated(evaluator, pools, [retriever.weights] * len(pools)),
-        out_of_fold=_evaluated(evaluator, pools, [weights[fold] for fold in fold_of]),
-        families=[query.family for query in queries],
+        out_of_fold=_evaluated(evaluator, pools, [fold_weights[fold] for fold in fold_of]),
+        groups=groups,
         folds=fold_of,
         unreachable=unreachable,
     )
@@ -203,31 +162,8 @@ def _pools(opened: LinkGraphRetriever, texts: Sequence[str], at_least: int) -> l
     return [pool_of.get(text, empty) for text in texts]
 
 
-def _gold_masks(
-    judged: Sequence[Gold], item_ids: Sequence[str], titles: Sequence[str], pools: Sequence[GraphCandidates]
-) -> tuple[list[NDArray[np.bool_]], int]:
-    """Per query, a mask of the gold ones among the candidates with evidence; and the number of other gold documents."""
-    documents = relevant_documents(judged)
-    places = rows_of({key for keys in documents for key in keys}, item_ids, titles)
-    golden, unreachable = [], 0
-    for keys, pool in zip(documents, pools, strict=True):
-        rows = pool.rows[: len(pool.evidence["pagerank"])]
-        golden.append(np.isin(rows, [row for key in keys for row in places.get(key, [])]))
-        unreachable += sum(not np.isin(places.get(key, []), rows).any() for key in keys)
-    return golden, unreachable
-
-
-def _chosen(
-    pools: list[GraphCandidates], golden: list[NDArray[np.bool_]], chosen: NDArray[np.bool_]
-) -> tuple[list[GraphCandidates], list[NDArray[np.bool_]]]:
-    return [pools[number] for number in np.flatnonzero(chosen)], [golden[number] for number in np.flatnonzero(chosen)]
-
-
 def _evaluated(evaluator: RetrievalEvaluator, pools: list[GraphCandidates], weights: list[dict[str, float]]) -> Evaluation:
     depth = evaluator.k_values[-1]
-    rows = np.full((len(pools), depth), -1, np.int64)
-    for number, (pool, chosen) in enumerate(zip(pools, weights, strict=True)):
-        if len(pool.rows):
-            ranked, _, _ = pool.ranked(chosen, depth)
-            rows[number, : len(ranked)] = ranked
-    return evaluator.evaluate(rows)
+    return evaluator.evaluate_lists(
+        [pool.ranked(chosen, depth)[0].tolist() if len(pool.rows) else [] for pool, chosen in zip(pools, weights, strict=True)]
+    )

@@ -13,8 +13,7 @@ from linked_pages import page, questions, wiki
 
 from nlp_retrieval import Bm25Retriever, Gold, LinkGraphRetriever, Query, tune
 from nlp_retrieval.errors import ConfigurationError, DependencyError, GoldError, IndexMissingError, QueryError
-from nlp_retrieval.evaluation import RetrievalEvaluator
-from nlp_retrieval.retrievers import TuningReport
+from nlp_retrieval.evaluation import RetrievalEvaluator, TuningReport
 from nlp_retrieval.retrievers.link_graph.retriever import GraphCandidates
 from nlp_retrieval.retrievers.link_graph.tuning import fit_weights, listwise_loss
 from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
@@ -203,9 +202,9 @@ def test_before_is_what_the_retriever_gives_and_out_of_fold_what_the_weights_of_
 
 
 def test_families_are_never_on_both_sides_of_a_fold_and_folds_are_of_one_size(report: TuningReport) -> None:
-    assert report.families == [query.family for query in QUERIES]
+    assert report.groups == [query.family for query in QUERIES]
     folds_of: dict[object, set[int]] = {}
-    for place, (family, fold) in enumerate(zip(report.families, report.folds.tolist(), strict=True)):
+    for place, (family, fold) in enumerate(zip(report.groups, report.folds.tolist(), strict=True)):
         folds_of.setdefault(family if family is not None else place, set()).add(fold)
     assert all(len(folds) == 1 for folds in folds_of.values())
     sizes = np.bincount([min(folds) for folds in folds_of.values()])
@@ -310,10 +309,10 @@ def refused(folder: Path, **changes: object) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"folds": 1}, "folds=1; at least 2"),
-        ({"folds": 25}, r"families of queries for 25 folds"),
-        ({"queries": QUERIES[1:3]}, "1 families of queries for 4 folds"),
-        ({"queries": []}, "0 families of queries for 4 folds"),
+        ({"folds": 1}, "for 1 folds; at least 2"),
+        ({"folds": 25}, r"groups of queries for 25 folds"),
+        ({"queries": QUERIES[1:3]}, "1 groups of queries for 4 folds"),
+        ({"queries": []}, "0 groups of queries for 4 folds"),
         ({"gold": GOLD[:-2]}, r"2 of 24 queries have no gold \(first: 'q22'\)"),
         ({"gold": [*GOLD, GOLD[3]]}, "'q3' occurs more than once in the gold"),
         ({"queries": [*QUERIES, QUERIES[3]]}, "'q3' occurs more than once in the queries"),
