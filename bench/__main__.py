@@ -21,7 +21,7 @@ from bench.common import Data, Row
 from nlp_retrieval.benchmarks.environment import describe_environment
 
 _PARTS = (
-    "startup", "lucene", "composition", "evaluation", "significance", "coverage", "encoding", "checkpoints", "memory",
+    "startup", "lucene", "composition", "evaluation", "significance", "coverage", "encoding", "memory",
     "updates", "encoders", "token_encoders", "gpu", "cluster", "milvus", "quality", "links", "multihop", "colbert", "sparse",
     "sweep", "tools", "concurrency", "loaders",
 )  # fmt: skip

@@ -118,18 +118,7 @@ class IndexDamagedError(IndexStateError):
 
 
 class IndexLockedError(IndexStateError):
-    """Another process is writing to this index directory.
-
-    Args:
-        message: what was found, and what to do.
-        pid: of the process that is writing; None where it cannot be told, and the others are empty then.
-        host: where that runs.
-        since: when it began, in ISO 8601.
-    """
-
-    def __init__(self, message: str, pid: int | None = None, host: str = "", since: str = "") -> None:
-        super().__init__(message)
-        self.pid, self.host, self.since = pid, host, since
+    """Another process is writing to this index directory."""
 
 
 class IndexWriteError(IndexStateError, OSError):

@@ -405,8 +405,4 @@ def _state(retriever: BaseRetriever, manifest: Manifest | None) -> IndexState:
     identity = _identity(retriever)
     if identity is None:
         return "not known"
-    return (
-        "found"
-        if manifest.retriever(fingerprint_of(manifest.corpus.fingerprint, identity, manifest.retrievers)) is not None
-        else "to build"
-    )
+    return "found" if manifest.retriever(fingerprint_of(manifest.corpus.fingerprint, identity)) is not None else "to build"

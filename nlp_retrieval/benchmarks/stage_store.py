@@ -286,9 +286,7 @@ def index_of(generation: Generation, retriever: BaseRetriever) -> list[str]:
     There may be several indexes of the same items: one with joined segments may keep the training on its first items.
     """
     manifest = generation.manifest
-    prints = {
-        fingerprint_of(manifest.corpus.fingerprint, part.identity, manifest.retrievers) for part in with_parts([retriever])
-    }
+    prints = {fingerprint_of(manifest.corpus.fingerprint, part.identity) for part in with_parts([retriever])}
     searched = [segment for record in manifest.retrievers if record.fingerprint in prints for segment in record.segments]
     return [file.sha256 for segment in searched for _, file in sorted(segment.files.items())]
 

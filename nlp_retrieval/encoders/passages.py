@@ -21,12 +21,11 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from nlp_retrieval._version import __version__
-from nlp_retrieval.core.blocks import EncodedBatch
 from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, with_held
 from nlp_retrieval.core.context import search_context
 from nlp_retrieval.core.files.columns import Stream
-from nlp_retrieval.core.index.checkpoint import resumed_batches
+from nlp_retrieval.core.index.checkpoint import EncodedBatch, resumed_batches
 from nlp_retrieval.encoders.base import (
     BaseEncoder,
     BaseSparseEncoder,
@@ -264,7 +263,7 @@ def _resumed(
     slot = {"encoder": task.encoder.identity, "part": part}
     pool = pool_at_hand() if task.encoder.in_workers and not names_gpu(task.encoder) else None
     encode = partial(encoded_here, task.do) if pool is None else partial(encoded_by, pool, task)
-    return resumed_batches(slot, _settings_of(task.encoder) | also, all_batches, encode, dtype, task.dimension)
+    return resumed_batches(slot, _settings_of(task.encoder) | also, all_batches, encode, dtype)
 
 
 def _settings_of(encoder: AnyEncoder) -> Config:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,9 +14,7 @@ import numpy as np
 import pytest
 
 from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
-from nlp_retrieval.core.files import checksums
 from nlp_retrieval.core.files.cache import cache_folder
-from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.lm.answers import AnswerStore, default_folder
 
 from .conftest import Tally
@@ -68,41 +64,6 @@ def test_a_stage_result_of_somebody_else_is_computed_again(
     with tally(FAMILY):
         assert StageStore(tmp_path).find("group", "name") is None
         assert list(StageStore(tmp_path).entries("group")) == []
-
-
-@pytest.mark.parametrize("poison", POISONS)
-def test_checksums_that_somebody_else_remembers_are_compared_again(
-    poison: Callable[[Path, pytest.MonkeyPatch], None],
-    own_cache: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    tally: Tally,
-) -> None:
-    """The memory says that a damaged file was checked."""
-    file = tmp_path / "file"
-    file.write_bytes(b"damaged")
-    found = file.stat()
-    state = f"{found.st_dev}:{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
-    memory = own_cache / "nlp-retrieval" / "checked.json"
-    memory.parent.mkdir(parents=True)
-    memory.write_text(json.dumps({state: "0" * 64}))
-    memory.chmod(0o600)
-    poison(memory, monkeypatch)
-    with tally(FAMILY), pytest.raises(IndexDamagedError, match="SHA-256"):
-        checksums.check_file(file, checksums.FileRecord(bytes=7, sha256="0" * 64))
-
-
-def test_caches_are_the_users_own_and_in_no_shared_folder(own_cache: Path, tmp_path: Path, tally: Tally) -> None:
-    with tally(FAMILY):
-        for folder in (default_folder(), cache_folder()):
-            assert folder.is_relative_to(own_cache)
-            assert Path(tempfile.gettempdir()) != folder.parent
-        AnswerStore(default_folder()).keep(QUESTION, {"text": "private"})
-        checksums.check_file(Path(__file__), checksums.FileRecord(
-            bytes=Path(__file__).stat().st_size, sha256=checksums.sha256_of(Path(__file__))
-        ))  # fmt: skip
-        for folder in (default_folder(), cache_folder()):
-            assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
 def test_without_a_cache_of_its_own_it_is_the_users_home(monkeypatch: pytest.MonkeyPatch, tally: Tally) -> None:

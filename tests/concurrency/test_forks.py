@@ -28,7 +28,6 @@ from nlp_retrieval import (
     SentenceTransformerEncoder,
 )
 from nlp_retrieval.core.candidates import Hits, Mask
-from nlp_retrieval.core.files import checksums
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -272,9 +271,8 @@ def held_elsewhere(lock: Lock) -> Iterator[None]:
     [
         exact_search._multiplying,
         models_room._adding,
-        checksums._noting,
     ],
-    ids=["multiplying", "model turns", "checksums"],
+    ids=["multiplying", "model turns"],
 )
 def test_a_lock_that_another_thread_held_is_free_in_the_child(lock: Lock, path: Path) -> None:
     opened = Searcher([Bm25Retriever(), FaissRetriever(HashedWords(16), index="flat")]).open(path)

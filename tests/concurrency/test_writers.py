@@ -1,16 +1,14 @@
-"""One writer at a time: the second is told who the first is, and a dead one holds nothing."""
+"""One writer at a time: the second is told to wait, and a dead one holds nothing."""
 
 from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -44,25 +42,16 @@ def another_process(index: Path, number: int) -> Iterator[subprocess.Popen[str]]
             process.kill()
 
 
-def check_told(error: IndexLockedError, pid: int, index: Path) -> None:
-    assert (error.pid, error.host) == (pid, socket.gethostname())
-    began = datetime.fromisoformat(error.since)
-    assert timedelta(seconds=-2) <= datetime.now(UTC) - began < timedelta(minutes=10)
-    for said in (str(pid), socket.gethostname(), error.since, str(index), "wait"):
-        assert said in str(error)
-
-
 def left_over(index: Path) -> set[str]:
     """What lies in an index directory beside what its manifest names."""
     return {path.name for path in index.iterdir()} - folders_in_use(index) - {"manifest.json", ".lock"}
 
 
-def test_of_two_processes_the_second_is_told_who_writes_and_readers_go_on(index: Path) -> None:
+def test_of_two_processes_the_second_is_told_to_wait_and_readers_go_on(index: Path) -> None:
     searcher().index(corpus(1), index)
     with another_process(index, 2) as process:
-        with pytest.raises(IndexLockedError) as caught:
+        with pytest.raises(IndexLockedError, match=f"another process is writing to {index}; wait"):
             searcher().index(corpus(3), index, replace=True)
-        check_told(caught.value, process.pid, index)
         assert generation_of(searcher().open(index).search(QUERIES)) == 1
         assert process.communicate("\n", timeout=300)[0] == "done\n"
     assert generation_of(searcher().open(index).search(QUERIES)) == 2
@@ -85,7 +74,7 @@ def test_a_killed_writer_leaves_no_lock_and_no_scratch(index: Path, effort: int,
     figures.add("Concurrency", "locks of killed writers", effort, effort, "taken over at once, scratch cleared")
 
 
-def test_of_two_threads_the_second_is_told_that_its_own_process_writes(index: Path) -> None:
+def test_of_two_threads_the_second_is_told_to_wait(index: Path) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     def halting() -> Iterator[SearchableItem]:
@@ -96,11 +85,10 @@ def test_of_two_threads_the_second_is_told_that_its_own_process_writes(index: Pa
     first = threading.Thread(target=lambda: searcher().index(halting(), index))
     first.start()
     assert begun.wait(300)
-    with pytest.raises(IndexLockedError) as caught:
+    with pytest.raises(IndexLockedError, match="wait for it"):
         searcher().index(corpus(2), index)
     go_on.set()
     first.join()
-    check_told(caught.value, os.getpid(), index)
     searcher().index(corpus(2), index, replace=True)
     assert generation_of(searcher().open(index).search(QUERIES)) == 2
     assert left_over(index) == set()

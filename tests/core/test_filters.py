@@ -366,18 +366,3 @@ def test_a_filter_that_can_find_nothing_is_an_error_with_a_cure(mixed: Path, whe
         Searcher([Bm25Retriever()]).open(mixed).search("fox", 5, where)
     with pytest.raises(QueryError, match=said):
         Bm25Retriever().retrieve([["fox"]], mixed, 5, where)
-
-
-@pytest.mark.parametrize(
-    ("where", "said"),
-    [
-        ({"country": "japan"}, "country is never 'japan'; did you mean 'Japan'"),
-        ({"date": "2016"}, "date is never '2016'; valid: 2015-03-01, 2018-01-01"),
-        ({"year": {"gt": 3000}}, "year is never gt 3000; it is from 2015 to 2021"),
-        ({"tags": {"in": []}}, r"tags: in \[\]"),
-        ({"country": "Japan", "year": 2020}, "no item meets them together"),
-    ],
-)
-def test_a_filter_that_finds_nothing_says_why(mixed: Path, where: Any, said: str) -> None:
-    with pytest.warns(RetrievalWarning, match=said):
-        assert Searcher([Bm25Retriever()]).open(mixed).search("fox", 5, where) == [[]]

@@ -1,18 +1,17 @@
-"""What is written beside indexes: sweeps with their cache, the ledger of logged runs, the memory of checksums."""
+"""What is written beside indexes: sweeps with their cache, the ledger of logged runs."""
 
 from __future__ import annotations
 
 import json
 import os
 import random
-import shutil
 import warnings
 from pathlib import Path
 
 import numpy as np
 from hashed_words import InMemory
 
-from crash.index_operations import TWO, WORDS, corpus, index, index_of, index_scratch, nothing, retrievers, searched
+from crash.index_operations import WORDS, corpus, index_of, index_scratch, nothing, retrievers
 from crash.operation import Operation, State
 from nlp_retrieval import Benchmarker, Gold, OverlapReranker, Query, Searcher
 from nlp_retrieval.benchmarks.runs import is_run_folder, read_run_folder
@@ -120,33 +119,6 @@ def _ledger_scratch(world: Path) -> list[str]:
     return left + (runs if len(runs) != len({run[-16:] for run in runs} & finished) else [])
 
 
-def _open_all(world: Path) -> None:
-    searched(world, TWO)
-
-
-def _remembered(world: Path) -> State:
-    """What an index gives, and the checksums that are remembered as compared."""
-    file = world / "cache" / "nlp-retrieval" / "checked.json"
-    try:
-        kept = sorted(json.loads(file.read_bytes()).values())
-    except (OSError, ValueError):
-        kept = []
-    return {"kept": kept, "searched": searched(world, TWO) if kept else None}
-
-
-def _index_unread(world: Path) -> None:
-    index(world, TWO, corpus(1))
-    shutil.rmtree(world / "cache", ignore_errors=True)
-
-
-def _fewer(found: State, old: State, new: State) -> bool:
-    return set(found["kept"]) <= set(new["kept"]) and found["searched"] in (new["searched"], None)
-
-
-def _cache_scratch(world: Path) -> list[str]:
-    return index_scratch(world) + sorted(path.name for path in (world / "cache" / "nlp-retrieval").glob(".*"))
-
-
 def _keep_stages(world: Path) -> None:
     store = StageStore(world / "stages")
     for name in ("one", "two"):
@@ -165,7 +137,7 @@ def _kept_stages(world: Path) -> State:
 
 
 def small_operations() -> list[Operation]:
-    """What is written beside indexes: the runs that were logged, the checksums that were compared, the results of stages."""
+    """What is written beside indexes: the runs that were logged, the results of stages."""
 
     def some_logged(found: State, old: State, new: State) -> bool:
         return found["group"] == new["group"] and found["runs"].items() <= new["runs"].items()
@@ -178,6 +150,5 @@ def small_operations() -> list[Operation]:
 
     return [
         Operation("W&B ledger", nothing, _log_run, _logged, _ledger_scratch, between=some_logged),
-        Operation("checked.json", _index_unread, _open_all, _remembered, _cache_scratch, between=_fewer, promised=False),
         Operation("stage cache", nothing, _keep_stages, _kept_stages, stage_scratch, between=some_kept),
     ]

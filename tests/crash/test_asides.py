@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import time
 from pathlib import Path
 
@@ -82,11 +81,3 @@ def test_only_what_was_left_beside_this_file_and_is_old_is_removed(tmp_path: Pat
 def test_where_there_is_no_folder_nothing_is_left(tmp_path: Path) -> None:
     clear_asides(tmp_path / "missing" / "file")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_memory_of_checksums_stays_private(trials) -> None:
-    made = trials["checked.json"]
-    with made.world() as world:
-        assert made.worker.ask("run", made.operation, world)["done"]
-        (file,) = (world / "cache" / "nlp-retrieval").iterdir()
-        assert stat.S_IMODE(file.stat().st_mode) == 0o600

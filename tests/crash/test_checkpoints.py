@@ -14,8 +14,8 @@ from nlp_retrieval.core.index.checkpoint import PREFIX
 def test_killed_at_any_event_of_a_checkpoint_it_leaves_the_old_state_or_the_new_one(trials, name):
     made = trials[name].anew()
     points = [(number, event) for number, event in enumerate(made.events, 1) if PREFIX in event]
-    assert {event.split()[0] for _, event in points} == {"open", "unlink"}
-    for number, event in points:
+    assert {event.split()[0] for _, event in points} == {"open", "rename", "unlink"}
+    for number, event in points[:: max(1, len(points) // 12)]:
         for when in ("before", "after") if event.startswith("unlink") else ("before",):
             with made.world() as world:
                 ran = made.worker.ask("run", made.operation, world, kill=[number, when])

@@ -33,11 +33,3 @@ def believing() -> Iterator[Trials]:
     trials = Trials()
     yield trials
     trials.close()
-
-
-@pytest.fixture(scope="session")
-def checking() -> Iterator[Trials]:
-    """A process that checks files as it always does, and tells which it opened."""
-    trials = Trials(believing=False)
-    yield trials
-    trials.close()

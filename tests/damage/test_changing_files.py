@@ -1,11 +1,10 @@
-"""Files that change under an open reader: what we do ourselves it does not notice, and what others do it is told of."""
+"""Files that change under an open reader: what we do ourselves it does not notice."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from soaking import mostly_soaked
 
 from nlp_retrieval import Bm25Retriever, JsonlLoader, RetrievalResult, SearchableItem, Searcher, verify_index
 from nlp_retrieval.core import BaseRetriever
-from nlp_retrieval.errors import IndexDamagedError
 
 from .collection import QUERIES, IndexFile, files_of, pages, retrievers
 
@@ -29,56 +27,6 @@ def told(results: list[list[RetrievalResult]]) -> list[list[tuple[str, str, floa
 def own(index: Path, tmp_path: Path) -> Path:
     """A copy of the index, to be spoiled."""
     return Path(shutil.copytree(index, tmp_path / "own"))
-
-
-def cut(file: Path) -> None:
-    os.truncate(file, file.stat().st_size // 2)
-
-
-def emptied(file: Path) -> None:
-    file.write_bytes(b"")
-
-
-def copied_over(file: Path) -> None:
-    """As ``cp other file``: of the same size, into the same inode."""
-    file.write_bytes(bytes(len(file.read_bytes())))
-
-
-def replaced(file: Path) -> None:
-    """As ``mv other file``."""
-    other = file.with_name("other")
-    other.write_bytes(file.read_bytes()[:-1] + b"?!")
-    other.replace(file)
-
-
-def file_of(index: Path, label: str) -> Path:
-    """The largest file of a retriever, or of the items: what is mapped."""
-    of_it: list[IndexFile] = [file for file in files_of(index) if file.owner == label]
-    return max((index / file.path for file in of_it), key=lambda file: file.stat().st_size)
-
-
-@pytest.mark.parametrize("change", [cut, emptied, copied_over, replaced])
-@pytest.mark.parametrize("label", mostly_soaked(["items", *LABELS], 3))
-def test_an_open_reader_is_told_of_a_file_that_was_changed(label: str, change: Callable[[Path], None], own: Path) -> None:
-    check_told(retrievers()[LABELS[0] if label == "items" else label], file_of(own, label), change, own)
-
-
-def check_told(retriever: BaseRetriever, file: Path, change: Callable[[Path], None], own: Path) -> None:
-    """Check that an open reader is told of a file that was changed, and goes on where it is restored."""
-    searcher = Searcher([retriever]).open(own)
-    results = searcher.search(QUERIES, 10)
-    retriever.retrieve([QUERIES], own, 10)
-    content = file.read_bytes()
-    change(file)
-    for search in (
-        lambda: searcher.search(QUERIES, 10),
-        lambda: retriever.retrieve([QUERIES], own, 10),
-        lambda: searcher.explain(QUERIES[0], results[0]),
-    ):
-        with pytest.raises(IndexDamagedError, match=file.name):
-            search()
-    file.write_bytes(content)
-    assert told(searcher.search(QUERIES, 10)) == told(results), "restored, it is searched again"
 
 
 @pytest.mark.parametrize("label", mostly_soaked(LABELS, 2))

@@ -23,7 +23,7 @@ from typing import Any
 from readable import is_readable
 
 import nlp_retrieval
-from nlp_retrieval.errors import IndexDamagedError, RetrievalError
+from nlp_retrieval.errors import RetrievalError
 
 TESTS = Path(__file__).parent.parent
 HANGS_AFTER = 60.0
@@ -33,13 +33,11 @@ class Trials:
     """Runs what may kill the interpreter in another one.
 
     Args:
-        believing: whether every file is believed, whatever its checksum; else files are checked as they always are.
         engines: the module whose ``retrievers`` are searched with.
     """
 
-    def __init__(self, *, believing: bool = True, engines: str = "damage.collection") -> None:
+    def __init__(self, *, engines: str = "damage.collection") -> None:
         self._engines = engines
-        self._mode = "believing" if believing else "checking"
         self._process: subprocess.Popen[bytes] | None = None
         self.died: list[str] = []
 
@@ -74,7 +72,7 @@ class Trials:
     def _start(self) -> subprocess.Popen[bytes]:
         paths = [str(TESTS), os.environ.get("PYTHONPATH", "")]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "damage.trials", self._mode, self._engines]
+        command = [sys.executable, "-m", "damage.trials", self._engines]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, cwd=TESTS, start_new_session=True
         )
@@ -82,7 +80,7 @@ class Trials:
 
 
 def believe_all_files() -> None:
-    """Make the checksum pass believe every file, as if its memory were poisoned: what is left are the readers' own checks."""
+    """Make opening believe every file, whatever its size: what is left are the readers' own checks."""
 
     def believed(*_: object, **__: object) -> None:
         return None
@@ -97,7 +95,7 @@ def search(index: str, label: str, backend: str = "numpy") -> list[list[list[obj
     from damage.collection import QUERIES, lucene
     from nlp_retrieval import Searcher
 
-    retriever = lucene() if label == "lucene" else import_module(sys.argv[2]).retrievers(backend)[label]
+    retriever = lucene() if label == "lucene" else import_module(sys.argv[1]).retrievers(backend)[label]
     results = Searcher([retriever]).open(index).search(QUERIES, 10)
     return [[[hit.item.item_id, hit.score] for hit in hits] for hits in results]
 
@@ -147,53 +145,8 @@ def index(path: str, label: str) -> None:
     build(Path(path), {label: (retrievers() | {"lucene": lucene()})[label]})
 
 
-def watch(index: str, label: str) -> list[tuple[str, str]]:
-    """Open an index, and tell in order which files Python opened and which were handed to a reader that trusts its input."""
-    seen: list[tuple[str, str]] = []
-    _watching.append(seen)
-    try:
-        search(index, label)
-    except IndexDamagedError as error:
-        seen.append(("refused", str(error)))
-    finally:
-        _watching.clear()
-    return seen
-
-
-_watching: list[list[tuple[str, str]]] = []
-
-
-def keep_watch() -> None:
-    """Note every file that Python opens, by an audit hook, and every call of a reader that trusts what it reads."""
-
-    def opened(event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "open" and _watching and isinstance(arguments[0], str | os.PathLike):
-            _watching[0].append(("opened", os.fspath(arguments[0])))
-
-    def noted(reader: Callable[..., Any]) -> Callable[..., Any]:
-        def read(path: Any, *arguments: Any, **options: Any) -> Any:
-            if _watching:
-                _watching[0].append(("read", os.fspath(path)))
-            return reader(path, *arguments, **options)
-
-        return read
-
-    import faiss
-    import numpy as np
-    import pyarrow as pa
-
-    from nlp_retrieval.retrievers.pyserini import index as lucene
-
-    for module, name in (
-        (faiss, "read_index"), (pa, "memory_map"), (pa, "OSFile"), (np, "load"), (np.lib.format, "open_memmap"), (np, "memmap"),
-        (lucene, "open_directory"),
-    ):  # fmt: skip
-        setattr(module, name, noted(getattr(module, name)))
-    sys.addaudithook(opened)
-
-
 ACTIONS: dict[str, Callable[..., object]] = {
-    "search": search, "index": index, "watch": watch, "read_run": read_run, "read_stage": read_stage,
+    "search": search, "index": index, "read_run": read_run, "read_stage": read_stage,
     "read_manifest": read_manifest,
 }  # fmt: skip
 
@@ -204,10 +157,7 @@ def main() -> None:
         getattr(nlp_retrieval, name)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
-    if sys.argv[1] == "believing":
-        believe_all_files()
-    else:
-        keep_watch()
+    believe_all_files()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what an engine prints is not an answer
     for line in sys.stdin:

@@ -10,7 +10,7 @@ import json
 import warnings
 import zlib
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from benchmarks.small_benchmark import GOLD as GOLD_OF_QUERIES
 from benchmarks.small_benchmark import QUERIES as ALL_QUERIES
 from benchmarks.small_benchmark import benchmarker
 from core.engines import TermCount, TermShare
-from hashed_words import HashedWords
 from sparse_models import HashedTerms
 
 from nlp_retrieval import Bm25Retriever, Searcher, write_run_files
@@ -31,17 +30,12 @@ from nlp_retrieval.benchmarks.comparing import judged_again
 from nlp_retrieval.benchmarks.manifest import benchmark_of, differences, moved_results, read_manifest
 from nlp_retrieval.benchmarks.runs import PER_QUERY, REPORT, read_run_folder
 from nlp_retrieval.benchmarks.stage_store import StageStore
-from nlp_retrieval.core.blocks import EncodedBatch
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.json_text import parse_json
-from nlp_retrieval.core.index import checkpoint
-from nlp_retrieval.core.index.build import OWNER_FILE, owner_of
-from nlp_retrieval.core.index.checkpoint import PREFIX, CheckpointContext, checkpoints_at, keep_checkpoints, resumed_batches
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.index.manifest import read_manifest as read_index_manifest
 from nlp_retrieval.encoders.endpoint import KeptVectors
-from nlp_retrieval.encoders.passages import encoded_here
 from nlp_retrieval.errors import IndexDamagedError, ModelError, RetrievalError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES, read_lists, read_retrievers
 from nlp_retrieval.lm.answers import AnswerStore
@@ -196,7 +190,6 @@ def colbert(data: bytes) -> bool:
 
 def notes(data: bytes) -> bool:
     """Small files that are a convenience: what cannot be believed is not there, and nothing is raised."""
-    owner = owner_of(a_folder("lock", {OWNER_FILE: data}))
     ledger = Ledger(a_folder("ledger", {"wandb-logged.json": data}), NOTED_SWEEP, "group")
     assert isinstance(ledger.group, str)
     ledger.finished("bm25")
@@ -207,25 +200,7 @@ def notes(data: bytes) -> bool:
     path.write_bytes(data)
     answer = store.find(question)
     assert answer is None or isinstance(answer["text"], str)
-    return owner is not None or ledger.group != "group" or answer is not None
-
-
-def encoding(data: bytes) -> bool:
-    """What a killed build had encoded: as it stands it is right or dropped; with its checksums put right, it fits the texts.
-
-    A fuzzer that watches comparisons puts checksums right by itself: they have no key.
-    """
-    expected = [_words(texts).rows for texts in WORDS_TO_ENCODE]
-    sealed, ends = _sealed_encoding(data), _ends_of_batches(data)
-    for raw in (data, sealed):
-        place, batches = encode_words(raw)
-        assert [len(batch.counts) for batch in batches] == [2, 2, 1]
-        for number, batch in enumerate(batches):
-            assert int(batch.counts.sum()) == len(batch.rows)
-            assert np.isfinite(batch.rows).all()
-            is_sealed = 2 * number < place.resumed and raw[: ends[number]] == sealed[: ends[number]]
-            assert is_sealed or np.array_equal(batch.rows, expected[number])
-    return place.resumed > 0
+    return ledger.group != "group" or answer is not None
 
 
 def kept_vector(data: bytes) -> bool:
@@ -239,56 +214,7 @@ def kept_vector(data: bytes) -> bool:
     return found is not None
 
 
-WORDS_TO_ENCODE = [["red fox", "blue whale"], ["", "an old tree"], ["a river"]]
 VECTOR_ASKED: dict[str, object] = {"url": "http://localhost/v1", "model": "m"}
-
-
-def encode_words(content: bytes | None) -> tuple[CheckpointContext, list[EncodedBatch]]:
-    """Encode a few texts in batches, where a checkpoint has this content, or none is there; and where it was taken up."""
-    folder = scratch() / "encoding"
-    folder.mkdir(exist_ok=True)
-    site = CheckpointContext(folder, "0" * 64, (0, 5))
-    if content is None:
-        keep_checkpoints(folder)
-    else:
-        (folder / encoding_name()).write_bytes(content)
-    with checkpoints_at(site):
-        return site, list(resumed_batches({}, {}, iter(WORDS_TO_ENCODE), partial(encoded_here, _words), np.float32))
-
-
-@cache
-def encoding_name() -> str:
-    """The name of that checkpoint."""
-    encode_words(None)
-    return next((scratch() / "encoding").glob(f"{PREFIX}*")).name
-
-
-def _words(texts: list[str]) -> EncodedBatch:
-    return EncodedBatch(HashedWords(4).encode_passages(texts), np.ones(len(texts), np.uint32))
-
-
-def _sealed_encoding(data: bytes) -> bytes:
-    """A checkpoint with its beginning and its checksums put right, as far as its sizes make sense."""
-    begin = len(checkpoint._MAGIC) + 32
-    encode_words(None)
-    whole = (scratch() / "encoding" / encoding_name()).read_bytes()[:begin]
-    chain, place = hashlib.sha256(whole).digest(), begin
-    for end in _ends_of_batches(data):
-        chain = hashlib.sha256(chain + data[place : end - 32]).digest()
-        whole, place = whole + data[place : end - 32] + chain, end
-    return whole + data[place:]
-
-
-def _ends_of_batches(data: bytes) -> list[int]:
-    """Where the batches of a checkpoint end, their checksums included, as far as its sizes make sense."""
-    ends, place = [], len(checkpoint._MAGIC) + 32
-    while len(data) >= place + checkpoint._HEAD.size:
-        n_texts, dimension, _, n_rows, _ = checkpoint._HEAD.unpack_from(data, place)
-        place += checkpoint._HEAD.size + 32 + 4 * n_texts + 4 * n_rows * dimension + 32
-        if place > len(data):
-            break
-        ends.append(place)
-    return ends
 
 
 @cache
@@ -362,4 +288,4 @@ def _parquet(rows: list[dict[str, Any]], name: str, about: Any) -> bytes:
 
 
 OF_INDEXES = [manifest, graph, added_links, bm25, colbert, splade]
-OF_RUNS = [stages, report, lists, tables, run_manifest, results, notes, encoding, kept_vector]
+OF_RUNS = [stages, report, lists, tables, run_manifest, results, notes, kept_vector]

@@ -39,8 +39,6 @@ from .kept import (
     SPLADE,
     TABLES,
     VECTOR_ASKED,
-    encode_words,
-    encoding_name,
     run_folder,
 )
 from .targets import TARGETS
@@ -233,11 +231,6 @@ def _corpora() -> list[bytes]:
     return made
 
 
-def _encoding() -> list[bytes]:
-    encode_words(None)
-    return [(scratch() / "encoding" / encoding_name()).read_bytes()]
-
-
 def _kept_vector() -> list[bytes]:
     store = KeptVectors(scratch() / "vectors", VECTOR_ASKED)
     store.keep("a text", np.array([0.5, -1.0, 2.0], np.float32), 2)
@@ -302,10 +295,8 @@ SEEDS: dict[str, Callable[[], list[Any]]] = {
     "tables": _tables,
     "run_manifest": _run_manifest,
     "results": lambda: [(run_folder() / "results.json").read_bytes()],
-    "encoding": _encoding,
     "kept_vector": _kept_vector,
     "notes": _each(
-        {"pid": 7, "host": "somewhere else", "since": "2026-01-01"},
         {"format": 1, "sweeps": {_SWEEP_NOTED: {"group": "g", "runs": {"bm25": "wandb/offline"}}}},
         {"format": 1, "question": {"model": "m", "messages": []}, "answer": {"text": "a"}},
     ),

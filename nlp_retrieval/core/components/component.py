@@ -456,15 +456,6 @@ def _as_declared(value: Any, checked: Any) -> Any:
     return value
 
 
-def equal_settings(one: Any, other: Any) -> bool:
-    """Return whether two plain values are equal; 1 equals 1.0, but 1 does not equal true."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(equal_settings(value, other[key]) for key, value in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(equal_settings, one, other))
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
-
-
 # The interfaces that components implement.
 
 

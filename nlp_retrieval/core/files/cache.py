@@ -13,6 +13,7 @@ from pathlib import Path
 
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.atomic import replace_file, write_atomically
+from nlp_retrieval.core.files.opening import open_regular
 from nlp_retrieval.errors import RetrievalWarning
 
 _WRITABLE_BY_ALL, _WRITABLE_BY_GROUP = 0o002, 0o020
@@ -51,7 +52,7 @@ def read_own(path: Path, *, trust_group: bool = True) -> bytes:
     Raises:
         OSError: it is missing or cannot be read; a PermissionError if another user owns it or everybody may write to it.
     """
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         status = os.fstat(file.fileno())
         others = _WRITABLE_BY_ALL if trust_group else _WRITABLE_BY_ALL | _WRITABLE_BY_GROUP
         if status.st_uid not in (os.getuid(), 0) or status.st_mode & others:

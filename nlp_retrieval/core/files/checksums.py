@@ -1,43 +1,25 @@
-"""SHA-256 of files, and a record of files already checked.
-
-Every file that native code will read is compared with its checksum once. The comparison is recorded in the user's own cache
-folder by device, inode, size and time of change, so a large index is checked once and a changed file is checked again. The
-record is optional: if it cannot be read or written, files are checked each time.
-"""
+"""Sizes and SHA-256 of files: opening compares sizes; ``verify``, and what copies data, compares contents."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import stat
 import time
-from functools import cache
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from nlp_retrieval.core.files.atomic import clear_asides, replace_file
-from nlp_retrieval.core.files.cache import cache_folder, make_own, read_own
-from nlp_retrieval.core.files.columns import CURE, damaged, explain_file_limit
-from nlp_retrieval.core.processes import Lock
+from nlp_retrieval.core.files.columns import CURE, damaged
+from nlp_retrieval.core.files.opening import open_regular
 from nlp_retrieval.errors import IndexDamagedError
 
-_MEMORY = "checked.json"
-_REMEMBERED_AT_MOST = 4096
 _TICK = 100_000_000
 """Nanoseconds within which two writes may get the same time of change."""
 
-_noting = Lock()
-
 
 class FileRecord(BaseModel):
-    """Expected size and checksum of a file.
-
-    Args:
-        bytes: its size.
-        sha256: its checksum, in hexadecimal.
-    """
+    """Expected size and SHA-256 of a file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -52,7 +34,7 @@ def sha256_of(path: Path) -> str:
         >>> sha256_of(Path("qrels.txt"))[:12]
         '903cb6345d45'
     """
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -81,67 +63,21 @@ def record_folder(folder: Path) -> dict[str, FileRecord]:
     return {file.name: FileRecord(bytes=file.stat().st_size, sha256=sha256_of(file)) for file in sorted(folder.iterdir())}
 
 
-def check_file(path: Path, record: FileRecord, *, trust_memory: bool = True) -> None:
-    """Compare a file with its record.
-
-    Args:
-        path: the file.
-        record: the expected size and checksum.
-        trust_memory: whether to skip a file that was checked before and has not changed since.
+def check_file(path: Path, record: FileRecord, *, content: bool = False) -> None:
+    """Compare the size of a file, or its whole content, with its record.
 
     Raises:
-        IndexDamagedError: it is missing, unreadable, of another size, or its content differs.
+        IndexDamagedError: it is missing, unreadable, no regular file, or different.
     """
     try:
         status = path.stat()
-    except OSError as error:
-        raise IndexDamagedError(f"{path} is missing or unreadable ({error.strerror}); {CURE}") from error
-    if not stat.S_ISREG(status.st_mode):
-        raise IndexDamagedError(f"{path} is not a regular file; {CURE}")
-    if status.st_size != record.bytes:
-        raise IndexDamagedError(f"{path} has {status.st_size} bytes, the manifest says {record.bytes}; {CURE}")
-    state = ":".join(map(str, state_of(status)))
-    if trust_memory and _memory().get(state) == record.sha256:
-        return
-    try:
-        with explain_file_limit(path):
-            actual = sha256_of(path)
+        if not stat.S_ISREG(status.st_mode):
+            raise IndexDamagedError(f"{path} is not a regular file; {CURE}")
+        if status.st_size != record.bytes:
+            raise IndexDamagedError(f"{path} has {status.st_size} bytes, the manifest says {record.bytes}; {CURE}")
+        if content and (actual := sha256_of(path)) != record.sha256:
+            raise damaged(path, f"SHA-256 {actual}, the manifest says {record.sha256}")
     except PermissionError:
         raise IndexDamagedError(f"{path} may not be read by this user; ask its owner for the permission") from None
     except OSError as error:
-        raise IndexDamagedError(f"{path} cannot be read ({error.strerror}); {CURE}") from error
-    if actual != record.sha256:
-        raise damaged(path, f"SHA-256 {actual}, the manifest says {record.sha256}")
-    _remember(state, actual)
-
-
-def _memory() -> dict[str, str]:
-    return _read_memory(cache_folder() / _MEMORY)
-
-
-@cache
-def _read_memory(file: Path) -> dict[str, str]:
-    clear_asides(file)
-    try:
-        content = json.loads(read_own(file, trust_group=False))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return content if isinstance(content, dict) else {}
-
-
-def _remember(state: str, checksum: str) -> None:
-    memory = _memory()
-    with _noting:  # other threads check files too
-        if memory.get(state) == checksum:
-            return
-        memory[state] = checksum
-        while len(memory) > _REMEMBERED_AT_MOST:
-            memory.pop(next(iter(memory)))
-        content = json.dumps(memory).encode()
-    file = cache_folder() / _MEMORY
-    try:
-        make_own(file.parent)
-        replace_file(file, content)
-        file.chmod(0o600)
-    except OSError:
-        return  # the next process checks again
+        raise IndexDamagedError(f"{path} is missing or unreadable ({error.strerror}); {CURE}") from error

@@ -6,12 +6,9 @@ out of range, are an error that names the file, even if the checksums match.
 
 from __future__ import annotations
 
-import errno
 import math
-import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -19,7 +16,8 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from nlp_retrieval.errors import IndexDamagedError, IndexStateError
+from nlp_retrieval.core.files.opening import explain_file_limit, open_regular
+from nlp_retrieval.errors import IndexDamagedError
 
 CURE = "restore it from a copy, or index again with replace=True"
 """The advice of an error about a damaged file of an index."""
@@ -57,7 +55,7 @@ def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = 
         [0.5, 1.0]
     """
     try:
-        with explain_file_limit(path), path.open("rb") as file:
+        with explain_file_limit(path), open_regular(path) as file:
             kind, actual, begin = _header(file)
             size = file.seek(0, 2)
     except (OSError, ValueError) as error:
@@ -181,44 +179,3 @@ def read_blocks(path: Path, size: int) -> Iterator[NDArray[Any]]:
         for first in range(0, max(shape[0], 1), size):
             n_rows = min(size, shape[0] - first)
             yield np.fromfile(file, dtype, n_rows * width).reshape(n_rows, *shape[1:])
-
-
-# Errors of a process that has reached its limit of open files or mapped memory, which do not mean a damaged index.
-
-
-_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
-_LIMIT_TEXTS = tuple(os.strerror(number) for number in sorted(_EXHAUSTED))
-
-
-@contextmanager
-def explain_file_limit(path: Path) -> Iterator[None]:
-    """Replace the error of reaching a limit, inside the block, by one that suggests a fix.
-
-    Args:
-        path: the file or folder that is opened.
-
-    Raises:
-        IndexStateError: no more files can be opened.
-    """
-    try:
-        yield
-    except Exception as error:
-        if (lacking := _limit_reached(error)) is None or _LIMIT_CURE in str(error):
-            raise
-        raise IndexStateError(f"{path} cannot be opened ({lacking}): {_LIMIT_CURE}") from error
-
-
-_LIMIT_CURE = "raise the limit (ulimit -n), or compact() the index, which then has fewer files"
-
-
-def _limit_reached(error: BaseException | None) -> str | None:
-    """Return the text of an error, or of one of its causes, that reports a limit; some libraries give no error number."""
-    seen: list[BaseException] = []
-    while error is not None and error not in seen:  # some libraries raise an error from itself
-        seen.append(error)
-        if isinstance(error, OSError) and error.errno in _EXHAUSTED:
-            return os.strerror(error.errno)
-        if texts := [text for text in _LIMIT_TEXTS if text in str(error)]:
-            return texts[0]
-        error = error.__cause__ or error.__context__
-    return None

@@ -1,13 +1,16 @@
-"""Opening unchecked files: plain or gzip, with errors that recognise other file types.
+"""Opening files: those of an index, which are regular files, and those of users, plain or gzip, of any type.
 
-Compression is recognised by the first bytes, not by the name. Any fault is a
-:class:`~nlp_retrieval.errors.SourceError` that names the file.
+Compression is recognised by the first bytes, not by the name. Any fault of a user's file is a
+:class:`~nlp_retrieval.errors.SourceError` that names it.
 """
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
+import os
+import stat
 import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
@@ -17,9 +20,9 @@ from itertools import islice
 from os.path import expanduser, realpath
 from pathlib import Path
 
-from nlp_retrieval.errors import SourceError
+from nlp_retrieval.errors import IndexStateError, SourceError
 
-__all__ = ["READ_ERRORS", "open_bytes", "read_error"]
+__all__ = ["READ_ERRORS", "explain_file_limit", "open_bytes", "open_regular", "read_error"]
 
 READ_ERRORS = (EOFError, zlib.error, OSError)
 """Errors of reading an open file: truncated or damaged gzip, a failing disk or network."""
@@ -34,6 +37,51 @@ _FOREIGN = {
     b"SQLite format 3": "an SQLite database; DatabaseLoader reads it",
 }
 _UTF16 = "UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
+
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+_EXHAUSTED_TEXTS = tuple(os.strerror(number) for number in sorted(_EXHAUSTED))
+_LIMIT_CURE = "raise the limit (ulimit -n), or compact() the index, which then has fewer files"
+
+
+def open_regular(path: Path) -> io.BufferedReader:
+    """Open a file without waiting for a pipe or a device at its place.
+
+    Raises:
+        OSError: it is missing, unreadable, or no regular file.
+    """
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return file
+
+
+@contextmanager
+def explain_file_limit(path: Path) -> Iterator[None]:
+    """Tell the error of a process that has reached its limit of open files or memory from that of a damaged file.
+
+    Raises:
+        IndexStateError: no more files can be opened.
+    """
+    try:
+        yield
+    except Exception as error:
+        if (lacking := _exhausted(error)) is None or _LIMIT_CURE in str(error):
+            raise
+        raise IndexStateError(f"{path} cannot be opened ({lacking}): {_LIMIT_CURE}") from error
+
+
+def _exhausted(error: BaseException | None) -> str | None:
+    """The text of an error, or of one of its causes, that reports a limit; some libraries give no error number."""
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:  # some libraries raise an error from itself
+        seen.append(error)
+        if isinstance(error, OSError) and error.errno in _EXHAUSTED:
+            return os.strerror(error.errno)
+        if texts := [text for text in _EXHAUSTED_TEXTS if text in str(error)]:
+            return texts[0]
+        error = error.__cause__ or error.__context__
+    return None
 
 
 @contextmanager

@@ -6,20 +6,16 @@ A crash leaves the old state or the new one. :mod:`nlp_retrieval.core.index.upda
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import shutil
-import socket
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from uuid import uuid4
 
 from filelock import FileLock, Timeout
@@ -28,8 +24,7 @@ from nlp_retrieval._version import __version__
 from nlp_retrieval.core.files.atomic import READ_ONLY, clear_asides, explained_writes, make_folder, publish_folder, sync_folder
 from nlp_retrieval.core.files.checksums import record_folder
 from nlp_retrieval.core.files.frames import Items, items_of
-from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.core.index.checkpoint import CheckpointContext, checkpoints_at, keep_checkpoints
+from nlp_retrieval.core.index.checkpoint import Checkpoints
 from nlp_retrieval.core.index.generation import Builder, SegmentFolder, check_folder, fingerprint_of
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.index.manifest import (
@@ -48,78 +43,14 @@ from nlp_retrieval.core.index.manifest import (
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.processes import PeakMemory, use_one_thread_after_fork
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import (
-    IndexConflictError,
-    IndexDamagedError,
-    IndexLockedError,
-    RetrievalWarning,
-    SourceError,
-)
+from nlp_retrieval.errors import IndexConflictError, IndexDamagedError, IndexLockedError, RetrievalWarning, SourceError
 
 # Publishing into an index directory: one writer at a time, scratch folders, and the removal of unused folders.
 
-
-# The process that is writing to an index directory, for messages to other writers.
-#
-# The lock itself belongs to the operating system and ends with its process; the file here only informs, and the name of a
-# process that no longer exists is ignored.
-
-OWNER_FILE = ".lock-owner"
-
-
-@dataclass(frozen=True)
-class Owner:
-    """A writer.
-
-    Args:
-        pid: id of its process.
-        host: name of its machine.
-        since: when it began, in ISO 8601.
-    """
-
-    pid: int
-    host: str
-    since: str
-
-
-@contextmanager
-def owning(directory: Path) -> Iterator[None]:
-    """Record the writer in a directory while the block runs; if the file cannot be written, there is no record."""
-    owner = Owner(os.getpid(), socket.gethostname(), datetime.now(UTC).isoformat(timespec="seconds"))
-    path = directory / OWNER_FILE
-    with suppress(OSError):
-        path.unlink(missing_ok=True)  # never write through it: it may be a planted link to another file
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "w") as file:
-            file.write(json.dumps(asdict(owner)) + "\n")
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            path.unlink()
-
-
-def owner_of(directory: Path) -> Owner | None:
-    """Return the process writing to a directory, or None if unknown."""
-    try:
-        content = read_json_file(directory / OWNER_FILE)
-        owner = Owner(int(content["pid"]), str(content["host"]), str(content["since"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return owner if owner.host != socket.gethostname() or _is_running(owner.pid) else None
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return pid > 0
-
-
 SCRATCH = ".scratch-"
 """Prefix of folders that are not published yet."""
+
+T = TypeVar("T")
 
 _LOCK_FILE = ".lock"
 _MARK = ".nlp_retrieval"
@@ -127,36 +58,24 @@ _MARK = ".nlp_retrieval"
 
 
 @contextmanager
-def writing(directory: Path) -> Iterator[list[CheckpointContext]]:
+def writing(directory: Path) -> Iterator[Checkpoints]:
     """Be the only writer, and clean up scratch folders; if nothing was published, also remove the folders created for it.
 
-    Yields:
-        The checkpoints of this writer; :func:`write_segment` adds those of each segment.
-
     Raises:
-        IndexLockedError: another process is writing; the message names it if it is known.
+        IndexLockedError: another process is writing.
         KeyboardInterrupt: the user interrupted it; the message says what remains.
     """
     created, lock = make_folder(directory), FileLock(directory / _LOCK_FILE, timeout=0)
     try:
         lock.acquire()
     except Timeout:
-        owner = owner_of(directory)
-        if owner is None:
-            raise IndexLockedError(f"another process is writing to {directory}; wait for it, then try again") from None
-        raise IndexLockedError(
-            f"process {owner.pid} on {owner.host} is writing to {directory}, since {owner.since}; wait for it, then try again",
-            owner.pid,
-            owner.host,
-            owner.since,
-        ) from None
-    before, contexts = manifest_state(directory), list[CheckpointContext]()
+        raise IndexLockedError(f"another process is writing to {directory}; wait for it, then try again") from None
+    before, checkpoints = manifest_state(directory), Checkpoints(directory)
     try:
-        with owning(directory):
-            _clear_scratch(directory)
-            yield contexts
+        _clear_scratch(directory)
+        yield checkpoints
     except KeyboardInterrupt as error:
-        error.args = error.args or (_describe_state(directory, before, sum(context.kept for context in contexts)),)
+        error.args = error.args or (_state_left(directory, before, checkpoints.kept),)
         raise
     finally:
         try:
@@ -166,13 +85,12 @@ def writing(directory: Path) -> Iterator[list[CheckpointContext]]:
             lock.release()
 
 
-def _describe_state(directory: Path, before: tuple[int, int, int] | None, kept: int) -> str:
+def _state_left(directory: Path, before: object, kept: int) -> str:
     """Return, for a message, what an interrupted writer leaves behind."""
     if (now := manifest_state(directory)) != before:
         return f"the index in {directory} was published before that, and is complete"
     state = f"the index in {directory} is as it was before" if now is not None else f"there is no index in {directory} yet"
-    going_on = f"; {kept:,} encoded passages are stored there: the same call continues from them" if kept else ""
-    return f"{state}, and no lock is left{going_on}"
+    return state + (f"; {kept:,} encoded passages are stored there: the same call continues from them" if kept else "")
 
 
 def _remove_empty(directory: Path, created: list[Path]) -> None:
@@ -201,12 +119,7 @@ def _clear_scratch(directory: Path) -> None:
 
 
 def checked_items(items: Items) -> Iterator[SearchableItem]:
-    """Yield the items of a source; its errors become SourceErrors, to distinguish them from errors of writing the index.
-
-    Raises:
-        ItemError: it is not a source of items.
-        SourceError: it cannot be read.
-    """
+    """Yield the items of a source; its errors become SourceErrors, to distinguish them from errors of writing the index."""
     source = items_of(items)
     while True:
         try:
@@ -229,48 +142,39 @@ def publish(scratch: Path, directory: Path, name: str, fingerprint: str) -> Fold
     return FolderRecord(folder=folder, files=files)
 
 
+def publish_segment(scratch: Path, directory: Path, name: str, fingerprint: str, first_row: int, end_row: int) -> Segment:
+    """Publish a scratch folder that holds these rows."""
+    return Segment(**dict(publish(scratch, directory, name, fingerprint)), first_row=first_row, end_row=end_row)
+
+
 class Written(NamedTuple):
-    """A segment written by a retriever, its cost as if it had encoded everything, and how many texts others had encoded."""
+    """A segment written by a retriever, and its cost as if it had encoded everything."""
 
     segment: Segment
-    seconds: float
-    peak_bytes: int
-    resumed: int
-    shared: int
+    cost: BuildCost
 
 
 def write_segment(
-    contexts: list[CheckpointContext],
-    directory: Path,
-    name: str,
-    fingerprint: str,
-    corpus: str,
-    items: Segment,
-    write: Callable[[Path], None],
+    checkpoints: Checkpoints, builder: Builder, fingerprint: str, items: Segment, write: Callable[[Path], None]
 ) -> Written:
     """Write a segment of a retriever into a scratch folder, and publish it.
 
     Args:
-        contexts: the checkpoints of this writer.
-        directory: the index directory.
-        name: name of the retriever.
+        checkpoints: those of this writer.
+        builder: the retriever.
         fingerprint: fingerprint of its index.
-        corpus: fingerprint of all items.
         items: the items' segment with the same rows.
         write: writes the segment into an empty folder.
     """
-    scratch = new_scratch(directory)
+    scratch = new_scratch(checkpoints.directory)
     use_one_thread_after_fork()
-    begin = time.perf_counter()
-    ends = contexts[0].ends if contexts else {}
-    context = CheckpointContext(directory, corpus, (items.first_row, items.end_row), ends)
-    contexts.append(context)
-    with PeakMemory() as peak, checkpoints_at(context):
+    begin, reused = time.perf_counter(), checkpoints.seconds
+    with PeakMemory() as peak, checkpoints.used():
         write(scratch)
-    seconds = time.perf_counter() - begin + context.seconds
-    folder = publish(scratch, directory, name, fingerprint)
-    segment = Segment(**dict(folder), first_row=items.first_row, end_row=items.end_row)
-    return Written(segment, seconds, peak.bytes, context.resumed, context.shared)
+    seconds = time.perf_counter() - begin + checkpoints.seconds - reused
+    cost = BuildCost(seconds=round(seconds, 3), peak_bytes=peak.bytes)
+    rows = items.first_row, items.end_row
+    return Written(publish_segment(scratch, checkpoints.directory, builder.name, fingerprint, *rows), cost)
 
 
 def tidy(directory: Path) -> None:
@@ -290,6 +194,21 @@ def remove_unused(directory: Path) -> None:
             _remove_others(directory, set(manifest.folders))
 
 
+def _remove_others(directory: Path, in_use: set[str]) -> None:
+    for folder in directory.iterdir():
+        if folder.name in in_use or folder.is_symlink() or not folder.is_dir() or not (folder / _MARK).is_file():
+            continue
+        with suppress(OSError):  # not readable, or held by a reader
+            descriptor = os.open(folder, os.O_RDONLY)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                moved = folder.rename(directory / f"{SCRATCH}{uuid4().hex}")  # after a crash, the next writer clears it
+                sync_folder(directory)
+                shutil.rmtree(moved, ignore_errors=True)
+            finally:
+                os.close(descriptor)
+
+
 def drop_orphans(directory: Path, builders: Sequence[Builder]) -> None:
     """Let engines remove data outside the directory that none of its folders refers to; the next writer retries failures."""
     for settle in {builder.name: builder.settle for builder in builders}.values():
@@ -301,25 +220,6 @@ def drop_orphans(directory: Path, builders: Sequence[Builder]) -> None:
                 RetrievalWarning,
                 stacklevel=3,
             )
-
-
-def _remove_others(directory: Path, in_use: set[str]) -> None:
-    for folder in directory.iterdir():
-        if folder.name in in_use or folder.is_symlink() or not folder.is_dir() or not (folder / _MARK).is_file():
-            continue
-        try:
-            descriptor = os.open(folder, os.O_RDONLY)
-        except OSError:  # not readable
-            continue
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            moved = folder.rename(directory / f"{SCRATCH}{uuid4().hex}")  # after a crash, the next writer clears it
-            sync_folder(directory)
-            shutil.rmtree(moved, ignore_errors=True)
-        except OSError:
-            continue
-        finally:
-            os.close(descriptor)
 
 
 @dataclass(frozen=True, repr=False)
@@ -381,141 +281,106 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
     directory = index_directory(path)
     with explained_writes(directory), ExitStack() as stack:
         try:
-            contexts = stack.enter_context(writing(directory))
+            checkpoints = stack.enter_context(writing(directory))
             scratch = new_scratch(directory)
         except OSError as error:
             return _report_complete_index(items, directory, builders, error, begin)
-        old = _readable_manifest(directory, replace)
-        n_items, fingerprint = write_items(checked_items(items), scratch)
-        same = old is not None and old.corpus.fingerprint == fingerprint
-        if old is not None and not same and not replace:
-            order = "; their order counts" if n_items == old.corpus.n_items else ""
-            updated = ", which were updated since they were indexed (an updated item comes last)" if old.corpus.updated else ""
-            raise IndexConflictError(
-                f"{directory} holds an index of {old.corpus.n_items:,} other items{updated} (now given: {n_items:,}{order}); "
-                "choose another folder, add or delete items, or pass replace=True to overwrite that index"
-            )
-        if old is not None and same and _usable(directory, old.corpus.segments[0], replace):
-            corpus = old.corpus
-            shutil.rmtree(scratch)
-        else:
-            folder = publish(scratch, directory, "items", fingerprint)
-            segment = Segment(**dict(folder), first_row=0, end_row=n_items)
-            corpus = CorpusRecord(fingerprint=fingerprint, n_items=n_items, segments=[segment])
-        kept = _kept_records(directory, old, builders, replace) if old is not None and same else []
-        built: list[str] = []
-        reused: list[str] = []
+        old = _if_undamaged(lambda: read_manifest(directory), replace)
+        corpus = _written_corpus(items, scratch, directory, old, replace)
+        is_same = old is not None and old.corpus.fingerprint == corpus.fingerprint
+        kept = _kept_records(directory, old, builders, replace) if old is not None and is_same else []
         table = ItemTable(directory / corpus.segments[0].folder / ITEMS_FILE)
-        keep_checkpoints(directory, corpus.fingerprint)
-        resumed = shared = 0
+        built: list[str] = []
+        found: list[str] = []
         for builder in builders:
-            fingerprint_wanted = fingerprint_of(corpus.fingerprint, builder.identity, kept)
-            indexed = [record for record in kept if record.fingerprint == fingerprint_wanted]
-            if indexed and _has_outside_data(builder, directory, indexed[0], replace):
-                reused.append(builder.name)
+            fingerprint = fingerprint_of(corpus.fingerprint, builder.identity)
+            record = next((record for record in kept if record.fingerprint == fingerprint), None)
+            if record is not None and _has_outside_data(builder, directory, record, replace):
+                found.append(builder.name)
                 continue
-            kept = [record for record in kept if record.fingerprint != fingerprint_wanted]
-            record, written = _build_one(contexts, builder, fingerprint_wanted, table, corpus, directory)
-            kept.append(record)
-            resumed, shared = resumed + written.resumed, shared + written.shared
+            kept = [record for record in kept if record.fingerprint != fingerprint]
+            kept.append(_built(checkpoints, builder, fingerprint, table, corpus.segments[0]))
             built.append(builder.name)
-        if old is not None and old.corpus == corpus and old.retrievers == kept:
+        generation = old.generation + 1 if old is not None else 1
+        manifest = Manifest(generation=generation, version=__version__, corpus=corpus, retrievers=kept)
+        if old is not None and (old.corpus, old.retrievers) == (corpus, kept):
             manifest = old
         else:
-            generation = old.generation + 1 if old is not None else 1
-            manifest = Manifest(generation=generation, version=__version__, corpus=corpus, retrievers=kept)
             write_manifest(directory, manifest)
-        keep_checkpoints(directory)
+        checkpoints.remove()
         remove_unused(directory)
         drop_orphans(directory, builders)
     fingerprints = frozenset(record.fingerprint for record in kept[len(kept) - len(built) :])
-    return IndexReport(directory, n_items, built, reused, time.perf_counter() - begin, fingerprints, resumed, shared)
+    reused, seconds = (checkpoints.resumed, checkpoints.shared), time.perf_counter() - begin
+    return IndexReport(directory, corpus.n_items, built, found, seconds, fingerprints, *reused)
 
 
 def _kept_records(directory: Path, old: Manifest, builders: Sequence[Builder], replace: bool) -> list[RetrieverRecord]:
     """The retrievers that stay: undamaged, and not one of a builder's settings whose code or model has changed since."""
-    wanted = {fingerprint_of(old.corpus.fingerprint, builder.identity, old.retrievers) for builder in builders}
+    wanted = {fingerprint_of(old.corpus.fingerprint, builder.identity) for builder in builders}
     configs = [without_secrets(builder.config) for builder in builders]
     current = [record for record in old.retrievers if record.fingerprint in wanted or record.config not in configs]
-    return [record for record in current if all(_usable(directory, segment, replace) for segment in record.segments)]
+    return [record for record in current if _is_whole(directory, record.segments, replace)]
+
+
+def _written_corpus(items: Items, scratch: Path, directory: Path, old: Manifest | None, replace: bool) -> CorpusRecord:
+    """Publish the items, unless they are there already."""
+    n_items, fingerprint = write_items(checked_items(items), scratch)
+    if old is not None and old.corpus.fingerprint == fingerprint and _is_whole(directory, old.corpus.segments[:1], replace):
+        shutil.rmtree(scratch)
+        return old.corpus
+    if old is not None and old.corpus.fingerprint != fingerprint and not replace:
+        order = "; their order counts" if n_items == old.corpus.n_items else ""
+        updated = ", which were updated since they were indexed (an updated item comes last)" if old.corpus.updated else ""
+        raise IndexConflictError(
+            f"{directory} holds an index of {old.corpus.n_items:,} other items{updated} (now given: {n_items:,}{order}); "
+            "choose another folder, add or delete items, or pass replace=True to overwrite that index"
+        )
+    segment = publish_segment(scratch, directory, "items", fingerprint, 0, n_items)
+    return CorpusRecord(fingerprint=fingerprint, n_items=n_items, segments=[segment])
 
 
 def _report_complete_index(
-    items: Items,
-    directory: Path,
-    builders: Sequence[Builder],
-    refused: OSError,
-    begin: float,
+    items: Items, directory: Path, builders: Sequence[Builder], refused: OSError, begin: float
 ) -> IndexReport:
-    """Report an unwritable index that is already complete; otherwise raise an error that says why it cannot be written.
-
-    The items are written into a temporary folder to compute their fingerprint.
-    """
+    """Report an unwritable index that is already complete; otherwise raise the error that says why it cannot be written."""
     if refused.errno not in READ_ONLY or (manifest := read_manifest(directory)) is None:
         raise refused
     with TemporaryDirectory(prefix="nlp-retrieval-") as scratch:
         n_items, fingerprint = write_items(checked_items(items), Path(scratch))
     indexed = {record.fingerprint for record in manifest.retrievers}
-    wanted = {fingerprint_of(fingerprint, builder.identity, manifest.retrievers) for builder in builders}
+    wanted = {fingerprint_of(fingerprint, builder.identity) for builder in builders}
     if manifest.corpus.fingerprint != fingerprint or not wanted <= indexed:
         raise refused
-    names = [builder.name for builder in builders]
-    return IndexReport(directory, n_items, [], names, time.perf_counter() - begin)
+    return IndexReport(directory, n_items, [], [builder.name for builder in builders], time.perf_counter() - begin)
 
 
-def _build_one(
-    contexts: list[CheckpointContext],
-    builder: Builder,
-    fingerprint: str,
-    items: ItemTable,
-    corpus: CorpusRecord,
-    directory: Path,
-) -> tuple[RetrieverRecord, Written]:
-    """Build an index; return its record and its segment."""
-    write = partial(_build_unchanged, builder, items)
-    written = write_segment(contexts, directory, builder.name, fingerprint, corpus.fingerprint, corpus.segments[0], write)
-    record = RetrieverRecord(
-        fingerprint=fingerprint,
-        identity=without_secrets(builder.identity),
-        config=without_secrets(builder.config),
-        segments=[written.segment],
-        cost=BuildCost(seconds=round(written.seconds, 3), peak_bytes=written.peak_bytes),
-    )
-    return record, written
+def _built(checkpoints: Checkpoints, builder: Builder, fingerprint: str, items: ItemTable, rows: Segment) -> RetrieverRecord:
+    def write(folder: Path) -> None:
+        builder.build(items, folder)
+        builder.require_unchanged()
+
+    segment, cost = write_segment(checkpoints, builder, fingerprint, rows, write)
+    identity, config = without_secrets(builder.identity), without_secrets(builder.config)
+    return RetrieverRecord(fingerprint=fingerprint, identity=identity, config=config, segments=[segment], cost=cost)
 
 
-def _build_unchanged(builder: Builder, items: ItemTable, folder: Path) -> None:
-    builder.build(items, folder)
-    builder.require_unchanged()
+def _is_whole(directory: Path, records: Sequence[FolderRecord], replace: bool) -> bool:
+    """Return whether all files have the recorded content; damage is an error unless the index is to be replaced."""
+    return _if_undamaged(lambda: [check_folder(directory, record, contents=True) for record in records], replace) is not None
 
 
-def _readable_manifest(directory: Path, replace: bool) -> Manifest | None:
-    """The manifest; a damaged one is treated as missing if the index is to be replaced anyway."""
+def _has_outside_data(builder: Builder, directory: Path, record: RetrieverRecord, replace: bool) -> bool:
+    """Return whether an engine's data outside the directory exists; that it is missing is an error as any damage is."""
+    segments = [SegmentFolder(directory / part.folder, part.first_row, part.end_row) for part in record.segments]
+    return _if_undamaged(lambda: [builder.require(segments)], replace) is not None
+
+
+def _if_undamaged(check: Callable[[], T], replace: bool) -> T | None:
+    """Return the result of a check; None for what is damaged and is to be replaced anyway."""
     try:
-        return read_manifest(directory)
+        return check()
     except IndexDamagedError:
         if replace:
             return None
         raise
-
-
-def _has_outside_data(builder: Builder, directory: Path, record: RetrieverRecord, replace: bool) -> bool:
-    """Return whether an engine's data outside the directory exists; raise an error if not, unless the index is replaced."""
-    try:
-        builder.require([SegmentFolder(directory / part.folder, part.first_row, part.end_row) for part in record.segments])
-    except IndexDamagedError:
-        if replace:
-            return False
-        raise
-    return True
-
-
-def _usable(directory: Path, record: FolderRecord, replace: bool) -> bool:
-    """Return whether the files of a record are undamaged; raise an error for damage unless the index is to be replaced."""
-    try:
-        check_folder(directory, record)
-    except IndexDamagedError:
-        if replace:
-            return False
-        raise
-    return True

@@ -11,7 +11,7 @@ import fcntl
 import hashlib
 import os
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +19,12 @@ from pathlib import Path
 import numpy as np
 
 from nlp_retrieval.core.candidates import Mask, Rows
-from nlp_retrieval.core.components.component import Config, canonical_json, equal_settings, to_plain
+from nlp_retrieval.core.components.component import Config, canonical_json
 from nlp_retrieval.core.files.checksums import check_file
-from nlp_retrieval.core.files.columns import CURE, damaged, explain_file_limit, mapped
+from nlp_retrieval.core.files.columns import CURE, damaged, mapped
+from nlp_retrieval.core.files.opening import explain_file_limit
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable
 from nlp_retrieval.core.index.manifest import (
-    MANIFEST_FILE,
     CorpusRecord,
     FolderRecord,
     Manifest,
@@ -33,10 +33,12 @@ from nlp_retrieval.core.index.manifest import (
     index_directory,
     manifest_state,
     read_manifest,
+    require_manifest,
 )
-from nlp_retrieval.errors import IndexDamagedError, IndexMissingError, SourceError
+from nlp_retrieval.errors import IndexDamagedError, SourceError
 
-# The segments of an updated index, and a retriever's tasks for them.
+_FOLLOWED_BLINDLY = (".faiss",)
+"""Endings of files whose contents are compared at opening: their reader follows whatever numbers it finds in them."""
 
 
 @dataclass(frozen=True)
@@ -113,92 +115,29 @@ class Builder:
             )
 
 
-# The rows of deleted items: one file of row numbers, rewritten by every change.
-
-
-_FILE = "rows.npy"
+_DELETED_FILE = "rows.npy"
 
 
 def write_deleted(folder: Path, rows: Rows) -> None:
-    """Write rows, ascending, into an empty folder."""
-    np.save(folder / _FILE, rows.astype(np.int64), allow_pickle=False)
+    """Write the rows of deleted items, ascending, into an empty folder."""
+    np.save(folder / _DELETED_FILE, rows.astype(np.int64), allow_pickle=False)
 
 
 def read_deleted(folder: Path, n_rows: int) -> Rows:
     """Return the rows that :func:`write_deleted` wrote.
 
-    Args:
-        folder: a folder whose files have been checked.
-        n_rows: how many rows the index has.
-
     Raises:
-        IndexDamagedError: they are not ascending rows of this index.
+        IndexDamagedError: they are not ascending rows of an index of this many rows.
     """
-    path = folder / _FILE
+    path = folder / _DELETED_FILE
     rows: Rows = mapped(path, np.int64)
     if len(rows) == 0 or rows[0] < 0 or rows[-1] >= n_rows or (np.diff(rows) <= 0).any():
         raise damaged(path, f"it does not hold ascending rows below {n_rows:,}")
     return rows
 
 
-# Detection, before a search, of changes to the files of an opened index.
-
-
-_State = tuple[int, int, int]
-
-
-class OpenedFiles:
-    """The files of some folders in their state before they were opened.
-
-    Args:
-        directory: the index directory.
-        records: records of the folders, whose files are checked and opened after this object is created.
-    """
-
-    def __init__(self, directory: Path, records: Iterable[FolderRecord]) -> None:
-        self._records = {
-            str(directory / record.folder / name): file for record in records for name, file in record.files.items()
-        }
-        self._states = {path: _state_of(path) for path in self._records}
-
-    def check(self) -> None:
-        """Compare files that have changed since with their checksums; an unchanged file takes a microsecond or two.
-
-        Raises:
-            IndexDamagedError: one was truncated, changed or replaced.
-        """
-        for path, known in self._states.items():
-            current = _state_of(path)
-            if current != known and current is not None:
-                check_file(Path(path), self._records[path])
-                self._states[path] = current
-
-
-def _state_of(path: str) -> _State | None:
-    try:
-        status = os.stat(path)  # noqa: PTH116 -- called for every file and search
-    except OSError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns
-
-
-def fingerprint_of(corpus: str, identity: Config, records: Sequence[RetrieverRecord] = ()) -> str:
-    """The fingerprint of a retriever's index over a corpus.
-
-    Args:
-        corpus: fingerprint of its items.
-        identity: identity of the retriever.
-        records: records of the index. If one of them has equal settings and another fingerprint, because earlier versions
-            distinguished 1 from 1.0, that fingerprint is used.
-    """
-    own = _hash(corpus, identity)
-    if any(record.fingerprint == own for record in records):
-        return own
-    alike = (record for record in records if equal_settings(record.identity, to_plain(identity)))
-    return next((record.fingerprint for record in alike if record.fingerprint == _hash(corpus, record.identity)), own)
-
-
-def _hash(corpus: str, identity: Config) -> str:
+def fingerprint_of(corpus: str, identity: Config) -> str:
+    """Return the fingerprint of a retriever's index over the corpus with this fingerprint."""
     return hashlib.sha256(canonical_json({"corpus": corpus, "retriever": identity}).encode()).hexdigest()
 
 
@@ -225,15 +164,13 @@ class Generation:
             _hold(descriptor)
             if os.fstat(descriptor).st_nlink == 0:
                 raise FileNotFoundError(path / folder)
-        corpus = manifest.corpus
-        self.item_files = OpenedFiles(path, [*corpus.segments, *([corpus.deleted] if corpus.deleted else [])])
-        self.items = open_items(path, corpus)
+        self.items = open_items(path, manifest.corpus)
 
     def __repr__(self) -> str:
         return f"<generation {self.manifest.generation} of {self.path}: {self.manifest.corpus.n_items:,} items>"
 
     def checked_segments(self, record: RetrieverRecord) -> list[SegmentFolder]:
-        """Return the segments of a retriever after comparing their files with their checksums.
+        """Return the segments of a retriever, each file of which has its size.
 
         Raises:
             IndexDamagedError: a file is missing or has changed.
@@ -242,9 +179,7 @@ class Generation:
 
     def is_current(self) -> bool:
         """Return whether this is still the latest generation."""
-        if manifest_state(self.path) == self._state:
-            return True
-        return read_manifest(self.path) == self.manifest
+        return manifest_state(self.path) == self._state or read_manifest(self.path) == self.manifest
 
 
 _NO_LOCKS = {errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS, errno.EBADF, errno.EINVAL}
@@ -265,14 +200,14 @@ def _close_all(descriptors: list[int]) -> None:
             os.close(descriptor)
 
 
-def check_folder(directory: Path, record: FolderRecord) -> None:
-    """Compare the files of a folder with their checksums; files checked before and unchanged since are not read again.
+def check_folder(directory: Path, record: FolderRecord, *, contents: bool = False) -> None:
+    """Compare the files of a folder with its record: their sizes, or their contents.
 
     Raises:
         IndexDamagedError: a file is missing or has changed.
     """
     for name, file in record.files.items():
-        check_file(directory / record.folder / name, file)
+        check_file(directory / record.folder / name, file, content=contents or name.endswith(_FOLLOWED_BLINDLY))
 
 
 def open_items(directory: Path, corpus: CorpusRecord) -> ItemTable:
@@ -281,30 +216,26 @@ def open_items(directory: Path, corpus: CorpusRecord) -> ItemTable:
     Raises:
         IndexDamagedError: a file is missing or has changed.
     """
-    for record in corpus.segments:
+    for record in [*corpus.segments, *([corpus.deleted] if corpus.deleted else [])]:
         check_folder(directory, record)
-    deleted = None
-    if corpus.deleted is not None:
-        check_folder(directory, corpus.deleted)
-        deleted = read_deleted(directory / corpus.deleted.folder, corpus.n_rows)
-    items = ItemTable([directory / record.folder / ITEMS_FILE for record in corpus.segments], deleted)
+    items = ItemTable([directory / record.folder / ITEMS_FILE for record in corpus.segments])
+    if len(items) == corpus.n_rows and corpus.deleted is not None:
+        items.delete(read_deleted(directory / corpus.deleted.folder, corpus.n_rows))
     n_live = len(items) if items.live is None else int(items.live.sum())
     if (len(items), n_live) != (corpus.n_rows, corpus.n_items):
         raise IndexDamagedError(
             f"{directory} holds {n_live:,} items in {len(items):,} rows, and its manifest says {corpus.n_items:,} in "
-            f"{corpus.n_rows:,}; index again with replace=True"
+            f"{corpus.n_rows:,}; {CURE}"
         )
     return items
 
 
-def checked_segments(directory: Path, segments: Sequence[Segment], items: ItemTable) -> list[SegmentFolder]:
-    """Return the segments of a retriever, with masks of their items, after comparing their files with their checksums.
-
-    Raises:
-        IndexDamagedError: a file is missing or has changed.
-    """
+def checked_segments(
+    directory: Path, segments: Sequence[Segment], items: ItemTable, *, contents: bool = False
+) -> list[SegmentFolder]:
+    """Return the segments of a retriever, with masks of their items, after :func:`check_folder`."""
     for segment in segments:
-        check_folder(directory, segment)
+        check_folder(directory, segment, contents=contents)
     live = items.live
     return [
         SegmentFolder(
@@ -332,10 +263,7 @@ def open_generation(path: str | Path) -> Generation:
     directory = index_directory(path).absolute()  # the working directory may change while it is open
     for _attempt in range(20):
         state = manifest_state(directory)  # before reading, so that a manifest replaced meanwhile counts as not current
-        with explain_file_limit(directory / MANIFEST_FILE):
-            manifest = read_manifest(directory)
-        if manifest is None:
-            raise IndexMissingError(f"there is no index at {directory} (no {MANIFEST_FILE}); index a corpus there first")
+        manifest = require_manifest(directory)
         try:
             return Generation(directory, manifest, state)
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -346,7 +274,7 @@ def open_generation(path: str | Path) -> Generation:
 
 
 def verify_index(path: str | Path) -> list[str]:
-    """Compare every file of an index with its checksum, even if it was checked before.
+    """Compare the content of every file of an index with its SHA-256.
 
     Returns:
         One message per damaged file; empty if there is none.
@@ -361,14 +289,11 @@ def verify_index(path: str | Path) -> list[str]:
         []
     """
     directory = index_directory(path)
-    manifest = read_manifest(directory)
-    if manifest is None:
-        raise IndexMissingError(f"there is no index at {directory} (no {MANIFEST_FILE})")
-    damaged = []
-    for folder in manifest.records:
+    damaged_files = []
+    for folder in require_manifest(directory).records:
         for name, file in folder.files.items():
             try:
-                check_file(directory / folder.folder / name, file, trust_memory=False)
+                check_file(directory / folder.folder / name, file, content=True)
             except IndexDamagedError as error:
-                damaged.append(str(error))
-    return damaged
+                damaged_files.append(str(error))
+    return damaged_files

@@ -1,18 +1,21 @@
-"""The items of an index: memory-mapped Arrow files, one per segment, written once and read by row.
+"""The items of an index: memory-mapped Arrow streams, one per segment, written once and read by row.
 
-Rows count through all files; a deleted item keeps its row until
-segments are joined, and no look-up, filter or search finds it.
+Rows count through all files; a deleted item keeps its row until segments are joined, and no look-up, filter or search finds it.
+A file may come from a stranger: it is never compressed, so it takes no more memory than disk, and Arrow checks each batch
+before its values are read.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import struct
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
-from itertools import chain
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +27,10 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.context import add_note
-from nlp_retrieval.core.files.columns import CURE, explain_file_limit
+from nlp_retrieval.core.files.columns import CURE, damaged
+from nlp_retrieval.core.files.opening import explain_file_limit
 from nlp_retrieval.core.filters import Where, conditions_of, parse_filter
-from nlp_retrieval.core.index.masks import check_filter, mask_of, note_of
+from nlp_retrieval.core.index.masks import check_filter, mask_of
 from nlp_retrieval.core.models import SearchableItem, join_title
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.progress_bars import progress
@@ -86,15 +90,7 @@ class ItemsDigest:
         self._digest = hashlib.sha256()
 
     def add(self, item: SearchableItem, metadata: str) -> None:
-        """Add the next item.
-
-        Args:
-            item: the item.
-            metadata: its metadata as canonical JSON.
-
-        Raises:
-            ItemError: it holds text that is not valid Unicode.
-        """
+        """Add the next item, with its metadata as canonical JSON."""
         line = canonical_json([item.item_id, item.content])
         try:
             self._digest.update(f"{line}{_same_numbers(item, metadata)}\n".encode())
@@ -105,11 +101,7 @@ class ItemsDigest:
             ) from None
 
     def passing(self, items: Iterable[SearchableItem]) -> Iterator[SearchableItem]:
-        """Yield the items and add each.
-
-        Raises:
-            ItemError: an item cannot be indexed.
-        """
+        """Yield the items and add each."""
         for item in items:
             self.add(item, _metadata_json(item))
             yield item
@@ -120,14 +112,7 @@ class ItemsDigest:
 
 
 def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str]:
-    """Write items into an empty folder.
-
-    Args:
-        items: in the order of their rows.
-        folder: receives ``items.arrow``.
-
-    Returns:
-        The number of items, and their fingerprint (SHA-256 over ids, content and metadata, in order).
+    """Write items into an empty folder; return their number and their fingerprint.
 
     Raises:
         ItemError: an empty or repeated id, text that is not valid Unicode, an object that is not an item, or no items at all.
@@ -189,41 +174,25 @@ def _check_item(item: object, position: int) -> None:
 
 
 def _check_unique(hashes: NDArray[np.int64], spool: Path) -> None:
-    """Find duplicate ids by their hashes, in 8 bytes per item; only ids with equal hashes are compared."""
-    order = np.argsort(hashes, kind="stable")
-    meets = np.flatnonzero(hashes[order][1:] == hashes[order][:-1])
-    if len(meets) == 0:
+    """Find duplicate ids by their hashes, in 8 bytes per item; the ids are read only if two hashes are equal."""
+    if len(np.unique(hashes)) == len(hashes):
         return
-    suspects = np.unique(np.concatenate([order[meets], order[meets + 1]]))
     seen: dict[str, int] = {}
     with pa.memory_map(str(spool)) as source, pa.ipc.open_stream(source) as reader:
-        start = 0
-        for batch in reader:
-            for row in suspects[(suspects >= start) & (suspects < start + len(batch))]:
-                item_id = batch.column(0)[int(row) - start].as_py()
-                if item_id in seen:
-                    raise ItemError(
-                        f"duplicate item id {item_id!r}: items {seen[item_id] + 1} and {row + 1} (counted from 1) both have "
-                        "it; ids are identities, so make them unique or leave one out"
-                    )
-                seen[item_id] = int(row)
-            start += len(batch)
+        ids = (item_id for batch in reader for item_id in batch.column(0).to_pylist())
+        for row, item_id in enumerate(ids):
+            if (first := seen.setdefault(item_id, row)) != row:
+                raise ItemError(
+                    f"duplicate item id {item_id!r}: items {first + 1} and {row + 1} (counted from 1) both have it; ids are "
+                    "identities, so make them unique or leave one out"
+                )
 
 
 def _metadata_json(item: SearchableItem) -> str:
     try:
         return canonical_json(item.metadata)
     except (TypeError, ValueError, RecursionError) as error:
-        key = next((key for key, value in item.metadata.items() if not _is_json(value)), "")
-        raise ItemError(f"item {item.item_id!r:.80}: its metadata {key!r:.80} cannot be stored as JSON: {error}") from None
-
-
-def _is_json(value: object) -> bool:
-    try:
-        canonical_json(value)
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return True
+        raise ItemError(f"item {item.item_id!r:.80}: its metadata cannot be stored as JSON: {error}") from None
 
 
 def _same_numbers(item: SearchableItem, metadata: str) -> str:
@@ -241,7 +210,7 @@ def _type_columns(spool: Path, target: Path, kinds: dict[str, str], without_text
         pa.OSFile(str(spool), "rb") as source,
         pa.ipc.open_stream(source) as reader,
         pa.OSFile(str(target), "wb") as sink,
-        pa.ipc.new_file(sink, schema) as writer,
+        pa.ipc.new_stream(sink, schema) as writer,
     ):
         for batch in reader:
             metadata = [json.loads(text) for text in batch.column("metadata").to_pylist()]
@@ -262,42 +231,81 @@ _STREAMED = 1024
 _FEW = 64  # below this many rows, single values are cheaper than a take per column
 _MANY = 10_000  # above this many ids, one pass over all ids is cheaper than a look-up in every batch
 _MASKS_KEPT = 8
+_COMPRESSION = 3
+"""The field of a record batch's message that names its compression, in Arrow's format."""
 
 
 class _ItemFile:
-    """One opened file: its batches, and the kinds of its metadata columns by key, in the order of the columns."""
+    """One opened file: its batches, and its metadata keys with their kinds, in the order of the columns."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        with self._explained():
+            schema, batches = _stream(pa.memory_map(str(path)))
+            kinds = [(name.removeprefix(PREFIX), schema.field(name).metadata[b"kind"].decode()) for name in schema.names[2:]]
+            types = [pa.string(), pa.string(), *(TYPES[kind] for _, kind in kinds)]
+            if schema.types != types:
+                raise ValueError("its columns are of other types")
+            self.kinds = dict(kinds)
+            self.keys = [(key, kind == "json") for key, kind in kinds]
+            self._batches = list(batches)
+            without_text = np.array(json.loads(schema.metadata[WITHOUT_TEXT]), np.int64).reshape(-1)
+        self._checked: set[int] = set()
+        self.lengths = [len(batch) for batch in self._batches]
+        if len(without_text) and not 0 <= without_text.min() <= without_text.max() < sum(self.lengths):
+            raise damaged(path, "its list of items without text names rows that it does not have")
+        self.without_text: Rows = without_text
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
         try:
-            with explain_file_limit(path):
-                reader = pa.ipc.open_file(pa.memory_map(str(path)))
-            self.batches = [reader.get_batch(number) for number in range(reader.num_record_batches)]
-            schema = reader.schema
-            self.without_text = (schema.metadata or {}).get(WITHOUT_TEXT)
-            self.kinds = {name[len(PREFIX) :]: schema.field(name).metadata[b"kind"].decode() for name in schema.names[2:]}
-        except (pa.ArrowException, OSError, TypeError, KeyError, ValueError) as error:
-            raise IndexDamagedError(f"{path} is not an items file ({error}); index again with replace=True") from error
-        self.keys = [(key, kind == "json") for key, kind in self.kinds.items()]
+            with explain_file_limit(self.path):
+                yield
+        except (
+            pa.ArrowException,
+            OSError,
+            TypeError,
+            LookupError,
+            ValueError,
+            ArithmeticError,
+            RecursionError,
+            struct.error,
+        ) as error:
+            raise IndexDamagedError(f"{self.path} is not an items file ({str(error)[:200]}); {CURE}") from error
+
+    def batch(self, number: int) -> pa.RecordBatch:
+        """Return a mapped batch, checked before its first use."""
+        if number not in self._checked:
+            self._check(self._batches[number])
+            self._checked.add(number)
+        return self._batches[number]
+
+    def _check(self, batch: pa.RecordBatch) -> None:
+        """Check a batch: damaged offsets would lead outside its memory."""
+        with self._explained():
+            batch.validate(full=True)
+            for number, (_, is_json) in enumerate(self.keys, start=2):
+                for text in batch.column(number).to_pylist() if is_json else ():
+                    json.loads(text or "null")
+
+    def mapped(self) -> Iterator[pa.RecordBatch]:
+        """Yield all batches."""
+        return map(self.batch, range(len(self._batches)))
 
     def read(self) -> Iterator[pa.RecordBatch]:
-        """Yield the batches, read instead of mapped, so that reading all of them does not fill memory."""
-        with explain_file_limit(self.path):
+        """Yield all batches, read instead of mapped, so that reading all of them does not fill memory."""
+        with self._explained():
             source = pa.OSFile(str(self.path), "rb")
         with source:
-            reader = pa.ipc.open_file(source)
-            for number in range(reader.num_record_batches):
-                yield reader.get_batch(number)
+            _, batches = _stream(source)
+            for batch in batches:
+                self._check(batch)
+                yield batch
 
     def titles_of(self, batch: pa.RecordBatch) -> list[str]:
         """The titles of a batch of this file; empty if there is none."""
-        for number, (key, is_json) in enumerate(self.keys):
-            if key == "title":
-                values = batch.column(number + 2).to_pylist()
-                if is_json:
-                    values = [None if value is None else json.loads(value) for value in values]
-                return [value if isinstance(value, str) else "" for value in values]
-        return [""] * len(batch)
+        titles = [metadata.get("title") for metadata in self._metadata_of(batch, {"title"})]
+        return [title if isinstance(title, str) else "" for title in titles]
 
     def texts_of(self, batch: pa.RecordBatch) -> list[str]:
         """The texts of a batch of this file."""
@@ -306,39 +314,64 @@ class _ItemFile:
 
     def items_of(self, batch: pa.RecordBatch, keys: Collection[str] | None) -> Iterator[SearchableItem]:
         """The items of a batch of this file, with these keys of their metadata; None for all."""
-        wanted = [number for number, (key, _) in enumerate(self.keys) if keys is None or key in keys]
-        chosen = [self.keys[number] for number in wanted]
         for start in range(0, len(batch), _STREAMED):
             part = batch.slice(start, _STREAMED)
-            metadata = _metadata_of(chosen, [part.column(number + 2).to_pylist() for number in wanted], len(part))
+            metadata = self._metadata_of(part, keys)
             yield from map(SearchableItem.trusted, part.column(0).to_pylist(), part.column(1).to_pylist(), metadata)
 
-    def rows_without_text(self) -> Rows:
-        """The rows of items without a letter or a digit; for files of earlier versions, the items are read."""
-        if self.without_text is None:
-            texts = chain.from_iterable(map(self.texts_of, self.read()))
-            return np.array([row for row, text in enumerate(texts) if has_no_words(text)], np.int64)
-        try:
-            rows = np.array(json.loads(self.without_text), np.int64).reshape(-1)
-        except (ValueError, TypeError, OverflowError) as error:
-            raise IndexDamagedError(f"{self.path}: its list of items without text cannot be read; {CURE}") from error
-        if len(rows) and not 0 <= rows.min() <= rows.max() < sum(map(len, self.batches)):
-            raise IndexDamagedError(f"{self.path}: its list of items without text names rows that it does not have; {CURE}")
-        return rows
+    def _metadata_of(self, batch: pa.RecordBatch, keys: Collection[str] | None) -> list[dict[str, Any]]:
+        wanted = [number for number, (key, _) in enumerate(self.keys) if keys is None or key in keys]
+        columns = [batch.column(number + 2).to_pylist() for number in wanted]
+        return _metadata_of([self.keys[number] for number in wanted], columns, len(batch))
 
-    def column(self, number: int, key: str, kind: str) -> tuple[str, pa.Array]:
-        """The metadata of a key in a batch, with its kind; all null if this file has none."""
+    def columns(self, key: str, kind: str) -> Iterator[tuple[str, pa.Array]]:
+        """The metadata of a key in each batch, with its kind; all null, of the given kind, if this file has none."""
         position = next((position for position, (known, _) in enumerate(self.keys) if known == key), None)
-        batch = self.batches[number]
-        return (kind, pa.nulls(len(batch), TYPES[kind])) if position is None else (self.kinds[key], batch.column(position + 2))
+        if position is None:
+            return ((kind, pa.nulls(length, TYPES[kind])) for length in self.lengths)
+        return ((self.kinds[key], batch.column(position + 2)) for batch in self.mapped())
+
+
+def _stream(source: pa.NativeFile) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The schema and the batches of an Arrow stream; one that is compressed, so that it could fill the memory, is an error."""
+    reader = pa.MessageReader.open_stream(source)
+    first = next(reader, None)
+    if first is None or first.type != "schema":
+        raise ValueError("it does not begin with a schema")
+    schema = pa.ipc.read_schema(first)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for message in reader:
+            if message.type != "record batch" or _is_compressed(message.metadata):
+                raise ValueError("it is compressed, or holds other things than batches")
+            batch = pa.ipc.read_record_batch(message, schema)
+            batch.validate()  # that it has room for its rows
+            yield batch
+
+    return schema, batches()
+
+
+def _is_compressed(message: pa.Buffer) -> bool:
+    data = memoryview(message)
+    (root,) = struct.unpack_from("<I", data)
+    header = _field(data, root, 2)
+    return _field(data, header + struct.unpack_from("<I", data, header)[0], _COMPRESSION) != 0
+
+
+def _field(data: memoryview, table: int, number: int) -> int:
+    """The position of a field in a table of FlatBuffers; 0 if it is left out."""
+    fields = table - struct.unpack_from("<i", data, table)[0]
+    if 4 + 2 * number >= struct.unpack_from("<H", data, fields)[0]:
+        return 0
+    (offset,) = struct.unpack_from("<H", data, fields + 4 + 2 * number)
+    return table + offset if offset else 0
 
 
 class ItemTable:
     """The items of an opened index: rows in, texts and items out.
 
     Args:
-        paths: an ``items.arrow``, or several in the order of their rows; their checksums have been compared.
-        deleted: rows of deleted items, ascending.
+        paths: an ``items.arrow``, or several in the order of their rows.
 
     Raises:
         IndexDamagedError: a path is not such a file.
@@ -353,23 +386,24 @@ class ItemTable:
         'Arctic fox'
     """
 
-    def __init__(self, paths: Path | Sequence[Path], deleted: Rows | None = None) -> None:
+    def __init__(self, paths: Path | Sequence[Path]) -> None:
         self._files = [_ItemFile(path) for path in ([paths] if isinstance(paths, Path) else paths)]
-        self._batches = [(file, number) for file in self._files for number in range(len(file.batches))]
-        starts = np.cumsum([0] + [len(file.batches[number]) for file, number in self._batches])
-        self._starts: list[int] = starts.tolist()
+        self._batches = [(file, number) for file in self._files for number in range(len(file.lengths))]
+        self._starts = [0, *accumulate(file.lengths[number] for file, number in self._batches)]
         self._kinds: dict[str, str] = {}
         for file in self._files:
             for key, kind in file.kinds.items():
                 self._kinds[key] = joint_kind(self._kinds.get(key), kind)
         self.live: Mask | None = None
         """``[rows]``, the items that are not deleted; None if none is deleted."""
-        if deleted is not None and len(deleted):
-            self.live = np.ones(len(self), np.bool_)
-            self.live[deleted] = False
-            self.live.flags.writeable = False
-        self._masks: OrderedDict[str, tuple[Mask, str | None]] = OrderedDict()
+        self._masks: OrderedDict[str, Mask] = OrderedDict()
         self._keeping = Lock()
+
+    def delete(self, rows: Rows) -> None:
+        """Find the items of these rows no more; called once, before any search."""
+        self.live = np.ones(len(self), np.bool_)
+        self.live[rows] = False
+        self.live.flags.writeable = False
 
     @cached_property
     def findable(self) -> Mask | None:
@@ -377,8 +411,8 @@ class ItemTable:
         findable = np.ones(len(self), np.bool_) if self.live is None else self.live.copy()
         first = 0
         for file in self._files:
-            findable[first + file.rows_without_text()] = False
-            first += sum(map(len, file.batches))
+            findable[first + file.without_text] = False
+            first += sum(file.lengths)
         findable.flags.writeable = False
         return None if findable.all() else findable
 
@@ -393,13 +427,11 @@ class ItemTable:
 
     def ids(self) -> list[str]:
         """All item ids, by row; empty for a deleted item."""
-        return self._without_deleted(
-            [item_id for file in self._files for b in file.batches for item_id in b.column(0).to_pylist()]
-        )
+        return self._without_deleted([item_id for file in self._files for b in file.mapped() for item_id in b[0].to_pylist()])
 
     def titles(self) -> list[str]:
         """All titles, by row; empty if there is none, and for a deleted item."""
-        return self._without_deleted([title for file in self._files for b in file.batches for title in file.titles_of(b)])
+        return self._without_deleted([title for file in self._files for b in file.mapped() for title in file.titles_of(b)])
 
     def _without_deleted(self, values: list[str]) -> list[str]:
         if self.live is not None:
@@ -425,7 +457,7 @@ class ItemTable:
         wanted = pa.array([item_id.encode("utf-8", "surrogatepass") for item_id in places], pa.binary())
         rows = np.full(len(places), -1, np.int64)
         for start, (file, number) in zip(self._starts, self._batches, strict=False):
-            ids = file.batches[number].column(0)
+            ids = file.batch(number)[0]
             kept = None if self.live is None else np.flatnonzero(self.live[start : start + len(ids)])
             ids = ids if kept is None else ids.take(pa.array(kept))
             if len(places) > _MANY:
@@ -447,48 +479,35 @@ class ItemTable:
         Raises:
             QueryError: it is not a filter, or does not match the metadata of these items.
         """
-        return self.live if where is None else self._filtered(where)[0]
-
-    def allowed(self, where: Where | None) -> Mask | None:
-        """Return the :meth:`mask` of a user's filter, and add its note to those of the search.
-
-        Args:
-            where: as of :meth:`mask`.
-        """
-        if (note := self.filter_note(where)) is not None:
-            add_note(note, stacklevel=4)
-        return self.mask(where)
-
-    def filter_note(self, where: Where | None) -> str | None:
-        """Return a note about a filter: why no item meets it, or which values it leaves out by their type.
-
-        Args:
-            where: as of :meth:`mask`.
-        """
-        return None if where is None else self._filtered(where)[1]
-
-    def _filtered(self, where: Where) -> tuple[Mask, str | None]:
+        if where is None:
+            return self.live
         wanted = parse_filter(where)
         key = repr(wanted)
         with self._keeping:
-            filtered = self._masks.get(key)
-        if filtered is None:
+            mask = self._masks.get(key)
+        if mask is None:
             check_filter(wanted, self._kinds)
+            kinds = {condition.key: self._kinds[condition.key] for condition in conditions_of(wanted)}
             columns = {
-                key: (kind, [file.column(number, key, kind) for file, number in self._batches])
-                for key in {condition.key for condition in conditions_of(wanted)}
-                for kind in (self._kinds[key],)
+                name: (kind, [column for file in self._files for column in file.columns(name, kind)])
+                for name, kind in kinds.items()
             }
             mask = mask_of(wanted, columns)
             mask = mask if self.live is None else mask & self.live
             mask.flags.writeable = False
-            filtered = mask, note_of(wanted, columns, mask)
         with self._keeping:
-            self._masks[key] = filtered
+            self._masks[key] = mask
             self._masks.move_to_end(key)
             while len(self._masks) > _MASKS_KEPT:
                 self._masks.popitem(last=False)
-        return filtered
+        return mask
+
+    def allowed(self, where: Where | None) -> Mask | None:
+        """Return the :meth:`mask` of a user's filter; if no item meets it, the search has a note that says so."""
+        mask = self.mask(where)
+        if where is not None and mask is not None and not mask.any():
+            add_note("no item of this index meets the filter; nothing is found", stacklevel=4)
+        return mask
 
     def texts(self, batch_size: int) -> Iterator[list[str]]:
         """Yield the texts (title, then content) of all rows in order, ``batch_size`` at a time, including deleted items.
@@ -543,7 +562,7 @@ class ItemTable:
             position = bisect_right(self._starts, int(sorted_rows[begin])) - 1
             end = int(np.searchsorted(sorted_rows, self._starts[position + 1]))
             file, number = self._batches[position]
-            yield file, file.batches[number], sorted_rows[begin:end] - self._starts[position]
+            yield file, file.batch(number), sorted_rows[begin:end] - self._starts[position]
             begin = end
 
 

@@ -18,13 +18,15 @@ from nlp_retrieval.core.files.atomic import write_atomically
 from nlp_retrieval.core.files.checksums import FileRecord
 from nlp_retrieval.core.files.columns import damaged
 from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.core.files.opening import explain_file_limit, open_regular
 from nlp_retrieval.core.unicode import find_lone_surrogate
-from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
+from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMissingError
 
 MANIFEST_FILE = "manifest.json"
 """The name of the manifest in an index directory."""
 
-FORMAT = 2
+FORMAT = 3
+_MOST_BYTES = 2**26
 
 _PlainName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$", max_length=255)]
 
@@ -53,13 +55,9 @@ class Segment(FolderRecord):
 
 
 class CorpusRecord(_ManifestField):
-    """The items.
+    """The items: how many are not deleted, their segments in the order of their rows, and the rows of deleted ones.
 
-    Args:
-        fingerprint: fingerprint of the items and, if they were updated since they were indexed, of the updates.
-        n_items: how many are not deleted.
-        segments: their segments, in the order of their rows.
-        deleted: folder of the file with the rows of deleted items; None if there are none.
+    The fingerprint is that of the items and, if they were updated since they were indexed, of the updates.
     """
 
     fingerprint: str
@@ -86,14 +84,9 @@ class BuildCost(_ManifestField):
 
 
 class RetrieverRecord(_ManifestField):
-    """One retriever of the index.
+    """One retriever of the index: the identity that its fingerprint covers, and its configuration, both without secrets.
 
-    Args:
-        fingerprint: fingerprint of the items, the index parameters and the model's files.
-        identity: what the fingerprint covers, in readable form and without secrets; shown in mismatch errors.
-        config: configuration of its retriever without secrets; unless it had secrets, an equal one can be built from it.
-        segments: its data: one segment for each segment of the items, with the same rows.
-        cost: cost of building and updating it.
+    It has one segment for each segment of the items, with the same rows.
     """
 
     fingerprint: str
@@ -106,7 +99,7 @@ class RetrieverRecord(_ManifestField):
 class Manifest(_ManifestField):
     """The state of an index directory."""
 
-    format: Literal[2] = 2
+    format: Literal[3] = 3
     generation: int = Field(ge=1)
     version: str
     corpus: CorpusRecord
@@ -179,7 +172,7 @@ def read_manifest(directory: Path) -> Manifest | None:
     """Return the manifest of a directory, or None if there is none.
 
     Raises:
-        IndexDamagedError: it was not written by :func:`write_manifest`, or has another format.
+        IndexDamagedError: it was not written by :func:`write_manifest`, or by another version.
 
     Examples:
         >>> report = Searcher(["bm25"]).index(items, "index")
@@ -189,27 +182,20 @@ def read_manifest(directory: Path) -> Manifest | None:
     """
     path = directory / MANIFEST_FILE
     try:
-        raw = path.read_bytes()
+        with explain_file_limit(path), open_regular(path) as file:
+            raw = file.read(_MOST_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise IndexDamagedError(f"{path} cannot be read: {error.strerror}") from error
     try:
-        content = parse_json(raw)
-        stated = content.pop("checksum")
-        written_format = content.get("format")
+        content = parse_json(raw, max_bytes=_MOST_BYTES)
+        stated, written = content.pop("checksum"), content["format"]
         actual = _checksum(content)
     except (ValueError, KeyError, AttributeError, TypeError):
         raise damaged(path, "it is not a manifest") from None
-    if isinstance(written_format, int) and written_format > FORMAT:
-        raise IndexDamagedError(
-            f"{path} has format {written_format}; this version reads {FORMAT}: pip install -U nlp_retrieval, "
-            "or update the clone that it is installed from"
-        )
-    if stated == actual and isinstance(written_format, int) and written_format < FORMAT:
-        raise IndexDamagedError(
-            f"{path} has format {written_format}, which an older version wrote; index again with replace=True"
-        )
+    if isinstance(written, int) and written != FORMAT:
+        raise IndexDamagedError(f"{path} was made by another version of nlp_retrieval; index again with replace=True")
     if stated != actual:
         raise damaged(path, "its checksum does not match its content")
     try:
@@ -218,3 +204,16 @@ def read_manifest(directory: Path) -> Manifest | None:
         first = error.errors(include_url=False)[0]
         field = ".".join(map(str, first["loc"]))
         raise damaged(path, f"{field}: {first['msg']}") from None
+
+
+def require_manifest(directory: Path) -> Manifest:
+    """Return the manifest of a directory.
+
+    Raises:
+        IndexMissingError: there is none.
+        IndexDamagedError: as :func:`read_manifest`.
+    """
+    manifest = read_manifest(directory)
+    if manifest is None:
+        raise IndexMissingError(f"there is no index at {directory} (no {MANIFEST_FILE}); index a corpus there first")
+    return manifest

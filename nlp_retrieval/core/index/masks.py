@@ -10,7 +10,6 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ from nlp_retrieval.core.filters import (
     Combination,
     Condition,
     Filter,
-    conditions_of,
     edge_of,
     instant_of,
     kind_of,
@@ -37,9 +35,7 @@ from nlp_retrieval.errors import QueryError, nearest
 
 _KINDS = {"bool": "truth value", "int": "number", "float": "number", "str": "text", "strings": "text"}
 _ORDERED = {"gt": pc.greater, "gte": pc.greater_equal, "lt": pc.less, "lte": pc.less_equal}
-_MOST_VALUES, _MOST_COMPARED = 100_000, 1000
-"""Most values of a key that a note reads, and that it compares letter by letter."""
-_MOST_REASONS, _LONGEST_SHOWN = 5, 80
+_LONGEST_SHOWN = 80
 
 
 Batches = Sequence[tuple[str, pa.Array]]
@@ -122,38 +118,6 @@ def mask_of(wanted: Filter, columns: Columns) -> Mask:
         return result
     joint, batches = columns[wanted.key]
     return _of_mixed(wanted, batches) if joint == "json" else np.concatenate([_of_batch(wanted, *part) for part in batches])
-
-
-def note_of(wanted: Filter, columns: Columns, mask: Mask) -> str | None:
-    """Return which conditions no item meets, if no item meets the filter.
-
-    Args:
-        wanted: a checked filter.
-        columns: the metadata.
-        mask: the items that meet it.
-    """
-    if mask.any():
-        return None
-    unmet = [each for each in conditions_of(wanted) if not mask_of(each, columns).any()]
-    reasons = [_unmet(each, columns[each.key][1]) for each in unmet[:_MOST_REASONS]]
-    reasons = reasons or ["some items meet each condition, and no item meets them together"]
-    return f"no item of this index meets the filter; nothing is found: {'; '.join(reasons)}"
-
-
-def _unmet(condition: Condition, batches: Batches) -> str:
-    """Return what no item has, and what items have instead."""
-    key, wanted, is_equal = condition.key, condition.values, condition.operator in ("eq", "in")
-    if condition.operator == "exists" or not wanted:
-        return f"{key}: {condition.operator} {_shown(list(wanted))}"
-    known = f"{key} is never {'' if is_equal else f'{condition.operator} '}{_shown(wanted[0])}"
-    known += f" or one of {len(wanted) - 1:,} more" if len(wanted) > 1 else ""
-    values = chain.from_iterable(
-        value if isinstance(value, list) else [value] for part in batches for value in _values_of(*part)
-    )
-    alike = list(islice((value for value in values if _kinds_in(value) == {kind_of(wanted[0])}), _MOST_VALUES))
-    if is_equal and isinstance(wanted[0], str):
-        return f"{known}; {nearest(wanted[0], {value[:_LONGEST_SHOWN] for value in alike[:_MOST_COMPARED]})}"
-    return f"{known}; it is from {_shown(min(alike))} to {_shown(max(alike))}" if alike else known
 
 
 def _of_mixed(condition: Condition, batches: Batches) -> Mask:

@@ -2,7 +2,10 @@
 
 Existing files are never written to. An update publishes new folders and then a manifest that names them and the old ones,
 so that a reader sees all of it or none, and a crash leaves the old state or the new one. An updated item is deleted and added,
-so it moves to the end. This module also decides when segments are joined.
+so it moves to the end.
+
+Segments are joined when the later ones hold half as many rows as an earlier one, so that an index of n items has about log n
+segments and an item is copied about log n times. All are joined when a quarter of the rows belong to deleted items.
 """
 
 from __future__ import annotations
@@ -29,33 +32,32 @@ from nlp_retrieval.core.index.build import (
     drop_orphans,
     new_scratch,
     publish,
+    publish_segment,
     remove_unused,
     write_segment,
     writing,
 )
-from nlp_retrieval.core.index.checkpoint import CheckpointContext, keep_checkpoints
-from nlp_retrieval.core.index.generation import Builder, checked_segments, fingerprint_of, open_items, write_deleted
+from nlp_retrieval.core.index.checkpoint import Checkpoints
+from nlp_retrieval.core.index.generation import (
+    Builder,
+    check_folder,
+    checked_segments,
+    fingerprint_of,
+    open_items,
+    write_deleted,
+)
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.index.manifest import (
-    MANIFEST_FILE,
     BuildCost,
     CorpusRecord,
     FolderRecord,
     Manifest,
     RetrieverRecord,
-    Segment,
     index_directory,
-    read_manifest,
+    require_manifest,
     write_manifest,
 )
-from nlp_retrieval.errors import IndexMissingError, ItemError, RetrievalWarning
-
-# Changes of an index, one at a time: new folders, and then a manifest that names them along with the old ones.
-#
-# Existing files are never written to.
-#
-# Segments are joined when the later ones hold half as many rows as an earlier one, so that an index of n items has about log n
-# segments and an item is copied about log n times. All are joined when a quarter of the rows belong to deleted items.
+from nlp_retrieval.errors import ItemError, RetrievalWarning
 
 _JOINED_AT = 0.5
 _DELETED_AT = 0.25
@@ -75,51 +77,43 @@ class NewItems(NamedTuple):
 class IndexChange:
     """One writer's work on an index: each change is published before the next begins."""
 
-    def __init__(
-        self, directory: Path, manifest: Manifest, builders: Sequence[Builder], contexts: list[CheckpointContext]
-    ) -> None:
+    def __init__(self, directory: Path, manifest: Manifest, builders: Sequence[Builder], checkpoints: Checkpoints) -> None:
         self.directory = directory
         self.manifest = manifest
         self.items = open_items(directory, manifest.corpus)
         self.added = self.replaced = self.deleted = 0
         self.builders = builders
-        self._contexts = contexts
+        self._checkpoints = checkpoints
 
     def change(self, gone: Rows, joining: NewItems | None) -> None:
-        """Publish the index with some rows deleted and new items appended.
-
-        Args:
-            gone: rows to delete, ascending, not deleted yet.
-            joining: the new items, or None.
-        """
+        """Publish the index with some rows deleted, ascending and not deleted yet, and new items appended."""
         corpus = self.manifest.corpus
-        deleted = np.union1d(self._deleted(), gone)
         n_new = len(joining.ids) if joining else 0
         if corpus.n_items + n_new == len(gone):
             raise ItemError(f"no item would be left in {self.directory}; remove the folder instead, or keep one")
         fingerprint = _fingerprint(corpus.fingerprint, joining.fingerprint if joining else "", gone.tobytes())
         segments = list(corpus.segments)
         if joining:
-            folder = publish(joining.scratch, self.directory, "items", fingerprint)
-            segments.append(Segment(**dict(folder), first_row=corpus.n_rows, end_row=corpus.n_rows + n_new))
-        record = self._written(deleted, fingerprint) if len(gone) else corpus.deleted
-        changed = CorpusRecord(
-            fingerprint=fingerprint, n_items=corpus.n_items + n_new - len(gone), segments=segments, deleted=record
-        )
+            rows = corpus.n_rows, corpus.n_rows + n_new
+            segments.append(publish_segment(joining.scratch, self.directory, "items", fingerprint, *rows))
+        deleted = self._written(np.union1d(self._deleted(), gone), fingerprint) if len(gone) else corpus.deleted
+        n_items = corpus.n_items + n_new - len(gone)
+        changed = CorpusRecord(fingerprint=fingerprint, n_items=n_items, segments=segments, deleted=deleted)
         items = open_items(self.directory, changed)
 
-        def written(builder: Builder, old: RetrieverRecord, new_items: ItemTable, scratch: Path) -> None:
+        def extend(builder: Builder, old: RetrieverRecord, new_items: ItemTable, scratch: Path) -> None:
             builder.extend(new_items, scratch, checked_segments(self.directory, old.segments, items), items)
             builder.require_unchanged()
 
-        self._publish(changed, len(corpus.segments), written, items)
+        self._publish(changed, len(corpus.segments), extend, items)
 
     def join(self, first: int) -> None:
         """Publish the index with the segments from ``first`` on replaced by one without deleted items."""
         corpus = self.manifest.corpus
         kept, tail = corpus.segments[:first], corpus.segments[first:]
-        begin = tail[0].first_row
-        deleted = self._deleted()
+        for segment in tail:  # what is copied gets a new checksum
+            check_folder(self.directory, segment, contents=True)
+        begin, deleted = tail[0].first_row, self._deleted()
         n_live = corpus.n_rows - begin - int((deleted >= begin).sum())
         deleted = deleted[deleted < begin]
         segments, fingerprint = list(kept), _fingerprint(corpus.fingerprint, f"joined from {first}")
@@ -127,15 +121,15 @@ class IndexChange:
             scratch = new_scratch(self.directory)
             _, of_items = write_items(self.items.stream_live(begin), scratch)
             fingerprint = fingerprint if kept else of_items  # with all joined, the same as if indexed at once
-            folder = publish(scratch, self.directory, "items", fingerprint)
-            segments.append(Segment(**dict(folder), first_row=begin, end_row=begin + n_live))
+            segments.append(publish_segment(scratch, self.directory, "items", fingerprint, begin, begin + n_live))
         record = self._written(deleted, fingerprint) if len(deleted) else None
         changed = CorpusRecord(fingerprint=fingerprint, n_items=corpus.n_items, segments=segments, deleted=record)
 
-        def written(builder: Builder, old: RetrieverRecord, new_items: ItemTable, scratch: Path) -> None:
-            builder.join(checked_segments(self.directory, old.segments[first:], self.items), new_items, scratch)
+        def join(builder: Builder, old: RetrieverRecord, new_items: ItemTable, scratch: Path) -> None:
+            joined = checked_segments(self.directory, old.segments[first:], self.items, contents=True)
+            builder.join(joined, new_items, scratch)
 
-        self._publish(changed, first, written, open_items(self.directory, changed))
+        self._publish(changed, first, join, open_items(self.directory, changed))
 
     def join_where_due(self) -> None:
         """Join segments if there are many, or if many items were deleted."""
@@ -169,17 +163,14 @@ class IndexChange:
         """
         new = [(rows, ItemTable(self.directory / rows.folder / ITEMS_FILE)) for rows in corpus.segments[n_kept:]]
         retrievers = []
-        keep_checkpoints(self.directory, corpus.fingerprint)
         for builder, old in zip(self.builders, self.manifest.retrievers, strict=True):
             fingerprint, segments, cost = fingerprint_of(corpus.fingerprint, builder.identity), old.segments[:n_kept], old.cost
             for rows, new_items in new:
                 writes = partial(write, builder, old, new_items)
-                written_segment = write_segment(
-                    self._contexts, self.directory, builder.name, fingerprint, corpus.fingerprint, rows, writes
-                )
-                segments = [*segments, written_segment.segment]
-                seconds = round(cost.seconds + written_segment.seconds, 3)
-                cost = BuildCost(seconds=seconds, peak_bytes=max(cost.peak_bytes, written_segment.peak_bytes))
+                segment, added = write_segment(self._checkpoints, builder, fingerprint, rows, writes)
+                segments = [*segments, segment]
+                seconds, peak = round(cost.seconds + added.seconds, 3), max(cost.peak_bytes, added.peak_bytes)
+                cost = BuildCost(seconds=seconds, peak_bytes=peak)
             retrievers.append(old.model_copy(update={"fingerprint": fingerprint, "segments": segments, "cost": cost}))
         generation = self.manifest.generation + 1
         manifest = Manifest(generation=generation, version=__version__, corpus=corpus, retrievers=retrievers)
@@ -230,29 +221,8 @@ class UpdateReport:
     seconds: float
 
 
-def add_items(
-    path: str | Path,
-    items: Items,
-    resolve: Resolve,
-    *,
-    replace: bool,
-    auto_compact: bool = True,
-) -> UpdateReport:
-    """Add items to an index.
-
-    Args:
-        path: the index directory.
-        items: a loader, or items; streamed once.
-        resolve: returns builders for the retrievers of the index.
-        replace: whether an item may replace one with the same id; otherwise that is an error.
-        auto_compact: whether to join segments when there are many.
-
-    Raises:
-        IndexMissingError: there is no index.
-        ItemError: an id exists already and ``replace`` is False, or the items cannot be indexed.
-        IndexLockedError: another process is writing to it.
-        IndexWriteError: it cannot be written.
-    """
+def add_items(path: str | Path, items: Items, resolve: Resolve, *, replace: bool, auto_compact: bool = True) -> UpdateReport:
+    """Add items to an index; with ``replace``, an item may take the place of one with the same id."""
     begin = time.perf_counter()
     with _updating(path, resolve, auto_compact) as update:
         source = checked_items(items)
@@ -272,20 +242,7 @@ def add_items(
 
 
 def delete_items(path: str | Path, item_ids: Iterable[str], resolve: Resolve, *, auto_compact: bool = True) -> UpdateReport:
-    """Delete items from an index.
-
-    Args:
-        path: the index directory.
-        item_ids: ids of the items; repeated ids count once.
-        resolve: returns builders for the retrievers of the index.
-        auto_compact: whether to join segments when many rows belong to deleted items.
-
-    Raises:
-        IndexMissingError: there is no index.
-        ItemError: an id does not exist, or no item would be left; nothing is deleted then.
-        IndexLockedError: another process is writing to it.
-        IndexWriteError: it cannot be written.
-    """
+    """Delete items from an index; if one does not exist, or none would be left, nothing is deleted."""
     begin = time.perf_counter()
     with _updating(path, resolve, auto_compact) as update:
         if isinstance(item_ids, str) or not isinstance(item_ids, Iterable):
@@ -306,17 +263,7 @@ def delete_items(path: str | Path, item_ids: Iterable[str], resolve: Resolve, *,
 
 
 def compact_index(path: str | Path, resolve: Resolve) -> UpdateReport:
-    """Join all segments of an index without deleted items; one segment without deleted items stays as it is.
-
-    Args:
-        path: the index directory.
-        resolve: returns builders for the retrievers of the index.
-
-    Raises:
-        IndexMissingError: there is no index.
-        IndexLockedError: another process is writing to it.
-        IndexWriteError: it cannot be written.
-    """
+    """Join all segments of an index without deleted items; one segment without deleted items stays as it is."""
     begin = time.perf_counter()
     with _updating(path, resolve, auto_compact=False) as update:
         if update.manifest.corpus.updated:
@@ -329,15 +276,15 @@ def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterato
     """Be the only writer to an existing index; folders published by a failed update are removed."""
     directory = index_directory(path)
     with explained_writes(directory):
-        _existing(directory)
-        with writing(directory) as contexts:
-            manifest = _existing(directory)
-            update = IndexChange(directory, manifest, resolve(directory, manifest), contexts)
+        require_manifest(directory)
+        with writing(directory) as checkpoints:
+            manifest = require_manifest(directory)
+            update = IndexChange(directory, manifest, resolve(directory, manifest), checkpoints)
             try:
                 yield update
                 if auto_compact:
                     _join_segments_if_due(update)
-                keep_checkpoints(directory)
+                checkpoints.remove()
             finally:
                 remove_unused(directory)
                 drop_orphans(directory, update.builders)
@@ -354,13 +301,6 @@ def _join_segments_if_due(update: IndexChange) -> None:
             RetrievalWarning,
             stacklevel=2,
         )
-
-
-def _existing(directory: Path) -> Manifest:
-    manifest = read_manifest(directory)
-    if manifest is None:
-        raise IndexMissingError(f"there is no index at {directory} (no {MANIFEST_FILE}); index a corpus there first")
-    return manifest
 
 
 def _reported(update: IndexChange, begin: float) -> UpdateReport:

@@ -97,7 +97,7 @@ def resolver(retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -
 
     def resolve(directory: Path, manifest: Manifest) -> list[Builder]:
         corpus = manifest.corpus.fingerprint
-        by_fingerprint = {fingerprint_of(corpus, retriever.identity, manifest.retrievers): retriever for retriever in at_hand}
+        by_fingerprint = {fingerprint_of(corpus, retriever.identity): retriever for retriever in at_hand}
         others = [record for record in manifest.retrievers if record.fingerprint not in by_fingerprint]
         plans = []
         for record in others:
@@ -107,7 +107,7 @@ def resolver(retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -
         for record, described in zip(others, plans, strict=True):
             with _explain_missing_update(record):
                 retriever = build_from_manifest(BaseRetriever, described, trust=trust)
-                if fingerprint_of(corpus, retriever.identity, [record]) != record.fingerprint:
+                if fingerprint_of(corpus, retriever.identity) != record.fingerprint:
                     raise ConfigurationError(
                         f"made from {record.config}, it is not the one that was indexed (another model, or a setting that is "
                         "a secret)"
@@ -529,7 +529,7 @@ class BaseSearcher(FromSettings, ABC):
 
     def _records(self, manifest: Manifest) -> list[RetrieverRecord]:
         needed = with_parts(self.retrievers.values())
-        prints = {fingerprint_of(manifest.corpus.fingerprint, r.identity, manifest.retrievers) for r in needed}
+        prints = {fingerprint_of(manifest.corpus.fingerprint, r.identity) for r in needed}
         return [record for record in manifest.retrievers if record.fingerprint in prints]
 
     def refresh(self) -> bool:

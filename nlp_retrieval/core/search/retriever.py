@@ -26,11 +26,11 @@ from nlp_retrieval.core.components.component import Component, Config, canonical
 from nlp_retrieval.core.components.registry import require_distinct_names
 from nlp_retrieval.core.context import encoding_once
 from nlp_retrieval.core.explanation import Explanation
-from nlp_retrieval.core.files.columns import explain_file_limit
 from nlp_retrieval.core.files.frames import Items
+from nlp_retrieval.core.files.opening import explain_file_limit
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.build import IndexReport, build_index
-from nlp_retrieval.core.index.generation import Builder, Generation, OpenedFiles, SegmentFolder, fingerprint_of, open_generation
+from nlp_retrieval.core.index.generation import Builder, Generation, SegmentFolder, fingerprint_of, open_generation
 from nlp_retrieval.core.index.items import ItemsDigest, ItemTable
 from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
@@ -114,7 +114,6 @@ class BaseRetriever(Component, Expression, ABC):
     """False if it searches with its parts alone, and an index holds nothing of its own."""
 
     _process: int = 0
-    _files: OpenedFiles | None = None
     _opened: tuple[Generation, BaseRetriever] | None = None
     _opened_parts: tuple[BaseRetriever, ...] = ()
     _live: Mask | None = None
@@ -239,7 +238,6 @@ class BaseRetriever(Component, Expression, ABC):
         Raises:
             EngineError: the engine returned invalid hits.
             ForkError: it was opened before a fork, which the engine does not survive.
-            IndexDamagedError: a file of the index has changed since it was opened.
         """
         self.check_opened()
         if self._live is not None:
@@ -258,13 +256,10 @@ class BaseRetriever(Component, Expression, ABC):
 
         Raises:
             ForkError: it was opened before a fork, which the engine does not survive.
-            IndexDamagedError: a file has changed since.
         """
         use_one_thread_after_fork()
         if not self.survives_fork and self._process != os.getpid():
             raise forked(f"{self.name}'s index", self._process)
-        if self._files is not None:
-            self._files.check()
 
     @property
     def explains(self) -> bool:
@@ -317,12 +312,11 @@ class BaseRetriever(Component, Expression, ABC):
             QueryError: a query is not a string, k is not a positive integer, or the filter does not match these items.
             IndexMissingError: there is no index.
             IndexMismatchError: it was built with another configuration.
-            IndexDamagedError: a file does not match its checksum, or has changed since it was opened.
+            IndexDamagedError: a file is missing or damaged.
             ForkError: the index was opened before a fork, which this engine does not survive.
         """
         processed, depth = check_processed(processed_queries), check_k(k)
         generation, opened = self._current(index_directory(output_path).absolute())
-        generation.item_files.check()
         allowed = generation.items.allowed(where)
         batch = opened.candidates(processed, depth, len(generation.items), allowed=allowed)
         return to_results(batch, generation.items)
@@ -348,11 +342,11 @@ class BaseRetriever(Component, Expression, ABC):
 
         Raises:
             IndexMissingError, IndexMismatchError: the generation holds no index of this configuration.
-            IndexDamagedError: a file does not match its checksum.
+            IndexDamagedError: a file is missing or damaged.
         """
         identity = self.identity
         manifest = generation.manifest
-        record = manifest.retriever(fingerprint_of(manifest.corpus.fingerprint, identity, manifest.retrievers))
+        record = manifest.retriever(fingerprint_of(manifest.corpus.fingerprint, identity))
         if record is None:
             raise no_such_index(generation, self.name, without_secrets(identity))
         use_one_thread_after_fork()
@@ -362,7 +356,6 @@ class BaseRetriever(Component, Expression, ABC):
         opened._opened_parts = tuple(part.open(generation) for part in self.parts())
         opened._live = generation.items.live if self.by_words else generation.items.findable
         opened._segments = ()
-        opened._files = OpenedFiles(generation.path, record.segments)
         with explain_file_limit(generation.path):
             opened.load_segments(generation.checked_segments(record))
         return opened

@@ -175,13 +175,11 @@ class Searcher(BaseSearcher, Expression):
             QueryError: a query has no text, k is not a positive integer, the filter does not match these items, or the
                 numbers of queries and of lists of sub-queries differ.
             IndexMissingError: no index was opened.
-            IndexDamagedError: a file of the index has changed since it was opened.
             ForkError: it was opened before a fork, which one of the engines does not survive.
         """
         (ids, nlqs), cut = texts_of(queries), check_k(k)
         with record_steps(search_steps(nlqs, cut, where)) as steps:
             context, opened = search_context(), self.open_retrievers()
-            opened.generation.item_files.check()
             allowed = opened.generation.items.allowed(where)
             if allowed is not None and not allowed.any():
                 return RankedLists(nlqs, ([] for _ in nlqs), ids)
@@ -213,7 +211,6 @@ class Searcher(BaseSearcher, Expression):
         """
         (nlq,) = check_queries(query)
         opened = self.open_retrievers()
-        opened.generation.item_files.check()
         rows = opened.generation.items.rows_of([result.item.item_id for result in check_results(results)])
         return self._reasons(opened, nlq, rows)
 

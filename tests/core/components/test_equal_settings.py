@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from core.engines import TermCount
 from nlp_retrieval import Bm25Retriever, ReciprocalRankFusion, Searcher, WeightedSum
 from nlp_retrieval.benchmarks.stage_store import identity_of
-from nlp_retrieval.core.components.component import Component, canonical_json, equal_settings
+from nlp_retrieval.core.components.component import Component, canonical_json
 from nlp_retrieval.core.components.registry import build
-from nlp_retrieval.core.index.generation import fingerprint_of
-from nlp_retrieval.core.index.manifest import read_manifest, write_manifest
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.errors import IndexMismatchError
 
 ITEMS = [SearchableItem(item_id=f"d{n}", content=text) for n, text in enumerate(["a fox", "a whale", "a tree"])]
 
@@ -84,41 +78,3 @@ def test_a_tuple_stays_a_tuple_and_an_integer_an_integer() -> None:
     assert isinstance(held["pair"], tuple)
     assert [type(value) for value in held["pair"]] == [float, int]
     assert type(held["count"]) is int
-
-
-def test_plain_values_are_equal_as_settings_are() -> None:
-    assert equal_settings({"a": [1, {"b": 2.0}]}, {"a": [1.0, {"b": 2}]})
-    assert not equal_settings({"a": 1}, {"a": True})
-    assert not equal_settings({"a": 1}, {"a": 1, "b": None})
-    assert not equal_settings([1], [1, 1])
-
-
-class Boosted(TermCount):
-    """Its boost belongs to the index."""
-
-    name = "boosted"
-    search_only = frozenset()
-
-
-def test_an_index_whose_manifest_has_the_integer_is_found_and_kept_up(tmp_path: Path) -> None:
-    """Earlier versions wrote ``boost: 2`` and ``boost: 2.0`` as two indexes."""
-    Searcher([Boosted(boost=2)]).index(ITEMS, tmp_path)
-    manifest = read_manifest(tmp_path)
-    assert manifest is not None
-    (record,) = manifest.retrievers
-    identity = json.loads(json.dumps(record.identity).replace('"boost": 2.0', '"boost": 2'))
-    earlier = fingerprint_of(manifest.corpus.fingerprint, identity)
-    assert earlier != record.fingerprint
-    before = record.model_copy(update={"identity": identity, "fingerprint": earlier})
-    write_manifest(tmp_path, manifest.model_copy(update={"generation": 2, "retrievers": [before]}))
-
-    searcher = Searcher([Boosted(boost=2.0)])
-    report = searcher.index(ITEMS, tmp_path)
-
-    assert report.built == []
-    assert searcher.search(["fox"])[0][0].item.item_id == "d0"
-    assert [one.fingerprint for one in searcher.index_records()] == [earlier]
-    searcher.add([SearchableItem(item_id="new", content="a river")])
-    assert Searcher([Boosted(boost=2)]).open(tmp_path).search(["river"])[0][0].item.item_id == "new"
-    with pytest.raises(IndexMismatchError):
-        Searcher([Boosted(boost=3)]).open(tmp_path)

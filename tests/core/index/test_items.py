@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import random
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -242,3 +246,41 @@ def test_a_file_that_is_no_items_file_is_damage(tmp_path):
         (tmp_path / ITEMS_FILE).write_bytes(content)
         with pytest.raises(IndexDamagedError, match=ITEMS_FILE):
             ItemTable(tmp_path / ITEMS_FILE)
+
+
+def test_items_that_are_compressed_are_refused_before_they_fill_the_memory(tmp_path):
+    write_items(documents(["a fox " * 10_000]), tmp_path)
+    with pa.memory_map(str(tmp_path / ITEMS_FILE)) as source:
+        table = pa.ipc.open_stream(source).read_all()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with (
+        pa.OSFile(str(tmp_path / "bomb.arrow"), "wb") as sink,
+        pa.ipc.new_stream(sink, table.schema, options=options) as writer,
+    ):
+        writer.write_table(table)
+    before = pa.total_allocated_bytes()
+    with pytest.raises(IndexDamagedError, match=r"bomb\.arrow is not an items file \(it is compressed"):
+        ItemTable(tmp_path / "bomb.arrow")
+    assert pa.total_allocated_bytes() == before
+
+
+def test_any_flipped_byte_is_told_or_gives_well_formed_items(tmp_path, effort):
+    """In a process of its own: what follows damaged offsets may die."""
+    metadata = [{"title": f"T{n}", "n": n, "tags": ["a", "b"][: n % 3], "any": n if n % 2 else "x"} for n in range(50)]
+    write_items([SearchableItem(item_id=f"d{n}", content="é" * n, metadata=m) for n, m in enumerate(metadata)], tmp_path)
+    whole, draw = (tmp_path / ITEMS_FILE).read_bytes(), random.Random(7)
+    for trial in range(30 * effort):
+        damaged = bytearray(whole)
+        damaged[draw.randrange(len(whole))] ^= draw.choice([0xFF, 1 << draw.randrange(8)])
+        path = tmp_path / f"{trial}.arrow"
+        path.write_bytes(damaged)
+        if (child := os.fork()) == 0:
+            try:
+                with suppress(IndexDamagedError):
+                    table = ItemTable(path)
+                    assert all(isinstance(item.content, str) for item in table.items(np.arange(len(table))))
+                    assert len(table.ids()) == len(table) == sum(map(len, table.texts(7)))
+                os._exit(0)
+            finally:
+                os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0, f"flipped as draw {trial}"

@@ -22,7 +22,6 @@ from nlp_retrieval.core import (
     Generation,
     Lock,
     Where,
-    add_note,
     open_generation,
     suppress_empty_notes,
 )
@@ -134,10 +133,9 @@ class SearchablePassages:
         return [found[number] for number in range(len(queries))]
 
     def note_filter(self, where: Where) -> None:
-        """Add a note if no passage matches a user's filter, or it excludes values by their type."""
-        searcher = self.current()
-        if searcher is not None and (note := searcher.opened.items.filter_note(where)) is not None:
-            add_note(note, stacklevel=4)
+        """Add a note if no passage matches a user's filter."""
+        if (searcher := self.current()) is not None:
+            searcher.opened.items.allowed(where)
 
     def bring_up(self, store: EvidenceStore) -> None:
         """Make the index hold the passages of all live texts, and no others.

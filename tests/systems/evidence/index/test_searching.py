@@ -165,11 +165,11 @@ def test_a_text_is_found_by_each_of_its_urls(tmp_path, where, urls):
 @pytest.mark.parametrize(
     ("where", "note"),
     [
-        ({"and": [{"url": MIRROR}, {"url": TOWN}]}, "no item meets them together"),
-        ({"url": MIRROR, "source": "another"}, "source is never 'another'"),
+        ({"and": [{"url": MIRROR}, {"url": TOWN}]}, "no item of this index meets the filter"),
+        ({"url": MIRROR, "source": "another"}, "no item of this index meets the filter"),
         ({"url": "https://elsewhere.example/"}, "no source has the URL 'https://elsewhere.example/'"),
         ({"url": "nowhere"}, "no source has the URL 'nowhere'"),
-        ({"url": {"gt": TOWN}}, "url is never gt"),
+        ({"url": {"gt": TOWN}}, "no item of this index meets the filter"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::nlp_retrieval.errors.RetrievalWarning")

@@ -10,8 +10,8 @@ import pytest
 from concurrency.test_forks import check_child
 from concurrency.test_threads import check_opened_once, check_shared
 from damage.collection import build, files_of
-from damage.test_changing_files import check_read_on, check_told, copied_over, cut, emptied, file_of, replaced
-from damage.test_checked_files import check_noticed, check_order
+from damage.test_changing_files import check_read_on
+from damage.test_checked_files import check_named
 from damage.test_trusted_files import check_reader, own_files
 from damage.trials import Trials
 from soaking import Figures
@@ -50,22 +50,8 @@ def test_no_reader_follows_damaged_numbers(index: Path, believing: Trials, effor
 
 
 @pytest.mark.soak
-def test_damage_is_noticed_where_the_file_was_checked_before(index: Path, effort: int, figures: Figures) -> None:
-    Searcher([retrievers()[LABEL]]).open(index)
-    files = [file for file in files_of(index, effort) if file.owner == LABEL]
-    check_noticed(files, index, lambda file: Searcher([retrievers()[LABEL]]), effort, figures)
-
-
-def test_a_file_is_checked_before_it_is_read(index: Path) -> None:
-    trials = Trials(believing=False, engines=damaged.__name__)
-    seen = {label: trials.run("watch", index=str(index), label=label)["found"] for label in retrievers()}
-    trials.close()
-    check_order(index, seen)
-
-
-@pytest.mark.parametrize("change", [cut, emptied, copied_over, replaced])
-def test_an_open_reader_is_told_of_a_file_that_was_changed(change, own: Path) -> None:
-    check_told(retrievers()[LABEL], file_of(own, LABEL), change, own)
+def test_damage_is_named(index: Path, effort: int, figures: Figures) -> None:
+    check_named([file for file in files_of(index, effort) if file.owner == LABEL], index, effort, figures)
 
 
 def test_a_file_that_is_touched_linked_copied_or_removed_is_read_on(own: Path, tmp_path: Path) -> None:
