@@ -96,14 +96,12 @@ def test_what_a_link_leads_to_is_compared_like_everything_else(index: Path, tmp_
     folder.symlink_to(outside)
     assert opened(index) == ["d0"]
     with tally(FAMILY):
-        content = bytearray((outside / "items.arrow").read_bytes())
-        content[len(content) // 2] ^= 1
-        (outside / "items.arrow").write_bytes(content)
-        with pytest.raises(IndexDamagedError, match=r"items\.arrow is damaged"):
+        (outside / "items.arrow").write_bytes((outside / "items.arrow").read_bytes() * 2)
+        with pytest.raises(IndexDamagedError, match=r"items\.arrow has .* the manifest says"):
             opened(index)
 
 
-@pytest.mark.parametrize("name", ["manifest.json", ".lock", ".lock-owner"])
+@pytest.mark.parametrize("name", ["manifest.json", ".lock"])
 def test_indexing_writes_through_no_symbolic_link(name: str, tmp_path: Path, tally: Tally) -> None:
     index, victim = tmp_path / "index", tmp_path / "victim"
     index.mkdir()

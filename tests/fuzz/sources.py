@@ -187,7 +187,7 @@ def filters(data: bytes) -> bool:
         check_filter(wanted, {key: kind for key, (kind, _) in _COLUMNS.items()})
     except QueryError:
         return False
-    assert mask_of(wanted, _COLUMNS, len(_ROWS)).tolist() == expected
+    assert mask_of(wanted, _COLUMNS).tolist() == expected
     return True
 
 
