@@ -204,7 +204,7 @@ def _instants(texts: pa.Array) -> pa.Array:
 def _of_numbers(condition: Condition, kind: str, values: pa.Array) -> Mask:
     if kind == "bool":
         return _filled(pc.is_in(values, value_set=pa.array(condition.values, pa.bool_())))
-    values = values.cast(pa.float64())  # exact: columns of whole numbers have none beyond 2**53
+    values = values.cast(pa.float64(), safe=False)  # exact: columns of whole numbers have none beyond 2**53
     floats = [(_nearest_float(value), value) for value in condition.values]
     if condition.operator in ("eq", "in"):
         exact = [number for number, value in floats if number == value]
