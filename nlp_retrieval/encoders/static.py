@@ -6,10 +6,10 @@ import hashlib
 import importlib.util
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.queries import check_queries
-from nlp_retrieval.encoders.base import LONGEST_VECTOR, BaseEncoder, Vectors, checked_vectors
+from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.encoders.models import ModelFolder, ModelHolder, as_model_error, find_model, kept_model, turn_of
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ItemError, ModelError, OutputError, first_line, install
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 # Tokens with a vector: a model's pieces of words, and the whole words of a corpus.
 
-_DIGEST = "vocabulary_sha256"
 _MOST_JSON = 1 << 28
 _JOINED = "##"
 _UNKNOWN = "[UNK]"
@@ -78,7 +77,6 @@ def vocabulary_of(texts: Iterable[str], encoder: BaseEncoder, most_words: int, m
 
     Raises:
         ItemError: the texts hold no words.
-        ModelError: the model's tokenizer cannot be read.
     """
     from tokenizers.models import WordPiece
 
@@ -104,25 +102,6 @@ def vocabulary_of(texts: Iterable[str], encoder: BaseEncoder, most_words: int, m
     return Vocabulary(tokenizer, tokens, counts)
 
 
-def vocabulary_note(tokens: Sequence[str]) -> dict[str, str]:
-    """Return a folder's settings for its vocabulary, for :func:`check_vocabulary`."""
-    return {_DIGEST: hashlib.sha256(canonical_json(list(tokens)).encode()).hexdigest()}
-
-
-def check_vocabulary(settings: Mapping[str, Any], tokens: Sequence[str], folder: Path) -> None:
-    """Compare a tokenizer with the vocabulary that vectors were distilled over.
-
-    Raises:
-        ModelError: they differ. Settings without a vocabulary are accepted.
-    """
-    noted = settings.get(_DIGEST)
-    if noted is not None and noted != vocabulary_note(tokens)[_DIGEST]:
-        raise ModelError(
-            f"{folder}: the vectors were distilled over another vocabulary than that of tokenizer.json, so each token would "
-            "get the vector of another; put the file back that belongs to them, or distil again"
-        )
-
-
 def _pieces_of(encoder: BaseEncoder) -> tuple[Tokenizer, list[str]]:
     """A tokenizer that splits texts into words as the model does, and the model's pieces of words; else as BERT does."""
     from tokenizers import Tokenizer
@@ -132,22 +111,15 @@ def _pieces_of(encoder: BaseEncoder) -> tuple[Tokenizer, list[str]]:
 
     file = encoder.files.folder / "tokenizer.json" if isinstance(encoder, ModelHolder) else None
     if file is not None and file.is_file():
-        try:
-            content = read_json_file(file, max_bytes=_MOST_JSON)
-        except (OSError, ValueError) as error:
-            raise ModelError(f"{file} cannot be read ({error}); restore the model's own file") from None
-        wordpiece = content.get("model") if isinstance(content, dict) else None
-        if isinstance(wordpiece, dict) and wordpiece.get("type") == "WordPiece" and isinstance(wordpiece.get("vocab"), dict):
+        with as_model_error(str(file)):
             tokenizer = Tokenizer.from_file(str(file))
+            model = read_json_file(file, max_bytes=_MOST_JSON)["model"]
+        usual = model.get("type") == "WordPiece" and model.get("continuing_subword_prefix") == _JOINED
+        if usual and model.get("unk_token") == _UNKNOWN and tokenizer.normalizer and tokenizer.pre_tokenizer:
             vocabulary = tokenizer.get_vocab()
-            usual = (
-                wordpiece.get("continuing_subword_prefix") == _JOINED and wordpiece.get("unk_token") == _UNKNOWN in vocabulary
-            )
-            is_numbered = sorted(vocabulary.values()) == list(range(len(vocabulary)))
-            if usual and is_numbered and tokenizer.normalizer is not None and tokenizer.pre_tokenizer is not None:
-                tokenizer.no_padding()
-                tokenizer.no_truncation()
-                return tokenizer, sorted(vocabulary, key=lambda token: vocabulary[token])
+            tokenizer.no_padding()
+            tokenizer.no_truncation()
+            return tokenizer, sorted(vocabulary, key=vocabulary.__getitem__)
     tokenizer = Tokenizer(WordPiece({_UNKNOWN: 0}, unk_token=_UNKNOWN))
     tokenizer.normalizer, tokenizer.pre_tokenizer = BertNormalizer(), BertPreTokenizer()
     return tokenizer, []
@@ -202,10 +174,6 @@ class StaticEncoder(ModelHolder["StaticModel"], BaseEncoder):
                 f"{self.model} ({folder}) does not load as static embeddings: {reason}; name a folder of model2vec, or one "
                 "that nlp-retrieval index --distill made"
             ) from error
-        if model.embedding.ndim != 2 or model.embedding.dtype.kind not in "fi":
-            raise ModelError(f"{self.model} ({folder}) holds no table of vectors, but {model.embedding.dtype}")
-        _check_table(model, f"{self.model} ({folder})")
-        check_vocabulary(model.config, model.tokens, folder)
         model.embedding = np.array(model.embedding, np.float32)  # private memory, and means without rounding to 16 bits
         return model
 
@@ -216,23 +184,6 @@ class StaticEncoder(ModelHolder["StaticModel"], BaseEncoder):
         with turn_of(model), as_model_error(self.model):
             vectors: Vectors = model.encode(texts, use_multiprocessing=False)
         return vectors
-
-
-def _check_table(model: StaticModel, where: str) -> None:
-    """Refuse a table that does not hold a vector for each number of a token, or vectors whose mean overflows."""
-    table, weights = model.embedding, model.weights
-    n_tokens = max(model.tokenizer.get_vocab().values()) + 1
-    rows = np.arange(n_tokens) if model.token_mapping is None else model.token_mapping
-    sound = rows.ndim == 1 and rows.dtype.kind in "iu" and len(rows) >= n_tokens
-    if not sound or not ((rows >= 0) & (rows < len(table))).all():
-        raise ModelError(f"{where} has no vector for some tokens; put the files back that belong together, or distil again")
-    if weights is not None and (weights.ndim != 1 or weights.dtype.kind != "f" or len(weights) < len(rows)):
-        raise ModelError(f"{where} has no weight for some tokens; put the files back that belong together, or distil again")
-    lengths = np.sqrt(np.einsum("ij,ij->i", table, table, dtype=np.float64))[rows]
-    if weights is not None:
-        lengths = lengths * np.abs(weights[: len(rows)].astype(np.float64))
-    if not (lengths <= LONGEST_VECTOR).all():
-        raise ModelError(f"{where} holds NaN or infinity, or vectors longer than {LONGEST_VECTOR:g}; distil it again")
 
 
 def require_static_extra() -> None:
@@ -247,9 +198,6 @@ def require_static_extra() -> None:
 # of the token in the corpus (smooth inverse frequency: Arora, Liang and Ma, ICLR 2017). Nothing is random: the same encoder,
 # corpus and settings give the same bytes on the same machine.
 
-_FORMAT = 1
-_FILES = ("model.safetensors", "tokenizer.json", "modules.json", "config.json")
-"""Files in the order of writing: a folder without the last is no model."""
 _DISTILLING_BATCH = 4096
 
 
@@ -299,27 +247,21 @@ def distill_static(
     if not isinstance(source, BaseEncoder):
         raise ConfigurationError(f"distill_static: {source!r} gives no vector for a text; name an encoder that does")
     if folder is not None:
-        _require_empty(Path(folder))
+        check_folder_for_output(Path(folder))
+        if Path(folder).exists() and any(Path(folder).iterdir()):
+            raise OutputError(f"{folder} is not empty; name another folder, or remove it first")
     vocabulary = vocabulary_of((item.text for item in items), source, most_words, min_count)
 
     def write(scratch: Path) -> None:
         _write(source, vocabulary, dimension, smoothing, scratch)
 
     settings = {"dimension": dimension, "smoothing": smoothing, "vocabulary": vocabulary.digest()}
-    made = kept_model("static", {"format": _FORMAT, "encoder": source.identity} | settings, write)
+    made = kept_model("static", {"encoder": source.identity} | settings, write)
     if folder is None:
         return made
-    for name in _FILES:
-        write_output(Path(folder) / name, (made / name).read_bytes())
+    for file in made.iterdir():
+        write_output(Path(folder) / file.name, file.read_bytes())
     return Path(folder)
-
-
-def _require_empty(folder: Path) -> None:
-    """Refuse a folder with anything in it except the files of a run killed before the last file."""
-    check_folder_for_output(folder)
-    present = {file.name for file in folder.iterdir() if not file.name.startswith(".")} if folder.exists() else set()
-    if not present <= set(_FILES[:-1]):
-        raise OutputError(f"{folder} is not empty ({min(present)}); name another folder, or remove it first")
 
 
 def _write(encoder: BaseEncoder, vocabulary: Vocabulary, dimension: int, smoothing: float, folder: Path) -> None:
@@ -330,9 +272,14 @@ def _write(encoder: BaseEncoder, vocabulary: Vocabulary, dimension: int, smoothi
     table *= (smoothing / (smoothing + shares))[:, None]
     save_file({"embeddings": np.ascontiguousarray(table, np.float32)}, folder / "model.safetensors")
     vocabulary.tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
-    settings = {"model_type": "model2vec", "architectures": ["StaticModel"], "normalize": True, "max_length": None}
-    noted = settings | {"embedding_dtype": "float32", "hidden_dim": table.shape[1]} | vocabulary_note(vocabulary.tokens)
-    (folder / "config.json").write_text(json.dumps(noted, indent=1), "utf-8")
+    settings: dict[str, object] = {
+        "model_type": "model2vec",
+        "architectures": ["StaticModel"],
+        "normalize": True,
+        "max_length": None,
+    }
+    settings |= {"embedding_dtype": "float32", "hidden_dim": table.shape[1]}
+    (folder / "config.json").write_text(json.dumps(settings, indent=1), "utf-8")
     modules = [
         {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
         for number, (path, kind) in enumerate([(".", "StaticEmbedding"), ("1_Normalize", "Normalize")])

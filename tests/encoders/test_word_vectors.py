@@ -81,19 +81,12 @@ def test_a_text_without_a_known_word_has_no_vector_and_that_is_said_once(source)
         encoder.encode_passages(["qwertz"])
 
 
-def test_coverage_counts_what_is_not_known(source):
-    report = WordVectorEncoder(str(source)).coverage(["wind wind qwertz", "qwertz uiop", ""])
-    assert (report.words, report.unknown, report.texts, report.without) == (5, 3, 2, 1)
-
-
 def test_forms_of_the_same_vectors_have_fingerprints_of_their_own(glove, tmp_path):
     encoder = WordVectorEncoder(str(glove))
     before = encoder.model_fingerprint()
     assert WordVectorEncoder(str(glove)).model_fingerprint() == before
     glove.write_text(text_lines().replace("3.0", "4.0"), "utf-8")
     assert WordVectorEncoder(str(glove)).model_fingerprint() != before
-    with pytest.raises(ModelError, match="changed while it was read"):
-        encoder.encode_queries(["wind"])
 
 
 def test_no_byte_can_change_and_leave_the_identity_but_not_the_vectors(source):
@@ -113,33 +106,6 @@ def test_no_byte_can_change_and_leave_the_identity_but_not_the_vectors(source):
 
 def files_of(source):
     return sorted(source.iterdir()) if source.is_dir() else [source]
-
-
-def test_vectors_with_the_size_and_the_date_of_others_are_not_opened_as_them(source):
-    encoder = WordVectorEncoder(str(source))
-    encoder.model_fingerprint()
-    for file in files_of(source):
-        before, content = file.stat(), file.read_bytes()
-        file.write_bytes(content.replace(b"wind", b"mild").replace(b"2.0", b"5.0"))
-        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    with pytest.raises(ModelError, match="changed while it was read"):
-        encoder.encode_queries(["wind"])
-
-
-def test_vectors_that_are_others_only_while_they_are_read_are_not_opened(source, monkeypatch):
-    encoder = WordVectorEncoder(str(source))
-    encoder.model_fingerprint()
-
-    def read_meanwhile(path):
-        for file in files_of(source):
-            content = file.read_bytes()
-            file.write_bytes(content.replace(b"wind", b"mild"))
-            file.write_bytes(content)
-        return read_word_vectors(path)
-
-    monkeypatch.setattr("nlp_retrieval.encoders.word_vectors.read_word_vectors", read_meanwhile)
-    with pytest.raises(ModelError, match="changed while it was read"):
-        encoder.encode_queries(["wind"])
 
 
 @pytest.mark.parametrize("end", [b"", b"\n"])
@@ -173,15 +139,14 @@ def test_a_pickle_is_refused_and_not_run(name, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.txt", b"999999999 300\nthe 1 2 3\n", "says that it holds 999,999,999 words of dimension 300, and has only"),
         ("a.bin", b"400 300\nthe ", "has only 12 bytes"),
         ("a.bin", b"2 1\nthe \0\0\0\0wind \0\0", "it ends within word 2 of 2"),
-        ("a.txt", b"the 1 2 3\nwind 1 2\n", "not a file of word vectors, or is damaged"),
+        ("a.txt", b"the 1 2 3\nwind 1 2\n", "not a file of word vectors, or is compressed or damaged"),
         ("a.txt", b"3 2\nthe 1 2\nwind 1 2\n", "says that it holds 3 words, and holds 2"),
-        ("a.txt", b"", "not a file of word vectors, or is damaged|holds no word vectors"),
+        ("a.txt", b"", "holds no word vectors"),
         ("a.txt", b"the nan 2 3\n", "is not finite"),
         ("a.txt", b"{not vectors}\n", "not a file of word vectors|holds no word vectors"),
-        ("a.txt.gz", b"\x1f\x8b", "is compressed; decompress it first"),
+        ("a.txt.gz", b"\x1f\x8b", "or is compressed"),
     ],
 )
 def test_a_file_that_is_none_is_refused(name, content, message, tmp_path):
@@ -201,14 +166,14 @@ def test_a_missing_file_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 2}, "not of format 1"),
+        ({"format": 2}, "made by another version"),
         ({"words": ["a", "a"]}, "distinct words"),
-        ({"words": ["a"]}, "distinct words"),
+        ({"words": ["a"]}, "not a folder of word vectors"),
         ({"idf": [0, 1]}, "idf above 0"),
         ({"dimension": 4}, "holds <f4 of shape"),
         ({"vectors": "0" * 64}, "is not what words.json was written with"),
         ({"stemmer": "klingon"}, "no stemmer for the language 'klingon'"),
-        ({"stemmer": "english", "phrases": {"one": 2}}, "does not hold a stemmer and phrases"),
+        ({"stemmer": "english", "phrases": ["one"]}, "not a folder of word vectors"),
     ],
 )
 def test_a_folder_that_was_changed_is_refused(change, message, tmp_path):
@@ -261,7 +226,6 @@ def test_stems_and_abbreviations_that_are_defined_are_one_word(tmp_path):
     assert np.array_equal(forms[0], forms[2])
     assert np.array_equal(forms[3], forms[4])
     assert not np.array_equal(forms[0], forms[3])
-    assert encoder.coverage(["the emission target of a nationally determined contribution"]).words == 6
 
 
 def test_the_mean_of_all_words_is_subtracted(tmp_path):

@@ -53,7 +53,7 @@ def vectors_of(searcher: BaseSearcher, language: str | None) -> TrainedVectors:
     folder = generation.path / FOLDER / hashlib.sha256(identity.encode()).hexdigest()[:12]
     encoder = WordVectorEncoder(folder)
     try:
-        encoder.coverage([])
+        encoder.encode_queries([])
     except ModelError:  # there are none, or they are damaged
         encoder = WordVectorEncoder(folder)
     else:
