@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 from types import ModuleType
 
@@ -27,123 +26,54 @@ from nlp_retrieval.core.components.code import code_of
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError
 
-PACKAGE = {
-    "__init__.py": "",
-    "words.py": "from . import shared\nfrom .splitting import split\nfrom nlp_retrieval import BaseUserQueryProcessor\n"
-    "class Words(BaseUserQueryProcessor):\n    name = 'own-words'\n"
-    "    def process(self, nlqs):\n        return [split(nlq) for nlq in nlqs]\n",
-    "splitting.py": "def split(text):\n    from own.lazily.helper import SEPARATOR\n    return text.split(SEPARATOR)\n",
-    "shared.py": "import json\nUNUSED = 1\n",
-    "lazily/__init__.py": "",
-    "lazily/helper.py": "SEPARATOR = ' '\n",
-    "elsewhere.py": "NOT_IMPORTED = 1\n",
-}
-TELL = "import json; from own.words import Words; print(json.dumps(Words().identity))"
+MODULE = """
+from nlp_retrieval.core import BaseUserQueryProcessor
+SEPARATOR = " "
+class Words(BaseUserQueryProcessor):
+    name = "own-words"
+    def process(self, nlqs):
+        return [nlq.split(SEPARATOR) for nlq in nlqs]
+"""
+TELL = "import json; from own_words import Words; print(json.dumps(Words().identity))"
 
 
-def told(folder: Path, script: str = TELL) -> str:
-    """What a process says that imports a package from this folder."""
+def told(folder: Path, text: str = MODULE, script: str = TELL) -> str:
+    """What a process says that imports a module with this text."""
+    folder.mkdir(exist_ok=True)
+    (folder / "own_words.py").write_text(text)
     done = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def written(folder: Path) -> Path:
-    for name, text in PACKAGE.items():
-        file = folder / "own" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    return folder
+def test_the_code_is_that_of_the_module_as_it_was_imported(tmp_path: Path) -> None:
+    before = told(tmp_path / "one")
+    assert told(tmp_path / "two") == before
+    assert '"class": "own_words:Words"' in before
+    assert told(tmp_path / "one", MODULE + "CHANGED = 1\n") != before
+    assert told(tmp_path / "one", script=TELL.replace("; print", "; open('own_words.py', 'a').write('X = 1'); print")) == before
 
 
-@pytest.fixture(scope="module")
-def unchanged(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What a process says of the package as it was written."""
-    return told(written(tmp_path_factory.mktemp("package")))
+CELL = """
+class Mine(SplitAt):
+    name = "mine"
+    def process(self, nlqs):
+        return [nlq.split() for nlq in nlqs]
+"""
 
 
-def test_the_code_is_the_same_in_every_process_and_every_folder(unchanged: str, tmp_path: Path) -> None:
-    assert told(written(tmp_path)) == told(tmp_path) == unchanged
-    assert '"class": "own.words:Words"' in unchanged
-
-
-@pytest.mark.parametrize("file", list(PACKAGE))
-def test_a_line_of_anything_that_it_imports_from_its_package_changes_the_identity(
-    file: str, unchanged: str, tmp_path: Path
-) -> None:
-    with (written(tmp_path) / "own" / file).open("a") as opened:
-        opened.write("CHANGED = 1\n")
-    assert (told(tmp_path) == unchanged) == (file == "elsewhere.py"), "which it does not import"
-
-
-def test_the_code_is_that_which_was_imported_and_not_what_is_in_the_file_now(unchanged: str, tmp_path: Path) -> None:
-    edited = TELL.replace("; print", "; open('own/splitting.py', 'a').write('CHANGED = 1'); print")
-    assert told(written(tmp_path), edited) == unchanged
-
-
-def test_a_script_is_told_by_its_text_and_by_the_files_beside_it(tmp_path: Path) -> None:
-    (tmp_path / "beside.py").write_text("LENGTH = 3\n")
-    script = tmp_path / "script.py"
-    script.write_text(
-        "from beside import LENGTH\nfrom nlp_retrieval import Bm25Retriever\n"
-        "class Mine(Bm25Retriever):\n    name = 'mine'\nprint(Mine().identity)\n"
-    )
-
-    def run() -> str:
-        return subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout
-
-    before = run()
-    (tmp_path / "beside.py").write_text("LENGTH = 4\n")
-    assert run() != before
-
-
-def in_a_cell(text: str, **names: object) -> type[Component]:
+def in_a_cell(text: str) -> type[Component]:
     """A class as a notebook makes it: in no file."""
-    scope: dict[str, object] = {"__name__": "__main__", "SplitAt": SplitAt, **names}
-    exec(textwrap.dedent(text), scope)
+    scope: dict[str, object] = {"__name__": "__main__", "SplitAt": SplitAt}
+    exec(text, scope)
     made = scope["Mine"]
     assert isinstance(made, type)
     return made
 
 
-CELL = """
-LIMIT = 2
-def helper(text):
-    return text.split()[:LIMIT]
-class Mine(SplitAt):
-    name = "mine"
-    def process(self, nlqs):
-        return [helper(nlq) for nlq in nlqs]
-"""
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("LIMIT = 2", "LIMIT = 3"),
-        ("split()", "split(',')"),
-        ("helper(nlq) for", "helper(nlq)[::-1] for"),
-        ('"mine"', '"other"'),
-    ],
-)
-def test_a_class_of_a_notebook_is_told_by_what_its_functions_do_and_name(old: str, new: str) -> None:
+def test_a_class_of_a_notebook_is_told_by_what_its_functions_do() -> None:
     assert code_of(in_a_cell(CELL)) == code_of(in_a_cell(CELL)), "a cell that is run again"
-    assert code_of(in_a_cell(CELL.replace(old, new))) != code_of(in_a_cell(CELL))
-
-
-def closing_over(word: str) -> type[SplitAt]:
-    class Closing(SplitAt):
-        name = "closing"
-
-        def process(self, nlqs: list[str]) -> list[list[str]]:
-            return [nlq.split(word) for nlq in nlqs]
-
-    return Closing
-
-
-def test_classes_of_one_text_differ_by_what_they_close_over() -> None:
-    assert code_of(closing_over("a")) == code_of(closing_over("a"))
-    assert code_of(closing_over("a")) != code_of(closing_over("b"))
+    assert code_of(in_a_cell(CELL.replace("split()", "split(',')"))) != code_of(in_a_cell(CELL))
 
 
 def test_using_a_class_changes_nothing_in_its_code(tmp_path: Path) -> None:
