@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 
 from nlp_retrieval.core.models import SearchableItem, excerpt
-from nlp_retrieval.core.tables import dim, html_text
+from nlp_retrieval.core.tables import html_table
 
 _TERMS_SHOWN = 5
 
@@ -50,14 +49,6 @@ class Step:
         """The sentence, with marks around the mention."""
         start, end = self.start, self.end
         return f"{self.sentence[:start]}{before}{self.sentence[start:end]}{after}{self.sentence[end:]}"
-
-    def _html(self) -> str:
-        bounds = [0, self.start, self.end, len(self.sentence)]
-        before, mention, after = (html_text(self.sentence[begin:end]) for begin, end in pairwise(bounds))
-        whose = "" if self.along else dim(f"from the text of {name_of(self.target)}: ")
-        sentence = f"<br>{whose}{before}<b>{mention}</b>{after}" if self.sentence else ""
-        kind = self.kind.replace("_", " ")
-        return f"→ <b>{html_text(name_of(self.target))}</b> {dim(f'by {kind}')}{sentence}"
 
 
 @dataclass(frozen=True)
@@ -142,11 +133,6 @@ class Explanation:
         route = " → ".join(excerpt(name_of(item), 40) for item in (self.first, *(step.target for step in self.steps)))
         return f"<explanation: {route}; strength {self.strength:.3g}>"
 
-    def _repr_html_(self) -> str:
-        lines = [f"<b>{html_text(name_of(self.first))}</b>: {html_text(self.origin)}", *(step._html() for step in self.steps)]
-        indented = (f'<div style="margin-left:{1.5 * depth}em">{line}</div>' for depth, line in enumerate(lines))
-        return f'<div style="text-align:left">{"".join(indented)}</div>'
-
     def as_dict(self) -> dict[str, object]:
         """The explanation as plain values, items by their ids."""
         steps = [
@@ -188,10 +174,7 @@ class Explanations(list[dict[str, Explanation]]):
     """
 
     def _repr_html_(self) -> str:
-        shown = []
-        for rank, by_label in enumerate(self, start=1):
-            parts = [f"{dim(label)}{explanation._repr_html_()}" for label, explanation in by_label.items()]
-            name = next((name_of(explanation.item) for explanation in by_label.values()), "")
-            heading = f"<p>{rank}. <b>{html_text(name)}</b></p>" if parts else f"<p>{rank}. {dim('no explanation')}</p>"
-            shown.append(f'{heading}<div style="margin-left:1.5em">{"".join(parts)}</div>')
-        return "".join(shown)
+        reasons = [(rank, label, one) for rank, by_label in enumerate(self, start=1) for label, one in by_label.items()]
+        return html_table(
+            ["rank", "by", "item", "why"], [[str(rank), label, name_of(one.item), str(one)] for rank, label, one in reasons]
+        )

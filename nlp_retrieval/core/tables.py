@@ -95,32 +95,19 @@ def _text(value: object) -> str:
     return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], left_out: str = "") -> str:
-    """Return a table of texts as HTML."""
+def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], note: str = "") -> str:
+    """Return a table of texts as HTML, with a note below it."""
     body = "".join(f"<tr>{_cells('td', row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{_cells('th', heads)}</tr></thead><tbody>{body}</tbody></table>{dim(left_out)}"
+    return f"<table><thead><tr>{_cells('th', heads)}</tr></thead><tbody>{body}</tbody></table><p>{html_text(note)}</p>"
 
 
 def _cells(tag: str, texts: Iterable[str]) -> str:
     return "".join(f'<{tag} style="{_CELL}">{html_text(text)}</{tag}>' for text in texts)
 
 
-class Html(str):
-    """Text that is already HTML."""
-
-    __slots__ = ()
-
-
-def html_text(text: str) -> Html:
+def html_text(text: str) -> str:
     """Return a text as HTML: escaped, and without characters that reverse or hide it."""
-    if isinstance(text, Html):
-        return text
     if not (text.isascii() and text.isprintable()):
         shown = (char if char.isprintable() or char in _JOINERS else " " if char.isspace() else "�" for char in text)
         text = "".join(shown)
-    return Html(escape(text))
-
-
-def dim(text: str) -> Html:
-    """Return a text as dimmed HTML."""
-    return Html(f'<span style="opacity:.65">{html_text(text)}</span>' if text else "")
+    return escape(text)

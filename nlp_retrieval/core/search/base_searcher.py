@@ -201,7 +201,14 @@ class FromSettings(Component):
     def _open_of_index(
         cls, path: str | Path, *, retrievers: Iterable[Any] | None = None, trust: bool = False, **settings: Any
     ) -> Self:
-        """Create a searcher from the retrievers in an index, and open the index."""
+        """Create a searcher from the retrievers in an index, and open the index.
+
+        Args:
+            path: the index directory.
+            retrievers: those to search with; by default all in the index, without those that are only parts of others.
+            trust: let the index use settings that a manifest is not allowed; see :mod:`nlp_retrieval.core.components.registry`.
+            **settings: further arguments of the class, such as ``fusion="rrf"`` or ``reranker="overlap"``.
+        """
         chosen: Iterable[BaseRetriever | str] = retrievers_of(path, trust=trust) if retrievers is None else retrievers
         return cls(retrievers=chosen, **settings)._open(path)  # type: ignore[call-arg]  # all searchers have retrievers
 

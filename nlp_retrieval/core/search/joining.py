@@ -403,7 +403,8 @@ class CombMNZ(BaseFusion):
 
     def combine(self, pool: FusionPool) -> Scores:
         n_found = np.isfinite(pool.scores).sum(axis=1)
-        return _summed(normalized(pool, self.normalization)) * n_found
+        summed: Scores = _summed(normalized(pool, self.normalization)) * n_found
+        return summed
 
 
 def _summed(parts: Scores) -> Scores:

@@ -19,13 +19,13 @@ from pydantic import JsonValue
 from nlp_retrieval.core.candidates import CandidateBatch
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem, excerpt
-from nlp_retrieval.core.tables import AsTable, Html, columns_of, dim, html_table, html_text, imported
+from nlp_retrieval.core.tables import AsTable, columns_of, html_table, imported
 
 # Results of a search: lists of results, which behave like ordinary lists, and convert to tables.
 
 
-_MOST_RESULTS = 10
-_MOST_QUERIES = 5
+_MOST_RESULTS, _MOST_QUERIES = 10, 5
+"""Shown in a notebook."""
 
 
 class _Results(AsTable):
@@ -85,7 +85,7 @@ class RankedList(list[RetrievalResult], _Results):
         return f"<{len(self)} results for {excerpt(self.query, 60)!r}: {', '.join([*first, '…'][: len(self)])}>"
 
     def _repr_html_(self) -> str:
-        return _shown(self, _MOST_RESULTS)
+        return _shown([self], _MOST_RESULTS)
 
 
 class RankedLists(list[list[RetrievalResult]], _Results):
@@ -142,13 +142,12 @@ class RankedLists(list[list[RetrievalResult]], _Results):
         return f"<{len(self)} {'query' if len(self) == 1 else 'queries'}: {', '.join([*counts, '…'][: len(self)])} results>"
 
     def _repr_html_(self) -> str:
-        parts = [
-            f"<p><b>{html_text(excerpt(results.query))}</b></p>{_shown(results, _MOST_RESULTS if len(self) == 1 else 3)}"
-            for results in self[:_MOST_QUERIES]
-        ]
-        if len(self) > _MOST_QUERIES:
-            parts.append(f"<p>{dim(f'and {len(self) - _MOST_QUERIES:,} more queries')}</p>")
-        return "".join(parts)
+        left_out = len(self) - _MOST_QUERIES
+        return _shown(
+            [*self][:_MOST_QUERIES],
+            _MOST_RESULTS if len(self) == 1 else 3,
+            f"and {left_out:,} more queries" if left_out > 0 else "",
+        )
 
 
 def _table(lists: Sequence[RankedList], details: bool) -> pa.Table:
@@ -171,23 +170,18 @@ def _table(lists: Sequence[RankedList], details: bool) -> pa.Table:
     return pa.table(table | columns_of([hit.signals for hit in hits]) | columns_of(metadata))
 
 
-def _shown(results: RankedList, most: int) -> str:
-    if not results:
-        return f"<p>{dim('nothing found')}</p>"
+def _shown(lists: Iterable[RankedList], most: int, note: str = "") -> str:
+    lists = list(lists)
     rows = [
-        [
-            str(rank),
-            Html(f"<b>{html_text(excerpt(hit.item.title or hit.item.item_id, 80))}</b><br>{dim(hit.item.item_id)}"),
-            f"{hit.score:.4g}",
-            Html(
-                f"{html_text(excerpt(hit.item.content))}<br>"
-                f"{dim('  '.join(f'{key} {value:.4g}' for key, value in hit.signals.items()))}"
-            ),
-        ]
+        [results.query, str(rank), hit.item.item_id, hit.item.title, f"{hit.score:.4g}", hit.item.content]
+        for results in lists
         for rank, hit in enumerate(results[:most], start=1)
     ]
-    left_out = f"and {len(results) - most:,} more" if len(results) > most else ""
-    return html_table(["", "item", "score", ""], rows, left_out)
+    left_out = sum(max(0, len(results) - most) for results in lists)
+    notes = [f"and {left_out:,} more results"] * (left_out > 0) + [note] * bool(note)
+    return html_table(
+        ["query", "rank", "id", "title", "score", "text"], ([*map(excerpt, row)] for row in rows), "; ".join(notes)
+    )
 
 
 _NESTED = (dict, list)
