@@ -6,6 +6,7 @@ import io
 import json
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from nlp_retrieval.agents.transcripts import (
 )
 from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.core.files.json_text import parse_json
-from nlp_retrieval.core.files.opening import open_bytes, read_error
+from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
 from nlp_retrieval.core.files.records import kind, quoted
 from nlp_retrieval.core.models import Query
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
@@ -136,16 +137,17 @@ def read_trajectories(
     for file in _files(place):
         lines = _StepLines(named, fields or {}, texts)
         for location, row in _rows(file):
-            if isinstance(row, Trajectory):
-                trajectories.append(row)
-            elif is_browsecomp(row):
-                trajectories.append(read_browsecomp(row, location, named, texts, reading))
-            elif is_transcript(row):
-                trajectories.append(read_transcript(row, location, file.name.partition(".")[0], named, ids, reading))
-            elif "steps" in row:
-                trajectories.append(_whole(row, location, named))
-            else:
-                lines.add(row, location)
+            with _located(location):
+                if isinstance(row, Trajectory):
+                    trajectories.append(row)
+                elif is_browsecomp(row):
+                    trajectories.append(read_browsecomp(row, location, named, texts, reading))
+                elif is_transcript(row):
+                    trajectories.append(read_transcript(row, location, file.name.partition(".")[0], named, ids, reading))
+                elif "steps" in row:
+                    trajectories.append(_whole(row, named))
+                else:
+                    lines.add(row, location)
         trajectories += lines.trajectories()
     if not trajectories:
         raise SourceError(f"{path} holds no trajectory; is it the right file?")
@@ -214,13 +216,13 @@ def _files(place: Path) -> list[Path]:
 def _rows(file: Path) -> Iterator[tuple[str, Any]]:
     """Yield trajectories of a Parquet file, and objects of other files with their locations."""
     try:
-        if file.name.endswith(".parquet"):
-            for row in pq.read_table(file, schema=SCHEMA).to_pylist():
-                yield str(file), _of_row(row, str(file))
+        if file.name.endswith(".parquet"):  # read whole, because another process may replace the file meanwhile
+            rows = pq.read_table(io.BytesIO(file.read_bytes()), schema=SCHEMA).to_pylist()
+            yield from ((str(file), _of_row(row, str(file))) for row in rows)
             return
         with open_bytes(file) as stream:
             content = stream.read()
-    except (OSError, pa.ArrowException) as error:
+    except (*READ_ERRORS, pa.ArrowException, UnicodeDecodeError) as error:
         raise read_error(str(file), error) from error
     if ".jsonl" in file.name:
         yield from _lines(file, content)
@@ -259,15 +261,25 @@ def _lines(file: Path, content: bytes) -> Iterator[tuple[str, Any]]:
         yield location, row
 
 
-def _whole(row: Mapping[str, Any], location: str, agent: str) -> Trajectory:
-    values = {name: value for name, value in row.items() if name not in QUESTION_IDS}
-    given = next((row[name] for name in QUESTION_IDS if name in row), None)
+@contextmanager
+def _located(location: str) -> Iterator[None]:
+    """Say where a value is that a trajectory cannot have.
+
+    Raises:
+        SourceError: there is one.
+    """
     try:
-        return Trajectory.model_validate_json(
-            json.dumps({"agent": agent} | values | ({} if given is None else {"question_id": str(given)}))
-        )
+        yield
     except ValidationError as error:
         raise SourceError(f"{location}: {_fault(error)}") from None
+
+
+def _whole(row: Mapping[str, Any], agent: str) -> Trajectory:
+    values = {name: value for name, value in row.items() if name not in QUESTION_IDS}
+    given = next((row[name] for name in QUESTION_IDS if name in row), None)
+    return Trajectory.model_validate_json(
+        json.dumps({"agent": agent} | values | ({} if given is None else {"question_id": str(given)}))
+    )
 
 
 class _StepLines:
@@ -339,10 +351,7 @@ class _StepLines:
             values["results"] = [_id_in(result, location) for result in values["results"]]
         if isinstance(values.get("item_id"), int):
             values["item_id"] = str(values["item_id"])
-        try:
-            return AgentStep.model_validate_json(json.dumps(values))
-        except ValidationError as error:
-            raise SourceError(f"{location}: {_fault(error)}") from None
+        return AgentStep.model_validate_json(json.dumps(values))
 
     def trajectories(self) -> list[Trajectory]:
         """Return the sessions as trajectories.
@@ -362,12 +371,9 @@ class _StepLines:
             own.setdefault("question_id", session)
             own.setdefault("question", self._texts.get(own["question_id"], ""))
             ordered = tuple(steps[number] for number in sorted(steps))
-            try:
-                made.append(
-                    Trajectory.model_validate_json(json.dumps({"agent": agent} | own)).model_copy(update={"steps": ordered})
-                )
-            except ValidationError as error:
-                raise SourceError(f"{location}: {_fault(error)}") from None
+            with _located(location):
+                whole = Trajectory.model_validate_json(json.dumps({"agent": agent} | own))
+            made.append(whole.model_copy(update={"steps": ordered}))
         return made
 
 

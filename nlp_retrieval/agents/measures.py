@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from nlp_retrieval.agents.files import require_one_each
-from nlp_retrieval.agents.trajectory import AgentStep, Trajectory
+from nlp_retrieval.agents.trajectory import MOST, AgentStep, Trajectory
 from nlp_retrieval.benchmarks.evaluate import Judged, read_gold
 from nlp_retrieval.core.candidates import Mask, Scores
 from nlp_retrieval.core.models import Gold
@@ -355,8 +355,8 @@ def evaluate_trajectories(
 
 
 def _priced(trajectory: Trajectory, price: tuple[float, float]) -> Trajectory:
-    if min(price) < 0:
-        raise ConfigurationError(f"price={price}; a million tokens cost 0 or more, in and out")
+    if not all(0 <= each <= MOST for each in price):
+        raise ConfigurationError(f"price={price}; a million tokens cost from 0 to {MOST:,}, in and out")
 
     def cost(of: Trajectory | AgentStep) -> float | None:
         if of.price is not None or (of.input_tokens is None and of.output_tokens is None):

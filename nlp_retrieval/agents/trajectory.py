@@ -16,8 +16,11 @@ StepKind = Literal["search", "open", "note", "other"]
 Id = Annotated[str, StringConstraints(min_length=1)]
 _MARK = re.compile(r"[\[【]([^\[\]【】]{1,2000})[\]】]")
 _BETWEEN_IDS = re.compile("[,;]")
-Count = Annotated[int, Field(ge=0)]
-Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+MOST = 10**15
+"""The largest count or amount: sums of them are exact, and every file format holds them."""
+
+Count = Annotated[int, Field(ge=0, le=MOST)]
+Amount = Annotated[float, Field(ge=0, le=MOST, allow_inf_nan=False)]
 
 
 class AgentStep(PlainModel):

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from nlp_retrieval.agents.trajectory import AgentStep, StepKind, Trajectory
+from nlp_retrieval.agents.trajectory import MOST, AgentStep, StepKind, Trajectory
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.files.records import kind, quoted
 from nlp_retrieval.errors import SourceError
@@ -301,7 +301,7 @@ def _first_text(given: Mapping[str, Any], names: tuple[str, ...]) -> str:
 
 def _first_count(given: Mapping[str, Any]) -> int | None:
     values = (given.get(name) for name in _COUNTS)
-    return next((value for value in values if type(value) is int and value >= 0), None)
+    return next((value for value in values if type(value) is int and 0 <= value <= MOST), None)
 
 
 def _first_object(given: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -352,7 +352,7 @@ def _usage(given: object) -> tuple[int | None, int | None]:
     if not isinstance(given, dict):
         return None, None
     incoming, written = (
-        next((given[name] for name in names if type(given.get(name)) is int and given[name] >= 0), None)
+        next((given[name] for name in names if type(given.get(name)) is int and 0 <= given[name] <= MOST), None)
         for names in (("input_tokens", "prompt_tokens"), ("output_tokens", "completion_tokens"))
     )
     return incoming, written

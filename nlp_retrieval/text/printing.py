@@ -11,6 +11,8 @@ import unicodedata
 
 _OBEYED = ("Cc", "Cs", "Zl", "Zp")
 _JOINERS = "\u200c\u200d"
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+"""Letters, marks and signs without ink."""
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that turn the direction of the text after them around."""
 
@@ -41,8 +43,10 @@ def visible(text: str) -> str:
         return text
     shown = []
     for position, char in enumerate(text):
-        category = unicodedata.category(char)
-        if category == "Cf" and not (char in _JOINERS and position and not text[position - 1].isascii()):
+        category, beside = unicodedata.category(char), (text[position - 1 : position], text[position + 1 : position + 2])
+        joins = char in _JOINERS and not any(each.isascii() for each in beside)
+        chooses = _is_selector(char) and not beside[0].isascii()
+        if (category == "Cf" or char in _BLANK or _is_selector(char)) and not (joins or chooses):
             shown.append(f"[U+{ord(char):04X}]")
         elif category == "Cs":
             shown.append("\N{REPLACEMENT CHARACTER}")
@@ -71,7 +75,8 @@ _MARKS = str.maketrans("[]<>", "\uff3b\uff3d\uff1c\uff1e")
 
 _SPACES = ("Zl", "Zp", "Zs")
 _UNSEEN = ("Cf", "Co", "Cs", "Cn")
-_FENCE_JOINERS = "\u200c\u200d"
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+"""Letters, marks and signs without ink."""
 
 
 def fenced(text: str) -> str:
@@ -93,8 +98,11 @@ def fenced(text: str) -> str:
 
 def is_unseen(char: str) -> bool:
     """Return whether only models read a character: it has no width, or only chooses the form of the one before it."""
-    selector = "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
-    return selector or (unicodedata.category(char) in _UNSEEN and char not in _FENCE_JOINERS)
+    return _is_selector(char) or char in _BLANK or (unicodedata.category(char) in _UNSEEN and char not in _JOINERS)
+
+
+def _is_selector(char: str) -> bool:
+    return "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
 
 
 def _is_space(char: str) -> bool:

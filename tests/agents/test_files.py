@@ -1,5 +1,6 @@
 """Reading trajectories in every form that they come in, and what is wrong with them."""
 
+import gzip
 import json
 import re
 import warnings
@@ -321,3 +322,18 @@ def test_a_hundred_thousand_steps_are_read(tmp_path: Path) -> None:
 )
 def test_ids_are_read_from_what_tools_return(output: object, ids: list[str] | None) -> None:
     assert ids_in(output) == ids
+
+
+@pytest.mark.parametrize("number", [1e308, 10**400, 2**63])
+@pytest.mark.parametrize("name", ["price", "seconds", "k", "input_tokens"])
+def test_a_number_that_no_sum_or_file_can_hold_is_an_error_with_its_line(tmp_path: Path, name: str, number: float) -> None:
+    steps = [{"kind": "search", "query": "x", name: number}] * 2
+    (tmp_path / "agent.jsonl").write_text(json.dumps({"question_id": "q", "steps": steps}))
+    with pytest.raises(SourceError, match=f"line 1: steps.0.{name}: Input should be"):
+        read_trajectories(tmp_path / "agent.jsonl")
+
+
+def test_a_file_that_is_cut_while_it_is_read_is_an_error_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "agent.jsonl.gz").write_bytes(gzip.compress(b'{"question_id": "q", "query": "x"}\n' * 1000)[:-20])
+    with pytest.raises(SourceError, match=r"agent\.jsonl\.gz"):
+        read_trajectories(tmp_path / "agent.jsonl.gz")

@@ -359,11 +359,11 @@ def _checked(values: object, by: str = "") -> Review:
             raise InputError(f'"{name}" is missing' if value is None else f'"{name}" is text, not {type(value).__name__}')
         if len(value) > _LONGEST[name]:
             raise InputError(f'"{name}" has {len(value):,} characters, and at most {_LONGEST[name]:,} are kept')
-    decision, note, name = given["decision"], _line(given["note"]), _line(given["by"])
+    decision, note, name = given["decision"], _line(given["note"]), " ".join(normalize("NFC", given["by"]).split())
     if decision not in get_args(Decision):
         raise InputError(f"decision={visible(decision)!r}; {nearest(decision, get_args(Decision))}")
-    if not name:
-        raise InputError("a review needs the name of its reviewer")
+    if not name or visible(name) != name:
+        raise InputError(f"a review needs the name of its reviewer in visible characters, not {visible(name)!r}")
     if decision == "noted" and not note:
         raise InputError("a note is empty; write what is to be kept")
     version = given["version"]
@@ -379,7 +379,7 @@ def _checked(values: object, by: str = "") -> Review:
 
 
 def _line(text: str) -> str:
-    """Return a text on one line without invisible characters, which could disguise who reviewed."""
+    """Return a text on one line without invisible characters."""
     return " ".join(visible(normalize("NFC", text)).split())
 
 

@@ -162,6 +162,8 @@ WRONG = {
     "future": ({"date": "2999-01-01"}, "in the future"),
     "date": ({"date": "yesterday"}, "not a date"),
     "nobody": ({"by": "  "}, "name of its reviewer"),
+    "unseen": ({"by": "\u3164"}, "not '[U+3164]'"),
+    "disguised": ({"by": "Jos\u00e9\u200d"}, "visible characters"),
     "version": ({"version": "../../etc"}, "SHA-256"),
     "cited": ({"cited": "javascript:alert(1)"}, "neither a URL"),
     "long": ({"note": "x" * 10_001}, "10,001 characters"),
