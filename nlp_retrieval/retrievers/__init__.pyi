@@ -1,6 +1,5 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
-from nlp_retrieval.retrievers.exact_kmeans import directions as directions
 from nlp_retrieval.retrievers.faiss.exact import Stack as Stack
 from nlp_retrieval.retrievers.faiss.exact import exact_search as exact_search
 from nlp_retrieval.retrievers.faiss.types import HNSW as HNSW

@@ -59,7 +59,7 @@ MADE: dict[str, Callable[[], BaseRetriever]] = {
     "bm25": lambda: Bm25Retriever(backend="numpy"),
     "flat": lambda: FaissRetriever(HashedWords(), index="flat"),
     "hnsw": lambda: FaissRetriever(HashedWords(), index="hnsw"),
-    "colbert": lambda: ColbertRetriever(HashedTokens(), backend="numpy"),
+    "colbert": lambda: ColbertRetriever(HashedTokens()),
     "splade": lambda: SpladeRetriever(HashedTerms(), backend="numpy"),
     "feedback": lambda: FeedbackRetriever([FaissRetriever(HashedWords(), index="flat")], document="seed", position="year"),
     "links": lambda: LinkGraphRetriever([Bm25Retriever(backend="numpy")]),

@@ -56,7 +56,7 @@ def retrievers(backend: str = "numpy") -> dict[str, BaseRetriever]:
     """Those that search without Java, each with settings that read all of its files."""
     encoder, tokens = HashedWords(16), HashedTokens(16)
     lexical = Bm25Retriever(backend=backend)  # type: ignore[arg-type]
-    late = {"nprobe": 2, "rescored": 20, "backend": backend}
+    late = {"nprobe": 2, "rescored": 20}
     return {
         "bm25": lexical,
         "flat": FaissRetriever(encoder, index="flat"),

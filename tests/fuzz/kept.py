@@ -40,7 +40,7 @@ from nlp_retrieval.errors import IndexDamagedError, ModelError, RetrievalError, 
 from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES, read_lists, read_retrievers
 from nlp_retrieval.lm.answers import AnswerStore
 from nlp_retrieval.reports.trackers import Ledger
-from nlp_retrieval.retrievers.colbert.files import open_files as open_colbert
+from nlp_retrieval.retrievers.colbert.files import open_compressed as open_colbert
 from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, open_added_links
 from nlp_retrieval.retrievers.splade import SpladeRetriever
 
@@ -50,7 +50,7 @@ GRAPH = ("graph.json", "offsets.npy", "neighbours.npy", "weights.npy", "types.np
 LINKS = ("links.json", "link_sources.npy", "link_targets.npy", "link_weights.npy")
 BM25 = ("vocabulary.json", "rows.npy", "frequencies.npy", "indptr.npy", "lengths.npy")
 SPLADE = ("rows.npy", "weights.npy", "indptr.npy", "counts.npy")
-COLBERT = ("settings.json", "offsets.npy", "projection.npy", "tokens.npy", "centroids.npy", "weights.npy")
+COLBERT = ("offsets.npy", "projection.npy", "centroids.npy", "weights.npy")
 COLBERT += ("codes.npy", "residuals.npy", "list_offsets.npy", "list_rows.npy")
 NOTED_SWEEP: dict[str, Any] = {"sweep": 1}
 TABLES = (HITS, QUERIES, GOLD, PER_QUERY, PASSAGES)
@@ -180,11 +180,11 @@ def splade(data: bytes) -> bool:
 def colbert(data: bytes) -> bool:
     """The columns of a ColBERT index: what opens can be followed by compiled code."""
     try:
-        found = open_colbert(a_folder("colbert", dict(zip(COLBERT, parts(data, len(COLBERT)), strict=True))))
+        folder = a_folder("colbert", dict(zip(COLBERT, parts(data, len(COLBERT)), strict=True)))
+        (found,) = open_colbert([SegmentFolder(folder, 0, 2)], 2)
     except IndexDamagedError:
         return False
-    assert len(found.offsets) == found.sizes.passages + 1
-    assert found.offsets[-1] == found.sizes.tokens
+    assert found.offsets[-1] == len(found.codes) == len(found.residuals)
     return True
 
 

@@ -201,20 +201,15 @@ def _splade() -> list[str | bytes]:
 def _colbert() -> list[str | bytes]:
     folder = scratch() / "seed-colbert"
     folder.mkdir(exist_ok=True)
-    sizes = {"passages": 2, "tokens": 3, "dimension": 2, "bits": 0, "centroids": 0, "listed": 0, "projected_from": 2}
     columns: dict[str, Any] = {
-        "offsets": np.array([0, 1, 3]), "projection": np.eye(2, dtype=np.float32), "tokens": np.zeros((3, 2), np.float16),
+        "offsets": np.array([0, 1, 3]), "projection": np.eye(2, dtype=np.float32),
         "centroids": np.zeros((2, 2), np.int16), "weights": np.zeros(4, np.float32), "codes": np.array([0, 1, 1], np.uint16),
         "residuals": np.zeros((3, 1), np.uint8), "list_offsets": np.array([0, 1, 3]),
         "list_rows": np.array([0, 0, 1], np.int32),
     }  # fmt: skip
     for name, column in columns.items():
         np.save(folder / f"{name}.npy", column)
-    made = []
-    for changed in ({}, {"bits": 2, "centroids": 2, "listed": 3}):
-        (folder / "settings.json").write_text(json.dumps(sizes | changed))
-        made.append(_joined(folder, COLBERT))
-    return [*made]
+    return [_joined(folder, COLBERT)]
 
 
 def _corpora() -> list[bytes]:

@@ -1,198 +1,45 @@
-"""The residual codec of ColBERTv2 (Santhanam et al., NAACL 2022, https://arxiv.org/abs/2112.01488), in exact arithmetic.
+"""The residual codec of ColBERTv2 (Santhanam et al., NAACL 2022, https://arxiv.org/abs/2112.01488).
 
 A token is stored as the number of its nearest centroid and, per dimension, 2 or 4 bits for the residual: which of 4 or 16
 buckets it falls into. ColBERTv2 cuts the buckets at quantiles; here they start there and are then optimised for the least
 error, which kept 0.96 instead of 0.95 of the exact top 10 at 4 bits, and 0.90 instead of 0.86 at 2 (3,000 passages of
 Wikipedia, MiniLM token by token).
 
-Vectors are compared in whole units, about 4,090 to a length of 1, which changes an inner product by about 0.0001. Products and
-their sums then stay below 2**24 units, where float32 is exact in any order of additions. So a score is the same to the last bit
-on any number of threads, in any batch, compiled or not, and equal passages have equal scores.
+Vectors are in whole units, 4,000 to a length of 1. Sums of their products stay below 2**24, where float32 is exact in any order
+of additions: equal tokens have the same nearest centroid wherever they stand in a matrix product.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Rows
+from nlp_retrieval.core.candidates import Rows, offsets_of
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.retrievers.exact_kmeans import best_products, directions, means_of, spherical_kmeans, units_of
-
-# Cuts lists of passages into blocks with a limited number of tokens, or into parts with as many tokens each.
-
-
-def blocks_of(rows: Rows, offsets: Rows, most: int) -> Iterator[slice]:
-    """Cut a list of passages into slices with at most ``most`` tokens; a longer passage is a slice of its own.
-
-    Args:
-        rows: rows of the passages.
-        offsets: ``[passages + 1]``, where the tokens of each passage begin.
-        most: the most tokens in a slice.
-    """
-    ends = np.cumsum(offsets[rows + 1] - offsets[rows])
-    begin = 0
-    while begin < len(rows):
-        before = int(ends[begin - 1]) if begin else 0
-        end = max(begin + 1, int(np.searchsorted(ends, before + most, side="right")))
-        yield slice(begin, end)
-        begin = end
-
-
-def parts_of(rows: Rows, offsets: Rows, count: int) -> list[slice]:
-    """Cut a list of passages into ``count`` slices with about as many tokens each; some may be empty.
-
-    Args:
-        rows: rows of the passages.
-        offsets: ``[passages + 1]``, where the tokens of each passage begin.
-        count: how many slices.
-    """
-    ends = np.cumsum(offsets[rows + 1] - offsets[rows])
-    cuts = np.searchsorted(ends, ends[-1:] * np.arange(1, count) // count, side="right").tolist()
-    return [slice(begin, end) for begin, end in pairwise([0, *cuts, len(rows)])]
-
-
-# Centroids of token vectors: training, and search for the nearest.
-#
-# Vectors and centroids have length 1, so nearest means the largest inner product. Up to ``FLAT_UP_TO`` centroids are all
-# compared. More are trained and searched in two levels: groups first, then the centroids of the nearest groups, which costs
-# only the square root and sometimes gives the second nearest centroid. Rounds of k-means over all of them then restore most of
-# the lost quality. Everything is in whole units (``exact_kmeans``), so that results are the same bytes on any number of threads
-# and any CPU.
-
-FLAT_UP_TO = 2048
-
-_ITERATIONS = 4  # as in ColBERTv2
-_REFINEMENTS = 2
-_GROUPS_LOOKED_AT = 8
-_AT_ONCE = 16_384
-_ROOM = 8  # fewer units than for centroids, because vectors read from 16 bits may be slightly longer than 1
-
-
-def in_token_units(tokens: Vectors) -> Vectors:
-    """Return token vectors in whole units, at most 2**12 in length, as float32."""
-    units: Vectors = np.rint(tokens * np.float32(units_of(tokens.shape[1]) - _ROOM))
-    return units
-
-
-class Centroids:
-    """Centroids, with groups for finding the nearest.
-
-    Args:
-        vectors: ``[centroids, dimension]``, in whole units.
-        groups: ``[groups, dimension]``, in whole units; a single row of zeros where there are no groups.
-        owner: ``[centroids]`` ascending, the group of each centroid.
-        numbers: ``[centroids]``, the number that codes use for each; by default its position.
-    """
-
-    def __init__(
-        self, vectors: Vectors, groups: Vectors, owner: NDArray[np.int64], numbers: NDArray[np.int64] | None = None
-    ) -> None:
-        self.vectors = vectors
-        self._numbers = numbers
-        self._groups = groups
-        self._bounds = np.searchsorted(owner, np.arange(len(groups) + 1)).tolist()
-
-    def nearest(self, tokens: Vectors) -> NDArray[np.int64]:
-        """Return the number of the nearest centroid of each token, ``[tokens]``; tokens are in units."""
-        positions = np.zeros(len(tokens), np.int64)
-        for first in range(0, len(tokens), _AT_ONCE):
-            part = slice(first, first + _AT_ONCE)
-            positions[part] = self._nearest(tokens[part])
-        return positions if self._numbers is None else self._numbers[positions]
-
-    def _nearest(self, tokens: Vectors) -> NDArray[np.int64]:
-        n_groups = len(self._groups)
-        if n_groups <= _GROUPS_LOOKED_AT:
-            return best_products(tokens, self.vectors)[0]
-        # the keys of a token are distinct: the order of equal ones would depend on the CPU
-        keys = (tokens @ self._groups.T).astype(np.float64) * n_groups - np.arange(n_groups)
-        near = np.argpartition(keys, n_groups - _GROUPS_LOOKED_AT, axis=1)[:, n_groups - _GROUPS_LOOKED_AT :]
-        order = np.argsort(near, axis=None, kind="stable")
-        looking = np.searchsorted(near.ravel()[order], np.arange(n_groups + 1))
-        rows = order // _GROUPS_LOOKED_AT
-        best, nearest = np.full(len(tokens), -np.inf, np.float32), np.zeros(len(tokens), np.int64)
-        for group in range(n_groups):
-            begin, end = self._bounds[group], self._bounds[group + 1]
-            members = rows[looking[group] : looking[group + 1]]
-            if begin == end or len(members) == 0:
-                continue
-            products = tokens[members] @ self.vectors[begin:end].T
-            places = products.argmax(axis=1)
-            values = products[np.arange(len(members)), places]
-            better = values > best[members]
-            best[members[better]], nearest[members[better]] = values[better], places[better] + begin
-        return nearest
-
-
-def train_centroids(sample: Vectors, count: int, seed: int) -> Centroids:
-    """Find centroids by k-means.
-
-    Args:
-        sample: ``[tokens, dimension]`` in units, at least ``count`` of them.
-        count: how many centroids.
-        seed: seed of the k-means.
-    """
-    if count <= FLAT_UP_TO:
-        return Centroids(spherical_kmeans(sample, count, seed, _ITERATIONS), sample[:1] * 0, np.zeros(count, np.int64))
-    groups = spherical_kmeans(sample, math.isqrt(count), seed, _ITERATIONS)
-    member = best_products(sample, groups)[0]
-    sizes = np.bincount(member, minlength=len(groups))
-    shares = _shares(sizes, count)
-    parts = [
-        spherical_kmeans(sample[member == group], shares[group], seed, _ITERATIONS)
-        for group in range(len(groups))
-        if shares[group]
-    ]
-    trained = Centroids(np.concatenate(parts), groups, np.repeat(np.arange(len(groups)), shares))
-    for _ in range(_REFINEMENTS):
-        trained.vectors = directions(means_of(sample, trained.nearest, trained.vectors))
-    return trained
-
-
-def regrouped(vectors: Vectors, n_tokens: int, seed: int) -> Centroids:
-    """Make trained centroids searchable, with groups if they save more time than they cost.
-
-    Args:
-        vectors: ``[centroids, dimension]`` in whole units; they keep their numbers.
-        n_tokens: for how many tokens the nearest centroid will be looked up.
-        seed: seed of the k-means.
-    """
-    n_groups = math.isqrt(len(vectors))
-    if len(vectors) <= FLAT_UP_TO or n_tokens <= (_ITERATIONS + 1) * n_groups:
-        return Centroids(vectors, vectors[:1] * 0, np.zeros(len(vectors), np.int64))
-    groups = spherical_kmeans(vectors, n_groups, seed, _ITERATIONS)
-    member = best_products(vectors, groups)[0]
-    order = np.argsort(member, kind="stable")
-    return Centroids(vectors[order], groups, member[order], order)
-
-
-def _shares(sizes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Divide ``count`` in proportion to ``sizes``, with no share above its size; ``count`` is at most their sum."""
-    exact = sizes * (count / sizes.sum())
-    shares: NDArray[np.int64] = np.minimum(np.floor(exact).astype(np.int64), sizes)
-    rest = np.argsort(np.where(shares < sizes, shares - exact, np.inf), kind="stable")[: count - shares.sum()]
-    shares[rest] += 1
-    return shares
-
 
 Bits = Literal[2, 4]
 Codes = NDArray[np.unsignedinteger]
 
-_WEIGHT_FRACTIONS = 2**8  # so that lengths of decoded vectors are exact in float64
+UNIT = np.float32(4000)
+
+_ROUNDS = 4  # of k-means, as in ColBERTv2
+_FLAT_UP_TO = 2048
+_GROUPS_LOOKED_AT = 8
+_AT_ONCE = 16_384
+_SCORES_AT_ONCE = 2**22
 _MOST_HELD_OUT = 50_000
 _BUCKET_ROUNDS = 40
 
 
 def in_units(vectors: Vectors) -> Vectors:
     """Return vectors of length 1 in whole units, as float32."""
-    return np.rint(vectors.astype(np.float64) * units_of(vectors.shape[1])).astype(np.float32)
+    units: Vectors = np.rint(vectors * UNIT)
+    return units
 
 
 def packed_size(dimension: int, bits: int) -> int:
@@ -207,7 +54,7 @@ def code_type(n_centroids: int) -> type[np.uint16] | type[np.uint32]:
 
 @dataclass(frozen=True)
 class Codec:
-    """Turns codes back into vectors.
+    """Turns tokens into codes, and codes back into tokens.
 
     Args:
         centroids: ``[centroids, dimension]``, in units.
@@ -226,90 +73,66 @@ class Codec:
         return int(self.centroids.shape[1])
 
     def equals(self, other: Codec) -> bool:
-        """Return whether both codecs decode equal codes to equal vectors."""
+        """Return whether both codecs decode equal codes to equal tokens."""
         return np.array_equal(self.centroids, other.centroids) and np.array_equal(self.weights, other.weights)
 
+    @cached_property
     def table(self) -> Vectors:
         """``[256, dimensions in a byte]``: the residuals encoded in each byte."""
         shifts = np.arange(8 // self.bits) * self.bits
         table: Vectors = self.weights[(np.arange(256)[:, None] >> shifts) & (len(self.weights) - 1)]
         return table
 
+    def encode(self, tokens: Vectors) -> tuple[Codes, NDArray[np.uint8]]:
+        """Return the centroid of each token of length 1, ``[tokens]``, and its residual, ``[tokens, bytes]``."""
+        codes = self._nearest(in_units(tokens))
+        residuals = tokens * UNIT - self.centroids[codes]
+        per_byte = 8 // self.bits
+        buckets = np.zeros((len(tokens), packed_size(self.dimension, self.bits) * per_byte), np.uint8)
+        for cutoff in (self.weights[1:] + self.weights[:-1]) / np.float32(2):
+            buckets[:, : self.dimension] += residuals > cutoff
+        packed = np.zeros((len(tokens), buckets.shape[1] // per_byte), np.uint8)
+        for place in range(per_byte):
+            packed |= buckets[:, place::per_byte] << np.uint8(place * self.bits)
+        return codes.astype(code_type(len(self.centroids))), packed
 
-@dataclass(frozen=True)
-class Compressor:
-    """A codec with the data for compressing, which an index does not store.
+    def decode(self, codes: Codes, residuals: NDArray[np.uint8]) -> Vectors:
+        """Return the tokens of length 1 that codes and residuals stand for, ``[tokens, dimension]``."""
+        return _directions(self.centroids[codes] + self.table[residuals].reshape(len(codes), -1)[:, : self.dimension])
 
-    Args:
-        codec: the codec.
-        centroids: its centroids, searchable.
-        cutoffs: ``[2 ** bits - 1]`` ascending, in units: the boundaries of buckets.
-    """
-
-    codec: Codec
-    centroids: Centroids
-    cutoffs: Vectors
-
-    def compress(self, tokens: Vectors) -> tuple[Codes, NDArray[np.uint8]]:
-        """Return the centroid of each token, ``[tokens]``, and its residual, ``[tokens, bytes]``."""
-        numbers = self.centroids.nearest(in_token_units(tokens))
-        residuals = _residuals(tokens, numbers, self.codec.centroids)
-        bits, per_byte = self.codec.bits, 8 // self.codec.bits
-        size = packed_size(tokens.shape[1], bits)
-        buckets = np.zeros((len(tokens), size * per_byte), np.uint8)
-        for cutoff in self.cutoffs:
-            buckets[:, : tokens.shape[1]] += residuals > cutoff
-        packed = np.zeros((len(tokens), size), np.uint8)
-        for position in range(per_byte):
-            packed |= buckets[:, position::per_byte] << np.uint8(position * bits)
-        return numbers.astype(code_type(len(self.codec.centroids))), packed
+    @cached_property
+    def _nearest(self) -> Nearest:
+        return Nearest(self.centroids.astype(np.float32))
 
 
-def train_compressor(sample: Vectors, n_centroids: int, bits: Bits, seed: int) -> Compressor:
+def train_codec(sample: Vectors, n_centroids: int, bits: Bits, seed: int) -> Codec:
     """Train a codec.
 
     Args:
         sample: ``[tokens, dimension]`` of length 1, in random order; at least ``n_centroids``. Up to one in twenty is held
             out of the k-means, as in ColBERTv2, because the tokens that centroids were fitted to have too small residuals.
-            If there is no token at all, nothing is trained.
         n_centroids: how many centroids to train.
         bits: bits per dimension of a residual.
         seed: seed of the k-means.
     """
-    dimension = sample.shape[1]
-    if len(sample) == 0:
-        nothing = Codec(np.zeros((n_centroids, dimension), np.int16), np.zeros(2**bits, np.float32))
-        none = Centroids(np.zeros((n_centroids, dimension), np.float32), np.zeros((1, dimension), np.float32), np.zeros(1, int))
-        return Compressor(nothing, none, np.zeros(2**bits - 1, np.float32))
+    if not len(sample):
+        return Codec(np.zeros((n_centroids, sample.shape[1]), np.int16), np.zeros(2**bits, np.float32))
     n_held = min(len(sample) // 20, _MOST_HELD_OUT, len(sample) - n_centroids)
-    trained = train_centroids(in_token_units(sample[n_held:]), n_centroids, seed)
-    centroids = trained.vectors.astype(np.int16)
+    centroids = kmeans(in_units(sample[n_held:]), n_centroids, seed)
     held_out = sample[: n_held or None]
-    residuals = np.sort(_residuals(held_out, trained.nearest(in_token_units(held_out)), centroids), axis=None)
-    weights, cutoffs = _buckets(residuals, 2**bits)
-    return Compressor(Codec(centroids, weights), trained, cutoffs)
+    residuals = held_out * UNIT - centroids[Nearest(centroids)(in_units(held_out))]
+    return Codec(centroids.astype(np.int16), bucket_weights(np.sort(residuals, axis=None), 2**bits))
 
 
-def compressor_of(codec: Codec, n_tokens: int, seed: int) -> Compressor:
-    """Return a compressor for more tokens of an index, made from the codec that the index stores.
-
-    Args:
-        codec: codec of the index.
-        n_tokens: how many tokens there are to compress.
-        seed: seed of the k-means that groups centroids.
-    """
-    vectors = codec.centroids.astype(np.float32)
-    return Compressor(codec, regrouped(vectors, n_tokens, seed), (codec.weights[1:] + codec.weights[:-1]) / np.float32(2))
-
-
-def _buckets(residuals: Vectors, count: int) -> tuple[Vectors, Vectors]:
-    """Weights and cutoffs of the buckets with the least error: k-means in one dimension, starting from quantiles.
-
-    See Lloyd, 1982, and Max, 1960.
+def bucket_weights(residuals: Vectors, count: int) -> Vectors:
+    """The buckets with the least error: k-means in one dimension, starting from quantiles (Lloyd, 1982, and Max, 1960).
 
     Args:
         residuals: ascending.
         count: number of buckets.
+
+    Returns:
+        ``[count]`` ascending, what each bucket stands for; two meet halfway.
     """
     sums = np.append(0.0, np.cumsum(residuals, dtype=np.float64))
     ends = np.arange(count + 1) * residuals.size // count
@@ -317,11 +140,86 @@ def _buckets(residuals: Vectors, count: int) -> tuple[Vectors, Vectors]:
     for _ in range(_BUCKET_ROUNDS):
         sizes = np.diff(ends)
         weights = np.where(sizes > 0, np.diff(sums[ends]) / np.maximum(sizes, 1), weights)
-        cutoffs = ((weights[1:] + weights[:-1]) / 2).astype(np.float32)
-        ends = np.concatenate([[0], np.searchsorted(residuals, cutoffs, side="right"), [residuals.size]])
-    return np.sort(np.rint(weights * _WEIGHT_FRACTIONS) / _WEIGHT_FRACTIONS).astype(np.float32), np.sort(cutoffs)
+        inner = np.searchsorted(residuals, ((weights[1:] + weights[:-1]) / 2).astype(np.float32), side="right")
+        ends = np.concatenate([[0], inner, [residuals.size]])
+    return np.sort(weights).astype(np.float32)
 
 
-def _residuals(tokens: Vectors, numbers: NDArray[np.int64], centroids: NDArray[np.int16]) -> Vectors:
-    difference: Vectors = tokens * np.float32(units_of(tokens.shape[1])) - centroids[numbers]
-    return difference.astype(np.float32, copy=False)
+# Centroids of token vectors: training, and search for the nearest, by the largest inner product.
+
+
+class Nearest:
+    """Finds the nearest of some centroids.
+
+    A few are all compared. Many are put into groups first, and those of the nearest groups are compared, which costs only the
+    square root and sometimes finds the second nearest.
+
+    Args:
+        centroids: ``[centroids, dimension]``, in units.
+    """
+
+    def __init__(self, centroids: Vectors) -> None:
+        self._centroids = centroids
+        self._groups: Vectors | None = None
+        if len(centroids) > _FLAT_UP_TO:
+            self._groups = kmeans(centroids, math.isqrt(len(centroids)), seed=0)
+            group_of = _best_products(centroids, self._groups)
+            self._numbers = np.argsort(group_of, kind="stable")
+            self._bounds = offsets_of(np.bincount(group_of, minlength=len(self._groups)))
+
+    def __call__(self, tokens: Vectors) -> Rows:
+        """Return the number of the nearest centroid of each token, ``[tokens]``; tokens are in units."""
+        if self._groups is None:
+            return _best_products(tokens, self._centroids)
+        parts = [self._in_groups(tokens[at : at + _AT_ONCE], self._groups) for at in range(0, len(tokens), _AT_ONCE)]
+        return np.concatenate([np.zeros(0, np.int64), *parts])
+
+    def _in_groups(self, tokens: Vectors, groups: Vectors) -> Rows:
+        near = np.argpartition(tokens @ groups.T, -_GROUPS_LOOKED_AT, axis=1)[:, -_GROUPS_LOOKED_AT:]
+        order = np.argsort(near, axis=None, kind="stable")
+        looking = np.searchsorted(near.ravel()[order], np.arange(len(groups) + 1))
+        best, nearest = np.full(len(tokens), -np.inf, np.float32), np.zeros(len(tokens), np.int64)
+        for group in range(len(groups)):
+            numbers = self._numbers[self._bounds[group] : self._bounds[group + 1]]
+            members = order[looking[group] : looking[group + 1]] // _GROUPS_LOOKED_AT
+            if len(numbers) and len(members):
+                products = tokens[members] @ self._centroids[numbers].T
+                places = products.argmax(axis=1)
+                values = products[np.arange(len(members)), places]
+                better = values > best[members]
+                best[members[better]], nearest[members[better]] = values[better], numbers[places[better]]
+        return nearest
+
+
+def kmeans(sample: Vectors, count: int, seed: int) -> Vectors:
+    """Return ``[count, dimension]`` centroids of length 1, in units, by spherical k-means (Lloyd, 1982).
+
+    Args:
+        sample: ``[vectors, dimension]`` in units; at least ``count`` vectors.
+        count: number of centroids.
+        seed: seed for drawing the initial vectors.
+    """
+    centroids = sample[np.sort(np.random.default_rng(seed).choice(len(sample), count, replace=False))]
+    for _ in range(_ROUNDS):
+        numbers = Nearest(centroids)(sample)
+        sums = np.zeros((sample.shape[1], count))
+        for first in range(0, len(sample), _AT_ONCE):  # columns of a block stay in the cache
+            part = slice(first, first + _AT_ONCE)
+            for column, values in enumerate(np.ascontiguousarray(sample[part].T)):
+                sums[column] += np.bincount(numbers[part], values, count)
+        centroids = np.where(np.bincount(numbers, minlength=count)[:, None], in_units(_directions(sums.T)), centroids)
+    return centroids
+
+
+def _best_products(vectors: Vectors, others: Vectors) -> Rows:
+    """For each vector, the other with the largest inner product; of equal ones the lowest number."""
+    size = max(1, _SCORES_AT_ONCE // len(others))
+    parts = [(vectors[first : first + size] @ others.T).argmax(axis=1) for first in range(0, len(vectors), size)]
+    return np.concatenate([np.zeros(0, np.int64), *parts])
+
+
+def _directions(vectors: NDArray[np.floating]) -> Vectors:
+    """Vectors scaled to length 1; a zero vector stays zero."""
+    lengths = np.sqrt(np.square(vectors).sum(axis=1, keepdims=True))
+    scaled: Vectors = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+    return scaled

@@ -1,60 +1,43 @@
-"""The files of a ColBERT index: memory-mapped columns, checked to fit together when they are opened.
+"""The files of a ColBERT index: memory-mapped columns, written in bounded memory and checked when they are opened.
 
-Checks go beyond checksums, because compiled code uses the numbers as indices.
+An exact index has ``tokens.npy``, as float16; a compressed one has its codec, codes, residuals and inverted lists. Checks go
+beyond checksums, because compiled code uses the numbers as indices.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Mask, Rows, Scores
-from nlp_retrieval.core.files.columns import CURE, Stream, check_offsets, damaged, mapped, read_blocks
-from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.candidates import Rows, entries_of, offsets_of
+from nlp_retrieval.core.files.columns import Stream, check_numbers, check_offsets, damaged, mapped, read_blocks
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.retrievers.colbert.codec import Codec, Codes, Compressor, code_type, packed_size, parts_of
+from nlp_retrieval.retrievers.colbert.codec import Bits, Codec, Codes, code_type, packed_size
 
-_SETTINGS = "settings.json"
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """The content of ``settings.json``: the sizes of all columns.
-
-    Args:
-        passages: number of passages.
-        tokens: number of tokens.
-        dimension: dimension of a token vector.
-        bits: bits per dimension of a residual; 0 in an exact index.
-        centroids: number of centroids; 0 in an exact index.
-        listed: length of the inverted lists.
-        projected_from: dimension before the encoder's projection; 0 if it has none.
-    """
-
-    passages: int
-    tokens: int
-    dimension: int
-    bits: int
-    centroids: int
-    listed: int
-    projected_from: int
+TOKENS_AT_ONCE = 16_384
+PAIRS_AT_ONCE = 2**20
 
 
 @dataclass(frozen=True)
-class Compressed:
+class ExactFiles:
+    """The columns of an exact index: passage p has the tokens ``offsets[p]:offsets[p + 1]``."""
+
+    offsets: Rows
+    tokens: NDArray[np.float16]
+
+
+@dataclass(frozen=True)
+class CompressedFiles:
     """The columns of a compressed index.
 
     Args:
+        offsets: ``[passages + 1]``; passage p has the tokens ``offsets[p]:offsets[p + 1]``.
         codec: turns codes back into vectors.
         codes: ``[tokens]``, their centroids.
         residuals: ``[tokens, bytes]``.
@@ -62,6 +45,7 @@ class Compressed:
         list_rows: for each centroid the passages with a token of it, ascending.
     """
 
+    offsets: Rows
     codec: Codec
     codes: Codes
     residuals: NDArray[np.uint8]
@@ -69,162 +53,80 @@ class Compressed:
     list_rows: NDArray[np.int32]
 
 
-@dataclass(frozen=True)
-class ColbertFiles:
-    """An opened index.
-
-    Args:
-        sizes: the sizes of all columns.
-        offsets: ``[passages + 1]``; passage p has the tokens ``offsets[p]:offsets[p + 1]``.
-        projection: the matrix that the encoder must multiply by, or None.
-        tokens: ``[tokens, dimension]`` of an exact index, or the columns of a compressed one.
-    """
-
-    sizes: Sizes
-    offsets: Rows
-    projection: Vectors | None
-    tokens: NDArray[np.float16] | Compressed
-
-
-def write_settings(folder: Path, sizes: Sizes) -> None:
-    """Write the sizes."""
-    (folder / _SETTINGS).write_text(json.dumps(asdict(sizes)), "utf-8")
-
-
-def write_projection(folder: Path, matrix: Vectors | None) -> int:
-    """Write the matrix that the encoder multiplies by; return the dimension before it, 0 if there is none."""
-    if matrix is None:
-        return 0
-    np.save(folder / "projection.npy", matrix, allow_pickle=False)
-    return len(matrix)
-
-
-def open_files(folder: Path) -> ColbertFiles:
-    """Open the files of an index.
-
-    Args:
-        folder: folder of the index.
-
-    Raises:
-        IndexDamagedError: a file is missing, holds something else, or has a number out of range.
-    """
-    sizes = _read_sizes(folder / _SETTINGS)
-    offsets = _offsets(folder / "offsets.npy", sizes.passages, sizes.tokens)
-    projection = _open_projection(folder, sizes)
-    if not sizes.bits:
-        return ColbertFiles(
-            sizes, offsets, projection, mapped(folder / "tokens.npy", np.float16, (sizes.tokens, sizes.dimension))
-        )
-    return ColbertFiles(sizes, offsets, projection, _open_compressed(folder, sizes))
-
-
-def open_segments(segments: Sequence[SegmentFolder]) -> list[ColbertFiles]:
-    """Open all segments of an index, or several adjacent ones.
-
-    Raises:
-        IndexDamagedError: a file is missing, holds something else, or contradicts the others.
-    """
-    opened = [open_files(segment.folder) for segment in segments]
-    first = opened[0]
-    for segment, files in zip(segments, opened, strict=True):
-        path = segment.folder / _SETTINGS
-        if files.sizes.passages != len(segment):
-            raise damaged(path, f"it says {files.sizes.passages} passages, and {len(segment)} items are in it")
-        if (files.sizes.dimension, files.sizes.bits) != (first.sizes.dimension, first.sizes.bits):
-            raise damaged(path, f"it says {files.sizes}, and the segment before it {first.sizes}")
-        if not _equal(files.projection, first.projection):
-            raise damaged(segment.folder / "projection.npy", f"it is not that of {segments[0].folder}")
+def open_exact(segments: Sequence[SegmentFolder]) -> list[ExactFiles]:
+    """Open the segments of an exact index; raises what :func:`open_compressed` does."""
+    opened = []
+    for segment in segments:
+        tokens = mapped(segment.folder / "tokens.npy", np.float16, (None, None))
+        opened.append(ExactFiles(_open_offsets(segment, len(tokens)), tokens))
+    _check_equal(segments, [files.tokens.shape[1] for files in opened])
     return opened
 
 
-def codec_of(segments: Sequence[SegmentFolder]) -> Codec | None:
-    """The codec with the most centroids of all segments with tokens, the first of equals; None if there is none.
+def open_compressed(segments: Sequence[SegmentFolder], bits: Bits) -> list[CompressedFiles]:
+    """Open the segments of a compressed index.
 
     Raises:
-        IndexDamagedError: it cannot be read.
+        IndexDamagedError: a file is missing, holds something else, has a number out of range, or contradicts the others.
     """
-    sizes = [_read_sizes(segment.folder / _SETTINGS) for segment in segments]
-    best = max(range(len(segments)), key=lambda number: sizes[number].centroids if sizes[number].tokens else 0)
-    if not (sizes[best].tokens and sizes[best].bits):
-        return None
-    return _open_codec(segments[best].folder, sizes[best])
+    opened = []
+    for segment in segments:
+        folder, codec = segment.folder, open_codec(segment.folder, bits)
+        n_centroids = len(codec.centroids)
+        codes = mapped(folder / "codes.npy", code_type(n_centroids))
+        residuals = mapped(folder / "residuals.npy", np.uint8, (len(codes), packed_size(codec.dimension, bits)))
+        list_offsets = mapped(folder / "list_offsets.npy", np.int64, (n_centroids + 1,))
+        list_rows = mapped(folder / "list_rows.npy", np.int32)
+        check_offsets(folder / "list_offsets.npy", list_offsets, len(list_rows))
+        check_numbers(folder / "codes.npy", codes, n_centroids)
+        check_numbers(folder / "list_rows.npy", list_rows, len(segment))
+        opened.append(CompressedFiles(_open_offsets(segment, len(codes)), codec, codes, residuals, list_offsets, list_rows))
+    _check_equal(segments, [files.codec.dimension for files in opened])
+    return opened
 
 
-def start_of(segment: SegmentFolder) -> tuple[Sizes, Vectors | None]:
-    """The sizes of a segment, and the projection of its tokens.
-
-    Raises:
-        IndexDamagedError: they cannot be read.
-    """
-    sizes = _read_sizes(segment.folder / _SETTINGS)
-    return sizes, _open_projection(segment.folder, sizes)
-
-
-def _open_projection(folder: Path, sizes: Sizes) -> Vectors | None:
-    if not sizes.projected_from:
-        return None
-    projection: Vectors = mapped(folder / "projection.npy", np.float32, (sizes.projected_from, sizes.dimension))
-    return projection
-
-
-def _equal(first: NDArray[np.generic] | None, second: NDArray[np.generic] | None) -> bool:
-    return first is second or (first is not None and second is not None and np.array_equal(first, second))
-
-
-def _open_codec(folder: Path, sizes: Sizes) -> Codec:
-    centroids = mapped(folder / "centroids.npy", np.int16, (sizes.centroids, sizes.dimension))
-    weights = mapped(folder / "weights.npy", np.float32, (2**sizes.bits,))
+def open_codec(folder: Path, bits: Bits) -> Codec:
+    """Open the codec of a compressed index; raises what :func:`open_compressed` does."""
+    centroids = mapped(folder / "centroids.npy", np.int16, (None, None))
+    weights = mapped(folder / "weights.npy", np.float32, (2**bits,))
+    if not centroids.size:
+        raise damaged(folder / "centroids.npy", "it holds none")
     if not np.isfinite(weights).all():
         raise damaged(folder / "weights.npy", "it holds NaN or infinity")
     return Codec(centroids, weights)
 
 
-def _open_compressed(folder: Path, sizes: Sizes) -> Compressed:
-    codec = _open_codec(folder, sizes)
-    codes = mapped(folder / "codes.npy", code_type(sizes.centroids), (sizes.tokens,))
-    residuals = mapped(folder / "residuals.npy", np.uint8, (sizes.tokens, packed_size(sizes.dimension, sizes.bits)))
-    list_offsets = _offsets(folder / "list_offsets.npy", sizes.centroids, sizes.listed)
-    list_rows = mapped(folder / "list_rows.npy", np.int32, (sizes.listed,))
-    if codes.size and codes.max() >= sizes.centroids:
-        raise damaged(folder / "codes.npy", f"it names centroid {codes.max()} of {sizes.centroids}")
-    if list_rows.size and (list_rows.min() < 0 or list_rows.max() >= sizes.passages):
-        raise damaged(folder / "list_rows.npy", f"it names a passage outside 0..{sizes.passages - 1}")
-    return Compressed(codec, codes, residuals, list_offsets, list_rows)
+def open_projection(folder: Path) -> Vectors | None:
+    """The matrix that the encoder of an index must multiply by; None if it has none."""
+    path = folder / "projection.npy"
+    return mapped(path, np.float32, (None, None)) if path.exists() else None
 
 
-def _offsets(path: Path, count: int, end: int) -> Rows:
-    offsets: Rows = mapped(path, np.int64, (count + 1,))
-    check_offsets(path, offsets, end)
+def _open_offsets(segment: SegmentFolder, n_tokens: int) -> Rows:
+    path = segment.folder / "offsets.npy"
+    offsets: Rows = mapped(path, np.int64)
+    if len(offsets) != len(segment) + 1:
+        raise damaged(path, f"it is of {len(offsets) - 1} passages, and {len(segment)} items are in the segment")
+    check_offsets(path, offsets, n_tokens)
     return offsets
 
 
-def _read_sizes(path: Path) -> Sizes:
-    try:
-        settings = read_json_file(path)
-    except (OSError, ValueError) as error:
-        raise IndexDamagedError(f"{path} is missing or damaged ({error}); {CURE}") from error
-    wanted = {field.name for field in fields(Sizes)}
-    if not isinstance(settings, dict) or settings.keys() != wanted or any(type(size) is not int for size in settings.values()):
-        raise damaged(path, "it does not hold the sizes of an index")
-    sizes = Sizes(**settings)
-    compressed = sizes.bits in (2, 4) and sizes.centroids > 0
-    plain = sizes.bits == sizes.centroids == sizes.listed == 0
-    if min(settings.values()) < 0 or sizes.dimension == 0 or not (compressed or plain):
-        raise damaged(path, f"no index has {sizes}")
-    return sizes
+def _check_equal(segments: Sequence[SegmentFolder], dimensions: Sequence[int]) -> None:
+    first = segments[0].folder
+    for segment, dimension in zip(segments, dimensions, strict=True):
+        if dimension != dimensions[0]:
+            raise damaged(segment.folder, f"its vectors have dimension {dimension}, and those of {first} {dimensions[0]}")
+        if _bytes_of(segment.folder / "projection.npy") != _bytes_of(first / "projection.npy"):
+            raise damaged(segment.folder / "projection.npy", f"it is not that of {first}")
 
 
-# The passes that build a ColBERT index; memory holds a sample and a batch.
-#
-# Passages are encoded once, by far the most expensive step. Their tokens are first streamed to ``tokens.npy`` as float16. An
-# exact index keeps this file; for a compressed one it is temporary: a sample of it trains the codec, a second pass over it
-# writes codes and residuals, and then it is deleted. So a build temporarily takes 2 bytes on disk per token and dimension
-# (256 bytes per token at 128 dimensions).
+def _bytes_of(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
 
 
-TOKENS = "tokens.npy"
-TOKENS_AT_ONCE = 16_384
-PAIRS_AT_ONCE = 2**20
+def token_blocks(folder: Path) -> Iterator[NDArray[np.float16]]:
+    """The tokens of ``tokens.npy``, a block at a time."""
+    return read_blocks(folder / "tokens.npy", TOKENS_AT_ONCE)
 
 
 def sample_tokens(folder: Path, n_tokens: int, wanted: int, seed: int) -> Vectors:
@@ -232,7 +134,7 @@ def sample_tokens(folder: Path, n_tokens: int, wanted: int, seed: int) -> Vector
     draw = np.random.default_rng(seed)
     wanted = min(wanted, n_tokens)
     parts, first = [], 0
-    for block in read_blocks(folder / TOKENS, TOKENS_AT_ONCE):
+    for block in token_blocks(folder):
         last = first + len(block)
         share = last * wanted // max(n_tokens, 1) - first * wanted // max(n_tokens, 1)
         parts.append(block[np.sort(draw.choice(len(block), share, replace=False))])
@@ -242,51 +144,32 @@ def sample_tokens(folder: Path, n_tokens: int, wanted: int, seed: int) -> Vector
     return shuffled
 
 
-def write_compressed(folder: Path, compressor: Compressor, offsets: Rows) -> int:
-    """Compress ``tokens.npy``, and write the codec, the compressed tokens and inverted lists.
-
-    Args:
-        folder: folder of the index.
-        compressor: trained on a sample.
-        offsets: ``[passages + 1]``, where the tokens of each passage begin.
-
-    Returns:
-        The length of the inverted lists.
-    """
-    codec = compressor.codec
-    n_centroids, dimension = codec.centroids.shape
-    write_codec(folder, codec)
+def write_compressed(folder: Path, codec: Codec, offsets: Rows, blocks: Iterable[tuple[Codes, NDArray[np.uint8]]]) -> None:
+    """Write the codec, the codes and residuals of all tokens, which come in blocks, and the inverted lists."""
+    np.save(folder / "centroids.npy", codec.centroids, allow_pickle=False)
+    np.save(folder / "weights.npy", codec.weights, allow_pickle=False)
+    n_centroids = len(codec.centroids)
     counts = np.zeros(n_centroids, np.int64)
     with (
         Stream(folder / "codes.npy", code_type(n_centroids)) as codes,
-        Stream(folder / "residuals.npy", np.uint8, packed_size(dimension, codec.bits)) as residuals,
+        Stream(folder / "residuals.npy", np.uint8, packed_size(codec.dimension, codec.bits)) as residuals,
         progress("colbert: compressing", int(offsets[-1])) as advance,
     ):
-        for tokens in read_blocks(folder / TOKENS, TOKENS_AT_ONCE):
-            numbers, packed = compressor.compress(tokens.astype(np.float32))
+        for numbers, packed in blocks:
             counts += np.bincount(numbers, minlength=n_centroids)
             codes.write(numbers)
             residuals.write(packed)
-            advance(len(tokens))
-    return write_lists(folder, counts, offsets)
+            advance(len(numbers))
+    _write_lists(folder, counts, offsets)
 
 
-def write_codec(folder: Path, codec: Codec) -> None:
-    """Write the codec, which turns codes back into vectors."""
-    np.save(folder / "centroids.npy", codec.centroids, allow_pickle=False)
-    np.save(folder / "weights.npy", codec.weights, allow_pickle=False)
-
-
-def write_lists(folder: Path, counts: NDArray[np.int64], offsets: Rows) -> int:
+def _write_lists(folder: Path, counts: NDArray[np.int64], offsets: Rows) -> None:
     """Write the passages of each centroid, in several passes over the codes, each with about a million pairs in memory.
 
     Args:
         folder: folder of the index, which holds the codes.
         counts: ``[centroids]``, how many tokens have each.
         offsets: ``[passages + 1]``, where the tokens of each passage begin.
-
-    Returns:
-        The length of the inverted lists.
     """
     lengths = np.zeros(len(counts), np.int64)
     ends = np.cumsum(counts)
@@ -299,8 +182,7 @@ def write_lists(folder: Path, counts: NDArray[np.int64], offsets: Rows) -> int:
             lengths[begin:end] = np.bincount(centroids - begin, minlength=end - begin)
             rows.write(passages)
             begin = end
-    np.save(folder / "list_offsets.npy", np.append(0, np.cumsum(lengths)), allow_pickle=False)
-    return rows.rows
+    np.save(folder / "list_offsets.npy", offsets_of(lengths), allow_pickle=False)
 
 
 def _pairs(folder: Path, begin: int, end: int, offsets: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -317,83 +199,59 @@ def _pairs(folder: Path, begin: int, end: int, offsets: Rows) -> tuple[NDArray[n
     return pairs // n_passages, pairs % n_passages
 
 
-# The steps of one query, divided among threads by the number of tokens they read; results do not depend on the division.
+def join_exact(segments: Sequence[SegmentFolder], opened: Sequence[ExactFiles], folder: Path) -> None:
+    """Join adjacent segments into one index, in an empty folder, without deleted passages."""
+    np.save(folder / "offsets.npy", live_offsets(segments, [files.offsets for files in opened]), allow_pickle=False)
+    with Stream(folder / "tokens.npy", np.float16, opened[0].tokens.shape[1]) as stream:
+        for segment, files in zip(segments, opened, strict=True):
+            for positions in _live_tokens(segment, files.offsets):
+                stream.write(files.tokens[positions])
 
 
-_WORTH_A_THREAD = 4096  # tokens; handing work to a thread costs as much as some hundred
+def join_compressed(segments: Sequence[SegmentFolder], opened: Sequence[CompressedFiles], codec: Codec, folder: Path) -> None:
+    """Join adjacent segments as :func:`join_exact` does; what another codec compressed is decoded and compressed again."""
+
+    def blocks() -> Iterator[tuple[Codes, NDArray[np.uint8]]]:
+        for segment, files in zip(segments, opened, strict=True):
+            same = files.codec.equals(codec)
+            for positions in _live_tokens(segment, files.offsets):
+                codes, residuals = files.codes[positions], files.residuals[positions]
+                yield (codes, residuals) if same else codec.encode(files.codec.decode(codes, residuals))
+
+    offsets = live_offsets(segments, [files.offsets for files in opened])
+    np.save(folder / "offsets.npy", offsets, allow_pickle=False)
+    write_compressed(folder, codec, offsets, blocks())
 
 
-class Steps(Protocol):
-    """The inner loops, in numpy or compiled; see :mod:`nlp_retrieval.retrievers.colbert.steps`."""
-
-    def centroid_scores(self, query: Vectors, centroids: Vectors, scores: Vectors) -> None: ...
-
-    def closest_centroids(self, scores: Vectors, nprobe: int, probed: Mask) -> None: ...
-
-    def close_centroids(self, scores: Vectors, least: np.float32, close: Mask) -> None: ...
-
-    def interaction(self, scores: Vectors, kept: Mask, codes: Codes, offsets: Rows, rows: Rows, sums: Scores) -> None: ...
-
-    def maxsim(
-        self,
-        query: Vectors,
-        centroids: Vectors,
-        table: Vectors,
-        codes: Codes,
-        residuals: NDArray[np.uint8],
-        offsets: Rows,
-        rows: Rows,
-        sums: Scores,
-    ) -> None: ...
+def live_offsets(segments: Sequence[SegmentFolder], offsets: Sequence[Rows]) -> Rows:
+    """Where the tokens of each passage begin in the index that joins segments, given where they do in each."""
+    counts = [np.diff(of_segment)[_live_rows(segment)] for segment, of_segment in zip(segments, offsets, strict=True)]
+    return offsets_of(np.concatenate(counts))
 
 
-class DividedSteps:
-    """Runs steps, each in as many threads as pay off.
+def _live_rows(segment: SegmentFolder) -> Rows:
+    return np.arange(len(segment)) if segment.live is None else np.flatnonzero(segment.live)
+
+
+def _live_tokens(segment: SegmentFolder, offsets: Rows) -> Iterator[Rows]:
+    """The positions of the tokens that are not deleted, in blocks."""
+    rows = _live_rows(segment)
+    for block in blocks_of(rows, offsets, TOKENS_AT_ONCE):
+        yield entries_of(offsets, rows[block])[0]
+
+
+def blocks_of(rows: Rows, offsets: Rows, most: int) -> Iterator[slice]:
+    """Cut a list of passages into slices with at most ``most`` tokens; a longer passage is a slice of its own.
 
     Args:
-        steps: the inner loops.
-        threads: run all parts except the first; None for one thread.
-        count: how many threads to use, the calling one counted.
+        rows: rows of the passages.
+        offsets: ``[passages + 1]``, where the tokens of each passage begin.
+        most: the most tokens in a slice.
     """
-
-    def __init__(self, steps: Steps, threads: ThreadPoolExecutor | None = None, count: int = 1) -> None:
-        self.steps = steps
-        self._threads = threads
-        self._count = count
-
-    def centroid_scores(self, query: Vectors, centroids: Vectors) -> Vectors:
-        """Return ``[centroids, query tokens]``, their inner products."""
-        scores = np.empty((len(centroids), query.shape[1]), np.float32)
-        numbers = np.arange(len(centroids) + 1)
-        self._run(lambda part: self.steps.centroid_scores(query, centroids[part], scores[part]), numbers[:-1], numbers)
-        return scores
-
-    def interaction(self, scores: Vectors, kept: Mask, columns: Compressed, offsets: Rows, rows: Rows) -> Scores:
-        """Score passages by the centroids of their tokens."""
-        sums = np.zeros(len(rows))
-        self._run(
-            lambda part: self.steps.interaction(scores, kept, columns.codes, offsets, rows[part], sums[part]), rows, offsets
-        )
-        return sums
-
-    def maxsim(
-        self, query: Vectors, centroids: Vectors, table: Vectors, columns: Compressed, offsets: Rows, rows: Rows
-    ) -> Scores:
-        """Score passages by their decoded tokens."""
-        sums, stored = np.zeros(len(rows)), (columns.codes, columns.residuals)
-        self._run(
-            lambda part: self.steps.maxsim(query, centroids, table, *stored, offsets, rows[part], sums[part]), rows, offsets
-        )
-        return sums
-
-    def _run(self, work: Callable[[slice], None], rows: Rows, offsets: Rows) -> None:
-        n_tokens = 0 if self._threads is None else int((offsets[rows + 1] - offsets[rows]).sum())
-        count = min(self._count, n_tokens // _WORTH_A_THREAD)
-        if self._threads is None or count < 2:
-            work(slice(0, len(rows)))
-            return
-        first, *others = parts_of(rows, offsets, count)
-        waiting = [self._threads.submit(work, part) for part in others]
-        work(first)
-        for part in waiting:
-            part.result()
+    ends = np.cumsum(offsets[rows + 1] - offsets[rows])
+    begin = 0
+    while begin < len(rows):
+        before = int(ends[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, before + most, side="right")))
+        yield slice(begin, end)
+        begin = end

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core import Mask, Rows, offsets_of, progress
 from nlp_retrieval.encoders import Vectors
-from nlp_retrieval.retrievers import Hashes, Stack, directions
+from nlp_retrieval.retrievers import Hashes, Stack
 from nlp_retrieval.systems.hipporag.tables import Synonyms
 
 CELLS = 4
@@ -63,10 +63,10 @@ class Cells:
         """
         count = max(1, min(len(hashes), math.ceil(pivots * math.sqrt(len(hashes)))))
         per_entity = min(per_entity, count)
-        chosen = directions(vectors.at(np.sort(np.argsort(hashes, kind="stable")[:count])))
+        chosen = _in_units(vectors.at(np.sort(np.argsort(hashes, kind="stable")[:count])))
         of_entity = np.empty((len(hashes), per_entity), np.int32)
         for start, piece in vectors.pieces(max(1, _SCORES_AT_ONCE // count)):
-            products = directions(piece) @ chosen.T
+            products = _in_units(piece) @ chosen.T
             nearest = np.argpartition(-products, per_entity - 1, axis=1)[:, :per_entity]
             of_entity[start : start + len(piece)] = np.sort(nearest, axis=1)
         order = np.argsort(of_entity.ravel(), kind="stable") // per_entity
@@ -206,6 +206,12 @@ def _among_best(owner: Rows, other: Rows | Hashes, cosines: NDArray[np.float32],
     kept = np.zeros(len(owner), np.bool_)
     kept[order[position < most]] = True
     return kept
+
+
+def _in_units(vectors: Vectors) -> Vectors:
+    """Return directions in whole units, 4,000 to a length of 1: float32 adds their products exactly, in any order."""
+    units: Vectors = np.rint(_directions(vectors) * np.float32(4000))
+    return units
 
 
 def _directions(vectors: Vectors) -> Vectors:

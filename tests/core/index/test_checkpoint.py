@@ -98,7 +98,7 @@ def exact(encoder: HashedTokens | None = None) -> ColbertRetriever:
 
 
 def compressed(encoder: HashedTokens | None = None) -> ColbertRetriever:
-    return ColbertRetriever(encoder or StopsTokens(), bits=4, backend="numpy")
+    return ColbertRetriever(encoder or StopsTokens(), bits=4)
 
 
 KINDS = [flat, hnsw, exact, compressed]

@@ -26,7 +26,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 FILES = ["codes", "residuals", "centroids", "weights", "offsets", "list_offsets", "list_rows"]
 
 
-@pytest.mark.parametrize("name", mostly_soaked(["settings.json", *(f"{file}.npy" for file in FILES)], 2))
+@pytest.mark.parametrize("name", mostly_soaked([f"{file}.npy" for file in FILES], 2))
 def test_a_changed_byte_is_an_error_that_names_the_file(path: Path, tmp_path: Path, name: str) -> None:
     shutil.copytree(path, tmp_path / "index")
     for file in (tmp_path / "index").glob(f"colbert-*/{name}"):
@@ -37,7 +37,7 @@ def test_a_changed_byte_is_an_error_that_names_the_file(path: Path, tmp_path: Pa
         ColbertRetriever(ENCODER, bits=2).retrieve([["word1"]], tmp_path / "index", 5)
 
 
-@pytest.mark.parametrize("name", mostly_soaked(["settings.json", *(f"{file}.npy" for file in FILES)], 2))
+@pytest.mark.parametrize("name", mostly_soaked([f"{file}.npy" for file in FILES], 2))
 @pytest.mark.parametrize("damage", ["missing", "cut", "other"])
 def test_files_that_do_not_fit_together_are_an_error_also_where_checksums_do(
     path: Path, tmp_path: Path, name: str, damage: str
@@ -49,20 +49,18 @@ def test_files_that_do_not_fit_together_are_an_error_also_where_checksums_do(
         file.unlink()
     elif damage == "cut":
         file.write_bytes(file.read_bytes()[:-3])
-    elif name == "settings.json":
-        file.write_text(file.read_text().replace('"bits": 2', '"bits": 3'))
     else:
         np.save(file, np.load(file)[:-1])
-    with pytest.raises(IndexDamagedError, match=name):
+    with pytest.raises(IndexDamagedError, match=rf"{folder}/\w+\.npy"):
         ColbertRetriever(ENCODER, bits=2).load(folder)
 
 
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("codes.npy", 60_000, "names centroid 60000"),
-        ("list_rows.npy", -1, "names a passage outside"),
-        ("list_rows.npy", 10**6, "names a passage outside"),
+        ("codes.npy", 60_000, r"codes\.npy is damaged: it names 0\.\.60000"),
+        ("list_rows.npy", -1, r"list_rows\.npy is damaged: it names"),
+        ("list_rows.npy", 10**6, r"list_rows\.npy is damaged: it names"),
         ("offsets.npy", -4, "do not ascend"),
         ("list_offsets.npy", 10**9, "do not ascend"),
         ("weights.npy", np.nan, "NaN"),
@@ -81,5 +79,5 @@ def test_numbers_that_lead_nowhere_are_found_before_compiled_code_follows_them(
 
 
 def compressed_folder(path: Path) -> Path:
-    (found,) = (file.parent for file in path.glob("colbert-*/settings.json") if '"bits": 2' in file.read_text())
+    (found,) = (file.parent for file in path.glob("colbert-*/codes.npy"))
     return found

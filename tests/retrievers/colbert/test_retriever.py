@@ -19,7 +19,6 @@ from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, RetrievalWarning
-from nlp_retrieval.retrievers.colbert import retriever as colbert_search
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 
 DEMO = Path(nlp_retrieval.__file__).parent / "demo"
@@ -137,11 +136,8 @@ def test_a_mask_keeps_the_order_of_the_rest(path: Path) -> None:
 
 
 @pytest.mark.parametrize("bits", mostly_soaked([2, None, 4]))
-@pytest.mark.parametrize("backend", ["numpy", "numba"])
-def test_a_batch_gives_what_its_queries_give_one_by_one_to_the_last_bit(
-    path: Path, bits: Literal[2, 4] | None, backend: str
-) -> None:
-    index = opened(path, bits=bits, backend=backend, rescored=32)
+def test_a_batch_gives_what_its_queries_give_one_by_one_to_the_last_bit(path: Path, bits: Literal[2, 4] | None) -> None:
+    index = opened(path, bits=bits, rescored=32)
     tokens = index.encode(QUERIES)
     batch = index.search_tokens(tokens, 10, None)
     for number, query in enumerate(tokens):
@@ -149,28 +145,6 @@ def test_a_batch_gives_what_its_queries_give_one_by_one_to_the_last_bit(
         part = slice(batch.offsets[number], batch.offsets[number + 1])
         assert alone.rows.tolist() == batch.rows[part].tolist()
         assert alone.scores.tolist() == batch.scores[part].tolist()
-
-
-@pytest.mark.parametrize("bits", [2, 4])
-@pytest.mark.parametrize(
-    "settings",
-    mostly_soaked([{}, {"nprobe": 1, "prune": 0.9}, {"nprobe": 1000, "prune": -1.0}, {"rescored": 1000}]),  # type: ignore[list-item]
-)
-def test_compiled_search_gives_what_numpy_gives_to_the_last_bit(
-    path: Path, bits: Literal[2, 4], settings: dict[str, object]
-) -> None:
-    settings = {"rescored": 20} | settings
-    by_numpy = opened(path, bits=bits, backend="numpy", **settings).search_batch(QUERIES, 10, None)
-    assert same_hits(by_numpy, opened(path, bits=bits, backend="numba", **settings).search_batch(QUERIES, 10, None))
-
-
-def test_auto_compiles_when_numpy_has_cost_as_much(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(colbert_search._loops, "numpy_seconds", 0.0)
-    assert colbert_search._steps("auto").__name__.endswith("colbert.steps")  # type: ignore[attr-defined]
-    opened(path).search_batch(QUERIES, 10, None)
-    assert colbert_search._loops.numpy_seconds > 0
-    monkeypatch.setattr(colbert_search._loops, "numpy_seconds", 1e9)
-    assert colbert_search._steps("auto").__name__.endswith("colbert.kernel")  # type: ignore[attr-defined]
 
 
 def test_wider_settings_find_no_worse_passages(path: Path) -> None:
@@ -244,7 +218,7 @@ def test_searching_with_another_index_configuration_is_an_error_that_names_it(
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"bits": 3}, {"nprobe": 0}, {"rescored": 0}, {"prune": 1.5}, {"centroids": 0}, {"encoder": 3}, {"backend": "c"}]
+    "wrong", [{"bits": 3}, {"nprobe": 0}, {"rescored": 0}, {"prune": 1.5}, {"centroids": 0}, {"encoder": 3}]
 )
 def test_a_parameter_out_of_range_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ConfigurationError, match=f"ColbertRetriever: {next(iter(wrong))}"):

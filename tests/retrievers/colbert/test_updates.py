@@ -17,14 +17,10 @@ from soaking import Figures, mostly_soaked
 from token_passages import TEXTS as MANY_TEXTS
 from updated_collection import UpdatedCollection, check_against, files_of, found_by
 
-from nlp_retrieval.core.index.generation import SegmentFolder, open_generation
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError, ModelError
-from nlp_retrieval.retrievers.colbert import codec as colbert_centroids
-from nlp_retrieval.retrievers.colbert import files as colbert_build
-from nlp_retrieval.retrievers.colbert import retriever as colbert_join
-from nlp_retrieval.retrievers.colbert.codec import compressor_of
-from nlp_retrieval.retrievers.colbert.files import codec_of
+from nlp_retrieval.retrievers.colbert import files as colbert_files
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 
 Bits = Literal[2, 4] | None
@@ -36,7 +32,7 @@ LOSS = {None: 2e-3, 2: 0.6, 4: 0.3}
 
 
 def retriever(bits: Bits, **settings: object) -> ColbertRetriever:
-    return ColbertRetriever(ENCODER, bits=bits, backend="numpy", **settings)  # type: ignore[arg-type]
+    return ColbertRetriever(ENCODER, bits=bits, **settings)  # type: ignore[arg-type]
 
 
 def some_texts(count: int, seed: int = 3) -> list[str]:
@@ -142,9 +138,8 @@ def test_compacted_it_is_the_index_built_at_once_within_quantisation(bits: Bits,
 def test_inverted_lists_of_joined_segments_are_those_of_their_codes(
     bits: Bits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (colbert_build, colbert_join):
-        monkeypatch.setattr(module, "TOKENS_AT_ONCE", 37)
-    monkeypatch.setattr(colbert_build, "PAIRS_AT_ONCE", 50)
+    monkeypatch.setattr(colbert_files, "TOKENS_AT_ONCE", 37)
+    monkeypatch.setattr(colbert_files, "PAIRS_AT_ONCE", 50)
     collection = changed(bits, tmp_path)
     collection.searcher.compact()
     generation = collection.searcher.opened
@@ -156,23 +151,6 @@ def test_inverted_lists_of_joined_segments_are_those_of_their_codes(
     assert np.diff(offsets).tolist() == [len(item.content.split()) for item in collection.items]
     for centroid in range(len(bounds) - 1):
         assert rows[bounds[centroid] : bounds[centroid + 1]].tolist() == np.unique(owner[codes == centroid]).tolist()
-
-
-@pytest.mark.parametrize("bits", mostly_soaked([2, 4]))
-def test_compiled_search_over_segments_gives_what_numpy_gives(bits: Bits, tmp_path: Path) -> None:
-    path = tmp_path / "index"
-    collection = UpdatedCollection(retriever(bits), MANY_TEXTS[:600], path)
-    collection.add(MANY_TEXTS[600:800])
-    collection.add(MANY_TEXTS[800:])
-    collection.delete([f"d{number}" for number in range(0, 900, 4)])
-    queries = [item.content for item in collection.items[::60] if item.content]
-    settings = {"rescored": 20, "nprobe": 2}
-    found = []
-    for backend in ("numpy", "numba"):
-        opened = ColbertRetriever(ENCODER, bits=bits, backend=backend, **settings)  # type: ignore[arg-type]
-        hits = opened.open(open_generation(path)).find(queries, 10, 900)
-        found.append((hits.rows.tolist(), hits.scores.tolist()))
-    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("bits", mostly_soaked([2, 4]))
@@ -204,18 +182,15 @@ def test_a_codec_that_a_few_passages_trained_is_not_used_for_many(
     collection = UpdatedCollection(retriever(bits), [TEXTS[3], "", "alone"], tmp_path)
     collection.add([*TEXTS, *some_texts(160)])
     collection.add([TEXTS[9]])
-    again: list[str] = []
-    whole = HashedTokens.encode_passages
 
-    def noted(encoder: HashedTokens, passages: list[str]) -> list[Vectors]:
-        again.extend(passages)
-        return whole(encoder, passages)
+    def never(encoder: HashedTokens, passages: list[str]) -> list[Vectors]:
+        raise AssertionError(f"{len(passages)} passages were encoded again")
 
     for compacted in (False, True):
         if compacted:
-            monkeypatch.setattr(HashedTokens, "encode_passages", noted)
+            monkeypatch.setattr(HashedTokens, "encode_passages", never)
             collection.searcher.compact()
-            assert again == [TEXTS[3], "", "alone"]
+            monkeypatch.undo()
         for query, hits in zip(QUERIES, collection.searcher.search(QUERIES, 1000), strict=True):
             assert sorted(hit.item.item_id for hit in hits) == sorted(spoken(collection))
             by_hand = [maxsim(query, hit.item.content) for hit in hits]
@@ -328,21 +303,6 @@ def test_tokens_of_another_dimension_cannot_join(bits: Bits, tmp_path: Path) -> 
     assert "d20" not in dict(found_by(collection.searcher, "red fox", 100))
 
 
-def test_centroids_are_grouped_anew_where_many_tokens_join_and_find_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
-    draw = np.random.default_rng(4)
-    vectors = draw.standard_normal((400, 12)).astype(np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    tokens = draw.standard_normal((900, 12)).astype(np.float32)
-    nearest = (tokens @ vectors.T).argmax(axis=1)
-    assert (colbert_centroids.regrouped(vectors, 900, 0).nearest(tokens) == nearest).all()
-    monkeypatch.setattr(colbert_centroids, "FLAT_UP_TO", 64)
-    assert (colbert_centroids.regrouped(vectors, 50, 0).nearest(tokens) == nearest).all()
-    grouped = colbert_centroids.regrouped(vectors, 900, 0).nearest(tokens)
-    assert 0.8 < (grouped == nearest).mean() < 1.0  # groups are looked into, not all
-    quality = np.einsum("ij,ij->i", tokens, vectors[grouped]) / (tokens @ vectors.T).max(axis=1)
-    assert quality.mean() > 0.97
-
-
 @pytest.mark.parametrize("bits", mostly_soaked([2, 4]))
 def test_a_codec_compresses_tokens_again_to_what_they_were(bits: Literal[2, 4], tmp_path: Path) -> None:
     collection = UpdatedCollection(retriever(bits), some_texts(150), tmp_path)
@@ -352,32 +312,32 @@ def test_a_codec_compresses_tokens_again_to_what_they_were(bits: Literal[2, 4], 
     assert len(ids) == 150
     assert (np.load(first / "codes.npy") == np.load(second / "codes.npy")).mean() > 0.97
     assert (np.load(first / "residuals.npy") == np.load(second / "residuals.npy")).mean() > 0.95
-    codec = codec_of([SegmentFolder(second, 0, 150)])
-    assert codec is not None
-    assert (np.diff(compressor_of(codec, 5, 0).cutoffs) >= 0).all()
 
 
 @pytest.mark.parametrize("bits", mostly_soaked(ALL_BITS, [2]))
 def test_a_segment_of_another_number_of_items_is_refused(bits: Bits, tmp_path: Path) -> None:
     folders = segments_of(changed(bits, tmp_path))
     wrong = SegmentFolder(folders[0].folder, 0, 151)
-    with pytest.raises(IndexDamagedError, match=r"settings\.json is damaged: it says 150 passages, and 151 items"):
+    with pytest.raises(IndexDamagedError, match=r"offsets\.npy is damaged: it is of 150 passages, and 151 items"):
         retriever(bits).load_segments([wrong, *folders[1:]])
 
 
-@pytest.mark.parametrize("name", ["projection.npy", "settings.json"])
-def test_segments_that_do_not_go_together_are_refused(name: str, tmp_path: Path) -> None:
+def test_segments_of_two_projections_are_refused(tmp_path: Path) -> None:
     collection = UpdatedCollection(ColbertRetriever(Projecting(24), bits=2), some_texts(90), tmp_path / "index")
     collection.add(["alone"])
     one, other = segments_of(collection)
     copied = Path(shutil.copytree(other.folder, tmp_path / "copy"))
-    file = copied / name
-    if name == "settings.json":
-        file.write_text(file.read_text().replace('"dimension": 24', '"dimension": 23'))
-    else:
-        np.save(file, np.load(file)[::-1])
-    with pytest.raises(IndexDamagedError, match=name if name != "settings.json" else r"\.npy|settings"):
+    np.save(copied / "projection.npy", np.load(copied / "projection.npy")[::-1])
+    with pytest.raises(IndexDamagedError, match=r"projection\.npy"):
         ColbertRetriever(Projecting(24), bits=2).load_segments([one, SegmentFolder(copied, 90, 91)])
+
+
+def test_segments_of_two_dimensions_are_refused(tmp_path: Path) -> None:
+    for number, dimension in enumerate((24, 23)):
+        ColbertRetriever(HashedTokens(dimension), bits=2).index(items_of(["red fox"]), tmp_path / str(number))
+    one, other = (next(tmp_path.glob(f"{number}/colbert-*")) for number in (0, 1))
+    with pytest.raises(IndexDamagedError, match=r"its vectors have dimension 23, and those of .* 24"):
+        ColbertRetriever(ENCODER, bits=2).load_segments([SegmentFolder(one, 0, 1), SegmentFolder(other, 1, 2)])
 
 
 def segments_of(collection: UpdatedCollection) -> list[SegmentFolder]:
