@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.retrievers.link_graph.extractors import BaseLinkExtractor, EntitySentences, SameParent, SharedEntities
+from nlp_retrieval.retrievers.link_graph.extractors import BaseLinkExtractor, SharedEntities
 from nlp_retrieval.retrievers.link_graph.mentions import Hyperlinks, TitleMentions
 
 FILLER = "orchard velvet copper meadow lantern gravel pepper saddle thunder walnut ribbon marble".split()
@@ -53,16 +53,10 @@ def two_hops() -> dict[str, TwoHops]:
         pages = [page(f"d{row + 1}", text) for row, text in enumerate(plain)]
         return [page("d0", start, links=[target]), *pages]
 
-    def cut(row: int) -> list[SearchableItem]:
-        pages = [page(f"d{at + 1}", text, parent_id="book" if at == row else f"b{at}") for at, text in enumerate(plain)]
-        return [page("d0", start, parent_id="book"), *pages]
-
     return {
         "title_mentions": TwoHops(TitleMentions(), titled(names), titled(names[1:] + names[:1])),
         "shared_entities": TwoHops(SharedEntities(), sharing(0), sharing(4)),
-        "entity_sentences": TwoHops(EntitySentences(), sharing(0), sharing(4)),
         "hyperlinks": TwoHops(Hyperlinks(), pointing("d1"), pointing("d5")),
-        "same_parent": TwoHops(SameParent(), cut(0), cut(4)),
     }
 
 

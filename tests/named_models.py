@@ -19,7 +19,7 @@ from nlp_retrieval import CrossEncoderReranker, OverlapReranker, SearchableItem,
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.encoders.splade import SpladeEncoder
-from nlp_retrieval.retrievers.link_graph.extractors import EntitySentences, SharedEntities
+from nlp_retrieval.retrievers.link_graph.extractors import SharedEntities
 
 TEXT = "Red fox and blue whale"
 MODULES = [
@@ -120,11 +120,6 @@ def _entities(component: Component) -> object:
     return [sorted(found) for found in component._entities([TEXT, TEXT.lower()])]  # type: ignore[attr-defined]
 
 
-def _keys(component: Component) -> object:
-    items = [SearchableItem(item_id=text, content=text) for text in (TEXT, TEXT.lower())]
-    return [sorted(found) for found in component.keys_of(items)]  # type: ignore[attr-defined]
-
-
 NAMED = {
     "encoder": Named(
         _save_encoder, lambda folder: SentenceTransformerEncoder(str(folder), precision="float32", device="cpu"), _encode
@@ -158,8 +153,5 @@ NAMED = {
     ),
     "entities": Named(
         _save_pipeline, lambda folder: SharedEntities(mentions=str(folder)), _entities, "entity_ruler/patterns.jsonl"
-    ),
-    "sentences": Named(
-        _save_pipeline, lambda folder: EntitySentences(mentions=str(folder)), _keys, "entity_ruler/patterns.jsonl"
     ),
 }

@@ -8,11 +8,9 @@ from nlp_retrieval.retrievers.faiss.types import SQ8 as SQ8
 from nlp_retrieval.retrievers.faiss.types import Auto as Auto
 from nlp_retrieval.retrievers.faiss.types import Flat as Flat
 from nlp_retrieval.retrievers.link_graph.extractors import BaseLinkExtractor as BaseLinkExtractor
-from nlp_retrieval.retrievers.link_graph.extractors import EntitySentences as EntitySentences
 from nlp_retrieval.retrievers.link_graph.extractors import Extracted as Extracted
 from nlp_retrieval.retrievers.link_graph.extractors import JoiningItems as JoiningItems
 from nlp_retrieval.retrievers.link_graph.extractors import LinkSentence as LinkSentence
-from nlp_retrieval.retrievers.link_graph.extractors import SameParent as SameParent
 from nlp_retrieval.retrievers.link_graph.extractors import SharedEntities as SharedEntities
 from nlp_retrieval.retrievers.link_graph.extractors import WalkWeight as WalkWeight
 from nlp_retrieval.retrievers.link_graph.graph import LinkGraph as LinkGraph

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import islice
@@ -21,10 +21,8 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.model_files import ModelFiles
-from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.errors import DependencyError, ModelError, install
-from nlp_retrieval.text.sentences import SENTENCE_STARTS, item_sentence_spans
 from nlp_retrieval.text.words import marks, unaccented
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019.&-][^\W_]+)*")
@@ -282,44 +280,3 @@ class EntityFinder:
     def find(self, texts: Iterable[str]) -> Iterator[set[str]]:
         """Yield the entities of each text, normalised; nothing is cached, so that a whole corpus can be read."""
         return map(entities_by_rules, texts) if self._spacy is None else self._spacy.entities(texts)
-
-
-READ_KEYS = frozenset({"title", SENTENCE_STARTS})
-"""Metadata keys that decide the sentences and entities of an item."""
-
-_MOST_WORDS = 16
-
-
-@dataclass(frozen=True, slots=True)
-class PassageEntities:
-    """Entities of one passage."""
-
-    about: frozenset[str]
-    spans: tuple[tuple[int, int], ...]
-    sentences: tuple[frozenset[str], ...]
-
-    @property
-    def all(self) -> frozenset[str]:
-        """The entities of the passage."""
-        return self.about.union(*self.sentences)
-
-
-def entities_by_sentence(items: Iterable[SearchableItem], finder: EntityFinder) -> Iterator[PassageEntities]:
-    """Yield the entities of each item, in time linear in its text."""
-    stream = iter(items)
-    while part := list(islice(stream, _STEP)):
-        spans = [_spans(item) for item in part]
-        texts = [text for item, of in zip(part, spans, strict=True) for text in (item.title, *_cut(item.content, of))]
-        entities = (frozenset(name for name in names if name.count(" ") < _MOST_WORDS) for names in finder.find(texts))
-        for of in spans:
-            about, *named = islice(entities, len(of) + 1)
-            yield PassageEntities(about, tuple(of), tuple(named))
-
-
-def _spans(item: SearchableItem) -> list[tuple[int, int]]:
-    """Return where each sentence begins and ends, except those of white space."""
-    return [(start, end) for start, end in item_sentence_spans(item) if item.content[start:end].strip()]
-
-
-def _cut(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[str]:
-    return (text[start:end] for start, end in spans)

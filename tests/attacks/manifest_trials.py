@@ -74,7 +74,6 @@ def hostile_values(outside: Path) -> list[Any]:
             {"name": "database", "url": f"sqlite:///{outside}/secret.db"},
             {"name": "trec_run", "path": f"{outside}/secret.jsonl"},
         ),
-        {"name": "entity_sentences", "mentions": str(outside / "pipeline")},
         {"name": "dspy", "model": "openai/x", "base_url": "http://127.0.0.1:9/v1", "api_key_env": "HOME"},
     ]
 

@@ -115,7 +115,7 @@ def test_other_seeds_and_weights_can_be_named_over_one_index(folder: Path) -> No
         ("link_graph:seeds=[bm25],links=[title_mention]", 2, "did you mean 'title_mentions'"),
         ("link_graph:seeds=[bm25],weights={chian: 1}", 2, "did you mean 'chain'"),
         ("link_graph:seeds=[bm25],damping=1", 2, "damping"),
-        ("link_graph:seeds=[bm25],links=[same_parent]", 3, "links: indexed with"),
+        ("link_graph:seeds=[bm25],links=[hyperlinks]", 3, "links: indexed with"),
         ("link_graph:seeds=[{name: bm25, stemmer: none}]", 3, "stemmer"),
         ("link_graph:seeds=[faiss]", 3, "no index of 'faiss'"),
         ("link_graph:seeds=" + "[" * 5000, 2, "is neither a list nor a mapping"),

@@ -27,7 +27,6 @@ from nlp_retrieval import (
 from nlp_retrieval.core.search.searcher import SearcherRetriever
 from nlp_retrieval.retrievers import Flat
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
-from nlp_retrieval.retrievers.link_graph.extractors import EntitySentences
 from nlp_retrieval.retrievers.link_graph.mentions import Hyperlinks, TitleMentions
 from nlp_retrieval.retrievers.splade import SpladeRetriever
 from nlp_retrieval.testing import RetrieverRules, UpdateRules
@@ -173,15 +172,6 @@ class TestLinkGraphWithVectors(Searching):
 
     def make(self):
         return LinkGraphRetriever([Bm25Retriever(), FaissRetriever(HashedWords(dimension=24))], pagerank="exact")
-
-
-@pytest.mark.soak
-class TestLinkGraphOverEntitySentences(Searching):
-    component = LinkGraphRetriever
-    order_depends_on_filter = True
-
-    def make(self):
-        return LinkGraphRetriever([Bm25Retriever()], links=[TitleMentions(), EntitySentences()])
 
 
 class TestFeedback(EverythingMatches, RetrieverRules):

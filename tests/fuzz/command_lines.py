@@ -26,7 +26,7 @@ GOOD: dict[str, list[list[str]]] = {
         ["corpus.jsonl", "index", "-r", "bm25:k1=1.2,stemmer=none", "--loader", "jsonl", "-o", "id_field=id", "--replace"],
         ["sqlite:///corpus.db", "new", "-l", "database", "-o", "table=items", "-r", "bm25"],
         ["claims.json", "new", "-l", "chunker", "-o", "size=3", "-r", "link_graph:seeds=[bm25]"],
-        ["claims.json", "new", "-l", "hover", "-r", "link_graph:seeds=[bm25],links=[entity_sentences]"],
+        ["claims.json", "new", "-l", "hover", "-r", "link_graph:seeds=[bm25],links=[shared_entities]"],
         ["corpus.jsonl", "new", "--distill", "word_vectors:model=words.txt", "--dimension", "2", "--most-words", "3"],
     ],
     "add": [["more.jsonl", "index", "--update"], ["more.jsonl", "index", "-l", "beir", "-o", "split=test"]],

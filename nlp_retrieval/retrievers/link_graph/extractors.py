@@ -11,7 +11,6 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, ClassVar, NamedTuple
@@ -19,7 +18,7 @@ from typing import Annotated, ClassVar, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.components.component import Component, Config, canonical_json
+from nlp_retrieval.core.components.component import Component, Config
 from nlp_retrieval.core.components.trust_rules import loads_pipeline, may_set
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
@@ -27,7 +26,7 @@ from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links, merged_links, open_graph
 from nlp_retrieval.retrievers.link_graph.tables import HashedRows, Hashes, PassageTerms, Placed, TitleTable, hash_of
-from nlp_retrieval.text.mentions import READ_KEYS, RULES, EntityFinder, EntityRule, PassageEntities, entities_by_sentence
+from nlp_retrieval.text.mentions import RULES, EntityFinder, EntityRule
 from nlp_retrieval.text.surfaces import Surface, first_mention, grouped, words_of
 
 # Input of an extractor when items join an index: the items, and the stored data of the earlier segments.
@@ -282,163 +281,13 @@ def _is_abbreviated(text: str, stop: int) -> bool:
     return stop - begin == 1 or text[begin:stop] in _ABBREVIATIONS
 
 
-# Links between neighbouring passages of one document.
-
-
-_TABLE = "parents"
-
-
-class SameParent(BaseLinkExtractor):
-    """Links nearby passages of a document; links have no direction, and no sentence as evidence.
-
-    Passages of one parent are counted in the order of the corpus. Two that are ``d`` apart, at most ``window``, are
-    linked with weight 1/d: at most ``window`` links per passage, as all pairs of a long document would be too many.
-
-    Args:
-        parent: metadata that names the document a passage was cut from; ``ChunkingLoader`` writes "parent_id".
-        window: greatest distance of linked passages, 1 for direct neighbours only.
-        weight: of walking a link.
-
-    Examples:
-        >>> LinkGraphRetriever(["bm25"], links=[SameParent("document", window=1)])
-        LinkGraphRetriever(seeds=[Bm25Retriever()], links=[SameParent(parent='document', window=1)])
-    """
-
-    name = "same_parent"
-    manifest_may_set = may_set("parent", "window", "weight")
-    search_only = frozenset({"weight"})
-    directed = False
-    tables = (_TABLE,)
-
-    def __init__(
-        self,
-        parent: str = "parent_id",
-        window: Annotated[int, Field(ge=1, le=100)] = 2,
-        weight: WalkWeight = 0.5,
-    ) -> None:
-        self.parent = parent
-        self.window = window
-        self.weight = weight
-        self.along = self.against = weight
-
-    def extract(self, items: ItemTable) -> Links:
-        return self.extracted(items).links
-
-    def extracted(self, items: ItemTable, terms: PassageTerms | None = None) -> Extracted:
-        """Find the links, and the passages of each parent."""
-        del terms
-        table = self._members(items)
-        return Extracted(self._links(table), {_TABLE: table})
-
-    def extend(self, joining: JoiningItems) -> Extracted:
-        """Find the links of passages that join: the same as when all passages are indexed at once.
-
-        Earlier passages with a deleted one between them become neighbours at ``compact``.
-        """
-        new = self._members(joining.items)
-        table = joining.with_new(joining.known(_TABLE, new.hashes), new)
-        return Extracted(joining.touching(self._links(table)), {_TABLE: new})
-
-    def _members(self, items: ItemTable) -> HashedRows:
-        """Parents and the rows of their passages."""
-        parents = (item.metadata.get(self.parent) for item in items.stream({self.parent}))
-        return HashedRows.of((canonical_json(parent), row) for row, parent in enumerate(parents) if parent is not None)
-
-    def _links(self, table: HashedRows) -> Links:
-        keys = np.repeat(table.hashes, np.diff(table.offsets))
-        parts = []
-        for distance in range(1, self.window + 1):
-            near = np.flatnonzero(keys[:-distance] == keys[distance:])
-            weights = np.full(len(near), 1 / distance, np.float32)
-            parts.append(Links(table.rows[near], table.rows[near + distance], weights))
-        return Links.joined(parts)
-
-    def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
-        del source, target
-        return None
-
-
 # Links between passages that name the same entity.
-
-
-# Links between passages that share a key, such as a name, or two names in one sentence.
-#
-# A key is a text, stored as its hash with the rows that have it. A key that m passages have links each two of them with weight
-# 1/m.
 
 _ENTITY_TABLE = "entities"
 _STEP = 1024
 
 
-class SharedKeys(BaseLinkExtractor):
-    """Links two passages that share keys; the links have no direction.
-
-    A link weighs the sum over the shared keys of 1 / (number of passages that have the key).
-    """
-
-    directed = False
-    tables = (_ENTITY_TABLE,)
-
-    read: ClassVar[frozenset[str]]
-    """The metadata that decide an item's keys."""
-
-    max_passages: int
-    """A key that more passages have links nothing. A key makes at most ``max_passages`` ** 2 / 2 links."""
-
-    @abstractmethod
-    def keys_of(self, items: Iterable[SearchableItem]) -> Iterator[Iterable[str]]:
-        """Yield the keys of each item, each once, in any order."""
-
-    def extract(self, items: ItemTable) -> Links:
-        """Find the links, with 16 bytes of memory per key and passage that has it.
-
-        Raises:
-            DependencyError: spaCy is not installed.
-            ModelError: the pipeline does not load, or recognises no entities.
-        """
-        return self.extracted(items).links
-
-    def extracted(self, items: ItemTable, terms: PassageTerms | None = None) -> Extracted:
-        """Find the links, and which passages have which key."""
-        del terms
-        table = self._rows_of_keys(items)
-        return Extracted(self._links(table, len(items)), {_ENTITY_TABLE: table})
-
-    def extend(self, joining: JoiningItems) -> Extracted:
-        """Find the links of passages that join; they weigh the same as when all passages are indexed at once.
-
-        Until ``compact``, links among earlier passages keep their weights, and stay even where a key is now too common.
-        """
-        new = self._rows_of_keys(joining.items)
-        table = joining.with_new(joining.known(_ENTITY_TABLE, new.hashes), new)
-        return Extracted(joining.touching(self._links(table, len(joining.everything))), {_ENTITY_TABLE: new})
-
-    def _rows_of_keys(self, items: ItemTable) -> HashedRows:
-        hashes, rows = array("Q"), array("q")
-        with progress("finding entities", len(items)) as advance:
-            for row, keys in enumerate(self.keys_of(items.stream(self.read))):
-                before = len(hashes)
-                hashes.extend(map(hash_of, keys))
-                rows.extend([row] * (len(hashes) - before))
-                if row % _STEP == _STEP - 1:
-                    advance(_STEP)
-        return HashedRows(*grouped(np.array(hashes, np.uint64), np.array(rows, np.int64)))
-
-    def _links(self, table: HashedRows, n_items: int) -> Links:
-        counts = np.diff(table.offsets)
-        n_having = np.arange(self.max_passages + 1)
-        n_pairs = n_having * (n_having - 1) // 2 * np.bincount(counts[counts <= self.max_passages], minlength=len(n_having))
-        keys, weights = np.empty(n_pairs.sum(), np.int64), np.empty(n_pairs.sum(), np.float32)
-        ends = np.cumsum(n_pairs)
-        for count in range(2, self.max_passages + 1):
-            part = slice(ends[count - 1], ends[count])
-            starts = table.offsets[:-1][counts == count]
-            lower, higher = (table.rows[np.add.outer(starts, members)].ravel() for members in np.triu_indices(count, 1))
-            keys[part], weights[part] = lower * n_items + higher, 1 / count
-        return merged_links(keys, weights, self.name, n_items)
-
-
-class SharedEntities(SharedKeys):
+class SharedEntities(BaseLinkExtractor):
     """Links two passages whose titles or contents name the same entity; the links have no direction.
 
     A link weighs the sum over the shared entities of 1 / (number of passages that name the entity).
@@ -458,7 +307,8 @@ class SharedEntities(SharedKeys):
     name = "shared_entities"
     manifest_may_set = may_set("max_passages", "weight", mentions=loads_pipeline)
     search_only = frozenset({"weight"})
-    read = frozenset({"title"})
+    directed = False
+    tables = (_ENTITY_TABLE,)
 
     def __init__(
         self,
@@ -475,16 +325,58 @@ class SharedEntities(SharedKeys):
     def index_identity(self) -> Config:
         return super().index_identity() | self._finder.identity()
 
-    def keys_of(self, items: Iterable[SearchableItem]) -> Iterator[set[str]]:
-        """Yield the entities of each item."""
-        return self._entities(item.text for item in items)
+    def extract(self, items: ItemTable) -> Links:
+        """Find the links, with 16 bytes of memory per entity and passage that names it.
+
+        Raises:
+            DependencyError: spaCy is not installed.
+            ModelError: the pipeline does not load, or recognises no entities.
+        """
+        return self.extracted(items).links
+
+    def extracted(self, items: ItemTable, terms: PassageTerms | None = None) -> Extracted:
+        """Find the links, and which passages name which entity."""
+        del terms
+        table = self._rows_of_entities(items)
+        return Extracted(self._links(table, len(items)), {_ENTITY_TABLE: table})
+
+    def extend(self, joining: JoiningItems) -> Extracted:
+        """Find the links of passages that join; they weigh the same as when all passages are indexed at once.
+
+        Until ``compact``, links among earlier passages keep their weights, and stay even where an entity is now too common.
+        """
+        new = self._rows_of_entities(joining.items)
+        table = joining.with_new(joining.known(_ENTITY_TABLE, new.hashes), new)
+        return Extracted(joining.touching(self._links(table, len(joining.everything))), {_ENTITY_TABLE: new})
+
+    def _rows_of_entities(self, items: ItemTable) -> HashedRows:
+        hashes, rows = array("Q"), array("q")
+        with progress("finding entities", len(items)) as advance:
+            entities = self._finder.find(item.text for item in items.stream({"title"}))
+            for row, names in enumerate(entities):
+                before = len(hashes)
+                hashes.extend(map(hash_of, names))
+                rows.extend([row] * (len(hashes) - before))
+                if row % _STEP == _STEP - 1:
+                    advance(_STEP)
+        return HashedRows(*grouped(np.array(hashes, np.uint64), np.array(rows, np.int64)))
+
+    def _links(self, table: HashedRows, n_items: int) -> Links:
+        counts = np.diff(table.offsets)
+        n_having = np.arange(self.max_passages + 1)
+        n_pairs = n_having * (n_having - 1) // 2 * np.bincount(counts[counts <= self.max_passages], minlength=len(n_having))
+        keys, weights = np.empty(n_pairs.sum(), np.int64), np.empty(n_pairs.sum(), np.float32)
+        ends = np.cumsum(n_pairs)
+        for count in range(2, self.max_passages + 1):
+            part = slice(ends[count - 1], ends[count])
+            starts = table.offsets[:-1][counts == count]
+            lower, higher = (table.rows[np.add.outer(starts, members)].ravel() for members in np.triu_indices(count, 1))
+            keys[part], weights[part] = lower * n_items + higher, 1 / count
+        return merged_links(keys, weights, self.name, n_items)
 
     def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
-        mine, theirs = self._entities([source.text, target.text])
+        mine, theirs = self._finder.find([source.text, target.text])
         return mention_of_longest(source.text, mine & theirs)
-
-    def _entities(self, texts: Iterable[str]) -> Iterator[set[str]]:
-        return self._finder.find(texts)
 
 
 def mention_of_longest(text: str, names: Iterable[str]) -> LinkSentence | None:
@@ -499,61 +391,3 @@ def mention_of_longest(text: str, names: Iterable[str]) -> LinkSentence | None:
         if span is not None:
             return sentence_at(text, *span)
     return None
-
-
-# Links between passages whose sentences name the same entities, or the same two in one sentence.
-
-
-_MOST_PAIRED = 12
-"""Most entities of a sentence; one with more is a list, which says nothing of any two of them."""
-
-
-class EntitySentences(SharedEntities):
-    """Links two passages by the entities that their sentences name, and by pairs of entities that share a sentence.
-
-    A link weighs the sum of 1 / (number of passages that name the entity) over the entities that both passages name, and of 1 /
-    (number of passages that name both in one sentence) over the pairs of entities that a sentence of each passage names. So
-    passages about the same two things are linked even if each of the two is too common to link anything. Every sentence is read
-    by itself, and so is the title. The idea of a graph of entities, sentences and passages without relations comes from
-    LinearRAG (Zhuang et al., 2025, https://arxiv.org/abs/2510.10114).
-
-    Args:
-        max_passages: an entity, or pair, that more passages have says too little about any two of them, and links nothing. Each
-            makes at most ``max_passages`` ** 2 / 2 links.
-        mentions: method of finding entities: by "rules" (runs of capitalised words and quoted titles, without any model; in
-            scripts without capitals quoted titles alone), or by a spaCy pipeline, given as its name or folder.
-        weight: of walking a link.
-
-    Examples:
-        >>> LinkGraphRetriever(["bm25"], links=[EntitySentences(max_passages=10)])
-        LinkGraphRetriever(seeds=[Bm25Retriever()], links=[EntitySentences(max_passages=10)])
-    """
-
-    name = "entity_sentences"
-    manifest_may_set = may_set("max_passages", "weight", mentions=loads_pipeline)
-    read = READ_KEYS
-
-    def keys_of(self, items: Iterable[SearchableItem]) -> Iterator[set[str]]:
-        """Yield the entities of each item, and the pairs that share a sentence."""
-        return ({*entities.all, *_pairs(entities)} for entities in entities_by_sentence(items, self._finder))
-
-    def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
-        """Return the sentence of the source that names most of the target's entities; of equals, the first."""
-        mine, theirs = entities_by_sentence([source, target], self._finder)
-        shared = theirs.all
-        counts = [len(names & shared) for names in mine.sentences]
-        if not any(counts):
-            return _shown_mention(source.title, mine.about & shared) if mine.about & shared else None
-        number = counts.index(max(counts))
-        return _shown_mention(source.content[slice(*mine.spans[number])], mine.sentences[number] & shared)
-
-
-def _shown_mention(sentence: str, names: Iterable[str]) -> LinkSentence:
-    """The sentence with the mention of the longest of the names; all of it if none is found."""
-    return mention_of_longest(sentence, names) or sentence_at(sentence, 0, len(sentence))
-
-
-def _pairs(passage: PassageEntities) -> Iterator[str]:
-    for names in passage.sentences:
-        if len(names) <= _MOST_PAIRED:
-            yield from ("\0".join(pair) for pair in combinations(sorted(names), 2))

@@ -96,8 +96,7 @@ def build_files(items: ItemTable, folder: Path, kinds: Kinds, titles: TitleMenti
     if not any(len(extracted.links.sources) for extracted in by_kind.values()):
         warnings.warn(
             f"link_graph found no links by {', '.join(by_kind) or 'anything'}: its results will be those of its seeds. Give "
-            "passages titles (metadata 'title') or aliases, explicit links (hyperlinks), parents (same_parent), or use "
-            "shared_entities",
+            "passages titles (metadata 'title') or aliases, explicit links (hyperlinks), or use shared_entities",
             RetrievalWarning,
             stacklevel=3,
         )

@@ -32,7 +32,7 @@ from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMismatchError, IndexMissingError
-from nlp_retrieval.retrievers import Hyperlinks, SameParent, SharedEntities, TitleMentions
+from nlp_retrieval.retrievers import Hyperlinks, SharedEntities, TitleMentions
 from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
 
 ITEMS = wiki(120)
@@ -396,7 +396,7 @@ def test_a_configuration_file_builds_it_and_its_config_and_repr_build_it_again(t
         """
 name: link_graph
 seeds: [bm25, {name: faiss, encoder: sentence-transformers/all-MiniLM-L6-v2, index: flat}]
-links: [{name: title_mentions, rarity: 0}, same_parent, {name: hyperlinks, links: see_also}]
+links: [{name: title_mentions, rarity: 0}, {name: hyperlinks, links: see_also}]
 weights: {titles: 3, chain: 0.5}
 pagerank: exact
 """
@@ -404,7 +404,7 @@ pagerank: exact
     made = build("retrievers", read_yaml(tmp_path / "one.yaml"))
     by_hand = LinkGraphRetriever(
         [Bm25Retriever(), FaissRetriever("sentence-transformers/all-MiniLM-L6-v2", index="flat")],
-        links=[TitleMentions(rarity=0), SameParent(), Hyperlinks(links="see_also")],
+        links=[TitleMentions(rarity=0), Hyperlinks(links="see_also")],
         weights={"titles": 3, "chain": 0.5},
         pagerank="exact",
     )
@@ -599,7 +599,7 @@ def test_without_any_links_one_warning_names_the_options_and_the_results_are_the
     with pytest.warns(RetrievalWarning) as warned:
         LinkGraphRetriever([BM25, DENSE]).index(items_without_metadata(), tmp_path)
     (message,) = [str(one.message) for one in warned]
-    for option in ("title", "aliases", "hyperlinks", "same_parent", "shared_entities"):
+    for option in ("title", "aliases", "hyperlinks", "shared_entities"):
         assert option in message
     for query in ("copper", "orchard", "velvet meadow"):
         (hits,) = found(LinkGraphRetriever([BM25]), [query], tmp_path)

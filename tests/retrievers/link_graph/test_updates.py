@@ -23,7 +23,7 @@ from nlp_retrieval import (
     Searcher,
 )
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.retrievers import EntitySentences, Hyperlinks, SameParent, SharedEntities, TitleMentions
+from nlp_retrieval.retrievers import Hyperlinks, SharedEntities, TitleMentions
 from nlp_retrieval.retrievers.link_graph.extractors import BaseLinkExtractor
 from nlp_retrieval.retrievers.link_graph.graph import open_graph
 from nlp_retrieval.retrievers.link_graph.mentions import MOST_READ
@@ -34,9 +34,7 @@ from retrievers.link_graph.corpora import table_of
 KINDS: dict[str, BaseLinkExtractor] = {
     "title_mentions": TitleMentions(rarity=0.0, max_shared=5, min_characters=2),
     "shared_entities": SharedEntities(max_passages=4),
-    "entity_sentences": EntitySentences(max_passages=4),
     "hyperlinks": Hyperlinks(max_shared=4),
-    "same_parent": SameParent(),
     "title_mentions-2": TitleMentions(aliases="none", rarity=0.0),
 }
 BM25 = Bm25Retriever()
@@ -129,7 +127,7 @@ def test_links_titles_and_terms_after_every_change_are_those_that_the_documentat
         same_tables(path, live, tmp_path / f"plain-{seed}")
     assert n_joined > 0 or not auto_compact
     found_ways = {kind: set(found) - {0} for kind, found in both_ways.items()}
-    undirected = {"shared_entities", "entity_sentences", "same_parent"}
+    undirected = {"shared_entities"}
     assert found_ways == {kind: {1} if kind in undirected else {1, -1} for kind in KINDS}
     how = "segments joined on the way" if auto_compact else "segments kept apart"
     figures.add("Live updates", f"link_graph: changes, links compared with those found at once ({how})", n_changes, n_changes)
@@ -142,7 +140,7 @@ ASKED = questions(ITEMS, 12)
 
 
 def both(**settings: object) -> LinkGraphRetriever:
-    links = [TitleMentions(), SharedEntities(weight=0.1), SameParent(), Hyperlinks()]
+    links = [TitleMentions(), SharedEntities(weight=0.1), Hyperlinks()]
     return LinkGraphRetriever(SEEDS, **({"links": links} | settings))  # type: ignore[arg-type]
 
 
@@ -185,7 +183,7 @@ def test_after_compact_the_answers_are_those_of_an_index_built_at_once(changed: 
 def test_where_no_link_among_old_passages_changes_the_answers_before_compact_are_those_of_an_index_built_at_once(
     tmp_path: Path,
 ) -> None:
-    links = [TitleMentions(rarity=0.0), SameParent()]
+    links = [TitleMentions(rarity=0.0)]
     pages = [
         page(f"p{n}", f"{item.content} near Tower{n + 1:03d} and Tower{n + 7:03d}.", f"Tower{n:03d}")
         for n, item in enumerate(ITEMS)
