@@ -113,7 +113,7 @@ class GateSettings:
     def __post_init__(self) -> None:
         for measure in map(Measure.parse, self.margins):
             if measure.cutoff is None:
-                raise ConfigurationError(f"margins: {measure} needs whole rankings; write a cutoff, as in {measure}@10")
+                raise ConfigurationError(f"margins: {measure} needs whole rankings; take one with a cutoff: ndcg@{self.k}")
             if measure.cutoff > self.k:
                 raise ConfigurationError(f"k={self.k} results are kept, and {measure} needs {measure.cutoff}; set k to that")
 
