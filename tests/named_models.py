@@ -117,7 +117,7 @@ def _weigh(component: Component) -> object:
 
 
 def _entities(component: Component) -> object:
-    return [sorted(found) for found in component._entities([TEXT, TEXT.lower()])]  # type: ignore[attr-defined]
+    return [sorted(found) for found in component._finder.find([TEXT, TEXT.lower()])]  # type: ignore[attr-defined]
 
 
 NAMED = {

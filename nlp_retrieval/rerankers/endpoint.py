@@ -51,15 +51,7 @@ def largest_answer(documents: list[str]) -> int:
 
 
 def read_scores(body: bytes, documents: list[str]) -> RerankAnswer:
-    """Read the answer to a request.
-
-    Args:
-        body: of the answer.
-        documents: the documents sent.
-
-    Raises:
-        ValueError: it is no such answer; the message gives the reason, as half a sentence.
-    """
+    """Read the answer to a request."""
     content = parse_json(body, max_bytes=largest_answer(documents))
     results = content.get("results") if isinstance(content, dict) else None
     if not isinstance(results, list):

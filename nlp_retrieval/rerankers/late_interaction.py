@@ -67,15 +67,7 @@ class LateInteractionReranker(BaseReranker):
 
 
 def maxsim(query: Vectors, passage: Vectors) -> float:
-    """Return the mean, over the query's tokens, of the inner product with the passage's nearest token.
-
-    Args:
-        query: ``[tokens, dimension]``, of length 1.
-        passage: ``[tokens, dimension]``, of length 1.
-
-    Returns:
-        Between -1 and 1; -1 for a passage without tokens, 0 for a query without.
-    """
+    """Return the mean, over the query's tokens, of the inner product with the passage's nearest token."""
     if len(passage) == 0:
         return _LOWEST
     return float((query @ passage.T).max(axis=1).mean()) if len(query) else 0.0

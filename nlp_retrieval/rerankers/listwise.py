@@ -44,10 +44,6 @@ def read_permutation(answer: object, n: int) -> Permutation | None:
     """Return the order in an answer; None if it names none of the passages.
 
     A passage named twice counts at its first place; passages not named follow in their previous order.
-
-    Args:
-        answer: numbers from 1 to ``n``, as a list or in a text: ``[2, 1]``, ``[2] > [1]``, ``2, 1``.
-        n: number of passages.
     """
     numbers = _numbers(answer[:LONGEST_ANSWER]) if isinstance(answer, str) else answer
     if not isinstance(numbers, list):

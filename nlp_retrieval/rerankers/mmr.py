@@ -113,13 +113,7 @@ class MmrReranker(BaseListReranker):
 
 
 def chosen_by_mmr(relevance: Scores, vectors: Vectors, lambda_mult: float) -> tuple[Scores, Scores]:
-    """Return the score of each candidate of a list, and its redundancy when it was chosen.
-
-    Args:
-        relevance: ``[candidates]``.
-        vectors: ``[candidates, dimension]``, of length 1.
-        lambda_mult: see :class:`MmrReranker`.
-    """
+    """Return the score of each candidate of a list, and its redundancy when it was chosen."""
     n = len(relevance)
     scores, redundancy = np.empty(n), np.zeros(n)
     nearest = np.full(n, -np.inf)

@@ -136,14 +136,6 @@ class OnnxPairs:
     quantised weights, and then activations are scaled by the largest value of a batch: padding and the other pairs would change
     a pair's score by as much as scores differ (int8 BERT of 11 MB, 64 wiki passages: up to 0.41 at a standard deviation of
     0.38), and a batch of 64 took seven times as long.
-
-    Args:
-        folder: folder of the model.
-        max_length: tokens that are read of a pair; None for the limit that the tokenizer or the model names, else 512.
-
-    Raises:
-        DependencyError: onnxruntime or tokenizers is not installed.
-        ModelError: the folder holds no such model.
     """
 
     def __init__(self, folder: Path, max_length: int | None) -> None:

@@ -45,15 +45,7 @@ _NAMES, _SUBJECTS, _DOCUMENTS, _POSITIONS = "subjects.json", "subjects.npy", "do
 
 
 def write_places(items: ItemTable, folder: Path, subject: str | None, document: str, position: str) -> None:
-    """Write the places of all items into an existing folder, as four files.
-
-    Args:
-        items: streamed once.
-        folder: to write to.
-        subject: the metadata field with the subject of a passage; None for none.
-        document: the field with its document.
-        position: the field with its position in the document, a number.
-    """
+    """Write the places of all items into an existing folder, as four files."""
     subjects = np.full(len(items), -1, np.int64)
     documents = np.zeros(len(items), np.int64)
     positions = np.zeros(len(items), np.float64)
@@ -96,15 +88,7 @@ class PassagePlaces:
 
     @classmethod
     def open_all(cls, segments: Sequence[SegmentFolder], live: Mask) -> PassagePlaces:
-        """Open the files of :func:`write_places` for all segments.
-
-        Args:
-            segments: of the index.
-            live: ``[passages]``, True for those that are not deleted.
-
-        Raises:
-            IndexDamagedError: a file is missing, cut off, or not such a file.
-        """
+        """Open the files of :func:`write_places` for all segments."""
         numbers_of_names: dict[str, int] = {}
         subjects, documents, positions = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
         for segment in segments:
@@ -126,12 +110,7 @@ class PassagePlaces:
         return cls(tuple(numbers_of_names), np.concatenate(subjects), ordered, document[ordered], places)
 
     def neighbours(self, rows: Rows, distance: int) -> Rows:
-        """Return the passage at a distance in the same document, ``[rows]``; -1 if there is none.
-
-        Args:
-            rows: of passages.
-            distance: 1 for the next, -1 for the one before.
-        """
+        """Return the passage at a distance in the same document, ``[rows]``; -1 if there is none."""
         rows_beside = np.full(len(rows), -1, np.int64)
         places = self.place[rows]
         target = places + distance
@@ -188,15 +167,7 @@ class Feedback:
 
 
 class Similarities:
-    """Compares the passages of an index with queries and with feedback.
-
-    Args:
-        vectors_of: returns the vectors of rows, ``[rows, dimension]``.
-        dimension: of the vectors.
-        terms: of all passages.
-        subjects: ``[passages]``, the number of each one's subject; -1 for none.
-        live: ``[passages]``, True for those that are not deleted.
-    """
+    """Compares the passages of an index with queries and with feedback."""
 
     def __init__(
         self, vectors_of: Callable[[Rows], Vectors], dimension: int, terms: PassageTerms, subjects: Rows, live: Mask
@@ -222,12 +193,7 @@ class Similarities:
         self._sampled_owners = np.repeat(np.arange(len(self._sample)), counts)[order]
 
     def fed_back(self, rows: Rows, n_terms: int) -> Feedback:
-        """Return the common features of some passages.
-
-        Args:
-            rows: of the passages, best first.
-            n_terms: most terms.
-        """
+        """Return the common features of some passages."""
         mean = self._centred_vectors(rows).mean(axis=0) if len(rows) else np.zeros(self._means.shape[1], np.float32)
         length = float(np.sqrt(np.square(mean).sum()))
         hashes, counts = self._terms.of_rows(rows)
@@ -270,13 +236,7 @@ class Similarities:
         return np.asarray(centred / np.maximum(lengths, np.float32(1e-9))[:, None], np.float32)
 
     def _by_terms(self, terms: Terms, shares: Scores, rows: Rows) -> Scores:
-        """The cosine of each passage's terms and those of the feedback, ``[rows]``.
-
-        Args:
-            terms: of the feedback, ascending.
-            shares: each term's part of the score of a passage that has it.
-            rows: of the passages.
-        """
+        """The cosine of each passage's terms and those of the feedback, ``[rows]``."""
         scores = np.zeros(len(rows))
         for begin in range(0, len(rows) if len(terms) else 0, _AT_ONCE):
             part = rows[begin : begin + _AT_ONCE]
@@ -333,12 +293,7 @@ _THE = re.compile(r"\bthe\s+$", re.IGNORECASE)
 
 
 class NamedSubjects:
-    """Finds the names of subjects in queries, as whole words, without case and accents; of overlapping ones the longest.
-
-    Args:
-        names: of the subjects; row i is subject i.
-        field: the kind of subject, in words: "country".
-    """
+    """Finds the names of subjects in queries, as whole words, without case and accents; of overlapping ones the longest."""
 
     def __init__(self, names: Sequence[str], field: str) -> None:
         self._field = field.replace("_", " ")
@@ -351,11 +306,7 @@ class NamedSubjects:
                 self._lengths.setdefault(words[0], set()).add(len(words))
 
     def read(self, query: str) -> tuple[str, Rows]:
-        """Return the query with "the country" for each name of a country, and the numbers of the subjects named.
-
-        Args:
-            query: as it was asked.
-        """
+        """Return the query with "the country" for each name of a country, and the numbers of the subjects named."""
         words, spans = words_of(query), spans_of(query)
         if len(words) != len(spans):  # normalisation splits or drops words; nothing can be replaced safely
             return query, np.zeros(0, np.int64)

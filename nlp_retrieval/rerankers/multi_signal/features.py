@@ -20,16 +20,7 @@ SIGNALS = ("transformer", "word_vectors", "patterns", "fuzzy")
 
 
 def weighted_mean(columns: Mapping[str, Scores], weights: Mapping[str, float], n_passages: int) -> Scores:
-    """Return the weighted mean of the signals that a passage has; the weights of the others are left out.
-
-    Args:
-        columns: ``[passages]`` by signal, 0 to 1; NaN if it is missing.
-        weights: by signal.
-        n_passages: number of passages.
-
-    Returns:
-        ``[passages]``, 0 to 1; NaN for a passage that has none of the signals.
-    """
+    """Return the weighted mean of the signals that a passage has; the weights of the others are left out."""
     total, weight = np.zeros(n_passages), np.zeros(n_passages)
     for name, column in columns.items():
         present = ~np.isnan(column)
@@ -77,12 +68,7 @@ class FocusGroup(NamedTuple):
 
 
 class Features:
-    """The keywords and the patterns of a profile, numbered; one pass over a text finds all of them.
-
-    Args:
-        profile: that holds them.
-        stems: splits texts into words.
-    """
+    """The keywords and the patterns of a profile, numbered; one pass over a text finds all of them."""
 
     def __init__(self, profile: Profile, stems: Stems) -> None:
         self._profile = profile
@@ -108,12 +94,7 @@ class Features:
         return self.n_keywords + len(self._patterns)
 
     def find(self, words: Sequence[str], text: str) -> dict[int, int]:
-        """Return how often each feature occurs in a text, if it does; a pattern up to three times.
-
-        Args:
-            words: the stems of the text.
-            text: the text itself.
-        """
+        """Return how often each feature occurs in a text, if it does; a pattern up to three times."""
         counts: Counter[int] = Counter(number for number, _, _ in self._runs(words))
         if self._patterns:
             data = text.encode("utf-8", "replace")
@@ -207,14 +188,6 @@ def group_scores(
 
     A passage has m distinct keywords and matches of patterns of a group, up to three times each; the group scores 1 - 2^-m, so
     that each further match adds half as much as the one before.
-
-    Args:
-        focus: the groups.
-        n_keywords: features of a lower number are keywords.
-        features: those of all passages.
-        counts: how often each occurs.
-        owner: the passage of each.
-        n: number of passages.
     """
     total = np.zeros(n)
     counted = np.where(features < n_keywords, 1, np.minimum(counts, COUNTED))

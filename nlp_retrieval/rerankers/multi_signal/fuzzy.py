@@ -31,10 +31,6 @@ class FuzzyWords:
 
     Two words are compared by their stems: 1 - d / (n + m), where d is the smallest number of insertions and deletions of
     letters between them, and n and m are their lengths.
-
-    Args:
-        stems: splits texts into words.
-        threshold: least likeness that counts, 0 to 1.
     """
 
     def __init__(self, stems: Stems, threshold: float) -> None:
@@ -49,18 +45,6 @@ class FuzzyWords:
         than a similar one. A phrase is two words of the query that follow each other, function words aside; it is as alike as
         the less alike of its words, where these follow each other in the passage. Rarer words count more, if their rarity is
         known. The score is between 0 and 1, and never lower with more text in the passage.
-
-        Args:
-            query: the query.
-            read: has read the passages.
-            texts: the passages.
-            rarity: of words; None to count all alike.
-
-        Returns:
-            ``[passages]``; None if the query has only function words.
-
-        Raises:
-            DependencyError: rapidfuzz is not installed.
         """
         words = dict.fromkeys(word for word in self._stems.words(query) if word not in self._function_words)
         terms = list(words)[:_MOST_TERMS]

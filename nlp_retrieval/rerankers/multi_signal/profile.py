@@ -234,16 +234,7 @@ def load_profile(name_or_path: str | Path) -> Profile:
 
 
 def profile_path(name_or_path: str | Path) -> Path:
-    """Return the path of a profile, without reading it.
-
-    Args:
-        name_or_path: the name of one that comes with the package, or the path of a YAML file; a text is a path if it ends in
-            ``.yaml`` or ``.yml`` or has a slash in it.
-
-    Raises:
-        ConfigurationError: there is no profile of that name.
-        SourceError: there is no such file.
-    """
+    """Return the path of a profile, without reading it."""
     text = str(name_or_path)
     is_path = isinstance(name_or_path, Path) or text.endswith((".yaml", ".yml")) or "/" in text or "\\" in text
     path = Path(text) if is_path else _FOLDER / f"{text}.yaml"

@@ -51,14 +51,7 @@ def _of_length_one(vectors: Vectors) -> Vectors:
 
 
 class SignalScoring:
-    """Computes the signals of passages, and remembers what it read; in one thread at a time.
-
-    Args:
-        profile: its keywords and patterns.
-        weights: by signal; those of weight 0 are not computed.
-        fuzzy_threshold: least likeness of similar words.
-        encoders: give sentence vectors and word vectors for candidates without a score of these, by signal.
-    """
+    """Computes the signals of passages, and remembers what it read; in one thread at a time."""
 
     def __init__(
         self, profile: Profile, weights: Mapping[str, float], fuzzy_threshold: float, encoders: Mapping[str, BaseEncoder | None]
@@ -75,14 +68,7 @@ class SignalScoring:
     def columns(
         self, queries: Sequence[str], offsets: Rows, incoming: Mapping[str, Scores], passages: Passages
     ) -> dict[str, Scores]:
-        """Return ``[candidates]`` by signal, 0 to 1; NaN if it cannot be computed.
-
-        Args:
-            queries: one per list of candidates.
-            offsets: ``[lists + 1]``, where each list begins.
-            incoming: ``[candidates]`` by signal, cosines that came with them; NaN if missing.
-            passages: the candidates.
-        """
+        """Return ``[candidates]`` by signal, 0 to 1; NaN if it cannot be computed."""
         columns = {name: incoming.get(name, np.full(offsets[-1], np.nan)).copy() for name in SIGNALS if self._weights[name]}
         if all(name == "transformer" for name in columns) and not np.isnan(columns["transformer"]).any():
             return columns  # no text has to be read
@@ -164,15 +150,7 @@ WORD_SIGNALS = ("chunk_vectors.word_vectors",)
 
 
 def dense_scores(batch: CandidateBatch, names: Iterable[str]) -> Scores:
-    """Return the cosine that came with each candidate, clipped to 0 and 1: vectors that point apart are not alike.
-
-    Args:
-        batch: the candidates.
-        names: of signals; the first that a candidate has counts.
-
-    Returns:
-        ``[candidates]``, NaN if there is none.
-    """
+    """Return the cosine that came with each candidate, clipped to 0 and 1: vectors that point apart are not alike."""
     scores = np.full(len(batch.rows), np.nan)
     for name in names:
         if name in batch.signals:

@@ -87,12 +87,7 @@ class Passages(NamedTuple):
 
 
 class KnownTexts:
-    """The passages read so far; when they become too many, all are forgotten. Not for several threads at once.
-
-    Args:
-        stems: splits texts into words.
-        features: to look for; None for none.
-    """
+    """The passages read so far; when they become too many, all are forgotten. Not for several threads at once."""
 
     def __init__(self, stems: Stems, features: Features | None) -> None:
         self._stems = stems

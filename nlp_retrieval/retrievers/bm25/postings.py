@@ -38,14 +38,7 @@ class PostingFiles(NamedTuple):
 
 
 def write_terms(folder: Path, indptr: NDArray[np.int64], lengths: NDArray[np.int32], vocabulary: list[str]) -> None:
-    """Write the files other than the postings.
-
-    Args:
-        folder: holds ``rows.npy`` and ``frequencies.npy``.
-        indptr: see :class:`~nlp_retrieval.retrievers.bm25.scoring.Postings`.
-        lengths: the same.
-        vocabulary: the terms, in alphabetical order.
-    """
+    """Write the files other than the postings."""
     for name, column in ((INDPTR, indptr), (_LENGTHS, lengths)):
         with Stream(folder / name, column.dtype) as stream:
             stream.write(column)
@@ -53,15 +46,7 @@ def write_terms(folder: Path, indptr: NDArray[np.int64], lengths: NDArray[np.int
 
 
 def open_files(folder: Path, n_items: int | None = None) -> PostingFiles:
-    """Open an index.
-
-    Args:
-        folder: folder of its files.
-        n_items: how many items it must have; None for any number.
-
-    Raises:
-        IndexDamagedError: a file is missing or holds something else, or the files contradict one another.
-    """
+    """Open an index."""
     vocabulary = _read_vocabulary(folder / _VOCABULARY)
     rows: NDArray[np.int32] = mapped(folder / ROWS, np.int32)
     frequencies: NDArray[np.int32] = mapped(folder / FREQUENCIES, np.int32, rows.shape)
@@ -79,17 +64,7 @@ def open_files(folder: Path, n_items: int | None = None) -> PostingFiles:
 
 
 def check_postings(folder: Path, rows: NDArray[np.int32], indptr: NDArray[np.int64], n_items: int) -> None:
-    """Check that postings can be searched: the terms follow one another, and their rows ascend.
-
-    Args:
-        folder: folder of the files.
-        rows: see :class:`~nlp_retrieval.retrievers.bm25.scoring.Postings`.
-        indptr: the same.
-        n_items: how many items there are.
-
-    Raises:
-        IndexDamagedError: they cannot.
-    """
+    """Check that postings can be searched: the terms follow one another, and their rows ascend."""
     check_offsets(folder / INDPTR, indptr, len(rows))
     check_numbers(folder / ROWS, rows, n_items)
     rising = np.ones(len(rows) + 1, np.bool_)
@@ -155,14 +130,7 @@ class Run:
 
 
 def build_files(folder: Path, analyzed: Iterable[tuple[Numbers, Numbers]], vocabulary: dict[str, int], n_items: int) -> None:
-    """Write the index of a corpus.
-
-    Args:
-        folder: an empty folder.
-        analyzed: for each batch of items, how many terms each item has, and the numbers of all terms one after another.
-        vocabulary: numbers by term; grows while batches are analyzed.
-        n_items: how many items the batches hold.
-    """
+    """Write the index of a corpus."""
     lengths = np.zeros(n_items, np.int32)
     spooled: list[tuple[Numbers, Numbers, Spooled, Spooled]] = []
     first = 0
@@ -181,12 +149,7 @@ def build_files(folder: Path, analyzed: Iterable[tuple[Numbers, Numbers]], vocab
 
 
 def join_files(folder: Path, segments: Sequence[tuple[PostingFiles, Mask | None]]) -> None:
-    """Join several indexes into one, without deleted items and with consecutive rows.
-
-    Args:
-        folder: an empty folder.
-        segments: opened files in the order of their rows, each with a mask of the items not deleted (None for all).
-    """
+    """Join several indexes into one, without deleted items and with consecutive rows."""
     ordered = sorted(dict.fromkeys(chain.from_iterable(opened.vocabulary for opened, _ in segments)))
     ranks = {term: rank for rank, term in enumerate(ordered)}
     runs: list[Run] = []
@@ -205,12 +168,7 @@ def join_files(folder: Path, segments: Sequence[tuple[PostingFiles, Mask | None]
 
 
 class Spooled:
-    """Numbers in a file that is read, not mapped, so that they do not stay in memory.
-
-    Args:
-        spool: the file, open for writing.
-        numbers: to append.
-    """
+    """Numbers in a file that is read, not mapped, so that they do not stay in memory."""
 
     def __init__(self, spool: BufferedWriter, numbers: NDArray[Any]) -> None:
         self._path, self._offset, self._dtype = Path(spool.name), spool.tell(), numbers.dtype
@@ -242,15 +200,7 @@ def _concatenated(batches: Sequence[tuple[Numbers, Numbers]]) -> tuple[Numbers, 
 def _spool_run(
     spool: BufferedWriter, counts: Numbers, terms: Numbers, first: int, texts: list[str]
 ) -> tuple[Numbers, Numbers, Spooled, Spooled]:
-    """Append a run to the spool: its terms in the order of their texts, how many postings each has, and its columns.
-
-    Args:
-        spool: open, positioned at its end.
-        counts: how many terms each item has.
-        terms: numbers of the terms of all items.
-        first: row of the first item.
-        texts: text of each term, by number.
-    """
+    """Append a run to the spool: its terms in the order of their texts, how many postings each has, and its columns."""
     distinct = np.flatnonzero(np.bincount(terms, minlength=len(texts))).tolist()
     numbers = np.array(sorted(distinct, key=texts.__getitem__), np.int32)
     places = np.zeros(len(texts), np.int64)
@@ -282,15 +232,7 @@ def _merge(folder: Path, runs: Sequence[Run], vocabulary: Sequence[str], lengths
 def merge_runs(
     runs: Sequence[Run], indptr: NDArray[np.int64], rows_file: Path, values_file: Path, dtype: type[np.generic]
 ) -> None:
-    """Merge the postings of runs, a range of terms in memory at a time.
-
-    Args:
-        runs: in the order of their rows.
-        indptr: of the merged index, with the terms that have no postings.
-        rows_file: receives the rows.
-        values_file: receives the values.
-        dtype: of the values.
-    """
+    """Merge the postings of runs, a range of terms in memory at a time."""
     terms_read, postings_read = [0] * len(runs), [0] * len(runs)
     with Stream(rows_file, np.int32) as rows, Stream(values_file, dtype) as values:
         for begin, end in pairwise(term_cuts(indptr, _POSTINGS_AT_ONCE)):
@@ -314,16 +256,7 @@ def _copy_postings(
     free: NDArray[np.int64],
     merged: tuple[NDArray[np.int32], NDArray[Any]],
 ) -> None:
-    """Copy the postings of some terms of a run to their places in a block of the merged index.
-
-    Args:
-        run: the run to copy from.
-        terms: which terms of the run.
-        part: which postings of the run.
-        targets: the numbers of these terms in the block.
-        free: for each term of the block its first free place; advanced.
-        merged: rows and values of the block.
-    """
+    """Copy the postings of some terms of a run to their places in a block of the merged index."""
     rows, values = run.rows[part], run.values[part]
     if run.targets is not None:
         rows = run.targets[rows]

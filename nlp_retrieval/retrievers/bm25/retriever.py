@@ -46,14 +46,7 @@ class _SegmentPart(NamedTuple):
 
 
 class SegmentedScorer:
-    """Scores queries against several segments as if they were one.
-
-    Args:
-        segments: opened files in the order of their rows, each with a mask of the items not deleted (None for all).
-        k1: see :class:`~nlp_retrieval.retrievers.bm25.retriever.Bm25Retriever`.
-        b: the same.
-        backend: the same.
-    """
+    """Scores queries against several segments as if they were one."""
 
     def __init__(self, segments: Sequence[tuple[PostingFiles, Mask | None]], k1: float, b: float, backend: Backend) -> None:
         self.vocabulary = dict(segments[0][0].vocabulary)
@@ -89,15 +82,7 @@ class SegmentedScorer:
     def search(
         self, counts: NDArray[np.int32], terms: NDArray[np.int32], k: int, allowed: Mask | None, factors: Scores | None = None
     ) -> Hits:
-        """Return the best k matching items per query; ties at the cut go to the lowest rows.
-
-        Args:
-            counts: per query, how many terms it has.
-            terms: the terms of all queries, one after another; repeated terms count again.
-            k: length of the lists.
-            allowed: ``[rows]``, or None.
-            factors: the weight of each term in its query, above 0; None if all are 1.
-        """
+        """Return the best k matching items per query; ties at the cut go to the lowest rows."""
         parts = [
             (rows, partial(scorer.search, counts, terms if numbers is None else numbers[terms], factors=factors))
             for scorer, rows, numbers in self._parts
@@ -170,13 +155,7 @@ class _RowTerms:
 
 
 class QueryExpander:
-    """Expands queries by the terms of passages of an opened index; holds 8 bytes for each posting.
-
-    Args:
-        segments: opened files in the order of their rows, each with a mask of the items not deleted (None for all).
-        scorer: of the same segments.
-        expansion: how queries are expanded.
-    """
+    """Expands queries by the terms of passages of an opened index; holds 8 bytes for each posting."""
 
     def __init__(
         self, segments: Sequence[tuple[PostingFiles, Mask | None]], scorer: SegmentedScorer, expansion: Expansion
@@ -197,13 +176,7 @@ class QueryExpander:
         self._may_join = (lengths >= _SHORTEST) & (lengths <= _LONGEST)
 
     def expand(self, terms: NDArray[np.int32], rows: Rows, scores: Scores) -> Weighted:
-        """Return the terms of a query and of its first hits, weighted, in alphabetical order.
-
-        Args:
-            terms: of the query; repeated terms count again.
-            rows: of the hits that are fed back, best first; without any, no term is returned.
-            scores: of the same hits.
-        """
+        """Return the terms of a query and of its first hits, weighted, in alphabetical order."""
         if len(rows) == 0:
             return Weighted(np.zeros(0, np.int32), np.zeros(0), np.zeros(0))
         terms_of_rows = [self._row_terms[part].of(int(row - self._first_rows[part])) for row, part in self._local_rows(rows)]
@@ -261,12 +234,7 @@ _NO_TERM = -1
 
 
 class Analyzer:
-    """Turns passages, or queries to an index of them, into term numbers.
-
-    Args:
-        words: splits texts, and maps words to terms.
-        vocabulary: numbers by term, for queries; None for passages, whose terms make a vocabulary.
-    """
+    """Turns passages, or queries to an index of them, into term numbers."""
 
     def __init__(self, words: Words, vocabulary: dict[str, int] | None = None) -> None:
         self._words = words

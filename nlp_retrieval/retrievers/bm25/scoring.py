@@ -40,15 +40,7 @@ class Postings:
 
 
 class Scorer:
-    """Scores queries against postings.
-
-    Args:
-        rows: item row of every posting, ascending within a term.
-        indptr: see :class:`Postings`; ``n``, one more than its last term, is an extra one that occurs in no item.
-        weights: each posting's part of a score, above 0.
-        n_items: how many items there are.
-        backend: see :class:`~nlp_retrieval.retrievers.bm25.retriever.Bm25Retriever`.
-    """
+    """Scores queries against postings."""
 
     def __init__(
         self, rows: NDArray[np.int32], indptr: NDArray[np.int64], weights: NDArray[np.float32], n_items: int, backend: Backend
@@ -69,15 +61,7 @@ class Scorer:
         allowed: Mask | None,
         factors: Scores | None = None,
     ) -> Hits:
-        """Return the best k matching items per query; ties at the cut go to the lowest rows.
-
-        Args:
-            counts: per query, how many terms it has.
-            terms: the terms of all queries, one after another; repeated terms count again.
-            k: length of the lists.
-            allowed: ``[items]``, or None.
-            factors: the weight of each term in its query, above 0; None if all are 1.
-        """
+        """Return the best k matching items per query; ties at the cut go to the lowest rows."""
         bounds = np.zeros(len(counts) + 1, np.int64)
         np.cumsum(counts, out=bounds[1:])
         if _loops.chosen(self._backend):
@@ -134,37 +118,19 @@ class Scorer:
 
 
 def inverse_frequencies(n_containing: NDArray[np.integer], n_items: int) -> NDArray[np.float32]:
-    """The weight of each term, as Lucene defines it.
-
-    Args:
-        n_containing: in how many items each term occurs.
-        n_items: how many items there are.
-    """
+    """The weight of each term, as Lucene defines it."""
     weights: NDArray[np.float32] = np.log(1.0 + (n_items - n_containing + 0.5) / (n_containing + 0.5)).astype(np.float32)
     return weights
 
 
 def length_norms(lengths: NDArray[np.integer], mean: float, k1: float, b: float) -> NDArray[np.float32]:
-    """Return, per item, the sum that the divisor adds to the frequency of a term, with exact lengths.
-
-    Args:
-        lengths: lengths of the items.
-        mean: mean length of all items that are not deleted, at least 1.
-        k1: see :class:`~nlp_retrieval.retrievers.bm25.retriever.Bm25Retriever`.
-        b: the same.
-    """
+    """Return, per item, the sum that the divisor adds to the frequency of a term, with exact lengths."""
     norms: NDArray[np.float32] = (k1 * (1.0 - b + b * lengths / mean)).astype(np.float32)
     return norms
 
 
 def found_in(rows: NDArray[np.int32], indptr: NDArray[np.int64], live: Mask | None) -> NDArray[np.int64]:
-    """The number of items in which each term occurs, not counting deleted ones.
-
-    Args:
-        rows: see :class:`Postings`.
-        indptr: the same.
-        live: ``[items]``, True for those that are not deleted; None for all.
-    """
+    """The number of items in which each term occurs, not counting deleted ones."""
     counts = np.diff(indptr)
     if live is not None and not live.all():
         deleted = np.flatnonzero(~live[rows])
@@ -174,12 +140,7 @@ def found_in(rows: NDArray[np.int32], indptr: NDArray[np.int64], live: Mask | No
 
 
 def term_cuts(indptr: NDArray[np.int64], n_postings: int) -> list[int]:
-    """Return cuts of the terms, from 0 to their number, so that a part has fewer than ``n_postings`` before its last term.
-
-    Args:
-        indptr: see :class:`Postings`.
-        n_postings: at least 1.
-    """
+    """Return cuts of the terms, from 0 to their number, so that a part has fewer than ``n_postings`` before its last term."""
     cuts: list[int] = np.unique([0, *np.searchsorted(indptr, np.arange(0, indptr[-1], n_postings)), len(indptr) - 1]).tolist()
     return cuts
 
@@ -187,13 +148,7 @@ def term_cuts(indptr: NDArray[np.int64], n_postings: int) -> list[int]:
 def bm25_weights(
     postings: Postings, inverse_frequencies: NDArray[np.float32], norms: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Return the BM25 score of every posting, as Lucene defines it.
-
-    Args:
-        postings: the inverted index of ``n`` terms.
-        inverse_frequencies: ``[n]``; see :func:`inverse_frequencies`.
-        norms: ``[items]``; see :func:`length_norms`.
-    """
+    """Return the BM25 score of every posting, as Lucene defines it."""
     weights = np.empty(len(postings.rows), np.float32)
     counts = np.diff(postings.indptr)
     for begin, end in pairwise(term_cuts(postings.indptr, _POSTINGS_AT_ONCE)):

@@ -25,15 +25,7 @@ _OUTGROWN = 4
 
 
 def build_ann_index(folder: Path, index_type: FaissIndexType) -> None:
-    """Replace the vectors in a folder by an index; if it is flat, they stay as they are.
-
-    Args:
-        folder: holds ``vectors.npy``, and receives the index.
-        index_type: type of the index.
-
-    Raises:
-        ConfigurationError: there are too few vectors to train on, or ``pq_bytes`` does not divide the dimension.
-    """
+    """Replace the vectors in a folder by an index; if it is flat, they stay as they are."""
     path = folder / VECTORS_FILE
     shape = mapped(path, np.float32, (None, None)).shape
     index = index_type.empty(*shape)
@@ -51,12 +43,7 @@ def build_ann_index(folder: Path, index_type: FaissIndexType) -> None:
 
 
 def has_outgrown(segment: SegmentFolder, n_items: int) -> bool:
-    """Return whether an index of codes has grown too large for the quantiser that was trained for it.
-
-    Args:
-        segment: a segment with codes.
-        n_items: how many items the index now has.
-    """
+    """Return whether an index of codes has grown too large for the quantiser that was trained for it."""
     return n_items > _OUTGROWN * int(mapped(segment.folder / SHAPE_FILE, np.int64, (2,))[0])
 
 
@@ -69,12 +56,7 @@ def join_vectors(segments: Sequence[SegmentFolder], folder: Path) -> None:
 
 
 def join_codes(segments: Sequence[SegmentFolder], folder: Path) -> None:
-    """Write an index of codes, without deleted items, with the quantiser of the first segment.
-
-    Args:
-        segments: the first has codes, which its items keep; the others are flat.
-        folder: receives the index.
-    """
+    """Write an index of codes, without deleted items, with the quantiser of the first segment."""
     first = segments[0]
     index = read_ann(first.folder, len(first))
     if first.live is not None:

@@ -145,14 +145,7 @@ def _search_chunk(queries: Vectors, vectors: Rowwise, k: int, allowed: Mask | No
 
 
 def products_of(queries: Vectors, vectors_of: Callable[[Rows], Vectors], owner: Rows, rows: Rows) -> NDArray[np.float32]:
-    """Inner products of ``queries[owner]`` and rows, ``[rows]``, each the same to the bit in any batch.
-
-    Args:
-        queries: ``[queries, dimension]``.
-        vectors_of: returns the vectors of rows, ``[rows, dimension]``.
-        owner: ``[rows]`` ascending, the query that each row is compared with.
-        rows: the rows.
-    """
+    """Inner products of ``queries[owner]`` and rows, ``[rows]``, each the same to the bit in any batch."""
     scores = np.empty(len(rows), np.float32)
     bounds = offsets_of(np.bincount(owner, minlength=len(queries))).tolist()
     for query, (begin, end) in zip(queries, pairwise(bounds), strict=True):
@@ -164,12 +157,7 @@ def products_of(queries: Vectors, vectors_of: Callable[[Rows], Vectors], owner: 
 
 
 def rounding(queries: Vectors, longest: float) -> NDArray[np.float32]:
-    """Return the difference of two scores above which no rounding of inner products changes their order, ``[queries]``.
-
-    Args:
-        queries: ``[queries, dimension]``.
-        longest: length of the longest vector that they are compared with, or more.
-    """
+    """Return the difference of two scores above which no rounding of inner products changes their order, ``[queries]``."""
     # Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1; a few more terms for decoded vectors
     lengths = np.sqrt(np.einsum("ij,ij->i", queries, queries, dtype=np.float64))
     terms = queries.shape[1] + 8

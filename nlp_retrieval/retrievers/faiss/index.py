@@ -49,11 +49,7 @@ class VectorIndex(Protocol):
 
 
 class FlatIndex:
-    """Exact search over memory-mapped files of vectors.
-
-    Args:
-        vectors: vectors of the items.
-    """
+    """Exact search over memory-mapped files of vectors."""
 
     def __init__(self, vectors: Stack) -> None:
         self._vectors = vectors
@@ -71,10 +67,6 @@ class AnnIndex:
 
     FAISS only finds items, with rounding that depends on the other queries and rows. Their score is the product of the query
     and the vector, or the decoded vector, computed as in exact search.
-
-    Args:
-        index: FAISS's own object.
-        index_type: its type, with the parameters of searches.
     """
 
     def __init__(self, index: Any, index_type: FaissIndexType) -> None:
@@ -134,12 +126,7 @@ class AnnIndex:
 
 
 class ExtendedIndex:
-    """An approximate index of the first rows, and the vectors that joined it, which are searched exactly.
-
-    Args:
-        first: the index of the first rows.
-        joined: the vectors of the other rows.
-    """
+    """An approximate index of the first rows, and the vectors that joined it, which are searched exactly."""
 
     def __init__(self, first: VectorIndex, joined: Stack) -> None:
         self._first, self._joined = first, FlatIndex(joined)
@@ -221,11 +208,7 @@ def whole_vectors(index: Any) -> Vectors | None:
 
 
 def open_segments(segments: Sequence[SegmentFolder], index_type: FaissIndexType) -> VectorIndex:
-    """Open all segments of an index as one, with the rows of the whole index.
-
-    Raises:
-        IndexDamagedError: a segment contradicts its number of rows, or the first segment.
-    """
+    """Open all segments of an index as one, with the rows of the whole index."""
     first, *others = segments
     if not (first.folder / ANN_FILE).exists():
         dimension = dimension_of(first)
@@ -239,26 +222,14 @@ def _flat(segment: SegmentFolder, dimension: int) -> Vectors:
 
 
 def dimension_of(segment: SegmentFolder) -> int:
-    """The dimension of the vectors of a segment.
-
-    Raises:
-        IndexDamagedError: it holds no index, or one with a different number of vectors.
-    """
+    """The dimension of the vectors of a segment."""
     if (segment.folder / ANN_FILE).exists():
         return int(mapped(segment.folder / SHAPE_FILE, np.int64, (2,))[1])
     return int(mapped(segment.folder / VECTORS_FILE, np.float32, (len(segment), None)).shape[1])
 
 
 def read_ann(folder: Path, n_items: int) -> Any:
-    """Read the FAISS index in a folder.
-
-    Args:
-        folder: a folder whose files have been checked.
-        n_items: number of vectors that the index must hold.
-
-    Raises:
-        IndexDamagedError: its type is never written here, or it holds a different number of vectors.
-    """
+    """Read the FAISS index in a folder."""
     path = folder / ANN_FILE
     try:
         index = faiss.read_index(str(path))

@@ -54,12 +54,6 @@ def clauses_of(query: str) -> list[Clause]:
     A part begins at an article or at a possessive, and ends with the question, before a verb or a comma, or after a name: where
     it ends is not known, so every such place counts. Questions whose answer is yes, no, or one of several things have
     no parts: they name what they compare.
-
-    Examples:
-        >>> [clause.inner for clause in clauses_of("Who met the spouse of the director of Heat?")]
-        ['the spouse of the director of Heat', 'the director of Heat']
-        >>> clauses_of("Who is older, the director of Heat or the director of Alien?")
-        []
     """
     if len(query) > _MOST_CHARACTERS:
         return []
@@ -106,16 +100,6 @@ def names_in(item: SearchableItem, clause: str, most: int) -> list[str]:
     """Return the title of a passage and the names in it, in their order.
 
     Names of more than 8 words, and those that a clause says itself, are left out.
-
-    Args:
-        item: the passage.
-        clause: what was asked.
-        most: number of names to return.
-
-    Examples:
-        >>> album = SearchableItem(item_id="1", content="Decade is an album by Neil Young.", metadata={"title": "Decade"})
-        >>> names_in(album, "the performer of Decade", 6)
-        ['Neil Young']
     """
     said = {*normalize(clause).split(), *FUNCTION_WORDS}
     names: dict[str, str] = {}

@@ -133,11 +133,7 @@ class JoiningItems:
 
 
 def kept_tables(segments: Sequence[SegmentFolder], name: str) -> list[Placed]:
-    """Open the table of a name that each of some segments stores.
-
-    Raises:
-        IndexDamagedError: a file is missing, cut off or not part of a table, or names rows that do not exist.
-    """
+    """Open the table of a name that each of some segments stores."""
     return [
         Placed(HashedRows.open(segment.folder, name, len(segment)), segment.first_row, segment.live) for segment in segments
     ]
@@ -234,11 +230,6 @@ def sentence_at(text: str, start: int, end: int) -> LinkSentence:
 
     A sentence ends at a full stop, question or exclamation mark before white space, unless a lower-case letter follows or an
     abbreviation or an initial precedes; and at a line break. Only the neighbourhood of the mention is read.
-
-    Args:
-        text: the whole text.
-        start: where in it the mention begins.
-        end: where it ends; a mention of more than 300 characters is cut there.
     """
     end = min(end, start + _CAP)
     first, last = max(0, start - _CAP), min(len(text), end + _CAP)
@@ -380,12 +371,7 @@ class SharedEntities(BaseLinkExtractor):
 
 
 def mention_of_longest(text: str, names: Iterable[str]) -> LinkSentence | None:
-    """Return the sentence that first mentions the longest of some names that a text mentions; None if it mentions none.
-
-    Args:
-        text: the whole text.
-        names: normalised, as found in it.
-    """
+    """Return the sentence that first mentions the longest of some names that a text mentions; None if it mentions none."""
     for name in sorted(names, key=lambda name: (-len(name), name)):
         span = first_mention(text, [Surface(words_of(name), lower=True)])
         if span is not None:

@@ -95,17 +95,7 @@ class Links:
 
 
 def merged_links(keys: NDArray[np.int64], weights: NDArray[np.float32], kind: str, n_nodes: int) -> Links:
-    """Add up repeated links, and sort by source and target.
-
-    Args:
-        keys: per link, ``source * n_nodes + target``; links with a key below 0 are dropped.
-        weights: finite, above 0.
-        kind: named in an error.
-        n_nodes: how many nodes there are.
-
-    Raises:
-        EngineError: the weights of one link add up to more than float32 holds.
-    """
+    """Add up repeated links, given by ``source * n_nodes + target`` (dropped below 0), and sort by source and target."""
     order = np.argsort(keys, kind="stable")
     order = order[np.searchsorted(keys, 0, sorter=order) :]
     keys = keys[order]
@@ -433,16 +423,7 @@ _SOURCES, _TARGETS, _WEIGHTS = "link_sources.npy", "link_targets.npy", "link_wei
 
 
 def write_added_links(folder: Path, links: Mapping[str, Links], n_rows: int) -> None:
-    """Write links as flat files that :func:`open_added_links` maps.
-
-    Args:
-        folder: where to write; it must exist.
-        links: by kind. The same links in the same order give the same bytes.
-        n_rows: how many rows the index has, the joining items included.
-
-    Raises:
-        EngineError: links that cannot be stored; the message names the kind.
-    """
+    """Write links as flat files that :func:`open_added_links` maps."""
     merged = {kind: part.merged(kind, n_rows) for kind, part in links.items()}
     all_links = Links.joined(list(merged.values()))
     np.save(folder / _SOURCES, all_links.sources, allow_pickle=False)
@@ -453,11 +434,7 @@ def write_added_links(folder: Path, links: Mapping[str, Links], n_rows: int) -> 
 
 
 def open_added_links(segment: SegmentFolder) -> dict[str, Links]:
-    """Map the links of a segment, and check each once.
-
-    Raises:
-        IndexDamagedError: a file is missing or unreadable, or holds no links of this segment.
-    """
+    """Map the links of a segment, and check each once."""
     path = segment.folder / _FILE
     try:
         facts = read_json_file(path)
@@ -487,9 +464,6 @@ def open_graph(segments: Sequence[SegmentFolder]) -> LinkGraph:
     """Open the links of all segments of an index as one graph of all rows, without links to or from deleted items.
 
     A single segment without deleted items stays mapped; any other graph is built in memory.
-
-    Raises:
-        IndexDamagedError: a file is missing or cannot be read, or the files contradict one another.
     """
     first = segments[0]
     graph = LinkGraph.open(first.folder)
@@ -506,11 +480,7 @@ def open_graph(segments: Sequence[SegmentFolder]) -> LinkGraph:
 
 
 def join_added_links(segments: Sequence[SegmentFolder]) -> dict[str, Links]:
-    """Join the links of adjacent segments into those of one segment of the items that are not deleted.
-
-    Args:
-        segments: at least one; the first segment of the index is not among them.
-    """
+    """Join the links of adjacent segments into those of one segment of the items that are not deleted."""
     first_row = segments[0].first_row
     live = np.concatenate([np.ones(first_row, bool), live_of(segments)])
     new_rows = np.cumsum(live) - 1

@@ -86,17 +86,7 @@ def names_itself(table: NamedRows, sources: Rows, names: NDArray[np.int64], n_it
 
 
 def shared_links(table: NamedRows, sources: Rows, names: NDArray[np.int64], n_items: int, meant: Meant | None = None) -> Links:
-    """Link each source to the rows that carry its name, with a share of the name for each.
-
-    Args:
-        table: the names; one that m rows carry has shares of 1/m, unless ``meant`` tells its carriers apart.
-        sources: rows.
-        names: number of the name that each source gives. If a source names a row more than once, the largest share counts.
-        n_items: how many rows there are.
-        meant: the likelihood that a source means a row by a name. A bearer of the name has a share in proportion to the
-            likeliest of its rows, divided equally among them; a bearer less than a tenth as likely as the likeliest is not
-            linked.
-    """
+    """Link each source to the rows that carry its name, with a share of the name for each."""
     keys: list[Rows] = [np.zeros(0, np.int64)]
     shares: list[NDArray[np.float32]] = [np.zeros(0, np.float32)]
     carried = np.diff(table.offsets)[names] > 0
@@ -134,13 +124,7 @@ def _rows_of_names(table: NamedRows, sources: Rows, names: NDArray[np.int64], me
 
 
 def of_bearers(mention: Rows, bearers: Rows, likely: Scores) -> tuple[Scores, Rows]:
-    """Return for each row of each mention the greatest likelihood among its bearer's parts, and the number of these parts.
-
-    Args:
-        mention: numbers of the mentions.
-        bearers: of the rows of the mentions.
-        likely: likelihood of each row.
-    """
+    """Return for each row of each mention the greatest likelihood among its bearer's parts, and the number of these parts."""
     order = np.lexsort((bearers, mention))
     first = np.ones(len(order), bool)
     first[1:] = (np.diff(mention[order]) != 0) | (np.diff(bearers[order]) != 0)
@@ -168,13 +152,7 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 def mentions_before(
     joining: JoiningItems, surfaces: Sequence[tuple[int, Surface]], is_new: Mask
 ) -> tuple[Rows, NDArray[np.int64]]:
-    """Return the mentions of new titles in earlier passages: rows of the passages and numbers of the titles, each pair once.
-
-    Args:
-        joining: the items that join, with the titles of all items.
-        surfaces: those of the joining items.
-        is_new: ``[titles]``, whether a joining item carries the title.
-    """
+    """Return the mentions of new titles in earlier passages: rows of the passages and numbers of the titles, each pair once."""
     sources, mentioned = array("q"), array("q")
     titles = joining.titles
     if titles is not None:
@@ -209,11 +187,7 @@ def _read(joining: JoiningItems, surfaces: list[Surface]) -> Iterator[tuple[list
 
 
 class Phrase:
-    """The words of a surface, to be found adjacent in a text without accents and case.
-
-    Args:
-        surface: to find.
-    """
+    """The words of a surface, to be found adjacent in a text without accents and case."""
 
     __slots__ = ("lower", "search")
 
@@ -231,13 +205,7 @@ def _joined(words: Sequence[str]) -> Iterator[str]:
 
 
 def holds_one(text: str, phrases: Sequence[Phrase], numbers: Iterable[int]) -> bool:
-    """Return whether a text may mention any of some phrases; only False is certain.
-
-    Args:
-        text: the content of a passage.
-        phrases: those of all surfaces.
-        numbers: of the phrases to look for.
-    """
+    """Return whether a text may mention any of some phrases; only False is certain."""
     plain = text if text.isascii() else _NOT_ASCII.sub(_plain, text)
     folded = plain.casefold()
     aligned = len(folded) == len(plain)
@@ -265,21 +233,13 @@ class TermCloseness:
 
     A pair has the cosine of two vectors that hold, for each term of a passage, its inverse document frequency. Titles are part
     of a passage. Stop words count like other terms: they are so common that they weigh next to nothing.
-
-    Args:
-        terms: those of all passages.
     """
 
     def __init__(self, terms: PassageTerms) -> None:
         self._terms = terms
 
     def of_pairs(self, ones: Rows, others: Rows) -> Scores:
-        """Return the cosine of each pair, 0 to 1; memory is bounded by some thousands of pairs.
-
-        Args:
-            ones: rows; equal ones should be adjacent.
-            others: rows.
-        """
+        """Return the cosine of each pair, 0 to 1; memory is bounded by some thousands of pairs."""
         cosines = np.zeros(len(ones))
         for begin in range(0, len(ones), _PAIRS_AT_ONCE):
             part = slice(begin, begin + _PAIRS_AT_ONCE)

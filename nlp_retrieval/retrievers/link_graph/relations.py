@@ -41,16 +41,7 @@ def _answers() -> dict[str, frozenset[str]]:
 
 
 def asked_relations(query: str, named: Sequence[tuple[int, int]]) -> frozenset[str]:
-    """Return the stems by which a sentence may say what a query asks for.
-
-    Args:
-        query: the query.
-        named: where it names passages; the words of names ask for nothing.
-
-    Examples:
-        >>> sorted(asked_relations("Who is the director of Heat?", [(23, 27)]))
-        ['direct', 'director', 'filmmak']
-    """
+    """Return the stems by which a sentence may say what a query asks for."""
     stems: set[str] = set()
     for (start, _), word in zip(spans_of(query), words_of(query), strict=True):
         asks = len(word) > 2 and word not in STOP_WORDS and word not in ASKED
@@ -68,17 +59,6 @@ def relation_evidence(
     """Return for each candidate how close the asked relation stands to a mention of it in a source: 0 to 1.
 
     It is 1 if the word before the mention says the relation, and less the further away it is within the sentence.
-
-    Args:
-        asked: stems, as :func:`asked_relations` returns them.
-        sources: passages by their position among the candidates.
-        targets: positions of a source and of a candidate that it points to, and the surfaces of that one.
-        count: of candidates.
-
-    Examples:
-        >>> film = SearchableItem(item_id="1", content="Heat is a film directed by Ada Mill.", metadata={"title": "Heat"})
-        >>> relation_evidence(frozenset({"direct"}), {0: film}, [(0, 1, [Surface(("ada", "mill"))])], 2).tolist()
-        [0.0, 0.9]
     """
     evidence = np.zeros(count)
     read = {place: _Read(item, asked) for place, item in sources.items()} if asked else {}

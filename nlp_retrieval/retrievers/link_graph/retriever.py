@@ -80,14 +80,7 @@ Kinds = Mapping[str, BaseLinkExtractor]
 
 
 def build_files(items: ItemTable, folder: Path, kinds: Kinds, titles: TitleMentions) -> None:
-    """Write the first segment of an index.
-
-    Args:
-        items: all items.
-        folder: an empty folder.
-        kinds: the extractors.
-        titles: decides which titles count in queries.
-    """
+    """Write the first segment of an index."""
     # titles and terms first, so that their memory is free again when the links need the most
     TitleTable.of(titles.surfaces(items)).write(folder)
     PassageTerms.write(folder, items)
@@ -112,16 +105,7 @@ def extend_files(
     kinds: Kinds,
     titles: TitleMentions,
 ) -> None:
-    """Write a segment of items that join an index.
-
-    Args:
-        items: the joining items.
-        folder: an empty folder.
-        segments: the segments before it.
-        everything: the items of all segments and the joining ones.
-        kinds: the extractors.
-        titles: decides which titles count in queries.
-    """
+    """Write a segment of items that join an index."""
     new_titles = TitleTable.of(titles.surfaces(items))
     first_row = len(everything) - len(items)
     all_titles = TitleTable.joined([(TitleTable.open_all(segments), 0, None), (new_titles, first_row, None)])
@@ -136,13 +120,7 @@ def extend_files(
 
 
 def join_files(segments: Sequence[SegmentFolder], folder: Path, kinds: Kinds) -> None:
-    """Join several segments into one, without looking for links again; the first of the index is not among them.
-
-    Args:
-        segments: adjacent segments.
-        folder: an empty folder.
-        kinds: the extractors.
-    """
+    """Join several segments into one, without looking for links again; the first of the index is not among them."""
     first_row, live = segments[0].first_row, live_of(segments)
     new_rows = np.cumsum(live) - 1
     write_added_links(folder, join_added_links(segments), first_row + int(live.sum()))
@@ -157,11 +135,7 @@ def join_files(segments: Sequence[SegmentFolder], folder: Path, kinds: Kinds) ->
 
 
 def open_files(segments: Sequence[SegmentFolder]) -> tuple[LinkGraph, TitleTable, PassageTerms]:
-    """Open all segments as one, with the rows of the index and without deleted items.
-
-    Raises:
-        IndexDamagedError: a file is missing or cannot be read, or the files contradict one another.
-    """
+    """Open all segments as one, with the rows of the index and without deleted items."""
     return open_graph(segments), TitleTable.open_all(segments), PassageTerms.open_all(segments)
 
 
@@ -296,15 +270,7 @@ def by_row(rows: Rows, values: Scores) -> tuple[Rows, Scores]:
 def explanation_of(
     chain: LinkChain, seeded: Seeded, graph: WeightedGraph, kinds: Mapping[str, BaseLinkExtractor], items: ItemTable
 ) -> Explanation:
-    """Put a chain into words.
-
-    Args:
-        chain: begins where the walk restarts, and follows links of the graph.
-        seeded: the restarts of the walk.
-        graph: the links that the walk follows.
-        kinds: the extractor of each kind of links, in the order of the graph's types.
-        items: the items of the index.
-    """
+    """Put a chain into words."""
     passages = items.items(np.array(chain.rows, np.int64))
     pairs = zip(chain.rows, passages, chain.rows[1:], passages[1:], strict=False)
     steps = tuple(_step(graph, kinds, *pair) for pair in pairs)
@@ -356,12 +322,6 @@ def titled_by(query: str, titles: TitleTable, terms: PassageTerms, max_shared: i
 
     A title that several passages carry is shared among them: more for those that say their own name, and that have other words
     of the query. Passages with exactly the same title count by the likeliest of them, and share evenly.
-
-    Args:
-        query: the query.
-        titles: of the index.
-        terms: of its passages.
-        max_shared: a title that more passages carry names none of them.
     """
     surest: dict[int, float] = {}
     wanted, information = terms.of_query(query)

@@ -66,12 +66,7 @@ class HashedRows:
 
     @classmethod
     def joined(cls, placed: Sequence[Placed], keys: Hashes | None = None) -> HashedRows:
-        """Join tables of several segments, without the rows of deleted items, and without keys that only those rows have.
-
-        Args:
-            placed: the tables.
-            keys: the hashes to keep, distinct; None for all.
-        """
+        """Join tables of several segments, without the rows of deleted items, and without keys that only those rows have."""
         pairs = [part.pairs(keys) for part in placed]
         hashes = np.concatenate([np.zeros(0, np.uint64), *(hashes for hashes, _ in pairs)])
         return cls(*grouped(hashes, np.concatenate([np.zeros(0, np.int64), *(rows for _, rows in pairs)])))
@@ -87,16 +82,7 @@ class HashedRows:
 
     @classmethod
     def open(cls, folder: Path, name: str, n_rows: int) -> HashedRows:
-        """Map a table that :meth:`write` wrote, and check it once.
-
-        Args:
-            folder: of the table.
-            name: name of the table.
-            n_rows: number of rows.
-
-        Raises:
-            IndexDamagedError: a file is missing, cut off or not part of a table, or names rows that do not exist.
-        """
+        """Map a table that :meth:`write` wrote, and check it once."""
         hashes: Hashes = mapped(folder / f"{name}_hashes.npy", np.uint64)
         offsets: Rows = mapped(folder / f"{name}_offsets.npy", np.int64)
         rows: Rows = mapped(folder / f"{name}_rows.npy", np.int64)
@@ -135,11 +121,7 @@ class Placed(NamedTuple):
     live: Mask | None = None
 
     def pairs(self, keys: Hashes | None = None) -> tuple[Hashes, Rows]:
-        """Return hashes of keys and the rows of the index that have them, without deleted items.
-
-        Args:
-            keys: the hashes to keep, distinct; None for all.
-        """
+        """Return hashes of keys and the rows of the index that have them, without deleted items."""
         table = self.table
         if keys is None:
             hashes, rows = np.repeat(table.hashes, np.diff(table.offsets)), table.rows
@@ -248,11 +230,7 @@ class TermFiles:
 
     @classmethod
     def open(cls, folder: Path, n_passages: int) -> TermFiles:
-        """Map the files that :meth:`write` wrote.
-
-        Raises:
-            IndexDamagedError: a file is missing, cut off, or not such a file.
-        """
+        """Map the files that :meth:`write` wrote."""
         columns = {name: mapped(folder / f"{name}.npy", dtype) for name, dtype in _DTYPES.items()}
         files = cls(*columns.values())
         lengths = {len(files.offsets), len(files.title_offsets), len(files.title_keys) + 1, len(files.named) + 1}
@@ -560,12 +538,7 @@ class TitleMention:
 
 
 class TitleTable:
-    """The surfaces of an index by their words, memory-mapped; opening it checks it once and loads nothing.
-
-    Args:
-        table: rows by the words of a surface, and by whether a mention begins in lower case.
-        prefixes: hashes of the beginnings of surfaces of several words, ascending.
-    """
+    """The surfaces of an index by their words, memory-mapped; opening it checks it once and loads nothing."""
 
     def __init__(self, table: HashedRows, prefixes: Hashes) -> None:
         self.table = table
@@ -592,15 +565,7 @@ class TitleTable:
 
     @classmethod
     def open(cls, folder: Path, n_rows: int) -> TitleTable:
-        """Map a table that :meth:`write` wrote.
-
-        Args:
-            folder: of the table.
-            n_rows: number of rows.
-
-        Raises:
-            IndexDamagedError: a file is missing, cut off or not part of a table, or names rows that do not exist.
-        """
+        """Map a table that :meth:`write` wrote."""
         prefixes: Hashes = mapped(folder / _PREFIXES, np.uint64)
         check_rising(folder / _PREFIXES, prefixes)
         return cls(HashedRows.open(folder, _TABLE, n_rows), prefixes)

@@ -92,17 +92,7 @@ def tune(
 def fit_weights(
     pools: Sequence[GraphCandidates], golden: Sequence[NDArray[np.bool_]], start: dict[str, float]
 ) -> dict[str, float]:
-    """Fit weights to pools of candidates.
-
-    Args:
-        pools: one per query.
-        golden: per query, True for the gold ones among the candidates with evidence.
-        start: weights that the fit is pulled towards.
-
-    Raises:
-        DependencyError: SciPy is not installed.
-        GoldError: no candidate is gold.
-    """
+    """Fit weights to pools of candidates."""
     try:
         from scipy.optimize import minimize
     except ImportError:
@@ -132,16 +122,7 @@ def fit_weights(
 def listwise_loss(
     weights: Scores, evidence: Scores, gold: NDArray[np.bool_], other: NDArray[np.bool_], begin: Scores, pull: float
 ) -> tuple[float, Scores]:
-    """Return the loss that is minimised, and its gradient.
-
-    Args:
-        weights: ``[kinds]``.
-        evidence: ``[queries, candidates, kinds]``; the padding of short lists does not count.
-        gold: ``[queries, candidates]``, which are gold.
-        other: ``[queries, candidates]``, which are not; every query has one.
-        begin: ``[kinds]``, weights that the fit is pulled towards.
-        pull: strength of that pull.
-    """
+    """Return the loss that is minimised, and its gradient."""
     scores = evidence @ weights
     best = np.where(other, scores, -np.inf).max(axis=1, keepdims=True)
     shares = np.where(other, np.exp(np.where(other, scores - best, 0.0)), 0.0)

@@ -193,15 +193,7 @@ def local_pagerank(
 
 
 class _Push:
-    """Forward push for one query after another; between queries only the nodes that were touched are cleared.
-
-    Args:
-        graph: the links that the walk follows.
-        workspace: memory that it writes to.
-        damping: probability of following a link.
-        epsilon: the most mass per stored link that may still wait at the end.
-        step: does one round.
-    """
+    """Forward push for one query after another; between queries only the nodes that were touched are cleared."""
 
     def __init__(self, graph: WeightedGraph, workspace: Workspace, damping: float, epsilon: float, step: _Step) -> None:
         self.graph, self.damping, self.epsilon, self._step = graph, damping, epsilon, step
@@ -432,11 +424,7 @@ _LARGEST = 1_000_000
 
 
 def checked_weights(weights: Mapping[str, float] | None) -> dict[str, float]:
-    """Return the weights of all kinds of evidence: those given, and the defaults of the others.
-
-    Raises:
-        ConfigurationError: there is no such kind, or a weight is out of range.
-    """
+    """Return the weights of all kinds of evidence: those given, and the defaults of the others."""
     for kind, weight in (weights or {}).items():
         if kind not in DEFAULT_WEIGHTS:
             raise ConfigurationError(f"weights: there is no evidence {kind!r}; {nearest(kind, DEFAULT_WEIGHTS)}")
@@ -470,11 +458,6 @@ def links_among(weighted: WeightedGraph, rows: Rows, undirected: Collection[str]
     """Return the pairs of linked candidates.
 
     A link counts if it may be walked in at least one direction.
-
-    Args:
-        weighted: the links.
-        rows: the candidates.
-        undirected: kinds whose links have no direction.
     """
     graph = weighted.graph
     entries, counts = entries_of(graph.offsets, rows)
@@ -495,14 +478,7 @@ def links_among(weighted: WeightedGraph, rows: Rows, undirected: Collection[str]
 
 
 def coverage_evidence(covered: NDArray[np.bool_], shares: Scores, pairs: LinkedPairs, foremost: int) -> dict[str, Scores]:
-    """Compute the kinds of evidence that the query's terms and the links among candidates give.
-
-    Args:
-        covered: ``[candidates, terms]``.
-        shares: ``[terms]``, each term's share of the query's information.
-        pairs: linked candidates, as :func:`links_among` returns them.
-        foremost: position of the candidate that ranks first.
-    """
+    """Compute the kinds of evidence that the query's terms and the links among candidates give."""
     coverage = (covered * shares).sum(axis=1)
     together = (covered[pairs.ones] | covered[pairs.others]) @ shares
     evidence = {"coverage": coverage}
