@@ -25,7 +25,7 @@ from nlp_retrieval.core.components.code import code_of, remember_source
 from nlp_retrieval.core.components.trust_rules import Rule
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.core.processes import Lock
-from nlp_retrieval.core.secrets import HIDDEN, without_secrets
+from nlp_retrieval.core.secrets import HIDDEN, is_secret_name, without_secrets
 from nlp_retrieval.core.unicode import refuse_lone_surrogates
 from nlp_retrieval.errors import ConfigurationError
 
@@ -35,6 +35,7 @@ _MEANT = {
     "dict_type": "Input should be a mapping",
     "sequence_str": "Input should be a list",
     "Input should be an instance of Sequence": "Input should be a list",
+    "Input should be an instance of Path": "Input should be a Path",
     "String should match pattern '^[^/\\s]+/\\S+$'": "write provider/model, such as openai/gpt-4o-mini; your own "
     "server's is openai/<model> with base_url",
     "Input should be an instance of LanguageModel": "Input should be a LanguageModel or an object with complete(prompt)",
@@ -43,31 +44,18 @@ _MEANT = {
 """pydantic's messages in plain words."""
 
 
-def wrong_parameter(parameter: str, value: object, adapter: TypeAdapter[Any], error: ValidationError) -> str:
-    """Return a message that names the wrong part of an argument and shows how to write a list or a single value."""
-    if not isinstance(value, list | tuple | Mapping) and _fits(adapter, [value]):
-        shown = _shown(parameter, value)
-        return f"{parameter}={shown}: a list is expected; write {parameter}=[{shown}]"
-    if isinstance(value, list | tuple) and len(value) == 1 and _fits(adapter, value[0]):
-        shown = _shown(parameter, value[0])
-        return f"{parameter}=[{shown}]: one value is expected, not a list; write {parameter}={shown}"
-    if isinstance(value, str) and _fits(adapter, Path(value)):
-        shown = _shown(parameter, value)
-        return f"{parameter}={shown}: a path is expected; write {parameter}=Path({shown})"
+def wrong_parameter(parameter: str, value: object, error: ValidationError) -> str:
+    """Return a message that names the wrong part of an argument and what is expected there."""
     # a union reports each of its branches; the branches that got furthest into the value were meant
-    places = [(_place(value, problem["loc"]), problem) for problem in error.errors(include_url=False)]
-    furthest = max(len(path) for path, _ in places)
-    deepest = [(path, problem) for path, problem in places if len(path) == furthest]
-    path, problem = deepest[0]
-    first, *others = dict.fromkeys(
-        _MEANT.get(same["type"], _MEANT.get(same["msg"], same["msg"])) for at, same in deepest if at == path
-    )
+    problems = error.errors(include_url=False)
+    path = max((_place(value, problem["loc"]) for problem in problems), key=len)
+    there = [problem for problem in problems if _place(value, problem["loc"]) == path]
+    first, *others = dict.fromkeys(_MEANT.get(each["type"], _MEANT.get(each["msg"], each["msg"])) for each in there)
     wanted = " or ".join([first, *(other.removeprefix("Input should be ") for other in others)])
-    named = parameter + "".join(f"[{part!r}]" for part in path)
-    if isinstance(problem["input"], type):
-        name = problem["input"].__name__
-        return f"{named}={name}: a class is given, and an object of one is expected; write {name}(...)"
-    return f"{named}={_shown(parameter, problem['input'], path)}: {wanted}"
+    shown = repr(without_secrets({parameter: there[0]["input"]})[parameter])
+    if any(isinstance(part, str) and is_secret_name(part) for part in path):
+        shown = HIDDEN
+    return f"{parameter}{''.join(f'[{part!r}]' for part in path)}={shown}: {wanted}"
 
 
 def _place(value: object, location: Sequence[int | str]) -> list[int | str]:
@@ -78,25 +66,6 @@ def _place(value: object, location: Sequence[int | str]) -> list[int | str]:
             path.append(part)
             value = value[part]  # type: ignore[index]
     return path
-
-
-def _fits(adapter: TypeAdapter[Any], value: object) -> bool:
-    try:
-        adapter.validate_python(value)
-    except ValidationError:
-        return False
-    return True
-
-
-def _shown(parameter: str, value: object, keys: Sequence[int | str] = ()) -> str:
-    """A value as text, hidden if it or the name above it looks like a secret."""
-    nested: Any = value
-    for part in reversed(keys):
-        nested = {str(part): nested}
-    shown: Any = without_secrets({parameter: nested})[parameter]
-    for part in keys:
-        shown = shown[str(part)] if isinstance(shown, Mapping) else shown
-    return repr(shown)
 
 
 class _Unnamed:
@@ -430,7 +399,7 @@ def check_parameter(cls: type[Component], parameter: str, value: Any) -> Any:
     try:
         checked = adapter.validate_python(value)
     except ValidationError as error:
-        raise ConfigurationError(f"{cls.__name__}: {wrong_parameter(parameter, value, adapter, error)}") from None
+        raise ConfigurationError(f"{cls.__name__}: {wrong_parameter(parameter, value, error)}") from None
     refuse_lone_surrogates(value, f"{cls.__name__}: {parameter}", ConfigurationError)
     return _as_declared(value, checked)
 

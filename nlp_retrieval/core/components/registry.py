@@ -302,18 +302,11 @@ def _planned(hint: Any, value: Any, where: str) -> Any:
             text_has_another_meaning = isinstance(value, str) and str in _options(hint)
             if isinstance(value, str | Mapping) and not text_has_another_meaning:
                 return plan(option.kind, value, where, option)
-            if isinstance(value, list) and not any(map(_takes_list, _options(hint))):
-                raise ConfigurationError(f"{where}: one component is expected, not a list; write it without brackets")
         inner = get_args(option)
         if get_origin(option) in (Sequence, list) and isinstance(value, list) and _is_planned(inner[0]):
             return [_planned(inner[0], part, f"{where}[{number}]") for number, part in enumerate(value)]
         if get_origin(option) in (Mapping, dict) and isinstance(value, Mapping) and _is_planned(inner[1]):
-            if _holds_component(inner[1]) and "name" in value and not isinstance(value["name"], Component):
-                as_list = f"[{{name: {value['name']}{', ...' if len(value) > 1 else ''}}}]"
-                raise ConfigurationError(f"{where}: one component is given and a list is expected; write {as_list}")
             return {key: _planned(inner[1], part, f"{where}.{key}") for key, part in value.items()}
-        if get_origin(option) in (Sequence, list) and isinstance(value, str) and _holds_component(inner[0]):
-            raise ConfigurationError(f"{where}: one component is given and a list is expected; write [{value}]")
     return value
 
 
@@ -335,10 +328,6 @@ def _options(hint: Any) -> list[Any]:
     if origin in (Union, UnionType):
         return [option for part in get_args(hint) for option in _options(part)]
     return [] if hint is None else [hint]
-
-
-def _takes_list(hint: Any) -> bool:
-    return get_origin(hint) in (Sequence, list, Mapping, dict)
 
 
 def _is_planned(hint: Any) -> bool:

@@ -60,7 +60,7 @@ def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], 
         if wrong := [label for label in retrievers if not label or "." in label or "[" in label]:
             raise ConfigurationError(f"{where}: {wrong[0]!r} cannot be a label; leave out '.' and '['")
         if "name" in retrievers:  # in a file, it could not be distinguished from the settings of one retriever
-            raise ConfigurationError(f"{where}: 'name' cannot be a label; choose another")
+            raise ConfigurationError(f"{where}: 'name' cannot be a label; one retriever alone is a list too: [{{name: ...}}]")
         return dict(retrievers)
     return dict(zip(numbered_names(retriever.name for retriever in retrievers), retrievers, strict=True))
 

