@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import copy_context
-from dataclasses import dataclass
-from functools import cache, partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, overload
 
-from nlp_retrieval.core.components.component import Component, Config, canonical_json, refuse_secrets, with_held
+from nlp_retrieval.core.components.component import Component, Config, refuse_secrets, with_held
 from nlp_retrieval.core.components.registry import (
     PlannedComponent,
     asked_for,
@@ -36,7 +30,6 @@ from nlp_retrieval.core.index.generation import Builder, Generation, fingerprint
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE, Manifest, RetrieverRecord
 from nlp_retrieval.core.index.update import Resolve, UpdateReport, add_items, compact_index, delete_items
 from nlp_retrieval.core.models import RetrievalResult
-from nlp_retrieval.core.processes import usable_cores
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
 from nlp_retrieval.core.search.stages import current_stages
 from nlp_retrieval.core.statistics import CollectionStatistics
@@ -166,7 +159,7 @@ def _explain_missing_update(record: RetrieverRecord) -> Iterator[None]:
 # Creating a searcher from plain values: from a configuration, or from the contents of an index.
 
 
-SearcherT = TypeVar("SearcherT", bound="FromSettings")
+SearcherT = TypeVar("SearcherT", bound="BaseSearcher")
 SearcherT_co = TypeVar("SearcherT_co", covariant=True)
 
 
@@ -187,15 +180,47 @@ class _Open:
         return cls._open_of_index if searcher is None else searcher._open
 
 
-class FromSettings(Component):
-    """Ways to create any searcher."""
+def _read(file: Path) -> Config:
+    """The settings in a file; JSON is read as JSON, because YAML reads ``1e-06`` as text."""
+    if file.suffix != ".json":
+        return read_yaml(file)
+    try:
+        content = read_json_file(file)
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{file} cannot be read: {error}") from None
+    if not isinstance(content, dict):
+        raise ConfigurationError(f"{file} holds {type(content).__name__}, not a mapping of settings")
+    return content
+
+
+class OpenedIndex(NamedTuple):
+    """An index as a copied searcher knows it: in another process it opens the same index, and no other."""
+
+    path: Path
+    fingerprints: list[str]
+    generation: int
+
+
+class OpenedRetrievers(NamedTuple):
+    """Retrievers opened on one generation of an index."""
+
+    generation: Generation
+    retrievers: dict[str, BaseRetriever]
+
+
+class BaseSearcher(Component, ABC):
+    """Holds retrievers and the opened index; a subclass decides how they are searched.
+
+    A call of ``search`` uses the same generation of the index throughout; ``refresh`` switches to a newer one.
+    """
+
+    kind: ClassVar[str] = "searchers"
+
+    retrievers: dict[str, BaseRetriever]
+    """Retrievers by label; set by the subclass."""
 
     open: ClassVar[_Open] = _Open()
     """``searcher.open(path)`` opens an index; ``Searcher.open(path)`` creates a searcher from its retrievers."""
-
-    @abstractmethod
-    def _open(self, path: str | Path) -> Self:
-        """Open an index."""
 
     @classmethod
     def _open_of_index(
@@ -255,88 +280,6 @@ class FromSettings(Component):
                 )
         return self.config
 
-
-def _read(file: Path) -> Config:
-    """The settings in a file; JSON is read as JSON, because YAML reads ``1e-06`` as text."""
-    if file.suffix != ".json":
-        return read_yaml(file)
-    try:
-        content = read_json_file(file)
-    except (OSError, ValueError) as error:
-        raise SourceError(f"{file} cannot be read: {error}") from None
-    if not isinstance(content, dict):
-        raise ConfigurationError(f"{file} holds {type(content).__name__}, not a mapping of settings")
-    return content
-
-
-# The index opened by a copied searcher: in another process it opens the same index, and no other.
-
-
-@dataclass(frozen=True)
-class OpenedIndex:
-    """An index, as far as a searcher uses it."""
-
-    path: Path
-    fingerprint: str
-    generation: int
-
-    @classmethod
-    def of(cls, generation: Generation, records: Sequence[RetrieverRecord]) -> OpenedIndex:
-        """Return the description of an opened index."""
-        segments = [segment for record in records for segment in record.segments]
-        files = [[name, file.sha256] for segment in segments for name, file in sorted(segment.files.items())]
-        content = canonical_json({"corpus": generation.manifest.corpus.fingerprint, "files": files})
-        return cls(generation.path, hashlib.sha256(content.encode()).hexdigest(), generation.manifest.generation)
-
-    def check_is(self, current: OpenedIndex) -> None:
-        """Compare with the current index."""
-        if current.fingerprint != self.fingerprint:
-            raise IndexConflictError(
-                f"{self.path} holds another index now (generation {current.generation}) than the one that this searcher had "
-                f"opened when it was copied (generation {self.generation}); call open() to search what is there now"
-            )
-
-
-# Searching from an event loop: in a few threads of the process, so that the loop is not blocked.
-
-T = TypeVar("T")
-
-AT_ONCE = min(8, max(2, usable_cores()))
-"""Maximum number of concurrent searches; engines use more threads of their own. Further searches wait in order."""
-
-
-async def in_thread(work: Callable[[], T]) -> T:
-    """Run a function in a thread of this process."""
-    import asyncio
-
-    return await asyncio.get_running_loop().run_in_executor(_threads(os.getpid()), copy_context().run, work)
-
-
-@cache
-def _threads(process: int) -> ThreadPoolExecutor:
-    """The threads of a process; a forked child does not inherit its parent's."""
-    del process
-    return ThreadPoolExecutor(AT_ONCE, "search")
-
-
-class OpenedRetrievers(NamedTuple):
-    """Retrievers opened on one generation of an index."""
-
-    generation: Generation
-    retrievers: dict[str, BaseRetriever]
-
-
-class BaseSearcher(FromSettings, ABC):
-    """Holds retrievers and the opened index; a subclass decides how they are searched.
-
-    A call of ``search`` uses the same generation of the index throughout; ``refresh`` switches to a newer one.
-    """
-
-    kind: ClassVar[str] = "searchers"
-
-    retrievers: dict[str, BaseRetriever]
-    """Retrievers by label; set by the subclass."""
-
     _opened: OpenedRetrievers | None = None
     _opened_before: OpenedIndex | None = None
 
@@ -357,9 +300,7 @@ class BaseSearcher(FromSettings, ABC):
     async def asearch(
         self, queries: Queries, k: int | None = None, where: Where | None = None, **others: Any
     ) -> list[list[RetrievalResult]]:
-        """Search as :meth:`search` does, in a thread, without blocking the event loop.
-
-        A few searches of the process run at once, and further ones wait. A cancelled search that has not started is dropped.
+        """Search as :meth:`search` does, in a thread of asyncio's, without blocking the event loop.
 
         Args:
             queries: as for :meth:`search`.
@@ -367,8 +308,10 @@ class BaseSearcher(FromSettings, ABC):
             where: only items whose metadata match this filter are found.
             **others: further arguments of :meth:`search`.
         """
+        import asyncio
+
         cut = {} if k is None else {"k": k}
-        return await in_thread(partial(self.search, queries, where=where, **cut, **others))
+        return await asyncio.to_thread(self.search, queries, where=where, **cut, **others)
 
     @property
     @abstractmethod
@@ -434,36 +377,13 @@ class BaseSearcher(FromSettings, ABC):
         return self._add(items, replace=False, auto_compact=auto_compact, trust=trust)
 
     def update(self, items: Items, *, auto_compact: bool = True, trust: bool = False) -> UpdateReport:
-        """Add items, as :meth:`add` does; an item replaces one with the same id and moves to the end.
-
-        Args:
-            items: in any form that :meth:`index` takes.
-            auto_compact: whether to join segments when there are many; see :meth:`compact`.
-            trust: trust the index to configure its other retrievers; see :mod:`nlp_retrieval.core.components.registry`.
-
-        Raises:
-            IndexMissingError: no index was opened.
-            ItemError: the items cannot be indexed; nothing is changed then.
-            UntrustedError: another retriever of the index asks for more than a manifest is allowed.
-            IndexLockedError: another process is writing to the index.
-            IndexWriteError: the directory cannot be written.
-        """
+        """Add items, as :meth:`add` does; an item replaces one with the same id and moves to the end."""
         return self._add(items, replace=True, auto_compact=auto_compact, trust=trust)
 
     def delete(self, item_ids: Iterable[str], *, auto_compact: bool = True, trust: bool = False) -> UpdateReport:
-        """Delete items from the opened index by their ids.
+        """Delete items from the opened index by their ids; segments are joined when a quarter of all rows is deleted.
 
-        Args:
-            item_ids: ids of the items.
-            auto_compact: whether to join segments when a quarter of all rows belongs to deleted items; see :meth:`compact`.
-            trust: trust the index to configure its other retrievers; see :mod:`nlp_retrieval.core.components.registry`.
-
-        Raises:
-            IndexMissingError: no index was opened.
-            ItemError: an id does not exist, or no item would be left; nothing is deleted then.
-            UntrustedError: another retriever of the index asks for more than a manifest is allowed.
-            IndexLockedError: another process is writing to the index.
-            IndexWriteError: the directory cannot be written.
+        Raises: as :meth:`add`; an :class:`ItemError` also if no item would be left.
         """
         if isinstance(item_ids, str):
             item_ids = [item_ids]
@@ -473,16 +393,7 @@ class BaseSearcher(FromSettings, ABC):
     def compact(self, *, trust: bool = False) -> UpdateReport:
         """Join all segments of the opened index and drop deleted items, as if it had been built at once.
 
-        Trained quantisers and centroids may be kept; see the documentation of the retrievers.
-
-        Args:
-            trust: trust the index to configure its other retrievers; see :mod:`nlp_retrieval.core.components.registry`.
-
-        Raises:
-            IndexMissingError: no index was opened.
-            UntrustedError: another retriever of the index asks for more than a manifest is allowed.
-            IndexLockedError: another process is writing to the index.
-            IndexWriteError: the directory cannot be written.
+        Trained quantisers and centroids may be kept; see the documentation of the retrievers. Raises: as :meth:`add`.
         """
         return self._reopen(compact_index(self.opened.path, resolver(self.retrievers.values(), trust=trust)))
 
@@ -553,14 +464,24 @@ class BaseSearcher(FromSettings, ABC):
         return {"_opened_before": before}
 
     def _opened_index(self, generation: Generation) -> OpenedIndex:
-        return OpenedIndex.of(generation, self._records(generation.manifest))
+        prints = [
+            generation.manifest.corpus.fingerprint,
+            *(record.fingerprint for record in self._records(generation.manifest)),
+        ]
+        return OpenedIndex(generation.path, prints, generation.manifest.generation)
 
     def _open_again(self, before: OpenedIndex) -> None:
         with self._index_lock:
-            if self._opened is None:
-                generation = open_generation(before.path)
-                before.check_is(self._opened_index(generation))
-                self._opened = self._opened_on(generation)
+            if self._opened is not None:
+                return
+            generation = open_generation(before.path)
+            now = self._opened_index(generation)
+            if now.fingerprints != before.fingerprints:
+                raise IndexConflictError(
+                    f"{before.path} holds another index now (generation {now.generation}) than the one that this searcher had "
+                    f"opened when it was copied (generation {before.generation}); call open() to search what is there now"
+                )
+            self._opened = self._opened_on(generation)
 
     def open_retrievers(self) -> OpenedRetrievers:
         """Return the opened retrievers; a copy opens its index now.
