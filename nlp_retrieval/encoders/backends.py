@@ -41,16 +41,7 @@ _AT_LEAST = 4
 
 
 class OnnxModel:
-    """An exported model, open; safe in several threads.
-
-    Args:
-        folder: created by :func:`~nlp_retrieval.encoders.backends.exported`.
-        max_length: tokens that are read of a text; None for the model's own limit.
-
-    Raises:
-        DependencyError: onnxruntime or tokenizers is not installed.
-        ModelError: the folder holds no such model.
-    """
+    """An exported model, open; safe in several threads."""
 
     def __init__(self, folder: Path, max_length: int | None = None) -> None:
         require_onnx_extra()
@@ -76,11 +67,7 @@ class OnnxModel:
             self._tokenizer.enable_truncation(self.max_seq_length)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return ``[texts, dimension]``, as the model returns them.
-
-        Raises:
-            ModelError: the graph fails, for instance on more tokens than it has positions for.
-        """
+        """Return ``[texts, dimension]``, as the model returns them."""
         vectors = np.zeros((len(texts), self.dimension), np.float32)
 
         def fill(rows: range) -> None:
@@ -131,12 +118,7 @@ def session_options() -> onnxruntime.SessionOptions:
 
 
 def in_threads(n_texts: int, work: Callable[[range], None]) -> None:
-    """Process texts on all usable cores; a few in the calling thread.
-
-    Args:
-        n_texts: how many there are.
-        work: processes the texts with the given numbers.
-    """
+    """Process texts on all usable cores; a few in the calling thread."""
     n_threads = min(usable_cores(), n_texts // _AT_LEAST)
     if n_threads < 2:
         work(range(n_texts))
@@ -180,17 +162,7 @@ _AGREES = {"float32": 0.9999, "int8": 0.9}
 
 
 def exported(files: ModelFiles, precision: ExportPrecision, load: Callable[[], SentenceTransformer]) -> Path:
-    """Return the folder of an export in the cache; create it if necessary.
-
-    Args:
-        files: of the model.
-        precision: of the weights.
-        load: loads the model in float32, on the CPU.
-
-    Raises:
-        DependencyError: a package is missing that exports or runs graphs.
-        ModelError: the model cannot be exported, or its export gives other vectors.
-    """
+    """Return the folder of an export in the cache; create it if necessary."""
     require_onnx_extra()
     identity: Config = {"format": _FORMAT, "model": files.fingerprint, "precision": precision}
     identity["trust_remote_code"] = files.trust_remote_code
@@ -240,18 +212,7 @@ def write_graph(
     file: Path,
     output: str,
 ) -> None:
-    """Write a model's computation as an ONNX graph.
-
-    Args:
-        model: whose weights the graph holds.
-        compute: the model's function of tensors ``[texts, tokens]`` by name; returns ``[texts, ...]``.
-        features: the tokenizer's output for two texts, by name; anything other than a tensor of tokens is left out.
-        file: to write.
-        output: name of the result in the graph.
-
-    Raises:
-        ModelError: the exporter fails.
-    """
+    """Write a model's computation as an ONNX graph."""
     import torch
 
     features_read: dict[str, torch.Tensor] = {name: features[name] for name in OF_TOKENS if name in features}
@@ -280,12 +241,7 @@ def write_graph(
 
 
 def write_quantized(source: Path, file: Path) -> None:
-    """Write a graph again, with 8-bit weights.
-
-    Args:
-        source: the graph in float32.
-        file: to write.
-    """
+    """Write a graph again, with 8-bit weights."""
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -311,16 +267,7 @@ def _quantize(source: Path, folder: Path) -> None:
 
 
 def require_agreement(expected: Vectors, actual: Vectors, precision: ExportPrecision) -> None:
-    """Compare the vectors of an export with the expected ones.
-
-    Args:
-        expected: ``[vectors, dimension]``, of texts or of their tokens.
-        actual: vectors of the export, as ``expected``.
-        precision: of the export's weights.
-
-    Raises:
-        ModelError: a pair of vectors has too low a cosine.
-    """
+    """Compare the vectors of an export with the expected ones."""
     lengths = np.linalg.norm(expected, axis=1) * np.linalg.norm(actual, axis=1)
     lowest = float(((expected * actual).sum(axis=1) / np.where(lengths > 0, lengths, 1)).min())
     if not lowest >= _AGREES[precision]:
@@ -339,11 +286,7 @@ Backend = Literal["torch", "onnx", "auto"]
 
 
 def check_choice(backend: Backend, precision: Precision, device: str | None) -> None:
-    """Refuse combinations that do not work.
-
-    Raises:
-        ConfigurationError: the backend does not compute in this precision, or not on this device.
-    """
+    """Refuse combinations that do not work."""
     if backend == "torch" and precision == "int8":
         raise ConfigurationError("precision='int8' is for backend='onnx': torch's own 8 bits lose too much")
     if backend == "onnx" and precision in ("bfloat16", "float16"):
@@ -424,15 +367,6 @@ def compute_by_graph(model: MultiVectorEncoder, files: ModelFiles, precision: Ex
 
     Texts are computed one by one, in threads and without padding, so a text's vectors do not depend on the others; the mask
     tokens that fill up a query count.
-
-    Args:
-        model: in float32, on the CPU; its transformer's weights are gone afterwards.
-        files: its files.
-        precision: of the export's weights.
-
-    Raises:
-        DependencyError: a package is missing that exports or runs graphs.
-        ModelError: the model cannot be exported, or its export gives other vectors.
     """
     require_onnx_extra()
     _run(model, _exported(model, files, precision) / GRAPH_FILE)

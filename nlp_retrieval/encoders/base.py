@@ -24,13 +24,29 @@ LONGEST_VECTOR = 1e18
 """Largest length of a vector: the inner product of any two such vectors is far below the limit of float32."""
 
 
-class BaseEncoder(Component, ABC):
-    """Turns texts into vectors. Vectors are compared by inner product; an encoder that means cosine normalises them."""
+class _Encoder(Component, ABC):
+    """What encoders of all kinds have."""
 
     kind: ClassVar[str] = "encoders"
 
     in_workers: ClassVar[bool] = True
     """Allow other processes to encode passages; pointless for an encoder that asks a server."""
+
+    @abstractmethod
+    def model_fingerprint(self) -> str:
+        """Return the identity of this model: a checksum of its files, or base URL and name of a hosted one."""
+
+    def cut_passages(self, passages: list[str]) -> int:
+        """Return how many passages are longer than the encoder reads; 0 if unknown."""
+        del passages
+        return 0
+
+    def index_identity(self) -> Config:
+        return super().index_identity() | {"model_fingerprint": self.model_fingerprint()}
+
+
+class BaseEncoder(_Encoder):
+    """Turns texts into vectors. Vectors are compared by inner product; an encoder that means cosine normalises them."""
 
     @abstractmethod
     def encode_queries(self, queries: list[str]) -> Vectors:
@@ -40,32 +56,9 @@ class BaseEncoder(Component, ABC):
     def encode_passages(self, passages: list[str]) -> Vectors:
         """Return ``[passages, dimension]``, float32."""
 
-    def cut_passages(self, passages: list[str]) -> int:
-        """Return how many passages are longer than the encoder reads; 0 if unknown."""
-        del passages
-        return 0
-
-    @abstractmethod
-    def model_fingerprint(self) -> str:
-        """Return the identity of this model: a checksum of its files, or base URL and name of a hosted one."""
-
-    def index_identity(self) -> Config:
-        return super().index_identity() | {"model_fingerprint": self.model_fingerprint()}
-
 
 def checked_vectors(vectors: Vectors, texts: list[str], encoder: BaseEncoder, dimension: int | None) -> Vectors:
-    """Return ``vectors`` as float32 after checking that they can be searched.
-
-    Args:
-        vectors: an encoder's result for ``texts``.
-        texts: the encoded texts.
-        encoder: named in messages.
-        dimension: required of the vectors; None for any.
-
-    Raises:
-        ModelError: wrong number, shape or kind of vectors, vectors of dimension 0, or one with NaN or infinity, or so long that
-            its scores would overflow.
-    """
+    """Return ``vectors`` as float32 after checking that they can be searched."""
     if not isinstance(vectors, np.ndarray):
         expected = _expected(len(texts), dimension)
         raise ModelError(f"{encoder!r} returned {type(vectors).__name__}; an array of {expected} was expected")
@@ -112,11 +105,7 @@ def more_exact(encoder: Component) -> str:
 
 
 def real_numbers(numbers: NDArray[Any], encoder: Component) -> Vectors:
-    """Return an array as contiguous float32; numbers too large for that become infinite.
-
-    Raises:
-        ModelError: it holds something other than real numbers.
-    """
+    """Return an array as contiguous float32; numbers too large for that become infinite."""
     if numbers.dtype.kind not in "fiu":
         raise ModelError(f"{encoder!r} returned an array of {numbers.dtype}; vectors are made of real numbers, in float32")
     with np.errstate(over="ignore"):
@@ -131,13 +120,8 @@ def real_numbers(numbers: NDArray[Any], encoder: Component) -> Vectors:
 _LENGTH_TOLERANCE = 1e-2
 
 
-class BaseTokenEncoder(Component, ABC):
+class BaseTokenEncoder(_Encoder):
     """Turns a text into a matrix with a row of length 1 for each token that counts. A blank text has no rows."""
-
-    kind: ClassVar[str] = "encoders"
-
-    in_workers: ClassVar[bool] = True
-    """Allow other processes to encode passages; pointless for an encoder that asks a server."""
 
     @property
     @abstractmethod
@@ -152,18 +136,9 @@ class BaseTokenEncoder(Component, ABC):
     def encode_passages(self, passages: list[str]) -> list[Vectors]:
         """Return ``[tokens, dimension]`` float32 per passage."""
 
-    @abstractmethod
-    def model_fingerprint(self) -> str:
-        """Return the identity of this model: a checksum of its files, or base URL and name of a hosted one."""
-
     def cut_queries(self, queries: list[str]) -> int:
         """Return how many queries are longer than the encoder reads."""
         del queries
-        return 0
-
-    def cut_passages(self, passages: list[str]) -> int:
-        """Return how many passages are longer than the encoder reads."""
-        del passages
         return 0
 
     def projection_matrix(self) -> Vectors | None:
@@ -181,21 +156,9 @@ class BaseTokenEncoder(Component, ABC):
         """
         raise ConfigurationError(f"{self!r} has no projection; it cannot take one of shape {matrix.shape}")
 
-    def index_identity(self) -> Config:
-        return super().index_identity() | {"model_fingerprint": self.model_fingerprint()}
-
 
 def checked_tokens(returned: list[Vectors], texts: list[str], encoder: BaseTokenEncoder) -> list[Vectors]:
-    """Return the matrices as float32, scaled once more to length 1, after checking that they can be searched.
-
-    Args:
-        returned: an encoder's result for ``texts``.
-        texts: the encoded texts.
-        encoder: named in messages.
-
-    Raises:
-        ModelError: wrong number, shape or kind of matrices, dimension 0, NaN or infinity, or vectors not of length 1.
-    """
+    """Return the matrices as float32, scaled once more to length 1, after checking that they can be searched."""
     if encoder.dimension < 1:
         raise ModelError(f"{encoder!r} has vectors of dimension {encoder.dimension}; use another model")
     if len(returned) != len(texts):
@@ -251,13 +214,8 @@ class TermWeights(NamedTuple):
     weights: NDArray[np.float32]
 
 
-class BaseSparseEncoder(Component, ABC):
+class BaseSparseEncoder(_Encoder):
     """Turns a text into weights of terms, which need not occur in it. A blank text has no terms."""
-
-    kind: ClassVar[str] = "encoders"
-
-    in_workers: ClassVar[bool] = True
-    """Allow other processes to encode passages; pointless for an encoder that asks a server."""
 
     @property
     @abstractmethod
@@ -276,31 +234,9 @@ class BaseSparseEncoder(Component, ABC):
     def term_names(self, terms: list[int]) -> list[str]:
         """Return readable names of these terms."""
 
-    @abstractmethod
-    def model_fingerprint(self) -> str:
-        """Return the identity of this model: a checksum of its files, or base URL and name of a hosted one."""
-
-    def cut_passages(self, passages: list[str]) -> int:
-        """Return how many passages are longer than the encoder reads; 0 if unknown."""
-        del passages
-        return 0
-
-    def index_identity(self) -> Config:
-        return super().index_identity() | {"model_fingerprint": self.model_fingerprint()}
-
 
 def checked_terms(encoded: TermWeights, texts: list[str], encoder: BaseSparseEncoder) -> TermWeights:
-    """Return the weights as int64, int32 and float32, after checking that they can be searched.
-
-    Args:
-        encoded: an encoder's result for ``texts``.
-        texts: the encoded texts.
-        encoder: named in messages.
-
-    Raises:
-        ModelError: the result is not such weights, terms are out of range, repeated or out of order, or a weight is not above
-            0, NaN or infinite.
-    """
+    """Return the weights as int64, int32 and float32, after checking that they can be searched."""
     if not 0 < encoder.dimension < MOST_TERMS:
         raise ModelError(f"{encoder!r} has {encoder.dimension} terms; use a model with 1 to {MOST_TERMS - 1}")
     columns: list[NDArray[Any]] = list(encoded) if isinstance(encoded, tuple) else []

@@ -67,12 +67,7 @@ _turn = Lock()
 
 
 def open_bert(folder: Path, max_length: int | None) -> NumpyBert | None:
-    """Open a model; None if it is another kind of model, or a package is missing.
-
-    Args:
-        folder: the model's files.
-        max_length: tokens that are read of a text; None for the model's own limit.
-    """
+    """Open a model; None if it is another kind of model, or a package is missing."""
     if not all(importlib.util.find_spec(package) for package in _PACKAGES):
         return None
     try:
@@ -90,15 +85,7 @@ def may_have_gpu() -> bool:
 
 
 class NumpyBert:
-    """A BERT-type model of sentence-transformers, open; safe in several threads.
-
-    Args:
-        folder: the model's files.
-        max_length: tokens that are read of a text; None for the model's own limit.
-
-    Raises:
-        Exception: it is not such a model, or not all of it can be read.
-    """
+    """A BERT-type model of sentence-transformers, open; safe in several threads."""
 
     def __init__(self, folder: Path, max_length: int | None = None) -> None:
         from safetensors.numpy import load
@@ -116,11 +103,7 @@ class NumpyBert:
         self._threads = ThreadpoolController()
 
     def encode(self, texts: list[str]) -> Vectors:
-        """Return ``[texts, dimension]``, float32.
-
-        Raises:
-            ModelError: the tokenizer fails.
-        """
+        """Return ``[texts, dimension]``, float32."""
         with _turn, self._threads.limit(limits=1, user_api="blas"), as_model_error(self._name):
             vectors = np.stack([self._vector_of(self._tokenizer.encode(text).ids) for text in texts])
         if self._scales:

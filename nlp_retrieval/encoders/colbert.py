@@ -43,11 +43,7 @@ _EARLY_PYLATE = {"query_prefix", "document_prefix"}
 
 
 def is_multi_vector(folder: Path) -> bool:
-    """Return whether a model folder holds a late-interaction checkpoint, with all its weights.
-
-    Raises:
-        ModelError: one of the files that decide it is not JSON.
-    """
+    """Return whether a model folder holds a late-interaction checkpoint, with all its weights."""
     modules = _read(folder / "modules.json")
     if isinstance(modules, list):
         types = {str(entry.get("type", "")).rsplit(".", 1)[-1] for entry in modules if isinstance(entry, dict)}
@@ -78,15 +74,7 @@ _PASSAGE_PROMPTS = ("document", "passage", "corpus")
 
 
 def token_by_token(path: str, settings: dict[str, Any]) -> MultiVectorEncoder:
-    """Build a model that returns the vectors of the tokens; the library itself would add random weights.
-
-    Args:
-        path: folder of a model that sentence-transformers reads as an encoder.
-        settings: keyword arguments of the library's models.
-
-    Raises:
-        TypeError: the model does not begin with a transformer.
-    """
+    """Build a model that returns the vectors of the tokens; the library itself would add random weights."""
     from sentence_transformers import MultiVectorEncoder, SentenceTransformer
     from sentence_transformers.base.modules import Normalize, Transformer
     from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import struct
-from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -51,11 +50,7 @@ class EmbeddingAnswer(NamedTuple):
 
 
 def read_embeddings(body: bytes, n_texts: int) -> EmbeddingAnswer:
-    """Read the answer to a request of ``n_texts`` texts.
-
-    Raises:
-        ValueError: it is no such answer; the message gives the reason, as half a sentence.
-    """
+    """Read the answer to a request of ``n_texts`` texts."""
     content = parse_json(body, max_bytes=n_texts * LARGEST_PER_TEXT + LARGEST_BESIDE)
     data = content.get("data") if isinstance(content, dict) else None
     if not isinstance(data, list):
@@ -114,12 +109,7 @@ class KeptVector(NamedTuple):
 
 
 class KeptVectors:
-    """Vectors by text.
-
-    Args:
-        folder: where they are stored, created with the first vector; None for the user's cache folder.
-        asked: what decides a vector besides its text: server, model, dimension.
-    """
+    """Vectors by text."""
 
     def __init__(self, folder: Path | None, identity: dict[str, object]) -> None:
         folder = cache_folder() / "vectors" if folder is None else folder
@@ -155,34 +145,89 @@ class KeptVectors:
         return digest_of_key([self._identity, text])
 
 
-# The base of encoders behind an OpenAI-compatible endpoint: stored vectors are not requested again, and all dimensions are
-# equal.
+# Encoders behind an OpenAI-compatible endpoint: stored vectors are not requested again, and all dimensions are equal.
 #
 # A key is named by its environment variable and never stored: it is in no configuration, ``repr``, file or message.
 
+_RULES = ENDPOINT_RULES | may_set(
+    *("dimension", "query_prompt", "passage_prompt", "normalize", "max_characters", "batch_size"),
+    cache_dir=given("keep vectors in"),
+)
+OPENAI = "https://api.openai.com/v1"
 
-class EndpointEncoder(BaseEncoder):
-    """Base of encoders behind an endpoint; :class:`HttpEncoder` describes the parameters."""
 
+class HttpEncoder(BaseEncoder):
+    """An encoder behind any OpenAI-compatible endpoint (vLLM, Text Embeddings Inference, Ollama, llama.cpp, a gateway).
+
+    Vectors are kept on disk by server, model and text, so that a text is sent only once, and a search for a known query sends
+    nothing. Requests and tokens are counted like those of language models, in benchmarks too; the price is that of the model
+    ``http/<model>``.
+
+    Args:
+        base_url: the URL that ``/embeddings`` is appended to (``http://localhost:8000/v1``). Redirects are not followed.
+        model: name of the model, as the server knows it.
+        api_key_env: the environment variable that holds the key; by default none is sent.
+        dimension: required of the vectors; by default the dimension of the first one counts for all others.
+        query_prompt: put before every query.
+        passage_prompt: put before every passage.
+        normalize: scale vectors to length 1, so that scores are cosines.
+        max_characters: most characters of a text that are sent; the rest is left out. By default all of it.
+        batch_size: the most texts in a request.
+        endpoint: the limits of requests; in a file a mapping, such as ``{retries: 2, timeout: 300}``.
+        cache_dir: where vectors are stored; by default ``nlp-retrieval/vectors`` in the user's cache folder.
+
+    Raises:
+        ConfigurationError: the key's variable is not set, a setting holds a key itself, or ``base_url`` is no URL of a server.
+
+    Examples:
+        >>> FaissRetriever(HttpEncoder("http://localhost:8080/v1", "BAAI/bge-m3"))
+        FaissRetriever(encoder=HttpEncoder(base_url='http://localhost:8080/v1', model='BAAI/bge-m3'))
+    """
+
+    name = "http"
+    manifest_may_set = _RULES | may_set("model", base_url=given("send texts to the server"))
     search_only = frozenset({"query_prompt", "batch_size", "api_key_env", "cache_dir", "endpoint"})
-
     in_workers = False
 
-    model: str
-    dimension: int | None
-    query_prompt: str
-    passage_prompt: str
-    normalize: bool
-    max_characters: int | None
-    batch_size: int
-    api_key_env: str | None
-    endpoint: ModelEndpoint
-    cache_dir: str | Path | None
+    def __init__(
+        self,
+        base_url: str,
+        model: Annotated[str, Field(min_length=1)],
+        api_key_env: str | None = None,
+        dimension: Annotated[int, Field(ge=1)] | None = None,
+        query_prompt: str = "",
+        passage_prompt: str = "",
+        normalize: bool = True,
+        max_characters: Annotated[int, Field(ge=1)] | None = None,
+        batch_size: Annotated[int, Field(ge=1, le=2048)] = 64,
+        endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
+        cache_dir: str | Path | None = None,
+    ) -> None:
+        self.base_url = base_url
+        self.model = model
+        self.api_key_env = api_key_env
+        self.dimension = dimension
+        self.query_prompt = query_prompt
+        self.passage_prompt = passage_prompt
+        self.normalize = normalize
+        self.max_characters = max_characters
+        self.batch_size = batch_size
+        self.endpoint = ModelEndpoint.model_validate(endpoint)
+        self.cache_dir = cache_dir
+        check_url(type(self).__name__, base_url)
+        self._counter = CallCounter(f"{self.name}/{model}")
+        self._lock = Lock()
+        self._learnt: tuple[int, str] | None = None if dimension is None else (dimension, "dimension= says")
+        key = EndpointKey(type(self).__name__, model, self.key_variable)
+        calls = LimitedCalls(self.endpoint, self._counter)
+        self._calls = EndpointCalls(self.server, "embeddings", "an OpenAI-compatible API", key, calls)
+        folder = None if cache_dir is None else Path(cache_dir).expanduser()
+        self._vectors = KeptVectors(folder, {"url": self.server} | self.settings)
 
     @property
-    @abstractmethod
     def server(self) -> str:
         """The URL that ``/embeddings`` is added to."""
+        return self.base_url.rstrip("/")
 
     @property
     def key_variable(self) -> str | None:
@@ -219,17 +264,6 @@ class EndpointEncoder(BaseEncoder):
         """Return how many passages are longer than ``max_characters``; the server's own limit is unknown."""
         most = self.max_characters
         return 0 if most is None else sum(len(passage) > most for passage in passages)
-
-    def _prepare(self) -> None:
-        """Check what type hints cannot; called at the end of a constructor."""
-        self._counter = CallCounter(f"{self.name}/{self.model}")
-        self._lock = Lock()
-        self._learnt: tuple[int, str] | None = None if self.dimension is None else (self.dimension, "dimension= says")
-        key = EndpointKey(type(self).__name__, self.model, self.key_variable)
-        calls = LimitedCalls(self.endpoint, self._counter)
-        self._calls = EndpointCalls(self.server, "embeddings", "an OpenAI-compatible API", key, calls)
-        folder = None if self.cache_dir is None else Path(self.cache_dir).expanduser()
-        self._vectors = KeptVectors(folder, {"url": self.server} | self.settings)
 
     def _encode(self, texts: list[str], prompt: str) -> Vectors:
         most = self.max_characters
@@ -288,85 +322,7 @@ class EndpointEncoder(BaseEncoder):
         )
 
 
-def _shares(tokens: int, texts: list[str]) -> list[int]:
-    """The tokens of a request, divided among its texts by their length, with the same sum."""
-    ends = np.cumsum([len(text) for text in texts])
-    bounds = [0, *(tokens * int(end) // int(ends[-1]) for end in ends)]
-    return [after - before for before, after in itertools.pairwise(bounds)]
-
-
-_RULES = ENDPOINT_RULES | may_set(
-    *("dimension", "query_prompt", "passage_prompt", "normalize", "max_characters", "batch_size"),
-    cache_dir=given("keep vectors in"),
-)
-OPENAI = "https://api.openai.com/v1"
-
-
-class HttpEncoder(EndpointEncoder):
-    """An encoder behind any OpenAI-compatible endpoint (vLLM, Text Embeddings Inference, Ollama, llama.cpp, a gateway).
-
-    Vectors are kept on disk by server, model and text, so that a text is sent only once, and a search for a known query sends
-    nothing. Requests and tokens are counted like those of language models, in benchmarks too; the price is that of the model
-    ``http/<model>``.
-
-    Args:
-        base_url: the URL that ``/embeddings`` is appended to (``http://localhost:8000/v1``). Redirects are not followed.
-        model: name of the model, as the server knows it.
-        api_key_env: the environment variable that holds the key; by default none is sent.
-        dimension: required of the vectors; by default the dimension of the first one counts for all others.
-        query_prompt: put before every query.
-        passage_prompt: put before every passage.
-        normalize: scale vectors to length 1, so that scores are cosines.
-        max_characters: most characters of a text that are sent; the rest is left out. By default all of it.
-        batch_size: the most texts in a request.
-        endpoint: the limits of requests; in a file a mapping, such as ``{retries: 2, timeout: 300}``.
-        cache_dir: where vectors are stored; by default ``nlp-retrieval/vectors`` in the user's cache folder.
-
-    Raises:
-        ConfigurationError: the key's variable is not set, a setting holds a key itself, or ``base_url`` is no URL of a server.
-
-    Examples:
-        >>> FaissRetriever(HttpEncoder("http://localhost:8080/v1", "BAAI/bge-m3"))
-        FaissRetriever(encoder=HttpEncoder(base_url='http://localhost:8080/v1', model='BAAI/bge-m3'))
-    """
-
-    name = "http"
-    manifest_may_set = _RULES | may_set("model", base_url=given("send texts to the server"))
-
-    def __init__(
-        self,
-        base_url: str,
-        model: Annotated[str, Field(min_length=1)],
-        api_key_env: str | None = None,
-        dimension: Annotated[int, Field(ge=1)] | None = None,
-        query_prompt: str = "",
-        passage_prompt: str = "",
-        normalize: bool = True,
-        max_characters: Annotated[int, Field(ge=1)] | None = None,
-        batch_size: Annotated[int, Field(ge=1, le=2048)] = 64,
-        endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
-        cache_dir: str | Path | None = None,
-    ) -> None:
-        self.base_url = base_url
-        self.model = model
-        self.api_key_env = api_key_env
-        self.dimension = dimension
-        self.query_prompt = query_prompt
-        self.passage_prompt = passage_prompt
-        self.normalize = normalize
-        self.max_characters = max_characters
-        self.batch_size = batch_size
-        self.endpoint = ModelEndpoint.model_validate(endpoint)
-        self.cache_dir = cache_dir
-        check_url(type(self).__name__, base_url)
-        self._prepare()
-
-    @property
-    def server(self) -> str:
-        return self.base_url.rstrip("/")
-
-
-class OpenAIEncoder(EndpointEncoder):
+class OpenAIEncoder(HttpEncoder):
     """An embedding model of OpenAI (https://platform.openai.com/docs/guides/embeddings).
 
     :class:`HttpEncoder` describes storing, counting and retries; the price is that of the model ``openai/<model>``.
@@ -408,21 +364,19 @@ class OpenAIEncoder(EndpointEncoder):
         endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
         cache_dir: str | Path | None = None,
     ) -> None:
-        self.model = model
-        self.dimension = dimension
-        self.api_key_env = api_key_env
-        self.query_prompt = query_prompt
-        self.passage_prompt = passage_prompt
-        self.normalize = normalize
-        self.max_characters = max_characters
-        self.batch_size = batch_size
-        self.endpoint = ModelEndpoint.model_validate(endpoint)
-        self.cache_dir = cache_dir
-        self._prepare()
-
-    @property
-    def server(self) -> str:
-        return OPENAI
+        super().__init__(
+            OPENAI,
+            model,
+            api_key_env,
+            dimension,
+            query_prompt,
+            passage_prompt,
+            normalize,
+            max_characters,
+            batch_size,
+            endpoint,
+            cache_dir,
+        )
 
     @property
     def key_variable(self) -> str:
@@ -431,3 +385,10 @@ class OpenAIEncoder(EndpointEncoder):
     @property
     def settings(self) -> dict[str, Any]:
         return super().settings | ({} if self.dimension is None else {"dimensions": self.dimension})
+
+
+def _shares(tokens: int, texts: list[str]) -> list[int]:
+    """The tokens of a request, divided among its texts by their length, with the same sum."""
+    ends = np.cumsum([len(text) for text in texts])
+    bounds = [0, *(tokens * int(end) // int(ends[-1]) for end in ends)]
+    return [after - before for before, after in itertools.pairwise(bounds)]

@@ -155,12 +155,7 @@ def require_dense_extra() -> None:
 
 @contextmanager
 def loading(model: str, folder: Path, kind: str) -> Iterator[None]:
-    """Load a model by sentence-transformers inside this block; its errors name the model.
-
-    Raises:
-        DependencyError: a package is not installed.
-        ModelError: it does not load as a model of this kind.
-    """
+    """Load a model by sentence-transformers inside this block; its errors name the model."""
     try:
         from transformers.utils import logging as transformers_logging
 
@@ -206,11 +201,7 @@ _adding = Lock()
 
 
 def turn_of(model: object) -> Lock:
-    """Return the lock to hold while a model or its tokenizer is called; call it once right after loading, too.
-
-    Raises:
-        ForkError: the model is on a GPU, and was loaded before a fork.
-    """
+    """Return the lock to hold while a model or its tokenizer is called; call it once right after loading, too."""
     use_one_thread_after_fork()
     with _adding:
         turn = _turns.setdefault(model, _Turn())
@@ -226,14 +217,7 @@ _PANIC = "PanicException"
 
 @contextmanager
 def as_model_error(model: str) -> Iterator[None]:
-    """Call a model whose files may not fit together, such as a vocabulary and a table: any exception is a model error.
-
-    Args:
-        model: its name, as the user gave it.
-
-    Raises:
-        ModelError: the call fails.
-    """
+    """Call a model whose files may not fit together, such as a vocabulary and a table: any exception is a model error."""
     try:
         yield
     except (RetrievalError, MemoryError):
@@ -248,15 +232,7 @@ def as_model_error(model: str) -> Iterator[None]:
 
 
 def require_positions(folder: Path, **lengths: int | None) -> None:
-    """Compare the numbers of tokens that are to be read with the positions that a model has.
-
-    Args:
-        folder: the model's.
-        lengths: by the name of their parameter; None for the model's own.
-
-    Raises:
-        ConfigurationError: one is larger.
-    """
+    """Compare the numbers of tokens that are to be read with the positions that a model has."""
     file = folder / "config.json"
     most = read_json_file(file).get("max_position_embeddings") if file.is_file() else None
     for parameter, length in lengths.items():
@@ -402,16 +378,7 @@ _WAIT = 3600.0
 
 
 def kept_model(kind: str, identity: Config, write: Callable[[Path], None]) -> Path:
-    """Return the folder of a model in the cache; create it if it is missing or incomplete.
-
-    Args:
-        kind: the folder of the cache that holds such models.
-        identity: key of the model.
-        write: writes its files, without subfolders, into the given empty folder.
-
-    Raises:
-        ModelError: the cache cannot be written.
-    """
+    """Return the folder of a model in the cache; create it if it is missing or incomplete."""
     key = hashlib.sha256(canonical_json(identity).encode()).hexdigest()
     above = cache_folder() / "models" / kind
     folder = above / key
@@ -446,7 +413,7 @@ def _make(folder: Path, write: Callable[[Path], None]) -> None:
 def _is_complete(folder: Path) -> bool:
     """Return whether all files have their sizes, and no other user could have written the list of them."""
     try:
-        sizes = json.loads(read_own(folder / MADE_FILE))
-        return {file.name: file.stat().st_size for file in folder.iterdir() if file.name != MADE_FILE} == sizes
+        sizes: object = json.loads(read_own(folder / MADE_FILE))
+        return sizes == {file.name: file.stat().st_size for file in folder.iterdir() if file.name != MADE_FILE}
     except (OSError, ValueError, RecursionError):
         return False

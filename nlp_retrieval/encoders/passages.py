@@ -52,11 +52,7 @@ class PassageTask:
     dimension: int | None = None
 
     def do(self, texts: list[str]) -> EncodedBatch:
-        """Encode one batch.
-
-        Raises:
-            ModelError: vectors that cannot be searched.
-        """
+        """Encode one batch."""
         match self.encoder:
             case BaseTokenEncoder() as encoder:
                 matrices = checked_tokens(encoder.encode_passages(texts), texts, encoder)
@@ -91,12 +87,7 @@ def computed_by() -> dict[str, str]:
 
 
 def pool_at_hand() -> WorkerPool | None:
-    """Return the workers of the current call, started with its first blocks; None if it encodes in this process.
-
-    Raises:
-        DependencyError: a Ray cluster is wanted, and ray is not installed.
-        WorkerError: there is no such cluster, or it cannot be used.
-    """
+    """Return the workers of the current call, started with its first blocks; None if it encodes in this process."""
     workers = search_context().workers
     return None if workers is None else cast("WorkerPool", workers.pool(pool_of))
 
@@ -110,13 +101,7 @@ def names_gpu(component: Component) -> bool:
 def encoded_by(
     pool: WorkerPool, task: PassageTask, batches: Iterator[list[str]]
 ) -> Generator[tuple[list[str], EncodedBatch], None, None]:
-    """Let workers encode batches, and yield each with its texts, in order.
-
-    Raises:
-        ConfigurationError: the encoder cannot be sent to another process.
-        ModelError: vectors that cannot be searched.
-        WorkerError: a worker is lost or fails, or has other versions or another model.
-    """
+    """Let workers encode batches, and yield each with its texts, in order."""
     for part in with_held(task.encoder):
         if type(part).__module__ == "__main__" or "<locals>" in type(part).__qualname__:
             raise ConfigurationError(
@@ -141,18 +126,7 @@ def encoded_here(
 def encoded_passages(
     encoder: BaseEncoder, batches: Iterator[list[str]], n_passages: int, dimension: int | None = None, part: str = ""
 ) -> Iterator[EncodedBatch]:
-    """Encode passages, and yield ``[passages, dimension]`` float32 of each batch.
-
-    Args:
-        encoder: the encoder.
-        batches: the passages of a segment; the same batches whenever it is built.
-        n_passages: number of passages in them.
-        dimension: required of the vectors; None for any.
-        part: the part of the segment that they are, if not its passages.
-
-    Raises:
-        ModelError: vectors that cannot be searched, or two batches of different dimensions.
-    """
+    """Encode passages, and yield ``[passages, dimension]`` float32 of each batch."""
     task = PassageTask(encoder, dimension)
     for batch in _resumed(task, {}, part, batches, n_passages, np.float32):
         require_shape(batch.rows, len(batch.counts), encoder, dimension)
@@ -207,17 +181,7 @@ def write_passages(
 def encoded_tokens(
     encoder: BaseTokenEncoder, batches: Iterator[list[str]], n_passages: int, part: str = ""
 ) -> Iterator[EncodedBatch]:
-    """Encode passages token by token, and yield ``[tokens, dimension]`` of each batch, float32 or float16 of the same numbers.
-
-    Args:
-        encoder: the encoder.
-        batches: the passages of a segment; the same batches whenever it is built.
-        n_passages: number of passages in them.
-        part: name of the part, if the segment is encoded in parts.
-
-    Raises:
-        ModelError: vectors that cannot be searched.
-    """
+    """Encode passages token by token, and yield ``[tokens, dimension]`` of each batch, float32 or float16."""
     matrix = encoder.projection_matrix()
     also = {"projection_matrix": None if matrix is None else hashlib.sha256(np.ascontiguousarray(matrix).data).hexdigest()}
     return _resumed(PassageTask(encoder, encoder.dimension), also, part, batches, n_passages, np.float16)
@@ -231,16 +195,7 @@ class EncodedTerms(NamedTuple):
 
 
 def encoded_terms(encoder: BaseSparseEncoder, batches: Iterator[list[str]], n_passages: int) -> Iterator[EncodedTerms]:
-    """Encode passages as weights of terms, and yield those of each batch.
-
-    Args:
-        encoder: the encoder.
-        batches: the passages of a segment; the same batches whenever it is built.
-        n_passages: number of passages in them.
-
-    Raises:
-        ModelError: weights that cannot be searched.
-    """
+    """Encode passages as weights of terms, and yield those of each batch."""
     for batch in _resumed(PassageTask(encoder, 2), {}, "", batches, n_passages, np.float32):
         terms, weights = batch.rows.T
         weighed = TermWeights(offsets_of(batch.counts.astype(np.int64)), terms.astype(np.int32), weights)

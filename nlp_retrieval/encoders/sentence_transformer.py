@@ -117,7 +117,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         """The precision in use, of passages."""
         if self.used_backend == "onnx":
             return "int8" if self.precision == "auto" else self.precision
-        return resolved_precision(self.precision, self.device)
+        return cast(Precision, resolved_precision(self.precision, self.device))
 
     def index_identity(self) -> Config:
         return super().index_identity() | self._shown_settings()

@@ -155,11 +155,7 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
 
 
 def _require_sparse(model: str, folder: Path) -> None:
-    """Refuse a model of another kind: the library would add random weights to it, different ones each time.
-
-    Raises:
-        ModelError: it is neither a sparse encoder of sentence-transformers nor a masked language model.
-    """
+    """Refuse a model of another kind: the library would add random weights to it, different ones each time."""
 
     def said(file: str, key: str) -> object:
         try:

@@ -41,13 +41,7 @@ _BATCH = 1000
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The tokens of a corpus.
-
-    Args:
-        tokenizer: splits a text into them.
-        tokens: in the order of their numbers.
-        counts: of each in the corpus.
-    """
+    """The tokens of a corpus."""
 
     tokenizer: Tokenizer
     tokens: list[str]
@@ -67,17 +61,7 @@ class Vocabulary:
 
 
 def vocabulary_of(texts: Iterable[str], encoder: BaseEncoder, most_words: int, min_count: int) -> Vocabulary:
-    """Return the tokens of a corpus: a model's own pieces of words if it has any, else characters; and whole words.
-
-    Args:
-        texts: the corpus; its distinct words are held in memory.
-        encoder: source of the pieces of words, if it is a local WordPiece model.
-        most_words: most whole words, the most frequent first.
-        min_count: rarer words are split into pieces.
-
-    Raises:
-        ItemError: the texts hold no words.
-    """
+    """Return the tokens of a corpus: a model's own pieces of words if it has any, else characters; and whole words."""
     from tokenizers.models import WordPiece
 
     tokenizer, pieces = _pieces_of(encoder)

@@ -54,11 +54,7 @@ _PICKLE = b"\x80"
 
 
 class Phrases:
-    """Words that count as one, such as the long form of an abbreviation.
-
-    Args:
-        tokens: by the words of each phrase.
-    """
+    """Words that count as one, such as the long form of an abbreviation."""
 
     def __init__(self, tokens: Mapping[tuple[str, ...], str]) -> None:
         self.tokens = dict(tokens)
@@ -89,20 +85,13 @@ class Phrases:
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Words and their vectors.
-
-    Args:
-        numbers: of the words, by word.
-        vectors: ``[words, dimension]``.
-        idf: ``[words]``, rarity of each word, above 0.
-        stems: splits texts into these words; None: they are looked up as written, in lower case, and without accents.
-        phrases: words that count as one; with ``stems``.
-    """
+    """Words and their vectors."""
 
     numbers: dict[str, int]
     vectors: NDArray[np.float32]
     idf: NDArray[np.float64]
     stems: Stems | None = None
+    """Splits texts into these words; without it they are looked up as written, in lower case, and without accents."""
     phrases: Phrases = field(default_factory=lambda: Phrases({}))
 
     def words(self, text: str) -> tuple[int, list[int]]:
@@ -120,11 +109,7 @@ class WordVectors:
 
 
 def fingerprint_of(path: Path) -> str:
-    """Return a checksum of the file, or of the files of the folder.
-
-    Raises:
-        ModelError: it is missing or unreadable.
-    """
+    """Return a checksum of the file, or of the files of the folder."""
     try:
         files = [path / VECTORS_FILE, path / WORDS_FILE] if path.is_dir() else [path]
         return hashlib.sha256("".join(map(sha256_of, files)).encode()).hexdigest()
@@ -133,15 +118,7 @@ def fingerprint_of(path: Path) -> str:
 
 
 def read_word_vectors(path: Path) -> WordVectors:
-    """Read word vectors.
-
-    Args:
-        path: a file of word2vec's text or binary form (``.bin``), of GloVe's text, or a folder that
-            :func:`write_word_vectors` wrote.
-
-    Raises:
-        ModelError: it is missing, a pickle, damaged, or not a file of word vectors.
-    """
+    """Read a file of word2vec's text or binary form (``.bin``), of GloVe's text, or a folder of :func:`write_word_vectors`."""
     if path.is_dir():
         try:
             return _read_folder(path)
@@ -177,19 +154,7 @@ def write_word_vectors(
     stems: Stems | None = None,
     phrases: Mapping[tuple[str, ...], str] | None = None,
 ) -> None:
-    """Write word vectors into a folder: the vectors as an array, the words as JSON.
-
-    Args:
-        folder: created if it is missing.
-        words: distinct.
-        vectors: ``[words, dimension]``.
-        idf: ``[words]``, above 0.
-        stems: that texts are split with into these words; None: words are looked up as written.
-        phrases: words that count as one; with ``stems``.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
+    """Write word vectors into a folder: the vectors as an array, the words as JSON."""
     array = io.BytesIO()
     np.save(array, np.ascontiguousarray(vectors, np.float32), allow_pickle=False)
     content: dict[str, Any] = {

@@ -62,12 +62,7 @@ class WorkerPool(ABC):
     n_workers: int
 
     def results(self, task: Task, works: Iterable[Any]) -> Generator[tuple[Any, Any], None, None]:
-        """Yield each block of work with its result, in order; blocks are read as workers become free.
-
-        Raises:
-            WorkerError: a worker was lost or failed, or has other versions, another model or other data.
-            RetrievalError: of the task itself.
-        """
+        """Yield each block of work with its result, in order; blocks are read as workers become free."""
         facts = tuple(sorted(task.facts().items()))
         waiting: deque[tuple[Any, Any]] = deque()
         for work in works:
@@ -92,11 +87,7 @@ class WorkerPool(ABC):
 
     @abstractmethod
     def wait_for(self, answer: Any) -> tuple[Any, list[str]]:
-        """Wait for what :meth:`submit` returned.
-
-        Raises:
-            WorkerError: the worker was lost.
-        """
+        """Wait for what :meth:`submit` returned."""
 
     @abstractmethod
     def close(self) -> None:
@@ -148,11 +139,7 @@ def _place() -> str:
 
 
 class LocalPool(WorkerPool):
-    """Processes of this machine.
-
-    Args:
-        n_workers: how many.
-    """
+    """Processes of this machine."""
 
     def __init__(self, n_workers: int) -> None:
         self.n_workers = n_workers
@@ -226,17 +213,7 @@ def _environment(variables: dict[str, str]) -> Iterator[None]:
 
 
 class ClusterPool(WorkerPool):
-    """Workers of a Ray cluster.
-
-    Args:
-        address: of the cluster, ``host:port``; or ``auto`` for the one that this machine belongs to.
-        n_workers: number of workers; at most, and by default, the number of the cluster's cores.
-
-    Raises:
-        ConfigurationError: it is no address of a cluster.
-        DependencyError: ray is not installed.
-        WorkerError: there is no cluster, it is of another version of Ray or Python, or it has no core.
-    """
+    """Workers of a Ray cluster."""
 
     def __init__(self, address: str, n_workers: int | None) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # otherwise Ray reports usage to its makers

@@ -40,12 +40,7 @@ class CompiledProcessor(BaseUserQueryProcessor, Generic[AnswerT]):
     _program: Any = None
 
     def _take_program(self, program: str | Path | None, fields: Mapping[str, Sequence[str]]) -> None:
-        """Read a program whose only predictor has these fields, one for input and one for output.
-
-        Raises:
-            SourceError: there is no such file, or it is not JSON.
-            ConfigurationError: it is not the state of a DSPy program, or of another program.
-        """
+        """Read a program whose only predictor has these fields, one for input and one for output."""
         self._fields = fields
         self.program = program
         self.compiled = read_program(program, fields) if program is not None else None
@@ -54,20 +49,12 @@ class CompiledProcessor(BaseUserQueryProcessor, Generic[AnswerT]):
         return 1
 
     def process(self, nlqs: list[str]) -> list[list[str]]:
-        """Ask about each query that has content, and return the sub-queries of all.
-
-        Raises:
-            DependencyError: DSPy is not installed.
-        """
+        """Ask about each query that has content, and return the sub-queries of all."""
         answers = self.answers(nlqs)
         return [self.subqueries(nlq, answers.get(nlq)) for nlq in nlqs]
 
     def answers(self, nlqs: list[str]) -> dict[str, AnswerT | None]:
-        """Ask about each query that has content; None without a usable answer.
-
-        Raises:
-            DependencyError: DSPy is not installed.
-        """
+        """Ask about each query that has content; None without a usable answer."""
         queries = [nlq for nlq in nlqs if not has_no_words(nlq)]
         if not queries:
             return {}
