@@ -165,8 +165,8 @@ class CandidateBatch:
 
     def below(self, k: int) -> CandidateBatch:
         """Return what :meth:`head` cuts off."""
-        rest = np.flatnonzero(self.ranks > k)
-        return self.take(rest, offsets_of(np.maximum(np.diff(self.offsets) - k, 0)))
+        k = min(k, len(self.rows))
+        return self.take(np.flatnonzero(self.ranks > k), offsets_of(np.maximum(np.diff(self.offsets) - k, 0)))
 
     def followed_by(self, others: CandidateBatch) -> CandidateBatch:
         """Append the lists of others in their order; their scores become lower than all in the list, in equal steps."""

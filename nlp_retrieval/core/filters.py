@@ -187,7 +187,7 @@ def parse_filter(where: object, place: str = "where", depth: int = 0) -> Filter:
         elif key in ("and", "or"):
             parts.append(_joined(key, value, f"{place}.{key}", depth))
         else:
-            parts += _conditions(key.removeprefix(_PREFIX), value, f"{place}.{key}")
+            parts += _conditions(normalize("NFC", key.removeprefix(_PREFIX)), value, f"{place}.{key}")
     parsed = parts[0] if len(parts) == 1 else Combination("and", tuple(parts))
     if not depth and (count := len(conditions_of(parsed))) > _MOST_CONDITIONS:
         raise QueryError(

@@ -29,7 +29,7 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.core.filters import parse_filter
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
-from nlp_retrieval.errors import QueryError
+from nlp_retrieval.errors import ItemError, QueryError
 from nlp_retrieval.processors.rules import ClauseSplit
 
 WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()
@@ -366,3 +366,15 @@ def test_a_filter_that_can_find_nothing_is_an_error_with_a_cure(mixed: Path, whe
         Searcher([Bm25Retriever()]).open(mixed).search("fox", 5, where)
     with pytest.raises(QueryError, match=said):
         Bm25Retriever().retrieve([["fox"]], mixed, 5, where)
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_a_key_is_the_same_in_every_form_of_unicode(tmp_path: Path, form: Any) -> None:
+    made = [{"id": "a", "text": "fox", unicodedata.normalize("NFC", "Größe"): 3}]
+    made += [{"id": "b", "text": "fox", unicodedata.normalize("NFD", "Größe"): 4}]
+    searcher = Searcher([Bm25Retriever()])
+    searcher.index(made, tmp_path)
+    where = {unicodedata.normalize(form, "Größe"): {"gte": 4}}
+    assert [hit.item.item_id for hit in searcher.search("fox", where=where)[0]] == ["b"]
+    with pytest.raises(ItemError, match="item 'c': two of its metadata keys are one"):
+        searcher.add([{**made[0], **made[1], "id": "c"}])

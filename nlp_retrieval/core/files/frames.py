@@ -357,7 +357,7 @@ def _table(source: Any) -> pa.Table | None:
     if not is_table(source):
         # the values of a pandas Series with a numbered index are texts, and those with another index have ids
         if hasattr(index, "names") and (named or getattr(index, "dtype", np.dtype(object)).kind not in "iu"):
-            raise SourceError(f"{type(source).__name__} has ids as its index; pass series.reset_index(), or dict(series)")
+            raise SourceError(f"{type(source).__name__} has ids as its index; pass dict(series)")
         return None
     if named and not named & set(source.columns):  # pandas: an index with a name is a column; without one, it numbers rows
         source = source.reset_index()

@@ -316,10 +316,19 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
 
 
 def _kept_records(directory: Path, old: Manifest, builders: Sequence[Builder], replace: bool) -> list[RetrieverRecord]:
-    """The retrievers that stay: undamaged, and not one of a builder's settings whose code or model has changed since."""
-    wanted = {fingerprint_of(old.corpus.fingerprint, builder.identity) for builder in builders}
-    configs = [without_secrets(builder.config) for builder in builders]
-    current = [record for record in old.retrievers if record.fingerprint in wanted or record.config not in configs]
+    """The retrievers that stay: undamaged, and not one of a builder's settings whose code or model has changed since.
+
+    Those of a builder take over its settings that concern the search alone.
+    """
+    configs = {
+        fingerprint_of(old.corpus.fingerprint, builder.identity): without_secrets(builder.config)
+        for builder in reversed(builders)  # of several with one index, the first
+    }
+    current = [
+        record.model_copy(update={"config": configs.get(record.fingerprint, record.config)})
+        for record in old.retrievers
+        if record.fingerprint in configs or record.config not in configs.values()
+    ]
     return [record for record in current if _is_whole(directory, record.segments, replace)]
 
 

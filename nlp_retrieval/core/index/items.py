@@ -35,6 +35,7 @@ from nlp_retrieval.core.models import SearchableItem, join_title
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.queries import has_no_words
+from nlp_retrieval.core.unicode import normalize
 from nlp_retrieval.errors import IndexDamagedError, ItemError, QueryError
 
 # Writing the items of an index into one Arrow file, once.
@@ -103,7 +104,8 @@ class ItemsDigest:
     def passing(self, items: Iterable[SearchableItem]) -> Iterator[SearchableItem]:
         """Yield the items and add each."""
         for item in items:
-            self.add(item, _metadata_json(item))
+            composed = _with_composed_keys(item)
+            self.add(composed, _metadata_json(composed))
             yield item
 
     def hexdigest(self) -> str:
@@ -133,6 +135,7 @@ def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str
             columns: tuple[list[str], list[str], list[str]] = ([], [], [])
             for item in batch:
                 _check_item(item, n_items + len(columns[0]))
+                item = _with_composed_keys(item)  # noqa: PLW2901 -- the same item
                 metadata = _metadata_json(item)
                 digest.add(item, metadata)
                 if has_no_words(item.content) and has_no_words(item.title):
@@ -186,6 +189,16 @@ def _check_unique(hashes: NDArray[np.int64], spool: Path) -> None:
                     f"duplicate item id {item_id!r}: items {first + 1} and {row + 1} (counted from 1) both have it; ids are "
                     "identities, so make them unique or leave one out"
                 )
+
+
+def _with_composed_keys(item: SearchableItem) -> SearchableItem:
+    """The item with the keys of its metadata in normal form C, in which filters name them."""
+    if all(map(str.isascii, item.metadata)):
+        return item
+    metadata = {normalize("NFC", key): value for key, value in item.metadata.items()}
+    if len(metadata) < len(item.metadata):
+        raise ItemError(f"item {item.item_id!r:.80}: two of its metadata keys are one in Unicode's normal form C; rename one")
+    return SearchableItem.trusted(item.item_id, item.content, metadata)
 
 
 def _metadata_json(item: SearchableItem) -> str:

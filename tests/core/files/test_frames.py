@@ -250,8 +250,9 @@ def test_items_are_added_and_updated_in_every_form(searcher: Searcher) -> None:
 
 
 def test_a_series_with_ids_is_not_read_as_texts_without_them() -> None:
-    with pytest.raises(ItemError, match=r"Series has ids as its index; pass series.reset_index\(\), or dict\(series\)"):
+    with pytest.raises(ItemError, match=r"Series has ids as its index; pass dict\(series\)"):
         list(items_of(pandas.Series({"d7": "x", "d9": "y"})))
+    assert [item.item_id for item in items_of(dict(pandas.Series({"d7": "x", "d9": "y"})))] == ["d7", "d9"]
     with pytest.raises(ItemError, match="Series has ids as its index"):
         list(items_of(pandas.DataFrame({"id": ["a"], "text": ["x"]}).set_index("id")["text"]))
 

@@ -101,6 +101,17 @@ def test_the_first_time_builds_and_the_second_time_finds(path):
     assert read_manifest(path).generation == 1
 
 
+def test_a_parameter_of_the_search_is_that_of_the_last_time_it_was_indexed(tmp_path):
+    for k1 in (0.9, 2.0):
+        Searcher([{"name": "bm25", "k1": k1}]).index([("a", "red fox")], tmp_path)
+        assert [retriever.k1 for retriever in Searcher.open(tmp_path).retrievers.values()] == [k1]
+    Searcher({"one": {"name": "bm25", "k1": 1.0}, "two": {"name": "bm25", "k1": 3.0}}).index([("a", "red fox")], tmp_path)
+    assert [retriever.k1 for retriever in Searcher.open(tmp_path).retrievers.values()] == [1.0]
+    generation = read_manifest(tmp_path).generation
+    Searcher([{"name": "bm25", "k1": 1.0}]).index([("a", "red fox")], tmp_path)
+    assert read_manifest(tmp_path).generation == generation
+
+
 def test_folders_are_named_after_their_fingerprints(built):
     manifest = read_manifest(built)
     assert manifest.corpus.segments[0].folder == f"items-{manifest.corpus.fingerprint[:16]}"

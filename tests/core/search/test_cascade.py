@@ -48,7 +48,7 @@ def ids(results):
 # the first candidates of a list, and the rest below them
 
 
-@given(lists=st.lists(ranked_lists(), min_size=1, max_size=4), depth=st.integers(1, 9))
+@given(lists=st.lists(ranked_lists(), min_size=1, max_size=4), depth=st.integers(1, 9) | st.just(2**70))
 def test_what_is_cut_off_follows_in_its_order_below_every_score(lists, depth):
     batch = batch_of(lists, "own")
     joined = batch.head(depth).followed_by(batch.below(depth))
