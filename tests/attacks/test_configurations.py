@@ -162,10 +162,8 @@ def test_aliases_within_reason_are_read(tmp_path: Path) -> None:
         "closed": ("a: " + "[" * 1500 + "]" * 1500, "levels inside each other"),
         "mappings": ("a: " + "{b: " * 101 + "}" * 101, "levels inside each other"),
         "long": ("#" * (2**20 + 1), "longer than 1 MiB"),
-        "digits": ("a: " + "9" * 5000, "is no int"),
-        "infinite": ("a: .inf", "not a finite number"),
+        "digits": ("a: " + "9" * 5000, "not a finite number"),
         "overflow": ("a: 1.0e+999", "not a finite number"),
-        "nan": ("a: .nan", "not a finite number"),
         "truth": ("a: !!bool perhaps", "is no bool"),
         "twice": ("a: 1\na: 2", "appears twice"),
     }.values(),
@@ -175,7 +173,7 @@ def test_what_is_no_reasonable_configuration_is_one_error(text: str, said: str, 
         read_yaml(written(tmp_path, text))
 
 
-@pytest.mark.parametrize("value", ["[&a [*a]]", "[2001-01-01", "[" * 1500 + "]" * 1500, "[" + "9" * 5000 + "]", "{a: .inf}"])
+@pytest.mark.parametrize("value", ["[&a [*a]]", "[2001-01-01", "[" * 1500 + "]" * 1500, "[" + "9" * 5000 + "]"])
 def test_an_option_of_the_command_line_is_read_as_strictly(value: str, tally: Tally) -> None:
     with tally(FAMILY), pytest.raises(ConfigurationError):
         parse_options([f"x={value}"])

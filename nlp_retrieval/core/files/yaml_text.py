@@ -1,21 +1,22 @@
 """Configuration files: YAML with registry names and values, and nothing executable.
 
-It accepts what JSON can hold: texts, finite numbers, truth values, null, lists and mappings. Tags for anything else are
-refused, and a date is text. Aliases are allowed as long as the configuration, with its aliases written out, has a reasonable
-size; a larger one is refused before expansion.
+It accepts what JSON can hold. The only words with a meaning of their own are ``true``, ``false``, ``null`` and ``~``, and only
+decimal numbers are numbers: ``no``, ``on``, ``010``, ``12:30`` and dates are text, and so is every key. Values are built from
+the parser's events, so nothing is nested or repeated without end, also by aliases.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import yaml
-from yaml.constructor import ConstructorError
 
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.files.opening import explain_file_limit
 from nlp_retrieval.core.unicode import find_lone_surrogate
 from nlp_retrieval.errors import ConfigurationError, SourceError, nearest
 
@@ -24,110 +25,130 @@ _MOST_VALUES = 1_000_000
 _DEEPEST = 100
 """Limits of a file: its bytes, its values once its aliases are written out, and its depth."""
 
-_STANDARD = "tag:yaml.org,2002:"
-_KINDS = ("null", "bool", "int", "float", "str", "seq", "map")
+_TAG = "tag:yaml.org,2002:"
+_MEANINGS = {"true": True, "false": False, "null": None, "~": None, "": None}
+_WORDS = {form: value for word, value in _MEANINGS.items() for form in (word, word.title(), word.upper())}
+_INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,639})")
+_FLOAT = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
+_OPEN = object()
+"""Stands for an anchored value that is not complete."""
 
 
-class _Loader(yaml.SafeLoader):
-    """The safe loader, restricted to what JSON can hold; a repeated key is an error, not silently overwritten."""
+class _Reader:
+    """Builds the value of one document."""
 
-    yaml_constructors: ClassVar[dict[str | None, Callable[..., Any]]] = {
-        _STANDARD + kind: yaml.SafeLoader.yaml_constructors[_STANDARD + kind] for kind in _KINDS
-    }
+    def __init__(self, events: Iterator[yaml.Event]) -> None:
+        self._events = events
+        self._count = 0
+        self._anchors: dict[str, tuple[Any, int]] = {}
 
-    _depth = 0
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise RecursionError
-        node: yaml.Node | None = super().compose_node(parent, index)
-        self._depth -= 1
-        return node
-
-    def get_single_node(self) -> yaml.Node | None:
-        node: yaml.Node | None = super().get_single_node()
-        if node is not None:
-            _check_size(node)
-        return node
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: dict[Hashable, yaml.Node] = {}
-        for key_node, _ in node.value:
-            if key_node.tag == "tag:yaml.org,2002:merge":
-                continue
-            key = self.construct_object(key_node, deep=True)
-            if isinstance(key, Hashable) and key in seen:
-                raise ConstructorError(None, None, f"{key!r} appears twice", key_node.start_mark)
-            if isinstance(key, Hashable):
-                seen[key] = key_node
-        return super().construct_mapping(node, deep)
-
-
-def _refused(_: _Loader, node: yaml.Node) -> NoReturn:
-    raise ConstructorError(None, None, f"the tag {node.tag!r} is refused: only plain values are read", node.start_mark)
-
-
-def _checked(kind: str) -> Callable[[_Loader, yaml.Node], Any]:
-    """A constructor whose errors give the line."""
-    construct = yaml.SafeLoader.yaml_constructors[_STANDARD + kind]
-
-    def checked(loader: _Loader, node: yaml.Node) -> Any:
-        try:
-            value = construct(loader, node)
-        except (ValueError, LookupError):  # an empty int is an IndexError
-            raise ConstructorError(None, None, f"{str(node.value)[:40]!r} is no {kind}", node.start_mark) from None
-        if (surrogate := find_lone_surrogate(value)) is not None:
-            raise ConstructorError(None, None, f"{surrogate} is half of a surrogate pair, which is not text", node.start_mark)
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ConstructorError(None, None, f"{node.value} is not a finite number", node.start_mark)
+    def document(self) -> Any:
+        """Return the value; None if there is none."""
+        next(self._events)  # the start of the stream
+        if isinstance(next(self._events), yaml.StreamEndEvent):
+            return None
+        value = self._value(next(self._events), 1)
+        next(self._events)  # the end of the document
+        if not isinstance(event := next(self._events), yaml.StreamEndEvent):
+            _refuse(event, "a second document begins here; keep one")
         return value
 
-    return checked
+    def _value(self, event: yaml.Event, depth: int) -> Any:
+        before = self._count
+        self._count += 1
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor not in self._anchors:
+                _refuse(event, f"there is no anchor {event.anchor!r} before this alias")
+            value, size = self._anchors[event.anchor]
+            if value is _OPEN:
+                _refuse(event, "an alias refers to a value that contains it")
+            self._count += size
+        else:
+            if event.anchor is not None:
+                self._anchors[event.anchor] = (_OPEN, 0)
+            value = self._built(event, depth)
+        if self._count > _MOST_VALUES:
+            _refuse(event, f"with its aliases written out this is more than {_MOST_VALUES:,} values")
+        if not isinstance(event, yaml.AliasEvent) and event.anchor is not None:
+            self._anchors[event.anchor] = (value, self._count - before)
+        return value
+
+    def _built(self, event: Any, depth: int) -> Any:
+        if isinstance(event, yaml.ScalarEvent):
+            return _scalar(event)
+        kind = "seq" if isinstance(event, yaml.SequenceStartEvent) else "map"
+        if event.tag not in (None, "!", _TAG + kind):
+            _refuse_tag(event)
+        if depth > _DEEPEST:
+            _refuse(event, f"more than {_DEEPEST} levels inside each other")
+        if kind == "seq":
+            return [self._value(inner, depth + 1) for inner in iter(self._next, None)]
+        return self._mapping(depth)
+
+    def _mapping(self, depth: int) -> dict[str, Any]:
+        own: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
+        for event in iter(self._next, None):
+            if isinstance(event, yaml.ScalarEvent):
+                _scalar(event)  # which checks it
+                key = event.value
+            else:
+                key = self._value(event, depth + 1)
+            if not isinstance(key, str):
+                _refuse(event, f"a key is text, not {type(key).__name__}")
+            value = self._value(next(self._events), depth + 1)
+            if key == "<<" and not event.style:
+                for other in value if isinstance(value, list) else [value]:
+                    if not isinstance(other, dict):
+                        _refuse(event, "a merge key (<<) takes a mapping, or a list of them")
+                    merged = other | merged
+            elif key in own:
+                _refuse(event, f"{key!r} appears twice")
+            else:
+                own[key] = value
+        return merged | own
+
+    def _next(self) -> yaml.Event | None:
+        """The next event of a sequence or a mapping; None at its end."""
+        event = next(self._events)
+        return None if isinstance(event, yaml.CollectionEndEvent) else event
 
 
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != f"{_STANDARD}timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.add_constructor(None, _refused)
-for _kind in ("bool", "int", "float", "str"):
-    _Loader.add_constructor(_STANDARD + _kind, _checked(_kind))
+def _scalar(event: Any) -> Any:
+    text: str = event.value
+    kind = (event.tag or "").removeprefix(_TAG)
+    if kind not in ("", "!", "str", "null", "bool", "int", "float"):
+        _refuse_tag(event)
+    if (surrogate := find_lone_surrogate(text)) is not None:
+        _refuse(event, f"{surrogate} is half of a surrogate pair, which is not text")
+    if kind in ("!", "str") or (not kind and event.style):  # in quotation marks, or a block
+        return text
+    value = _plain(event, text)
+    names = {"null": "NoneType", "bool": "bool", "int": "int", "float": "float"}
+    if kind and type(value).__name__ != names[kind]:
+        _refuse(event, f"{text[:40]!r} is no {kind}")
+    return value
 
 
-def _check_size(root: yaml.Node) -> None:
-    """Refuse aliases that contain themselves, too many values, and too deep nesting."""
-    sizes: dict[yaml.Node, int] = {}
-    depths: dict[yaml.Node, int] = {}
-    entered: set[yaml.Node] = set()
-    pending = [root]
-    while pending:
-        node = pending[-1]
-        children = _children(node)
-        if node not in sizes and node not in entered:
-            entered.add(node)
-            for inner in children:
-                if inner in entered and inner not in sizes:
-                    raise ConstructorError(None, None, "an alias refers to a value that contains it", inner.start_mark)
-                if inner not in sizes:
-                    pending.append(inner)
-            continue
-        pending.pop()
-        if node not in sizes:
-            sizes[node] = 1 + sum(sizes[inner] for inner in children)
-            depths[node] = 1 + max((depths[inner] for inner in children), default=0)
-            if depths[node] > _DEEPEST:
-                raise ConstructorError(None, None, f"more than {_DEEPEST} levels inside each other", node.start_mark)
-            if sizes[node] > _MOST_VALUES:
-                raise ConstructorError(
-                    None, None, f"with its aliases written out this is more than {_MOST_VALUES:,} values", node.start_mark
-                )
+def _plain(event: Any, text: str) -> Any:
+    """Return the value that people mean by a text without quotation marks."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INT.fullmatch(text):
+        return int(text)
+    if _FLOAT.fullmatch(text):
+        if math.isfinite(value := float(text)):
+            return value
+        _refuse(event, f"{text[:40]} is not a finite number")
+    return text
 
 
-def _children(node: yaml.Node) -> list[yaml.Node]:
-    if isinstance(node, yaml.MappingNode):
-        return [part for pair in node.value for part in pair]
-    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
+def _refuse_tag(event: Any) -> NoReturn:
+    _refuse(event, f"the tag {event.tag!r} is refused: only plain values are read")
+
+
+def _refuse(event: yaml.Event, problem: str) -> NoReturn:
+    raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
 
 def parse_yaml(text: str, where: str) -> Any:
@@ -141,15 +162,13 @@ def parse_yaml(text: str, where: str) -> Any:
         ConfigurationError: it is not YAML, too large, or has a repeated key or something other than plain values.
 
     Examples:
-        >>> parse_yaml("{retrievers: [bm25], depth: 50}", "settings.yaml")
-        {'retrievers': ['bm25'], 'depth': 50}
+        >>> parse_yaml("{retrievers: [bm25], depth: 50, language: no}", "settings.yaml")
+        {'retrievers': ['bm25'], 'depth': 50, 'language': 'no'}
     """
     if len(text) > _LONGEST:
         raise ConfigurationError(f"{where} is longer than {_LONGEST >> 20} MiB, which is too long for a configuration")
     try:
-        return yaml.load(text, _Loader)  # noqa: S506 -- a subclass of the safe loader
-    except RecursionError:
-        raise ConfigurationError(f"{where}: more than {_DEEPEST} levels inside each other") from None
+        return _Reader(yaml.parse(text, yaml.CSafeLoader)).document()
     except yaml.YAMLError as error:
         line, reason = "", str(error).splitlines()[0]
         if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
@@ -170,7 +189,7 @@ def read_yaml(path: str | Path) -> Config:
     """
     file = Path(path)
     try:
-        with file.open("rb") as opened:
+        with explain_file_limit(file), file.open("rb") as opened:
             text = opened.read(_LONGEST + 1).decode("utf-8")
     except FileNotFoundError:
         raise SourceError(f"there is no configuration file at {file}") from None

@@ -38,12 +38,42 @@ def test_a_merge_key_takes_over_a_mapping(read):
 
 
 @pytest.mark.parametrize(
+    "text",
+    ["no", "NO", "on", "yes", "off", "y", "12:30", "12:30:45", "0x", "0x1F", "010", "0b1", "1_000", "2020-12-31", "none",
+     "tRUE", ".inf", ".", "e5", "<"],
+)  # fmt: skip
+def test_a_word_that_is_no_number_to_people_is_text(read, text):
+    assert read(f"a: {text}\nb: [{text}]") == {"a": text, "b": [text]}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("0", 0), ("-7", -7), ("1.5", 1.5), ("-.5", -0.5), ("1e3", 1000.0), ("1E-5", 1e-5), ("true", True), ("False", False),
+     ("~", None), ("NULL", None), ("", None), ("!!str 7", "7"), ("'7'", "7"), ("|-\n  7", "7")],
+)  # fmt: skip
+def test_a_number_and_a_truth_value_are_what_they_look_like(read, text, value):
+    found = read(f"a: {text}\n")["a"]
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize("key", ["no", "on", "1e3", "2019", "true", "null", "12:30"])
+def test_a_key_is_text_as_it_is_written(read, key):
+    assert read(f"a: {{{key}: 1}}") == {"a": {key: 1}}
+
+
+@pytest.mark.parametrize("text", ["? [a]\n: b\n", "? {a: 1}\n: b\n", "a:\n  ? - 1\n  : 2\n", "a: &x [1]\n*x : 2\n"])
+def test_a_list_or_a_mapping_as_a_key_is_refused_with_its_line(read, text):
+    with pytest.raises(ConfigurationError, match=r"sweep\.yaml, line [12]: a key is text, not (list|dict)"):
+        read(text)
+
+
+@pytest.mark.parametrize(
     ("text", "line", "key"),
     [
         ("a: 1\nb: 2\na: 3\n", 3, "'a'"),
         ("s:\n  x:\n    k1: 1\n    k1: 2\n", 4, "'k1'"),
         ("s:\n- {a: 1, a: 2}\n", 2, "'a'"),
-        ("1: a\n1: b\n", 2, "1"),
+        ("1: a\n1: b\n", 2, "'1'"),
     ],
 )
 def test_a_key_that_stands_twice_is_an_error_with_its_line(read, text, line, key):
@@ -81,12 +111,14 @@ def test_what_is_no_mapping_is_refused(read, text):
         "a: [1\nb: 2\n",
         "a: 'x\n",
         "a: b: c\n",
-        "? [a]\n: b\n",
         "a: \x01\n",
         "a: *none\n",
         "a: !!int\n",
         "!!int : b\n",
-        "[" * 1000,
+        "a: !!int 0x",
+        "a: {<<: 7}",
+        "[" * 1_000_000,
+        "- " * 500_000,
     ],
 )
 def test_broken_yaml_is_a_configuration_error_that_names_the_file(read, text):
