@@ -6,11 +6,10 @@ not stop. None of that is an error; an answer without a usable word is None. The
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from nlp_retrieval.core.files.json_text import is_deeper
+from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.queries import has_no_words, has_only_stop_words
 
 _FENCE = re.compile(r"^[^\S\n]*```\w*[^\S\n]*$", re.MULTILINE)
@@ -134,11 +133,11 @@ def _unfenced(answer: str) -> str:
 def _json_in(text: str, opening: str, closing: str) -> object:
     """The JSON value between the first opening and the last closing bracket; None if there is none."""
     begin, end = text.find(opening), text.rfind(closing)
-    if not 0 <= begin < end or is_deeper(text[begin : end + 1]):
+    if not 0 <= begin < end:
         return None
     try:
-        value: object = json.loads(text[begin : end + 1])
-    except (ValueError, RecursionError):
+        value: object = parse_json(text[begin : end + 1])
+    except ValueError:
         return None
     return value
 

@@ -152,7 +152,7 @@ def read_json_list(path: str | Path) -> Iterator[tuple[str, JsonValue]]:
                 yield f"{path}, entry {number}", value
         except READ_ERRORS as error:
             raise read_error(f"{path}, entry {number + 1}", error) from error
-        except (ijson.JSONError, _BoundlessError) as error:
+        except (ijson.JSONError, _BoundlessError, UnicodeDecodeError) as error:
             raise SourceError(f"{path}, entry {number + 1}: {_fault(error)}") from None
 
 
@@ -198,7 +198,7 @@ def _fault(error: Exception) -> str:
         return message
     if "premature EOF" in message:
         return "the file ends within the list: it is cut off; fetch it again"
-    if "UTF8" in message:
+    if "UTF8" in message or isinstance(error, UnicodeDecodeError):
         return f"not UTF-8; {SAVE_AS_UTF8}"
     return f"not valid JSON: {message.splitlines()[0].partition(': ')[2]}; repair this entry, or write the file again"
 

@@ -123,12 +123,9 @@ def _check_arguments(tools: dict[str, McpTool], name: str, arguments: dict[str, 
     tool = tools.get(name)
     if tool is None:
         raise RefusedError(404, "not_found", f"there is no tool {name[:100]!r}; there are {', '.join(tools)}")
-    try:
-        written = json.dumps(arguments, ensure_ascii=False)
-    except RecursionError:
-        written = "[" * (MAX_DEPTH + 1)
-    if is_deeper(written):
+    if is_deeper(arguments):
         raise RefusedError(422, "invalid_request", f"the arguments are nested deeper than {MAX_DEPTH} levels")
+    written = json.dumps(arguments, ensure_ascii=False)
     if len(written.encode("utf-8", "surrogatepass")) > body:
         raise RefusedError(413, "too_large", f"the arguments are larger than {body:,} bytes; send less at a time")
     try:

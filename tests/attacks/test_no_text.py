@@ -92,7 +92,7 @@ def test_half_a_pair_is_the_id_of_no_item_and_nothing_is_deleted(searcher: Searc
 def test_half_a_pair_in_a_parameter_or_a_configuration_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="JsonlLoader: path holds half of a surrogate pair"):
         JsonlLoader(Path("caf\udce9.jsonl"))
-    with pytest.raises(ConfigurationError, match=r"line 2: \\ud800 is half of a surrogate pair"):
+    with pytest.raises(ConfigurationError, match="line 2: found invalid Unicode character escape code"):
         parse_yaml('a: 1\nb: "\\ud800"', "sweep.yaml")
 
 

@@ -246,7 +246,7 @@ SEEDS: dict[str, Callable[[], list[Any]]] = {
     "beir": lambda: [SEPARATOR.join(part.encode() for part in _BEIR)],
     "hover": _each(_HOVER),
     "hotpotqa": _each(_HOTPOT),
-    "json_list": lambda: [b"\x03" + json.dumps([1.5e3, "a\u00e9\\", {"b": [None, True]}, 12]).encode(), b"\x00 [ ] "],
+    "json_list": lambda: [json.dumps([1.5e3, "a\u00e9\\", {"b": [None, True]}, 12]).encode(), b" [ ] "],
     "trec_run": lambda: ["q1 Q0 d1 1 2.5 tag\nq1 Q0 %:d%202 2 2.5 tag\nq2\tQ0\td1\t1\t-1e-3\ttag\n"],
     "trec_qrels": lambda: ["q1 0 d1 1\nq1 0 %:d%202 -1\nq2\t0\td1\t3\n"],
     "qrels": lambda: [

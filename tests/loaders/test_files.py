@@ -135,9 +135,9 @@ def test_gzip_is_recognised_by_its_bytes_and_not_by_its_name(write: Write) -> No
     [
         ("[1]", "line 2: expected a JSON object, found a list; write one object per line"),
         ("null", "line 2: expected a JSON object, found null"),
-        ('{"a": 1} {"a": 2}', "line 2: not valid JSON: Extra data (column 10)"),
+        ('{"a": 1} {"a": 2}', "line 2: not valid JSON: unexpected content after document (column 10)"),
         ('{"a": NaN}', "line 2: not valid JSON: NaN is not JSON; leave the field out"),
-        ("id,text", "line 2: not valid JSON: Expecting value (column 1)"),
+        ("id,text", "line 2: not valid JSON: unexpected character"),
     ],
 )
 def test_a_malformed_line_is_an_error_that_names_it(write: Write, line: str, expected: str) -> None:
