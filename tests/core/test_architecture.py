@@ -256,15 +256,6 @@ def test_nothing_is_called_that_makes_code_out_of_data():
     assert identified(FILES, forbidden) == []
 
 
-def test_the_loader_of_configurations_is_a_safe_one():
-    import yaml
-
-    from nlp_retrieval.core.files.yaml_text import _Loader
-
-    assert issubclass(_Loader, yaml.SafeLoader)
-    assert not issubclass(_Loader, (yaml.FullLoader, yaml.UnsafeLoader))
-
-
 def test_nothing_prints():
     def printing(file):
         return ((node.lineno, "print") for node, called in calls_in(file) if called == "print")
