@@ -20,6 +20,7 @@ from playwright.sync_api import Browser, Page
 
 from bench.browser import chromium, opened, wait_for_lists, wait_for_texts, wait_until
 from bench.page_data import cut, judged_report, random_lists, sweep_lists
+from nlp_retrieval import Gold
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.evaluation.pool import gold_ranks
 from nlp_retrieval.evaluation.ranking_difference import HitDifference, QueryDifference, SignalMove, changed_queries, difference
@@ -132,7 +133,8 @@ def hostile(browser: Browser, folder: Path) -> list[str]:
     """Names that are markup, lists without signals, and a browser that cannot open the data."""
     wrong = []
     attack = "</script><script>window.hurt = 1</script><img src=x onerror='window.hurt = 2'>"
-    builder = ListsBuilder([attack], [attack], [None], [attack], {attack: {attack: 1}}, {attack: attack})
+    gold = [Gold(query_id=attack, relevance={attack: 1})]
+    builder = ListsBuilder([attack], [attack], [None], [attack], gold, {attack: {attack: 1}}, {attack: attack})
     builder.add_rankings(attack, [[(attack, 2.0), ("b", 1.0)]], {attack: attack})
     builder.add_rankings("other", [[("b", 2.0)]], {"b": attack})
     path = (folder / "hostile.html").absolute()

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from nlp_retrieval import Gold
 from nlp_retrieval.benchmarks.cost import Cost
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, masks_of
 from nlp_retrieval.core.candidates import Rows, Scores
@@ -82,13 +83,19 @@ def _run(found: dict[str, Columns], gold: Rows, draw: np.random.Generator) -> Ru
     offsets = np.arange(QUERIES + 1) * HITS
     nobody: list[str | None] = [None] * QUERIES
     listings = {name: Listing(offsets, items, scores, signals) for name, (items, scores, signals) in found.items()}
+    ids = [f"doc-{item:05}" for item in range(ITEMS)]
+    judged = [
+        Gold(query_id=f"q{query}", relevance=dict.fromkeys([ids[item] for item in pair], 1))
+        for query, pair in enumerate(gold.reshape(-1, 2).tolist())
+    ]
     return RunLists(
         query_ids=[f"q{query}" for query in range(QUERIES)],
         texts=[f"Which {' '.join(draw.choice(WORDS, 16))}?" for _ in range(QUERIES)],
         families=nobody,
         groups=[f"hops={2 + query % 3}" for query in range(QUERIES)],
-        item_ids=[f"doc-{item:05}" for item in range(ITEMS)],
+        item_ids=ids,
         titles=[" ".join(draw.choice(WORDS, 3)).title() + f" {item}" for item in range(ITEMS)],
+        gold=judged,
         gold_offsets=np.arange(QUERIES + 1) * 2,
         gold_items=gold,
         gold_grades=np.ones(2 * QUERIES, np.int64),
@@ -123,7 +130,7 @@ def judged_report(lists: RunLists) -> tuple[BenchmarkReport, dict[str, dict[str,
         k_values=K_VALUES,
         query_counts={"": QUERIES} | {group: int(mask.sum()) for group, mask in masks.items()},
         n_items=ITEMS,
-        manifest={},
+        manifest={"main": "recall@21"},
         comparisons=compare_by_group(values, baseline, lists.families, masks, 0),
     )
     return replace(report, pairwise=pairwise), values

@@ -1,15 +1,17 @@
 """Evaluation of rankings: all measures from one search, at the largest cutoff.
 
 Definitions are those of trec_eval and ir-measures, and are tested against them. Gold with a grade of 0 or less is
-not relevant and gives no gain. A query that found nothing, or that has no relevant document, scores 0 and counts. The
-evaluator looks up the rank of each gold
-document instead of the grade of each hit, because there are far fewer gold documents.
+not relevant and gives no gain. A query that found nothing, or that has no relevant document, scores 0 and counts. Nothing
+depends on the corpus, or on the lists of other queries: what is divided by comes from the gold, the cutoff, and the
+query's own list. The evaluator looks up the rank of each gold document instead of the grade of each hit, because there are
+far fewer of them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -20,9 +22,17 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.core.tables import AsTable, html_table
-from nlp_retrieval.errors import EngineError, GoldError, ItemError
-from nlp_retrieval.evaluation.gold import GoldMissing, Key, key_of, missing_gold, relevant_documents, rows_of
-from nlp_retrieval.evaluation.measures import Measure, by_ir_measures, cutoffs_of, measure_among, measures_at, read_measures
+from nlp_retrieval.errors import EngineError, GoldError, ItemError, RetrievalWarning
+from nlp_retrieval.evaluation.gold import GoldMissing, judged_documents, missing_gold, rows_of
+from nlp_retrieval.evaluation.measures import (
+    Measure,
+    by_ir_measures,
+    check_relevant_from,
+    cutoffs_of,
+    measure_among,
+    measures_at,
+    read_measures,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,7 +43,9 @@ class Evaluation(AsTable):
         query_ids: in the order of the gold.
         per_query: ``[queries]`` by measure name, each in 0..1, in the order in which the measures were given.
         empty_queries: how many queries found nothing; they score 0 and count.
+        without_relevant: how many have no relevant document; they score 0 and count.
         unjudged: how many further queries have results and no judgements; they do not count.
+        unasked: how many further queries have judgements and were not asked; they do not count.
 
     Examples:
         >>> evaluator = RetrievalEvaluator(gold, ["whale", "krill", "fox"], None, measures=["mrr@10"])
@@ -45,7 +57,9 @@ class Evaluation(AsTable):
     query_ids: list[str]
     per_query: dict[str, Scores]
     empty_queries: int = 0
+    without_relevant: int = 0
     unjudged: int = 0
+    unasked: int = 0
 
     def __getitem__(self, measure: str) -> float:
         """Return the mean of a measure, by any of its names: ``"ndcg@10"``, ``"nDCG@10"``.
@@ -62,9 +76,12 @@ class Evaluation(AsTable):
     @property
     def _note(self) -> str:
         """The queries behind the means."""
-        empty = f", {self.empty_queries:,} of them without results, which score 0" if self.empty_queries else ""
-        unjudged = f"; {self.unjudged:,} more have no judgements and do not count" if self.unjudged else ""
-        return f"{len(self.query_ids):,} {'query' if len(self.query_ids) == 1 else 'queries'}{empty}{unjudged}"
+        counts = f"{len(self.query_ids):,} {'query' if len(self.query_ids) == 1 else 'queries'}"
+        for count, what in ((self.empty_queries, "results"), (self.without_relevant, "a relevant document")):
+            counts += f", {count:,} of them without {what}, which score 0" if count else ""
+        for count, what in ((self.unjudged, "without judgements"), (self.unasked, "judged and not asked")):
+            counts += f"; {count:,} more {what}, which do not count" if count else ""
+        return counts
 
     def __repr__(self) -> str:
         return f"<{', '.join(f'{name} {value:.4f}' for name, value in self.means().items())}: {self._note}>"
@@ -103,8 +120,8 @@ class RetrievalEvaluator:
     is 1 if all relevant gold is among the first k. nDCG@k has the grade as gain and log2(rank + 1) as discount, and
     the ideal uses all gold (Järvelin and Kekäläinen, 2002). MAP@k divides by all relevant gold, including beyond k.
     MRR@k is 0 if the first relevant hit is beyond k. RBP@k is (1 - p) times the sum of p to the power of the ranks, from 0, of
-    the relevant hits (Moffat and Zobel, 2008). A measure without a cutoff counts all hits. Other measures are those of
-    ir-measures.
+    the relevant hits (Moffat and Zobel, 2008). A measure without a cutoff counts all hits; precision then divides by how many
+    they are, as SetP and SetF of ir-measures. Other measures are those of ir-measures.
 
     Gold that names a title is found by the first hit with that title. Further hits with the same title (the chunks of
     one page) are not counted again; titles of one query that are equal in normalised form count as one, with the highest
@@ -148,13 +165,15 @@ class RetrievalEvaluator:
         self.k_values, self.relevant_from = cutoffs_of(self.measures), relevant_from
         if titles is not None and len(titles) != len(item_ids):
             raise ItemError(f"{len(titles)} titles for {len(item_ids)} items; give one for each row, empty where there is none")
-        wanted = relevant_documents(gold, relevant_from)
-        places = rows_of(set(chain.from_iterable(wanted)), item_ids, titles)
+        check_relevant_from(relevant_from)
+        judged = judged_documents(gold, relevant_from)
+        wanted = [{key: pair for key, pair in documents.items() if pair[0] > 0} for documents in judged]
+        places = rows_of(set(chain.from_iterable(judged)), item_ids, titles)
         self.missing = missing_gold(gold, wanted, places, item_ids, titles)
-        if self.missing is not None and (gold_missing == "error" or self.missing.confused):
+        if self.missing is not None and gold_missing == "error":
             raise GoldError(f"{self.missing.said}; {self.missing.cure}")
         if gold_missing == "drop":
-            wanted = [{key: grade for key, grade in documents.items() if key in places} for documents in wanted]
+            wanted = [{key: pair for key, pair in documents.items() if key in places} for documents in wanted]
         nowhere = len(item_ids)  # row for documents that are not in the corpus; no ranking contains it
         gold_places = [places.get(key, [nowhere]) for key in chain.from_iterable(wanted)]
         self._names = [name for documents in wanted for _, name in documents.values()]
@@ -169,18 +188,17 @@ class RetrievalEvaluator:
         self._rows = np.fromiter(chain.from_iterable(gold_places), np.int64)
         self._counts = self._grades >= relevant_from
         self._relevant = self._sums(self._counts, self._counts)
-        # A position from 0 that no cutoff reaches means "not found"; it need not be beyond the corpus.
-        every = any(measure.cutoff is None or measure.foreign for measure in self.measures)
-        self._nowhere = len(item_ids) if every else min(self.k_values[-1], len(item_ids))
         own = [measure.cutoff for measure in self.measures if not measure.foreign]
-        self._cuts = {k: self._nowhere if k is None else min(k, self._nowhere) for k in dict.fromkeys(own)}
-        self._discount = np.array([1 / math.log2(place + 2) for place in range(self._nowhere)] + [0.0])
+        self._cuts = {k: _NOWHERE if k is None else k for k in dict.fromkeys(own)}
         best_first = np.lexsort((-self._grades, self._owner))
-        place = np.minimum(self._nth, self._nowhere)
-        gains = self._grades[best_first] * self._discount[place]
+        place = np.arange(len(self._owner)) - self._unit_offsets[self._owner]
+        gains = self._grades[best_first] * _discounts(place)
         self._ideal = {k: self._sums(place < cut, gains) for k, cut in self._cuts.items()}
         self._foreign = [measure for measure in self.measures if measure.foreign]
-        self._rejected = _judged_not_relevant(gold, item_ids, titles) if self._foreign else []
+        self._rejected: list[dict[str, tuple[list[int], int]]] = [
+            {name: (places.get(key, []), grade) for key, (grade, name) in documents.items() if grade <= 0}
+            for documents in judged
+        ]
 
     def evaluate(self, rows: NDArray[np.integer]) -> Evaluation:
         """Score a matrix of rankings.
@@ -230,14 +248,14 @@ class RetrievalEvaluator:
             wrong = rows[(rows < 0) | (rows >= len(self._item_ids))][0]
             raise EngineError(f"a ranking names row {wrong}; the corpus has rows 0..{len(self._item_ids) - 1}")
         positions = self._positions(offsets, rows.astype(np.int64, copy=False))
-        values = self._measures(positions)
+        values = self._measures(positions, np.maximum(lengths, 1))
         if self._foreign:
             values |= self._by_ir_measures(positions, offsets, rows)
         ordered = {str(measure): values[str(measure)] for measure in self.measures}
-        return Evaluation(list(self.query_ids), ordered, int((lengths == 0).sum()))
+        return Evaluation(list(self.query_ids), ordered, int((lengths == 0).sum()), int((self._relevant == 0).sum()))
 
     def qrels(self) -> dict[str, dict[str, int]]:
-        """Return the relevant gold as grades by item id, for other tools; documents missing from the corpus keep their name.
+        """Return the gold as grades by item id, for other tools; documents missing from the corpus keep their name.
 
         A title shared by several rows counts as one document here, but as several in tools that know only ids.
         """
@@ -246,10 +264,13 @@ class RetrievalEvaluator:
         for unit, row in zip(units.tolist(), self._rows.tolist(), strict=True):
             name = self._item_ids[row] if row < len(self._item_ids) else self._names[unit]
             qrels[self.query_ids[self._owner[unit]]][name] = int(self._grades[unit])
+        for query_id, rejected in zip(self.query_ids, self._rejected, strict=True):
+            for name, (rows, grade) in rejected.items():
+                qrels[query_id] |= dict.fromkeys([self._item_ids[row] for row in rows] or [name], grade)
         return qrels
 
     def _positions(self, offsets: NDArray[np.integer], rows: NDArray[np.integer]) -> Rows:
-        """Per unit, its first position in its query's ranking, from 0; ``_nowhere`` if beyond the cutoffs."""
+        """Per unit, its first position in its query's ranking, from 0; ``_NOWHERE`` if it is not there."""
         place = np.arange(len(rows))
         last_place = np.full(len(self._item_ids) + 1, -1, np.int64)  # the last one is for documents not in the corpus
         seen = np.empty(len(rows), np.int64)
@@ -271,8 +292,8 @@ class RetrievalEvaluator:
         if (seen != place).any():
             self._refuse_duplicate(offsets, rows, int(np.flatnonzero(seen != place)[0]))
         start = np.repeat(offsets[:-1], np.diff(gold_offsets))
-        position = np.where(gold_place >= start, gold_place - start, self._nowhere)
-        return np.minimum(np.minimum.reduceat(position, self._row_offsets[:-1]), self._nowhere)
+        position = np.where(gold_place >= start, gold_place - start, _NOWHERE)
+        return np.minimum.reduceat(position, self._row_offsets[:-1])
 
     def _refuse_duplicate(self, offsets: NDArray[np.integer], rows: NDArray[np.integer], at: int) -> None:
         query = int(np.searchsorted(offsets, at, side="right")) - 1
@@ -283,23 +304,23 @@ class RetrievalEvaluator:
             f"at ranks {', '.join(map(str, ranks))}; a ranking holds an item once"
         )
 
-    def _measures(self, positions: Rows) -> dict[str, Scores]:
-        order = np.argsort(self._owner * (self._nowhere + 1) + positions)
+    def _measures(self, positions: Rows, lengths: Rows) -> dict[str, Scores]:
+        order = np.lexsort((positions, self._owner))
         position = positions[order]
-        gain = self._grades[order] * self._discount[position]
+        gain = self._grades[order] * _discounts(position)
         counts, owner = self._counts[order], self._owner
         so_far = np.cumsum(counts)
         before = np.concatenate([[0], so_far])[self._unit_offsets[:-1]]
         precision_there = (so_far - before[owner]) / (position + 1)
         relevant = np.maximum(self._relevant, 1)  # without relevant gold: 0 of 1
-        first = np.full(len(relevant), self._nowhere)
+        first = np.full(len(relevant), _NOWHERE)
         first[owner[counts][::-1]] = position[counts][::-1]
         measures: dict[str, Scores] = {}
         for k, cut in self._cuts.items():
             near = position < cut
             inside = near & counts
             hits = self._sums(inside, inside)
-            depth = max(1, self._nowhere) if k is None else k
+            depth = lengths if k is None else k
             values = {
                 "precision": hits / depth,
                 "recall": hits / relevant,
@@ -326,28 +347,61 @@ class RetrievalEvaluator:
         for query, query_id in enumerate(names):
             ranking = rows[offsets[query] : offsets[query + 1]].tolist()
             rankings[query_id] = list(map(str, range(len(ranking))))
-            not_relevant = self._rejected[query]
-            qrels[query_id] = {str(place): not_relevant[row] for place, row in enumerate(ranking) if row in not_relevant}
-            qrels[query_id] |= {f"row-{row}": not_relevant[row] for row in not_relevant.keys() - ranking}
+            place_of = {row: str(place) for place, row in enumerate(ranking)}
+            for number, (judged_rows, grade) in enumerate(self._rejected[query].values()):
+                listed = [place_of[row] for row in judged_rows if row in place_of]
+                qrels[query_id] |= dict.fromkeys(listed or [f"rejected-{number}"], grade)
         for unit, (query, place) in enumerate(zip(self._owner.tolist(), positions.tolist(), strict=True)):
             name = str(place) if place < len(rankings[names[query]]) else f"gold-{unit}"
             qrels[names[query]][name] = int(self._grades[unit])
         return by_ir_measures(self._foreign, qrels, rankings, self.relevant_from)
-
-    @property
-    def _nth(self) -> Rows:
-        """Per unit, in any order grouped by query, how many units of its query come before it."""
-        return np.arange(len(self._owner)) - self._unit_offsets[self._owner]
 
     def _sums(self, inside: Mask, values: NDArray[np.generic]) -> Scores:
         """Per query, the sum of ``values`` over the units that are ``inside``, best first."""
         return np.bincount(self._owner[inside], values[inside], minlength=len(self.query_ids)).astype(np.float64)
 
 
-def _judged_not_relevant(gold: Sequence[Gold], item_ids: Sequence[str], titles: Sequence[str] | None) -> list[dict[int, int]]:
-    """Per query, the grades of the rows that were judged not relevant."""
-    keys: list[dict[Key, int]] = [
-        {key_of(judged, name): grade for name, grade in judged.relevance.items() if grade <= 0} for judged in gold
-    ]
-    places = rows_of({key for grades in keys for key in grades}, item_ids, titles)
-    return [{row: grade for key, grade in grades.items() for row in places.get(key, ())} for grades in keys]
+_NOWHERE = 2**40
+"""Position of a document that is not in a ranking: beyond every cutoff and every list."""
+
+
+def _discounts(places: Rows) -> Scores:
+    """Discounts of nDCG at positions from 0, the same to the last bit on every machine; 0 at :data:`_NOWHERE`."""
+    listed = places < _NOWHERE
+    table = np.array([1 / math.log2(place + 2) for place in range(int(places[listed].max(initial=-1)) + 1)] + [0.0])
+    return table[np.where(listed, places, -1)]
+
+
+def evaluate_rankings(
+    gold: Sequence[Gold],
+    rankings: Sequence[Sequence[str]],
+    titles: Mapping[str, str],
+    measures: Sequence[str | Measure],
+    relevant_from: int = 1,
+) -> Evaluation:
+    """Score rankings of item ids, without their corpus.
+
+    Args:
+        gold: one per query.
+        rankings: of each query, best first.
+        titles: by item id, for gold that names titles.
+        measures: names of measures.
+        relevant_from: the lowest grade of a relevant document.
+
+    Raises:
+        GoldError: as :class:`RetrievalEvaluator`.
+        ConfigurationError: as :class:`RetrievalEvaluator`.
+    """
+    row_of = {item_id: row for row, item_id in enumerate(dict.fromkeys(chain.from_iterable(rankings)))}
+    names = [titles.get(item_id, "") for item_id in row_of] if any(titles.values()) else None
+    evaluator = RetrievalEvaluator(
+        gold, list(row_of), names, gold_missing="count", measures=measures, relevant_from=relevant_from
+    )
+    if evaluator.missing is not None and evaluator.missing.all and any(rankings):
+        warnings.warn(
+            f"no result is relevant to its query, so every figure is 0 (the first result: {next(iter(row_of))!r}; judged: "
+            f"{evaluator.missing.first!r}); are both of the same collection, and by ids alike?",
+            RetrievalWarning,
+            stacklevel=3,
+        )
+    return evaluator.evaluate_lists([[row_of[item_id] for item_id in ranking] for ranking in rankings])

@@ -43,8 +43,8 @@ def gold_of(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Gold]:
     return [by_id[query.query_id] for query in queries]
 
 
-def relevant_documents(gold: Sequence[Gold], relevant_from: int = 1) -> list[dict[Key, tuple[int, str]]]:
-    """Per query, the grade of each document with a grade above 0, and its name in the gold.
+def judged_documents(gold: Sequence[Gold], relevant_from: int = 1) -> list[dict[Key, tuple[int, str]]]:
+    """Per query, the grade of each judged document, and its name in the gold; of equal titles the highest grade counts.
 
     Args:
         gold: one per query.
@@ -64,15 +64,22 @@ def relevant_documents(gold: Sequence[Gold], relevant_from: int = 1) -> list[dic
     wanted: list[dict[Key, tuple[int, str]]] = [{} for _ in gold]
     for judged, documents in zip(gold, wanted, strict=True):
         for name, grade in judged.relevance.items():
-            if grade > 0:
-                key = key_of(judged, name)
-                documents[key] = max((grade, name), documents.get(key, (0, "")))
+            key = key_of(judged, name)
+            documents[key] = max((grade, name), documents.get(key, (grade, name)))
     if not any(grade >= relevant_from for documents in wanted for grade, _ in documents.values()):
         least = "above 0" if relevant_from == 1 else f"of at least {relevant_from} (relevant_from)"
         raise GoldError(
             f"none of the {len(gold)} queries has gold with a grade {least}, so nothing can be measured; check the judgements"
         )
     return wanted
+
+
+def relevant_documents(gold: Sequence[Gold], relevant_from: int = 1) -> list[dict[Key, tuple[int, str]]]:
+    """Per query, the documents with a grade above 0; arguments and errors as of :func:`judged_documents`."""
+    return [
+        {key: (grade, name) for key, (grade, name) in documents.items() if grade > 0}
+        for documents in judged_documents(gold, relevant_from)
+    ]
 
 
 def rows_of(keys: set[Key], item_ids: Sequence[str], titles: Sequence[str] | None) -> dict[Key, list[int]]:
@@ -100,7 +107,7 @@ class MissingGold:
         first: the name of the first of them.
         said: how many of how many, and the first of them, as a short phrase.
         cure: the likely reason, and what to do.
-        confused: whether none at all is in the corpus, but they would be with the other kind of key (ids, titles).
+        all: whether there are no others: the gold is not of this corpus, or names titles instead of ids, or the reverse.
     """
 
     documents: int
@@ -108,7 +115,7 @@ class MissingGold:
     first: str
     said: str
     cure: str
-    confused: bool
+    all: bool
 
 
 def missing_gold(
@@ -124,26 +131,24 @@ def missing_gold(
         return None
     number, key = unknown[0]
     by, name = key[0], wanted[number][key][1]
-    cure, confused = (
-        (
-            "use the corpus that the gold was made for, or leave these queries out (in a benchmark, gold_missing: drop takes "
-            "such documents out of the gold, and count counts them as not found)"
-        ),
-        not places,
+    cure = (
+        "use the corpus that the gold was made for, or leave these queries out (in a benchmark, gold_missing: drop takes "
+        "such documents out of the gold, and count counts them as not found)"
     )
+    none = len(unknown) == sum(map(len, wanted))
     if by == "item_id" and titles is not None and name in titles:
         cure = f"{name!r} is a title of the corpus: make such gold with by='title'"
     elif by == "title" and name in item_ids:
         cure = f"{name!r} is an item id of the corpus: make such gold with by='item_id'"
-    else:
-        confused = False
+    elif none:
+        cure = "use the corpus that the gold was made for, or gold that names its items"
     queries = {query for query, _ in unknown}
     message = (
         f"{len(unknown):,} of {sum(map(len, wanted)):,} relevant documents, of {len(queries):,} of {len(gold):,} queries, are "
         f"not in the corpus of {sum(map(bool, item_ids)):,} items (first: {by.replace('_', ' ')} {name!r} of query "
         f"{gold[number].query_id!r})"
     )
-    return MissingGold(len(unknown), len(queries), name, message, cure, confused)
+    return MissingGold(len(unknown), len(queries), name, message, cure, none)
 
 
 def without_missing(gold: Sequence[Gold], item_ids: Sequence[str], titles: Sequence[str] | None) -> list[Gold]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -41,8 +42,8 @@ MEASURES = ("precision", "recall", "f1", "perfect_recall", "ndcg", "map", "mrr")
 
 OF_ANSWERS = frozenset(("answer_em", "answer_f1", "sp_em", "sp_f1", "sp_recall", "joint_em", "joint_f1"))
 
-DEEPEST = 1_000
-"""How many results count for a measure without a cutoff, as in TREC."""
+DEPTH = 100
+"""How many hits of each query are fetched, and count for a measure without a cutoff, if no other depth is chosen."""
 
 _HIGHEST_GRADE = 10_000
 
@@ -118,6 +119,11 @@ class Measure:
         return self.family not in MEASURES and self.family not in OF_ANSWERS and self.persistence is None
 
     @property
+    def counts_all(self) -> bool:
+        """Whether hits beyond the cutoff can change it: it has no cutoff, or takes out what is not judged before it cuts."""
+        return self.cutoff is None or "judged_only=True" in self.family
+
+    @property
     def family_label(self) -> str:
         """Display name of the family: ``nDCG``."""
         if self.persistence is not None:
@@ -185,12 +191,6 @@ def usual_main(measured: Sequence[str], k_values: Sequence[int]) -> str:
     return usual if usual in measured else measured[0]
 
 
-def former_main(k_values: object) -> str | None:
-    """Return the main measure of a run from before it could be chosen, recall at the largest cutoff; None without cutoffs."""
-    numbers = [k for k in k_values if isinstance(k, int)] if isinstance(k_values, list | tuple) else []
-    return f"recall@{max(numbers)}" if numbers else None
-
-
 def measures_at(k_values: Sequence[int]) -> list[Measure]:
     """Return every family of :data:`MEASURES` at each cutoff, ascending.
 
@@ -211,9 +211,22 @@ def measure_names(k_values: Sequence[int]) -> list[str]:
     return [str(measure) for measure in measures_at(k_values)]
 
 
-def cutoffs_of(measures: Iterable[Measure]) -> list[int]:
-    """Return the cutoffs of measures, ascending; one without a cutoff counts :data:`DEEPEST` results."""
-    return sorted({DEEPEST if measure.cutoff is None else measure.cutoff for measure in measures})
+def cutoffs_of(measures: Iterable[Measure], depth: int = DEPTH) -> list[int]:
+    """Return the cutoffs of measures, ascending; one without a cutoff counts ``depth`` hits."""
+    return sorted({depth if measure.cutoff is None else measure.cutoff for measure in measures})
+
+
+def check_relevant_from(value: object) -> int:
+    """Return the lowest grade of a relevant document, an integer above 0.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ConfigurationError(
+            f"relevant_from={value!r}: expected an integer above 0, such as 1; grades below 1 are not relevant"
+        )
+    return int(value)
 
 
 def _cutoff(text: str | None, written: str) -> int | None:
@@ -272,12 +285,16 @@ def _known_to_ir_measures(family: str, parameters: str, cutoff: str, written: st
         measure = library.parse_measure(name)
         supported = library.DefaultPipeline.supports(measure)
         if supported:  # what it cannot compute is refused before a search
-            list(library.iter_calc([library.parse_measure(str(measure))], {"1": {"d": 1}}, {"1": {"d": 1.0}}))
+            list(library.iter_calc([measure], {"1": {"d": 1, "e": 0}}, {"1": {"d": 3.0, "e": 2.0, "f": 1.0}}))
     except Exception as error:  # it raises what its parser and its assertions do
         raise ConfigurationError(f"{written!r}: ir-measures cannot read it as {name} ({error})") from None
     if not supported:
         raise ConfigurationError(f"{written!r}: ir-measures has this measure, and nothing installed here computes it")
-    return str(measure)
+    chosen = {name: value for name, value in measure.params.items() if name != measure.AT_PARAM}
+    # its own name leaves out parameters that have the default; relevant_from must not replace a level that was written
+    shown = ",".join(f"{name}={measure._param_repr(value)}" for name, value in chosen.items())
+    at = f"@{measure.params[measure.AT_PARAM]}" if measure.AT_PARAM in measure.params else ""
+    return f"{measure.NAME}{f'({shown})' if shown else ''}{at}"
 
 
 def by_ir_measures(
@@ -290,7 +307,8 @@ def by_ir_measures(
 
     Args:
         measures: measures of ir-measures.
-        qrels: grades by document, by query id.
+        qrels: grades by document, by query id. One below 0 counts as not judged, except for Judged@k, and for infAP, which
+            knows documents that were pooled and not judged: the programs behind ir-measures crash on some.
         rankings: documents, best first, by query id.
         relevant_from: the lowest grade of a relevant document, for measures that take one and do not name another.
 
@@ -319,11 +337,18 @@ def by_ir_measures(
     position = {query_id: number for number, query_id in enumerate(qrels)}
     columns = {parsed: np.zeros(len(position)) for parsed in theirs.values()}
     try:
-        for metric in library.iter_calc([*columns], {query_id: dict(grades) for query_id, grades in qrels.items()}, run):
-            columns[metric.measure][position[metric.query_id]] = metric.value
+        for kind in {parsed.NAME if parsed.NAME in _KNOWS_UNJUDGED else "" for parsed in columns}:
+            wanted = [parsed for parsed in columns if (parsed.NAME if parsed.NAME in _KNOWS_UNJUDGED else "") == kind]
+            judged = {query_id: _bearable(kind, grades) for query_id, grades in qrels.items()}
+            for metric in library.iter_calc(wanted, judged, run):
+                columns[metric.measure][position[metric.query_id]] = metric.value
     except Exception as error:  # of its programs and libraries
-        listed = ", ".join(map(str, measures))
-        raise ConfigurationError(f"ir-measures cannot compute {listed} for this gold ({error}); choose others") from None
+        if len(measures) > 1:  # the message names the measure that fails
+            one_by_one = (by_ir_measures([measure], qrels, rankings, relevant_from) for measure in measures)
+            return {name: column for each in one_by_one for name, column in each.items()}
+        raise ConfigurationError(
+            f"ir-measures cannot compute {measures[0]} for one of these lists ({error}); choose another measure"
+        ) from None
     values = {str(measure): columns[parsed].copy() for measure, parsed in theirs.items()}
     for name, column in values.items():
         wrong = column[~((column >= 0) & (column <= 1 + 1e-9))]
@@ -332,3 +357,14 @@ def by_ir_measures(
                 f"{name} is {wrong[0]:g} for a query; measures that are compared are between 0 and 1, so choose another"
             )
     return values
+
+
+_KNOWS_UNJUDGED = ("Judged", "infAP")
+
+
+def _bearable(measure: str, grades: Mapping[str, int]) -> dict[str, int]:
+    """Return the grades that a measure of ir-measures can bear; all it has of a query without any is one of 0."""
+    if measure == "Judged":
+        return dict(grades)
+    lowest = -1 if measure == "infAP" and max(grades.values(), default=0) > 0 else 0
+    return {name: max(lowest, grade) for name, grade in grades.items() if lowest or grade >= 0} or {"": 0}

@@ -15,7 +15,6 @@ from typing import Literal
 import numpy as np
 
 from nlp_retrieval.core.candidates import Rows, Scores, offsets_of
-from nlp_retrieval.core.models import Gold
 from nlp_retrieval.core.queries import check_k
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
@@ -358,7 +357,7 @@ def measured(
     if not judged:
         return figures
     evaluator = RetrievalEvaluator(
-        [_gold(lists, query) for query in judged], lists.item_ids, None, k_values, relevant_from=relevant_from
+        [lists.gold[query] for query in judged], lists.item_ids, lists.titles, k_values, "count", relevant_from=relevant_from
     )
     for name, listing in listings.items():
         rankings = [listing.items[listing.of(query)] for query in judged]
@@ -366,11 +365,6 @@ def measured(
         for key in keys:
             figures[name][key][judged] = evaluation.per_query[key]
     return figures
-
-
-def _gold(lists: RunLists, query: int) -> Gold:
-    grades = {lists.item_ids[item]: grade for item, grade in lists.gold_of(query).items()}
-    return Gold(query_id=lists.query_ids[query], relevance=grades)
 
 
 def entered(lists: RunLists, one: Listing, other: Listing, k: int) -> Rows:

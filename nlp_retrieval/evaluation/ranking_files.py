@@ -17,9 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pydantic import ValidationError
 
 from nlp_retrieval.core.candidates import Rows, Scores, offsets_of
 from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.core.models import Gold
 from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evaluation.pool import gold_ranks
@@ -34,7 +36,15 @@ PASSAGES = "passages.parquet"
 
 _GOLD_OF_QUERY = pa.list_(pa.struct({"item_id": pa.string(), "title": pa.string(), "grade": pa.int64()}))
 _QUERIES_SCHEMA = pa.schema(
-    {"query_id": pa.string(), "text": pa.string(), "family": pa.string(), "group": pa.string(), "gold": _GOLD_OF_QUERY}
+    {
+        "query_id": pa.string(),
+        "text": pa.string(),
+        "family": pa.string(),
+        "group": pa.string(),
+        "gold": _GOLD_OF_QUERY,
+        "judged_by": pa.string(),
+        "judged": pa.map_(pa.string(), pa.int64()),
+    }
 )
 _HITS_SCHEMA = pa.schema(
     {
@@ -65,7 +75,7 @@ _ABOUT = b"nlp_retrieval"
 
 
 def queries_table(lists: RunLists) -> pa.Table:
-    """Return one row for each query: id, text, family, group, and its gold as item id, title and grade."""
+    """Return one row for each query: id, text, family, group, relevant items, and all grades by what was judged."""
     gold = [
         [
             {"item_id": lists.item_ids[item], "title": lists.titles[item], "grade": grade}
@@ -73,7 +83,9 @@ def queries_table(lists: RunLists) -> pa.Table:
         ]
         for number in range(len(lists.query_ids))
     ]
-    columns = [lists.query_ids, lists.texts, lists.families, lists.groups, gold]
+    judged = [list(wanted.relevance.items()) for wanted in lists.gold]
+    by = [wanted.by for wanted in lists.gold]
+    columns = [lists.query_ids, lists.texts, lists.families, lists.groups, gold, by, judged]
     arrays = [pa.array(values, kind.type) for values, kind in zip(columns, _QUERIES_SCHEMA, strict=True)]
     return pa.table(arrays, _QUERIES_SCHEMA)
 
@@ -163,7 +175,7 @@ def read_lists(folder: str | Path) -> RunLists:
         SourceError: there are no such files, or they were not written by a benchmark.
     """
     queries, hits = _read(Path(folder) / QUERIES, _QUERIES_SCHEMA), _read(Path(folder) / HITS, _HITS_SCHEMA)
-    _require_values(queries, ("query_id", "text", "gold"), Path(folder) / QUERIES)
+    _require_values(queries, ("query_id", "text", "gold", "judged_by", "judged"), Path(folder) / QUERIES)
     _require_values(hits, ("configuration", "query_id", "item_id", "score", "signals"), Path(folder) / HITS)
     query_ids = queries.column("query_id").to_pylist()
     if (repeated := first_repeated(query_ids)) is not None:
@@ -203,12 +215,21 @@ def read_lists(folder: str | Path) -> RunLists:
         groups=queries.column("group").to_pylist(),
         item_ids=list(places),
         titles=[named[item_id] or "" for item_id in places],
+        gold=_judged(queries, Path(folder) / QUERIES),
         gold_offsets=offsets_of([len(golds) for golds in gold]),
         gold_items=np.array([places[item_id] for item_id in gold_ids], np.int64),
         gold_grades=np.array([document["grade"] for golds in gold for document in golds], np.int64),
         listings=listings,
         passages=_passages(Path(folder) / PASSAGES),
     )
+
+
+def _judged(queries: pa.Table, path: Path) -> list[Gold]:
+    columns = (queries.column(name).to_pylist() for name in ("query_id", "judged_by", "judged"))
+    try:
+        return [Gold(query_id=query_id, relevance=dict(grades), by=by) for query_id, by, grades in zip(*columns, strict=True)]
+    except ValidationError:
+        raise SourceError(f"{path} holds judgements that are none; run the benchmark again") from None
 
 
 def _configurations(hits: pa.Table, path: Path) -> list[str]:

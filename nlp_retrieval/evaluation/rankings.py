@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from nlp_retrieval.core.candidates import Rows, Scores, offsets_of
-from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.models import Gold, Query, RetrievalResult
 from nlp_retrieval.core.search.results import no_collection
 from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
 from nlp_retrieval.evaluation.gold import joined
@@ -60,9 +60,10 @@ class RunLists:
         groups: per query; None if it belongs to none.
         item_ids: ids of every item in a list or in the gold.
         titles: titles of those, empty if an item has none.
+        gold: of each query, with all its grades; empty for a query that is not judged.
         gold_offsets: ``[queries + 1]``, into the next two.
-        gold_items: positions in ``item_ids``.
-        gold_grades: above 0.
+        gold_items: relevant items, as positions in ``item_ids``.
+        gold_grades: their grades, above 0.
         listings: by configuration.
         passages: texts by item id, of gold and of the first hits, cut to :data:`LONGEST_TEXT`; empty if none is known.
 
@@ -79,6 +80,7 @@ class RunLists:
     groups: list[str | None]
     item_ids: list[str]
     titles: list[str]
+    gold: list[Gold]
     gold_offsets: Rows
     gold_items: Rows
     gold_grades: Rows
@@ -121,10 +123,11 @@ class RunLists:
         return [pairs[begin:end] for begin, end in pairwise(listing.offsets.tolist())]
 
     def qrels(self) -> dict[str, dict[str, int]]:
-        """Return the gold as grades by item id, by query id."""
+        """Return all grades by item id, by query id; a title that was judged not relevant stays a title."""
         return {
-            query_id: {self.item_ids[item]: grade for item, grade in self.gold_of(number).items()}
-            for number, query_id in enumerate(self.query_ids)
+            gold.query_id: {self.item_ids[item]: grade for item, grade in self.gold_of(number).items()}
+            | {name: grade for name, grade in gold.relevance.items() if grade <= 0}
+            for number, gold in enumerate(self.gold)
         }
 
     def first(self, number: int) -> RunLists:
@@ -145,6 +148,7 @@ class RunLists:
             texts=self.texts[:number],
             families=self.families[:number],
             groups=self.groups[:number],
+            gold=self.gold[:number],
             gold_offsets=self.gold_offsets[: number + 1],
             gold_items=self.gold_items[:end],
             gold_grades=self.gold_grades[:end],
@@ -167,7 +171,8 @@ class ListsBuilder:
         texts: texts of the queries.
         families: per query.
         groups: per query.
-        qrels: grades above 0 by item id, by query id.
+        gold: of each query; one that is not judged has none of its documents.
+        qrels: grades by item id, by query id; those above 0 count.
         titles: by item id, of the gold at least; an item without one may be missing.
     """
 
@@ -177,18 +182,22 @@ class ListsBuilder:
         texts: Sequence[str],
         families: Sequence[str | None],
         groups: Sequence[str | None],
+        gold: Sequence[Gold],
         qrels: Mapping[str, Mapping[str, int]],
         titles: Mapping[str, str],
     ) -> None:
         self._about = list(query_ids), list(texts), list(families), list(groups)
+        self._gold = list(gold)
         self._place: dict[str, int] = {}
         self._titles: list[str] = []
-        gold = [qrels.get(query_id, {}) for query_id in query_ids]
-        self._gold_offsets = offsets_of([len(grades) for grades in gold])
+        relevant = [
+            {item_id: grade for item_id, grade in qrels.get(query_id, {}).items() if grade > 0} for query_id in query_ids
+        ]
+        self._gold_offsets = offsets_of([len(grades) for grades in relevant])
         self._gold_items = np.array(
-            [self._at(item_id, titles.get(item_id, "")) for grades in gold for item_id in grades], np.int64
+            [self._at(item_id, titles.get(item_id, "")) for grades in relevant for item_id in grades], np.int64
         )
-        self._gold_grades = np.array([grade for grades in gold for grade in grades.values()], np.int64)
+        self._gold_grades = np.array([grade for grades in relevant for grade in grades.values()], np.int64)
         self._listings: dict[str, Listing] = {}
         self._passages: dict[str, str] = {}
 
@@ -230,7 +239,7 @@ class ListsBuilder:
 
     def built(self) -> RunLists:
         """Return the collected lists."""
-        gold = self._gold_offsets, self._gold_items, self._gold_grades
+        gold = self._gold, self._gold_offsets, self._gold_items, self._gold_grades
         listings, passages = dict(self._listings), dict(self._passages)
         return RunLists(*self._about, list(self._place), list(self._titles), *gold, listings, passages)
 
@@ -274,54 +283,34 @@ def same_text(query: str, passage: str) -> bool:
     return bool(asked and content) and (asked in content or content in asked)
 
 
-def own_ids(
-    query_ids: Sequence[str],
-    known: Iterable[str],
-    qrels: Mapping[str, Mapping[str, int]],
-    *,
-    ignore: bool,
-) -> OwnIds:
+def are_passages(queries: Sequence[Query], texts: Mapping[str, Sequence[str]], ignore: bool | None) -> bool:
+    """Return whether an item with the id of a query is the query itself: as was chosen, or if most of them have its text.
+
+    Args:
+        queries: of the collection.
+        texts: the texts of items that have the id of a query, by that id.
+        ignore: what was chosen; None if nothing was.
+    """
+    if ignore is not None or not texts:
+        return bool(ignore)
+    same = [any(same_text(query.text, text) for text in texts[query.query_id]) for query in queries if query.query_id in texts]
+    return 2 * sum(same) >= len(same)
+
+
+def own_ids(query_ids: Sequence[str], known: Iterable[str], qrels: Mapping[str, Mapping[str, int]], *, ignore: bool) -> OwnIds:
     """Return the items that do not count.
 
     Args:
         query_ids: in order.
         known: ids of queries that are also ids of items.
-        qrels: grades above 0 by item id, by query id.
+        qrels: grades by item id, by query id; an item that is relevant to the query with its id counts.
         ignore: whether such an item is the query itself.
     """
     alike = set(known)
     if not ignore:
         return OwnIds([None] * len(query_ids), alike=len(alike))
-    gold = {query_id for query_id in alike if query_id in qrels.get(query_id, {})}
-    return OwnIds([query_id if query_id in alike - gold else None for query_id in query_ids], gold=len(gold))
-
-
-def own_ids_of_lists(lists: RunLists, ignore: bool | None) -> OwnIds:
-    """Return the hits of finished runs that do not count.
-
-    Args:
-        lists: lists of the runs.
-        ignore: whether an item with the id of its query is the query itself; None: true if most of the queries that find
-            such an item find it first, or if their texts are equal.
-    """
-    number_of = {item_id: number for number, item_id in enumerate(lists.item_ids)}
-    own = np.array([number_of.get(query_id, -1) for query_id in lists.query_ids], np.int64)
-    listed, first = 0, 0
-    query_ids: set[str] = set()
-    for listing in lists.listings.values():
-        owner = np.repeat(np.arange(len(own)), np.diff(listing.offsets))
-        hits = np.flatnonzero(listing.items == own[owner])
-        listed += len(hits)
-        first += int((hits == listing.offsets[owner[hits]]).sum())
-        query_ids |= {lists.query_ids[query] for query in owner[hits].tolist()}
-    if ignore is None:
-        texts = [
-            same_text(text, lists.passages[query_id])
-            for query_id, text in zip(lists.query_ids, lists.texts, strict=True)
-            if query_id in query_ids and text and query_id in lists.passages
-        ]
-        ignore = 2 * sum(texts) >= len(texts) if texts else 2 * first > listed
-    return own_ids(lists.query_ids, query_ids, lists.qrels(), ignore=ignore)
+    relevant = {query_id for query_id in alike if qrels.get(query_id, {}).get(query_id, 0) > 0}
+    return OwnIds([query_id if query_id in alike - relevant else None for query_id in query_ids], gold=len(relevant))
 
 
 def without_own(lists: RunLists, own: OwnIds) -> dict[str, Listing]:

@@ -33,6 +33,9 @@ from nlp_retrieval.errors import EngineError, GoldError, QueryError, SourceError
 
 __all__ = ["Run", "ranked", "read_run", "write_qrels", "write_run"]
 
+NO_DOCUMENT = "no-document"
+"""Stands in the judgements that a benchmark writes for a query without any."""
+
 Run = dict[str, list[tuple[str, float]]]
 """By query id, ``(item id, score)``, best first."""
 

@@ -41,7 +41,7 @@ from nlp_retrieval.evaluation.ranking_files import (
     queries_table,
 )
 from nlp_retrieval.evaluation.rankings import RunLists
-from nlp_retrieval.evaluation.trec import write_qrels, write_run
+from nlp_retrieval.evaluation.trec import NO_DOCUMENT, write_qrels, write_run
 from nlp_retrieval.reports.page.page import write_page
 from nlp_retrieval.reports.tables import latex_table, markdown_table
 from nlp_retrieval.reports.view import ReportView, view_of
@@ -170,14 +170,8 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
 
 
 def _named_qrels(lists: RunLists) -> dict[str, dict[str, int]]:
-    """The gold by query, with a document of grade 0 for queries without gold: trec_eval counts the queries in the file."""
-    qrels = lists.qrels()
-    for number, query_id in enumerate(lists.query_ids):
-        hits = [listing.items[listing.of(number)] for listing in lists.listings.values()]
-        first = next((int(items[0]) for items in hits if len(items)), None)
-        if not qrels[query_id] and first is not None:
-            qrels[query_id] = {lists.item_ids[first]: 0}
-    return qrels
+    """The gold by query; one without judgements has a line all the same: trec_eval counts the queries in the file."""
+    return {query_id: grades or {NO_DOCUMENT: 0} for query_id, grades in lists.qrels().items()}
 
 
 def _write_answers(run: BenchmarkRun, target: Path, before: set[str]) -> None:

@@ -118,7 +118,7 @@ def test_measures_that_relevant_from_makes_equal_have_equal_values() -> None:
 
 def test_what_ir_measures_cannot_compute_is_an_error_with_its_reason() -> None:
     evaluator = RetrievalEvaluator(gold(q={"d0": 5}), ITEMS, None, measures=["ERR@5"])
-    with pytest.raises(ConfigurationError, match=r"ir-measures cannot compute ERR@5 for this gold"):
+    with pytest.raises(ConfigurationError, match=r"ir-measures cannot compute ERR@5 for one of these lists"):
         evaluator.evaluate(np.array([[0]]))
     evaluator = RetrievalEvaluator(gold(q={"d0": 50_000_000}), ITEMS, None, measures=["Rprec"])
     with pytest.raises(ConfigurationError, match="needs memory for every grade up to 50,000,000"):
@@ -252,7 +252,7 @@ class TestTitles:
     def test_qrels_name_every_row_of_a_title(self) -> None:
         assert self.evaluator({"Heat (film)": 2, "Rain": 1}, {"Alien": 1, "Togo": 0}).qrels() == {
             "q0": {"h1": 2, "h2": 2, "r": 1},
-            "q1": {"a": 1},
+            "q1": {"a": 1, "t": 0},
         }
 
     def test_gold_with_titles_needs_a_corpus_with_titles(self) -> None:

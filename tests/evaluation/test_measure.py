@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.evaluation.answers import ANSWER_MEASURES, FACT_MEASURES
-from nlp_retrieval.evaluation.measures import DEEPEST, LABELS, MEASURES, Measure, cutoffs_of, measure_among, read_measures
+from nlp_retrieval.evaluation.measures import DEPTH, LABELS, MEASURES, Measure, cutoffs_of, measure_among, read_measures
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_what_is_not_a_measure_is_refused(written: str, message: str) -> None:
 def test_measures_are_read_once_each_in_their_order() -> None:
     measures = read_measures(["R@100", "ndcg@10", "recall@100", "AP"])
     assert list(map(str, measures)) == ["recall@100", "ndcg@10", "map"]
-    assert cutoffs_of(measures) == [10, 100, DEEPEST]
+    assert cutoffs_of(measures) == [10, DEPTH]
     with pytest.raises(ConfigurationError, match=r"write \['ndcg@10'\]"):
         read_measures("ndcg@10")
     with pytest.raises(ConfigurationError, match="the list of measures is empty"):

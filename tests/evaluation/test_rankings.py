@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval import RetrievalResult, SearchableItem
+from nlp_retrieval import Gold, RetrievalResult, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
 from nlp_retrieval.evaluation.ranking_files import HITS, QUERIES, hits_table, queries_table, read_lists
 from nlp_retrieval.evaluation.rankings import Listing, ListsBuilder, RunLists
@@ -36,7 +36,8 @@ def lists_of(found: dict[str, list[list[Hit]]], qrels: dict[str, dict[str, int]]
     names = [f"q{number}" for number in range(n_queries)]
     texts, families = [f"what is {name}?" for name in names], [None if n % 2 else f"f{n}" for n in range(n_queries)]
     groups = [f"hops={n % 3}" if n else None for n in range(n_queries)]
-    builder = ListsBuilder(names, texts, families, groups, qrels, {"gold alone": "Its title"})
+    gold = [Gold(query_id=name, relevance=qrels.get(name, {})) for name in names]
+    builder = ListsBuilder(names, texts, families, groups, gold, qrels, {"gold alone": "Its title"})
     for name, one in found.items():
         builder.add(name, [results(hits) for hits in one])
     return builder.built()

@@ -18,7 +18,7 @@ from evaluation.test_rankings import Hit, lists_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval import BenchmarkRun
+from nlp_retrieval import BenchmarkRun, Gold
 from nlp_retrieval.evaluation.pool import gold_ranks
 from nlp_retrieval.evaluation.ranking_difference import measured
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
@@ -162,9 +162,13 @@ def large_lists(configurations: int, queries: int, depth: int, signals: int) -> 
         listings[f"configuration {number}"] = Listing(offsets, found, scores, columns)
     gold = np.concatenate([draw.choice(items, 2, replace=False) for _ in range(queries)])
     nobody: list[str | None] = [None] * queries
+    judged = [
+        Gold(query_id=f"q{query}", relevance=dict.fromkeys([ids[item] for item in pair], 1))
+        for query, pair in enumerate(gold.reshape(-1, 2).tolist())
+    ]
     return RunLists(
         [f"q{query}" for query in range(queries)], texts, nobody, [f"hops={query % 3}" for query in range(queries)],
-        ids, titles, np.arange(queries + 1) * 2, gold, np.ones(len(gold), np.int64), listings,
+        ids, titles, judged, np.arange(queries + 1) * 2, gold, np.ones(len(gold), np.int64), listings,
     )  # fmt: skip
 
 
