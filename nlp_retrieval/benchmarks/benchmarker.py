@@ -1,9 +1,8 @@
 """Running a benchmark: index missing parts, search with every configuration, measure, and judge.
 
-Quality comes from one search per configuration at the largest cutoff. Latency comes from one query at a time on a
-seeded sample, after a warm-up, so it reflects neither batches nor a cold start. The sample comes first: answers of language
-models are then not on disk yet, unless an earlier run or configuration asked the same. With a stage folder,
-work shared by configurations is computed and timed once, and an interrupted run continues where it stopped. A
+Quality comes from one search per configuration, of a depth that is a setting: no measure changes the lists of another.
+Latency comes from one query at a time on a seeded sample, after a warm-up, so it reflects neither batches nor a cold start.
+With a stage folder, work shared by configurations is computed once, and an interrupted run continues where it stopped. A
 configuration that cannot be run does not stop the others; the report says why it failed.
 """
 
@@ -47,7 +46,7 @@ from nlp_retrieval.benchmarks.results import (
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.benchmarks.shared_stages import Answered, Retrieved, SharedStages, answer_stage
 from nlp_retrieval.benchmarks.stage_store import StageStore, identity_of, key_of
-from nlp_retrieval.benchmarks.timing import Sample, cost_of, measure_alone, measure_by_stages
+from nlp_retrieval.benchmarks.timing import Sample, cost_of, measure
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.components.component import Component, Config, with_held
 from nlp_retrieval.core.context import use_workers
@@ -75,7 +74,7 @@ from nlp_retrieval.errors import (
 from nlp_retrieval.evaluation.answers import AnswerEvaluator
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.evaluation.gold import joined, without_missing
-from nlp_retrieval.evaluation.rankings import ListsBuilder, OwnIds, Ranking, Ranks, own_ids, same_text
+from nlp_retrieval.evaluation.rankings import ListsBuilder, OwnIds, Ranking, Ranks, are_passages, own_ids
 from nlp_retrieval.lm.answering import AnsweredQuestion
 from nlp_retrieval.lm.counting import added, record_calls
 
@@ -99,14 +98,14 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
     """
     running = _Running(settings, on_progress or (lambda _: None))
     running.index()
-    settings, corpus, evaluator = running.settings, running.corpus, running.evaluator
-    queries, pinned, row_of = settings.queries, running.pinned, corpus.rows()
-    labels = group_labels(queries, settings.group_by)
+    settings, corpus, evaluator, pinned = running.settings, running.corpus, running.evaluator, running.pinned
+    queries, row_of, labels = settings.queries, corpus.rows(), group_labels(settings.queries, settings.group_by)
     families = [query.family for query in queries]
     qrels = evaluator.qrels()
     titles = dict(zip(corpus.item_ids, corpus.titles, strict=True))
     warn_of_filters(pinned.generation, dict(zip(evaluator.query_ids, settings.filters, strict=True)), qrels, row_of)
-    lists = ListsBuilder(evaluator.query_ids, [query.text for query in queries], families, labels, qrels, titles)
+    about = evaluator.query_ids, [query.text for query in queries], families, labels
+    lists = ListsBuilder(*about, settings.gold, qrels, titles)
     own_rows = np.array([-1 if own is None else row_of[own] for own in running.own.ids], np.int64)
     alone = RetrieverRanks(len(queries), *gold_rows_of(qrels, row_of), len(corpus.item_ids), own_rows)
     right = settings.right_answers
@@ -272,6 +271,8 @@ class _Running:
         self.corpus = corpus
         self.evaluator = _evaluator(settings, corpus.item_ids, corpus.titles)
         self.missing = self.evaluator.missing
+        if self.missing is not None and self.missing.all:
+            raise GoldError(f"{self.missing.said}: no figure could be above 0; {self.missing.cure}")
         if self.missing is not None:
             done = "are taken out of the gold" if settings.gold_missing == "drop" else "count as not found"
             warnings.warn(f"{self.missing.said}; they {done}", RetrievalWarning, stacklevel=4)
@@ -291,14 +292,11 @@ class _Running:
 
     def _own_ids(self, corpus: Corpus) -> OwnIds:
         queries, row_of = self.settings.queries, corpus.rows()
-        ignore = self.settings.ignore_identical_ids
-        alike = {query.query_id: query.text for query in queries if query.query_id in row_of}
-        if ignore is None and alike:
-            texts = self.pinned.texts(alike, row_of, self.settings.loader)
-            same = sum(any(same_text(alike[query_id], text) for text in both) for query_id, both in texts.items())
-            ignore = 2 * same >= len(alike)
-        ids = [query.query_id for query in queries]
-        return own_ids(ids, alike, self.evaluator.qrels(), ignore=bool(ignore))
+        alike = [query.query_id for query in queries if query.query_id in row_of]
+        texts = self.pinned.texts(alike, row_of, self.settings.loader) if alike else {}
+        ignore = are_passages(queries, texts, self.settings.ignore_identical_ids)
+        self.settings = replace(self.settings, ignore_identical_ids=ignore)
+        return own_ids([query.query_id for query in queries], alike, self.evaluator.qrels(), ignore=ignore)
 
     def counted(self, labels: Sequence[str | None], qrels: Mapping[str, Mapping[str, int]]) -> Counted:
         """Return the queries and judgements behind the figures, and those excluded."""
@@ -331,17 +329,17 @@ class _Running:
 
     @property
     def depth(self) -> int:
-        """Return how many hits to search for: one more than the largest cutoff if one may be the query itself."""
-        return self.settings.k_values[-1] + (self.own.ignored > 0)
+        """Return how many hits to search for: one more than the depth if one may be the query itself."""
+        return self.settings.depth + (self.own.ignored > 0)
 
     def _cut(self, own: str | None, hits: Sequence[T], ids: Sequence[str]) -> list[T]:
-        """The hits of a query that count, up to the largest cutoff."""
+        """The hits of a query that count, up to the depth."""
         kept = [*hits] if own is None else [hit for hit, item_id in zip(hits, ids, strict=True) if item_id != own]
-        return kept[: self.settings.k_values[-1]]
+        return kept[: self.settings.depth]
 
     def _spread(self, shared: SharedStages, generation: Generation) -> None:
         """Let workers compute the stages of the searches."""
-        self.spread = spread(self.left(), self._sample, self.depth, shared, generation, self._say)
+        self.spread = spread(self.left(), self._sample, self.depth, self.settings.latency_k, shared, generation, self._say)
         self._others = OtherProcesses()  # do not count the workers as other processes
         for stage, reason in self.spread.here.items():
             self._say(f"{stage}: computed by this process: {reason}")
@@ -375,10 +373,7 @@ class _Running:
         self.pinned.check(searcher)
         sample = self._sample(searcher)
         with record_calls() as asked:
-            if self._shared is None:
-                measured = measure_alone(searcher, sample, depth, self._others)
-            else:
-                measured = measure_by_stages(searcher, self._shared, sample, depth, self._others)
+            measured = measure(searcher, self._shared, sample, depth, self.settings.latency_k, self._others)
             if self.own.ignored:
                 results = [
                     self._cut(own, hits, [hit.item.item_id for hit in hits])
@@ -426,7 +421,9 @@ class _CheckedLoader(BaseLoader):
             item_ids.append(item.item_id)
             titles.append(item.title)
             yield item
-        _evaluator(settings, item_ids, titles)
+        missing = _evaluator(settings, item_ids, titles).missing
+        if missing is not None and missing.all and item_ids:
+            raise GoldError(f"{missing.said}: no figure could be above 0; {missing.cure}")
 
 
 def _evaluator(settings: BenchmarkSettings, item_ids: Sequence[str], titles: Sequence[str] | None) -> RetrievalEvaluator:

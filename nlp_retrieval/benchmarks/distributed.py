@@ -30,7 +30,7 @@ from nlp_retrieval.benchmarks.stage_store import (
     unpacked,
     versions,
 )
-from nlp_retrieval.benchmarks.timing import COMPOSED, Sample, StageClock
+from nlp_retrieval.benchmarks.timing import COMPOSED, Sample, timed
 from nlp_retrieval.core.candidates import CandidateBatch, Mask
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, refuse_secrets, with_held
 from nlp_retrieval.core.components.registry import build, build_as, registered
@@ -318,6 +318,7 @@ def spread(
     searchers: Mapping[str, Entry],
     samples: Callable[[Searcher], Sample],
     k: int,
+    latency_k: int,
     shared: SharedStages,
     generation: Generation,
     say: Callable[[str], None],
@@ -328,6 +329,7 @@ def spread(
         searchers: the searchers of the sweep, opened.
         samples: the queries of each of them, with those that are timed.
         k: length of the lists.
+        latency_k: length of the lists of the queries that are timed.
         shared: the stages of the sweep.
         generation: the index.
         say: called with progress messages.
@@ -350,7 +352,7 @@ def spread(
         planning = PlanningStages(shared.store)
         for name, searcher in searchers.items():
             with suppress(Exception), record_calls() as calls:  # any error is raised again when it is run
-                _plan(planning, searcher, samples(searcher), k)
+                _plan(planning, searcher, samples(searcher), k, latency_k)
             done.asked.setdefault(name, {model: _sent(counts) for model, counts in calls.by_model.items()})
         return planning
 
@@ -369,11 +371,11 @@ def _sent(counts: CallCounts) -> CallCounts:
     return replace(counts, cache_hits=0, degraded=0, kept_tokens_in=0, kept_tokens_out=0)
 
 
-def _plan(planning: PlanningStages, searcher: Searcher, sample: Sample, k: int) -> None:
+def _plan(planning: PlanningStages, searcher: Searcher, sample: Sample, k: int, latency_k: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)  # it warns again when it is run
         if searcher.processor is not None:
-            StageClock(planning, sample, k).processing(searcher.processor)
+            timed(searcher, sample, latency_k, planning.store)  # before the answers of a model are on disk
         planning.plan(searcher, sample, k)
 
 

@@ -29,7 +29,6 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.secrets import HIDDEN, without_secrets
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.evaluation.comparison import LEVEL, RESAMPLES
-from nlp_retrieval.evaluation.measures import former_main
 from nlp_retrieval.lm.answering import BaseAnswerer
 
 MANIFEST_FORMAT = 1
@@ -77,7 +76,11 @@ def manifest_of(
         else None,
         "main": settings.main_measure,
         "significance": {"resamples": settings.resamples or RESAMPLES, "level": LEVEL, "seed": settings.seed},
-        "latency": {"queries": min(settings.latency_queries, len(settings.queries)), "seed": settings.seed},
+        "latency": {
+            "queries": min(settings.latency_queries, len(settings.queries)),
+            "k": settings.latency_k,
+            "seed": settings.seed,
+        },
         "searchers": {
             name: {"config": without_secrets(searcher.config)}
             | ({"failed": failed[name]} if name in failed else identities[name])
@@ -87,7 +90,7 @@ def manifest_of(
     } | describe_environment()
 
 
-_ELSEWHERE = ("searchers", "loader", "index_path", "stage_folder", "seed", "latency_queries")
+_ELSEWHERE = ("searchers", "loader", "index_path", "stage_folder", "seed", "latency_queries", "latency_k")
 """Settings that a manifest records under other names, or not at all."""
 
 
@@ -165,6 +168,7 @@ class _Corpus(_ManifestPart):
 
 class _Latency(_ManifestPart):
     queries: int
+    k: int
     seed: int
 
 
@@ -260,12 +264,6 @@ def benchmark_of(
     queries = make(BaseQueryLoader, "query_loader")
     shared = (name for name in keys_of(BenchmarkSettings) if name not in _ELSEWHERE and manifest.get(name) is not None)
     values = {
-        # before there was a setting for identical ids, all hits counted
-        "ignore_identical_ids": None if "ignore_identical_ids" in manifest else False,
-        # before there was a main measure, it was recall at the largest cutoff
-        "main": None if "main" in manifest else former_main(manifest["k_values"]),
-        # before there was a setting for resamples, all tests drew as many
-        "resamples": None if "resamples" in manifest else RESAMPLES,
         **{name: manifest[name] for name in shared},
         "searchers": {name: make(Component, f"searchers.{name}") for name in manifest["searchers"]},
         "loader": make(BaseLoader, "corpus.loader"),
@@ -273,6 +271,7 @@ def benchmark_of(
         "gold": queries.gold(),
         "index_path": index or manifest["index"],
         "latency_queries": manifest["latency"]["queries"],
+        "latency_k": manifest["latency"]["k"],
         "seed": manifest["latency"]["seed"],
         "answerer": make(BaseAnswerer, "answerer") if manifest.get("answerer") is not None else None,
     }

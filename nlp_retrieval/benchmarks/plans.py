@@ -279,7 +279,7 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halv
         if not isinstance(searcher, Component):
             stages.add(canonical_json(searcher.config), searcher.config, name, "program")
             continue
-        for kind, distinguishing, config in _stages_of(searcher, settings.k_values[-1]):
+        for kind, distinguishing, config in _stages_of(searcher, settings.depth):
             stages.add(canonical_json(distinguishing), config, name, kind)
         for part in components_in(searcher):
             if isinstance(part, BaseRetriever) and part.has_index:

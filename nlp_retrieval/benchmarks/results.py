@@ -30,7 +30,7 @@ from nlp_retrieval.evaluation.comparison import (
     verdict,
 )
 from nlp_retrieval.evaluation.evaluator import Evaluation
-from nlp_retrieval.evaluation.measures import Measure, former_main
+from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.rankings import Ranking, Ranks, RunLists
 from nlp_retrieval.lm.answering import AnsweredQuestion
 
@@ -215,9 +215,9 @@ class BenchmarkReport:
 
     @property
     def main_measure(self) -> str:
-        """The measure to sort, test pairs and draw by; recall at the largest cutoff in a run that has no record of it."""
+        """The measure to sort, test pairs and draw by."""
         measured = list(dict.fromkeys(key for result in self.configurations for key in result.measures))
-        wanted = self.manifest.get("main") or former_main(self.k_values)
+        wanted = self.manifest.get("main")
         return wanted if wanted in measured else next(iter(measured), "")
 
     @property

@@ -37,7 +37,15 @@ from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, near
 from nlp_retrieval.evaluation.answers import AnswerEvaluator, GoldAnswer, gold_answers
 from nlp_retrieval.evaluation.comparison import MOST_RESAMPLES
 from nlp_retrieval.evaluation.gold import GoldMissing
-from nlp_retrieval.evaluation.measures import Measure, cutoffs_of, measure_among, measure_names, read_measures, usual_main
+from nlp_retrieval.evaluation.measures import (
+    DEPTH,
+    Measure,
+    cutoffs_of,
+    measure_among,
+    measure_names,
+    read_measures,
+    usual_main,
+)
 from nlp_retrieval.lm.answering import BaseAnswerer
 
 
@@ -173,7 +181,11 @@ class BenchmarkSettings:
         index_path: the index directory; created or completed as needed. For a :class:`Benchmarker`, a temporary one by default.
         baseline: the name of the searcher that others are compared with; the first by default.
         group_by: a key of the queries' metadata; measures are also reported for each of its values.
+        depth: how many hits are fetched for each query; at least the largest cutoff. A measure without a cutoff counts all of
+            them. It is a setting because candidates of fusion and rerankers depend on it: a measure that is added changes no
+            other.
         latency_queries: how many queries are searched one at a time to measure latency.
+        latency_k: how many hits these searches return.
         seed: for sampling those queries, and for tests and intervals; 0 or more.
         stage_folder: folder for results of stages; existing results are not computed again. None: every
             configuration is searched and timed separately.
@@ -227,7 +239,9 @@ class BenchmarkSettings:
     index_path: Annotated[AnyPath, Field(serialization_alias="index")]
     baseline: str | None = None
     group_by: str = "hops"
+    depth: Annotated[Integer, Field(ge=1)] = DEPTH
     latency_queries: Annotated[Integer, Field(ge=1)] = 200
+    latency_k: Annotated[Integer, Field(ge=1)] = 10
     seed: Annotated[Integer, Field(ge=0)] = 0
     stage_folder: Annotated[AnyPath | None, Field(serialization_alias="stages")] = None
     query_loader: Annotated[BaseQueryLoader | Config | str | None, SkipValidation, Field(serialization_alias="queries")] = None
@@ -255,12 +269,17 @@ class BenchmarkSettings:
             raise ConfigurationError(f"there is no searcher {baseline!r}; {nearest(baseline, self.searchers)}")
         object.__setattr__(self, "baseline", baseline)
         if self.measures is not None:
-            cutoffs = cutoffs_of(map(Measure.parse, self.measures))
+            cutoffs = cutoffs_of(map(Measure.parse, self.measures), self.depth)
             if self.k_values is not BenchmarkSettings.k_values and list(self.k_values) != cutoffs:
                 raise ConfigurationError(
                     "k and measures are both given; leave k out, because measures have cutoffs of their own"
                 )
             object.__setattr__(self, "k_values", cutoffs)
+        if self.k_values[-1] > self.depth:
+            raise ConfigurationError(
+                f"a measure counts the first {self.k_values[-1]:,} hits, and {self.depth:,} are fetched for each query; set "
+                f"'depth' to {self.k_values[-1]}, or choose a smaller cutoff"
+            )
         self.processes  # noqa: B018 -- checks the number of workers and the address
         if self.queries or not isinstance(self.query_loader, BaseQueryLoader):
             self._line_up()
@@ -274,10 +293,10 @@ class BenchmarkSettings:
         lined = {"queries": queries, "gold": gold, "unjudged": unjudged, "unasked": unasked}
         for name, value in lined.items():
             object.__setattr__(self, name, value)
-        if self.answerer is not None and self.answerer.passages > self.k_values[-1]:
+        if self.answerer is not None and self.answerer.passages > self.depth:
             raise ConfigurationError(
-                f"the answerer reads {self.answerer.passages} passages, and the largest cutoff is {self.k_values[-1]}, so no "
-                f"more are found; add the cutoff {self.answerer.passages}, or let it read fewer"
+                f"the answerer reads {self.answerer.passages} passages, and {self.depth} are fetched for each query; set "
+                f"'depth' to {self.answerer.passages}, or let it read fewer"
             )
         measured = self.measured  # unreadable answers are reported before the work
         if self.main is not None:
@@ -345,7 +364,7 @@ class BenchmarkSettings:
             return self if main is None else replace(self, main=main)
         chosen = read_measures(measures)
         kept = self.main if self.main in list(map(str, chosen)) else None
-        return replace(self, measures=list(map(str, chosen)), k_values=cutoffs_of(chosen), main=main or kept)
+        return replace(self, measures=list(map(str, chosen)), k_values=cutoffs_of(chosen, self.depth), main=main or kept)
 
     def baseline_among(self, names: Iterable[str]) -> str:
         """Return the configuration to compare the others with: the baseline or, if it is missing, the first.

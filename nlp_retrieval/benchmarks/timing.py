@@ -1,26 +1,20 @@
-"""Costs of configurations that share stages: each distinct stage is timed once, and a configuration's cost is the sum.
+"""Cost of a configuration: the queries of a sample are searched one at a time, and all queries in one call.
 
-A stage is timed with the component itself, one query of the sample at a time, on the input that the query has in the search
-over all queries, and never by reading its result. Seconds are stored next to the results, for this machine alone. The work that
-each configuration does itself (fusing, blending, interleaving, creating items) is timed for each, with its stages' results
-available. A processor is timed before it runs on all queries: a language model is really called, unless an earlier run left
-its answers on disk; the counts stored with the seconds show it. A searcher that is not a composition of stages is timed as
-a whole.
+The sample comes first: a language model is then really called, unless an earlier run or configuration left its answers on disk;
+the counts beside the seconds show it. It is searched without the results of shared stages, at a cutoff that is stated, so its
+seconds are those of such a search. They are kept with the results of stages, for this machine alone.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 import random
 import statistics
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -28,19 +22,16 @@ from nlp_retrieval.benchmarks.cost import AnsweringCost, Cost, LanguageModelCost
 from nlp_retrieval.benchmarks.entrants import Searching, generation_of
 from nlp_retrieval.benchmarks.filters import Unfiltered, grouped, search_each, search_where
 from nlp_retrieval.benchmarks.shared_stages import Reranked, Retrieved, SearchTrace, SharedStages
-from nlp_retrieval.benchmarks.stage_store import Entry, corpus_of, hardware, identity_of, key_of
-from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores, entries_of, offsets_of
-from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Config
-from nlp_retrieval.core.context import StageSeconds, record_stages
+from nlp_retrieval.benchmarks.stage_store import Entry, StageStore, corpus_of, hardware, key_of
+from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores, entries_of, offsets_of
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.context import record_stages
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.manifest import RetrieverRecord
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.processes import OtherProcesses, PeakMemory
 from nlp_retrieval.core.progress_bars import tracked_each
 from nlp_retrieval.core.queries import has_no_words
-from nlp_retrieval.core.search.reranker import BaseReranker
-from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.core.search.stages import Stages, using_stages
 from nlp_retrieval.errors import RetrievalWarning
@@ -166,252 +157,101 @@ def _signal(batch: CandidateBatch, key: str) -> Scores:
     return batch.signals.get(key, np.full(len(batch.rows), np.nan))
 
 
-Timing = tuple[Scores, dict[str, Scores], CallCounts]
-"""Seconds ``[sample]``, the same by stage, and the usage of language models."""
-
 _GROUP = "latency"
 COMPOSED = (Searcher, Unfiltered)
 
 
-def measure_by_stages(
-    searcher: Searching, stages: SharedStages, sample: Sample, k: int, others: OtherProcesses | None = None
+def measure(
+    searcher: Searching,
+    stages: SharedStages | None,
+    sample: Sample,
+    k: int,
+    latency_k: int,
+    others: OtherProcesses | None = None,
 ) -> Measured:
-    """Search for all queries with stages shared with other configurations, and sum up their costs.
+    """Search for the queries of a sample one at a time, then for all queries together.
 
     Args:
         searcher: opened.
-        stages: the shared stages.
+        stages: shared with other configurations, for the search over all queries; None: none are.
         sample: the queries, and those of them that are timed one at a time.
         k: length of the lists.
+        latency_k: length of the lists of the queries that are timed.
         others: the other processes on this machine.
 
     Returns:
         Throughput and memory as if each stage had been computed for this configuration alone; no throughput if workers
         computed stages in parallel.
     """
-    clock = StageClock(stages, sample, k, others)
-    with PeakMemory() as peak:
-        composed = searcher if isinstance(searcher, Searcher) and type(searcher) in COMPOSED else None
-        timing = clock.whole(searcher) if composed is None else None
-        processing = clock.processing(composed.processor) if composed and composed.processor else None
-        with using_stages(stages), record_calls() as searched:
-            begin = time.perf_counter()
-            results, parts = _searched(searcher, stages, sample, k)
-            elapsed = time.perf_counter() - begin
-        trace = joined_traces(composed, parts) if composed else SearchTrace()
-        if timing is None:
-            timing = clock.composed(composed, trace, processing) if composed else clock.whole(searcher)
-    seconds, by_stage, sampled = timing
-    # differences of two clock readings can be negative
-    took = max(float(elapsed + sum(part.trace.saved_seconds for part in parts)), 1e-9)
-    peak_bytes = max([peak.bytes, *(part.trace.peak_bytes for part in parts)])
-    rate = None if any(part.trace.beside for part in parts) else len(sample.texts) / took
-    measured = Measured(results, seconds, by_stage, rate, peak_bytes, sampled, searched.by_model, other_cores=clock.other_cores)
-    if composed is None:
+    timing = timed(searcher, sample, latency_k, stages.store if stages is not None else None, others)
+    with PeakMemory() as peak, record_calls() as searched:
+        begin = time.perf_counter()
+        if stages is None:
+            parts: list[GroupTrace] = []
+            results = search_each(searcher, sample.texts, k, sample.filters)
+        else:
+            with using_stages(stages):
+                results, parts = _searched(searcher, stages, sample, k)
+        elapsed = time.perf_counter() - begin
+    took = max(elapsed + sum(part.trace.saved_seconds for part in parts), 1e-9)  # a clock's differences can be negative
+    measured = Measured(
+        results,
+        timing,
+        None if any(part.trace.beside for part in parts) else len(sample.texts) / took,
+        max([peak.bytes, *(part.trace.peak_bytes for part in parts)]),
+        searched.by_model,
+    )
+    if stages is None or not isinstance(searcher, Searcher) or type(searcher) not in COMPOSED:
         return measured
-    return replace(measured, candidates=trace.retrieved, lists=lists_of(composed, trace, len(sample.texts)))
+    trace = joined_traces(searcher, parts)
+    return replace(measured, candidates=trace.retrieved, lists=lists_of(searcher, trace, len(sample.texts)))
 
 
-class StageClock:
-    """Times stages, or reuses stored timings."""
-
-    def __init__(self, stages: SharedStages, sample: Sample, k: int, others: OtherProcesses | None = None) -> None:
-        self._others = others
-        self.other_cores: float | None = None
-        """Number of cores kept busy by other processes during the timing, in this run or in the one that timed it."""
-        self._store = stages.store
-        self._sample = sample
-        self._k = k
-
-    def whole(self, searcher: Searching) -> Timing:
-        """Time whole searches."""
-
-        def time_all() -> Timing:
-            with using_stages(Stages()):
-                return time_queries(searcher, self._sample, self._k)
-
-        return self._kept_of(searcher, self._sample.told(), time_all)
-
-    def processing(self, processor: BaseUserQueryProcessor) -> Entry:
-        """Time a processor."""
-        content = {"processor": identity_of(processor), "queries": self._sample.taken()}
-        texts = self._sample.texts
-        return self._kept(content, partial(self._timed, lambda position: partial(processor.process, [texts[position]])))
-
-    def composed(self, searcher: Searcher, trace: SearchTrace, processing: Entry | None) -> Timing:
-        """Sum up the stages of a search, and time the rest."""
-        some = any(len(own.batch.rows) for own in trace.retrieved.values())
-        if some and trace.reranked.keys() != searcher.rerankers.keys():
-            return self.whole(searcher)  # a reranker of whole lists is not a shared stage
-        generation = searcher.opened
-        lists = lists_of(searcher, trace, len(self._sample.texts))
-        shared = {"process": processing.arrays["seconds"]} if processing is not None else {}
-        for label, retrieved in trace.retrieved.items():
-            shared[label] = self._retrieving(retrieved, label, lists, generation)
-        for label, reranked in trace.reranked.items():
-            shared[label] = self._scoring(reranked, lists, generation)
-        asked = [trace.processed[position] for position in self._sample.positions] if trace.processed is not None else []
-        content = self._sample.told() | {"stages at hand": asked}
-        seconds, by_stage, _ = self._kept_of(searcher, content, partial(self._time_replayed, searcher, trace, lists))
-        for name, duration in shared.items():
-            seconds = seconds + duration
-            by_stage |= {name: by_stage[name] + duration}
-        calls = CallCounts() if processing is None else CallCounts(**processing.about["calls"])
-        return seconds, by_stage, calls
-
-    def _retrieving(self, retrieved: Retrieved, label: str, lists: Rows, generation: Generation) -> Scores:
-        def asked(position: int) -> list[list[str]]:
-            return retrieved.processed[lists[position] : lists[position + 1]]
-
-        def prepared(position: int) -> Callable[[], object]:
-            allowed = generation.items.mask(self._sample.filters[position])
-            return partial(
-                Stages().candidates, retrieved.retriever, asked(position), retrieved.depth, generation, label, allowed
-            )
-
-        content = {
-            "retriever": identity_of(retrieved.retriever),
-            "corpus": corpus_of(generation),
-            "queries": [asked(position) for position in self._sample.positions],
-            "depth": retrieved.depth,
-        }
-        if (filters := self._sample.told().get("filters")) is not None:
-            content["filters"] = filters
-        return self._kept(content, partial(self._timed, prepared)).arrays["seconds"]
-
-    def _scoring(self, reranked: Reranked, lists: Rows, generation: Generation) -> Scores:
-        """Time the scoring of pairs, each once; their previous order does not matter."""
-        offsets, rows = reranked.batch.offsets, reranked.batch.rows
-
-        def pool(position: int) -> Rows:
-            return np.unique(rows[offsets[lists[position]] : offsets[lists[position + 1]]])
-
-        def score(wanted: Rows, texts: list[str]) -> object:
-            return reranked.reranker.scored(texts, generation.items.items(wanted)) if len(wanted) else None
-
-        def prepared(position: int) -> Callable[[], object]:
-            wanted = pool(position)
-            return partial(score, wanted, [self._sample.texts[position]] * len(wanted))
-
-        pools = [hashlib.sha256(pool(position).tobytes()).hexdigest() for position in self._sample.positions]
-        content = {
-            "reranker": identity_of(reranked.reranker, without="blend"),
-            "corpus": corpus_of(generation),
-            "queries": self._sample.taken(),
-            "pools": pools,
-        }
-        return self._kept(content, partial(self._timed, prepared)).arrays["seconds"]
-
-    def _time_replayed(self, searcher: Searcher, trace: SearchTrace, lists: Rows) -> Timing:
-        """Time a search whose stages are available."""
-
-        def search(position: int) -> tuple[float, StageSeconds]:
-            prepared = ReplayedStages(trace, position, int(lists[position]), int(lists[position + 1]))
-            with using_stages(prepared), record_stages() as seconds_by_stage:
-                begin = time.perf_counter()
-                self._sample.search(searcher, position, self._k)
-                return time.perf_counter() - begin, seconds_by_stage
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RetrievalWarning)
-            for position in self._sample.warm_up:
-                search(position)
-            timed = [search(position) for position in tracked_each("timing queries", self._sample.positions)]
-        by_stage = {
-            name: np.array([seconds_by_stage.get(name, 0.0) for _, seconds_by_stage in timed]) for name in searcher.stages
-        }
-        return np.array([elapsed for elapsed, _ in timed]), by_stage, CallCounts()
-
-    def _timed(self, prepared: Callable[[int], Callable[[], object]]) -> Entry:
-        """Run a function for each query of the sample, after a warm-up; its preparation is not timed."""
-        seconds = np.zeros(len(self._sample.positions))
-        with using_stages(Stages()), warnings.catch_warnings():
-            warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries warns once
-            for position in self._sample.warm_up:
-                prepared(position)()
-            with record_calls() as calls:
-                for number, position in enumerate(tracked_each("timing queries", self._sample.positions)):
-                    run = prepared(position)
-                    begin = time.perf_counter()
-                    run()
-                    seconds[number] = time.perf_counter() - begin
-        return Entry({"calls": asdict(calls.counts)}, {"seconds": seconds})
-
-    def _kept_of(self, searcher: Searching, content: Mapping[str, Any], measure: Callable[[], Timing]) -> Timing:
-        """Return the stored results of a configuration, stage by stage."""
-
-        def entry_of() -> Entry:
-            seconds, by_stage, calls = measure()
-            arrays = {"seconds": seconds} | {f"stage:{name}": seconds_of_stage for name, seconds_of_stage in by_stage.items()}
-            return Entry({"calls": asdict(calls)}, arrays)
-
-        generation = generation_of(searcher)
-        if generation is None:
-            return measure()  # its corpus is unknown, so its timings cannot be reused
-        whose = {
-            "searcher": searcher.fingerprint,
-            "stages": searcher.stages,
-            "corpus": corpus_of(generation),
-            "k": self._k,
-        }
-        entry = self._kept(whose | dict(content), entry_of)
-        by_stage = {name: entry.arrays[f"stage:{name}"] for name in searcher.stages}
-        return entry.arrays["seconds"], by_stage, CallCounts(**entry.about["calls"])
-
-    def _kept(self, content: Mapping[str, Any], measure: Callable[[], Entry]) -> Entry:
-        key = key_of(_GROUP, dict(content) | {"hardware": hardware()})
-        entry = self._store.find(_GROUP, key)
-        if entry is None:
-            entry = measure()
-            cores = self._others.cores if self._others is not None else None
-            entry = replace(entry, about=entry.about | {"other_cores": cores})
-            self._store.remember(_GROUP, key, entry)
-            if not entry.about["calls"]["degraded"]:  # an endpoint that is down answers fast
-                self._store.keep(_GROUP, key, entry)
-        busy = [cores for cores in (self.other_cores, entry.about.get("other_cores")) if cores is not None]
-        self.other_cores = max(busy, default=None)
-        return entry
-
-
-class ReplayedStages(Stages):
-    """The stages of one query, taken from those of all queries: nothing is computed.
+@dataclass(frozen=True)
+class Timing:
+    """Searches of a sample, one query at a time.
 
     Args:
-        trace: trace of the search over all queries.
-        position: position of the query.
-        first: its first list.
-        last: start of the next query's lists.
+        seconds: ``[sample]``.
+        by_stage: the same by stage.
+        calls: usage of language models, without the warm-up.
+        other_cores: number of cores that other processes kept busy meanwhile; None if unknown.
     """
 
-    def __init__(self, trace: SearchTrace, position: int, first: int, last: int) -> None:
-        self._processed = [trace.processed[position]] if trace.processed is not None else []
-        self._batches = {label: _lists_of(retrieved.batch, first, last) for label, retrieved in trace.retrieved.items()}
-        self._columns: dict[str, dict[str, Scores]] = {}
-        for label, reranked in trace.reranked.items():
-            begin, end = reranked.batch.offsets[[first, last]]
-            self._columns[label] = {name: column[begin:end] for name, column in reranked.columns.items()}
+    seconds: Scores
+    by_stage: dict[str, Scores]
+    calls: CallCounts
+    other_cores: float | None = None
 
-    def subqueries(self, processor: BaseUserQueryProcessor, nlqs: list[str]) -> list[list[str]]:
-        del processor, nlqs
-        return self._processed
 
-    def candidates(
-        self,
-        retriever: BaseRetriever,
-        processed: list[list[str]],
-        depth: int,
-        generation: Generation,
-        label: str,
-        allowed: Mask | None = None,
-    ) -> CandidateBatch:
-        del retriever, processed, depth, generation, allowed
-        return self._batches[label]
+def timed(
+    searcher: Searching, sample: Sample, k: int, store: StageStore | None, others: OtherProcesses | None = None
+) -> Timing:
+    """Return the timing of a configuration: the one that is kept for this machine, or a new one, which is kept.
 
-    def reranked(
-        self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation, label: str
-    ) -> CandidateBatch:
-        del nlqs, generation
-        return reranker.reordered(batch, self._columns[label], label)
+    Args:
+        searcher: opened.
+        sample: the queries.
+        k: length of the lists.
+        store: where timings are kept; None: nowhere.
+        others: the other processes on this machine.
+    """
+    generation = generation_of(searcher)
+    if store is None or generation is None:  # the corpus of a searcher without a generation is not known
+        return time_queries(searcher, sample, k, others)
+    content = {"searcher": searcher.fingerprint, "stages": searcher.stages, "corpus": corpus_of(generation), "k": k}
+    key = key_of(_GROUP, content | sample.timed() | {"hardware": hardware()})
+    entry = store.find(_GROUP, key)
+    if entry is None:
+        timing = time_queries(searcher, sample, k, others)
+        stages = {f"stage:{name}": seconds for name, seconds in timing.by_stage.items()}
+        about = {"calls": asdict(timing.calls), "other_cores": timing.other_cores}
+        entry = Entry(about, {"seconds": timing.seconds} | stages)
+        store.remember(_GROUP, key, entry)
+        if not timing.calls.degraded:  # an endpoint that is down answers fast
+            store.keep(_GROUP, key, entry)
+    by_stage = {name: entry.arrays[f"stage:{name}"] for name in searcher.stages}
+    return Timing(entry.arrays["seconds"], by_stage, CallCounts(**entry.about["calls"]), entry.about.get("other_cores"))
 
 
 def _searched(
@@ -427,11 +267,6 @@ def _searched(
             results[position] = hits
         groups.append(GroupTrace(positions, trace))
     return results, groups
-
-
-def _lists_of(batch: CandidateBatch, first: int, last: int) -> CandidateBatch:
-    begin, end = batch.offsets[[first, last]]
-    return batch.take(np.arange(begin, end), batch.offsets[first : last + 1] - begin)
 
 
 _WARM_UP = 2
@@ -472,14 +307,11 @@ class Sample:
         warm_up = list(islice(others, _WARM_UP)) or positions[:_WARM_UP]
         return cls(texts, positions, warm_up, list(filters) or [None] * len(texts))
 
-    def taken(self) -> list[str]:
-        """The queries of the sample."""
-        return [self.texts[position] for position in self.positions]
-
-    def told(self) -> Config:
+    def timed(self) -> Config:
         """Return the queries searched one at a time as plain values, with their filters if they have any."""
         filters = [self.filters[position] for position in self.positions]
-        return {"queries": self.taken()} | ({"filters": filters} if any(filters) else {})
+        queries = [self.texts[position] for position in self.positions]
+        return {"queries": queries} | ({"filters": filters} if any(filters) else {})
 
     def search(self, searcher: Searching, position: int, k: int) -> list[list[RetrievalResult]]:
         """Search for one query."""
@@ -492,58 +324,28 @@ class Measured:
 
     Args:
         results: per query.
-        seconds: ``[sample]``, one query at a time.
-        stage_seconds: by stage.
+        timing: of the sample.
         queries_per_second: throughput of one call with all queries; None if stages were computed in parallel with others.
         peak_bytes: largest resident memory of the process.
-        sampled: usage of language models in the sample.
         searched: usage of each language model in the search over all queries.
         candidates: output of each retriever for all queries, by label; empty if stages are not shared.
         lists: ``[queries + 1]``, start of each query's lists in those: one each, or one for each of its sub-queries.
-        other_cores: number of cores kept busy by other processes meanwhile; None if unknown.
     """
 
     results: list[list[RetrievalResult]]
-    seconds: Scores
-    stage_seconds: dict[str, Scores]
+    timing: Timing
     queries_per_second: float | None
     peak_bytes: int
-    sampled: CallCounts
     searched: dict[str, CallCounts]
     candidates: dict[str, Retrieved] = field(default_factory=dict)
     lists: Rows | None = None
-    other_cores: float | None = None
 
 
-def measure_alone(searcher: Searching, sample: Sample, k: int, others: OtherProcesses | None = None) -> Measured:
-    """Search one query at a time, then all together, without stages shared with other configurations.
-
-    Args:
-        searcher: opened.
-        sample: the queries.
-        k: length of the lists.
-        others: the other processes on this machine.
-    """
-    with PeakMemory() as peak:
-        seconds, by_stage, sampled = time_queries(searcher, sample, k)
-        with record_calls() as searched:
-            begin = time.perf_counter()
-            results = search_each(searcher, sample.texts, k, sample.filters)
-            elapsed = time.perf_counter() - begin
-    rate = len(sample.texts) / elapsed
-    other_cores = others.cores if others is not None else None
-    return Measured(results, seconds, by_stage, rate, peak.bytes, sampled, searched.by_model, other_cores=other_cores)
-
-
-def time_queries(searcher: Searching, sample: Sample, k: int) -> tuple[Scores, dict[str, Scores], CallCounts]:
-    """Search for the queries of a sample one at a time, after a warm-up.
-
-    Returns:
-        Seconds ``[sample]``, the same by stage, and the usage of language models, not counting the warm-up.
-    """
+def time_queries(searcher: Searching, sample: Sample, k: int, others: OtherProcesses | None = None) -> Timing:
+    """Search for the queries of a sample one at a time, after a warm-up."""
     seconds = np.zeros(len(sample.positions))
     by_stage = {stage: np.zeros(len(sample.positions)) for stage in searcher.stages}
-    with warnings.catch_warnings():
+    with using_stages(Stages()), warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries warns once
         for position in sample.warm_up:
             sample.search(searcher, position, k)
@@ -555,7 +357,7 @@ def time_queries(searcher: Searching, sample: Sample, k: int) -> tuple[Scores, d
                     seconds[number] = time.perf_counter() - begin
                 for stage, durations in by_stage.items():
                     durations[number] = stages.get(stage, 0.0)
-    return seconds, by_stage, asked.counts
+    return Timing(seconds, by_stage, asked.counts, others.cores if others is not None else None)
 
 
 def cost_of(
@@ -574,21 +376,22 @@ def cost_of(
         answering: the cost of answering.
         answered: usage of each language model for the answers.
     """
-    low, high = median_interval(1000 * measured.seconds) or (None, None)
+    timing = measured.timing
+    low, high = median_interval(1000 * timing.seconds) or (None, None)
     return Cost(
         index_seconds=sum(record.cost.seconds for record in records),
         index_bytes=sum(segment.bytes for record in records for segment in record.segments),
         index_peak_bytes=max((record.cost.peak_bytes for record in records), default=0),
-        stage_ms={stage: 1000 * statistics.median(values.tolist()) for stage, values in measured.stage_seconds.items()},
-        latency_ms=1000 * statistics.median(measured.seconds.tolist()),
-        latency_p95_ms=1000 * float(np.percentile(measured.seconds, 95)),
+        stage_ms={stage: 1000 * statistics.median(values.tolist()) for stage, values in timing.by_stage.items()},
+        latency_ms=1000 * statistics.median(timing.seconds.tolist()),
+        latency_p95_ms=1000 * float(np.percentile(timing.seconds, 95)),
         queries_per_second=measured.queries_per_second,
         search_peak_bytes=measured.peak_bytes,
         language_model=_language_model_cost(asked, measured, answered or {}),
         answering=answering,
         latency_low_ms=low,
         latency_high_ms=high,
-        other_cores=measured.other_cores,
+        other_cores=timing.other_cores,
     )
 
 
@@ -615,7 +418,7 @@ def _language_model_cost(
     asked: Mapping[str, CallCounts], measured: Measured, answered: Mapping[str, CallCounts]
 ) -> LanguageModelCost | None:
     """Return the cost of language models; None if none was used."""
-    total, sampled, searched = summed(asked.values()), measured.sampled, summed(measured.searched.values())
+    total, sampled, searched = summed(asked.values()), measured.timing.calls, summed(measured.searched.values())
     if total == CallCounts():
         return None
     n_queries = len(measured.results)

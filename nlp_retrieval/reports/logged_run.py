@@ -93,6 +93,8 @@ def shared_config(report: BenchmarkReport) -> Config:
         "queries": report.query_counts[""],
         "query_set": queries,
         "k": list(report.k_values),
+        "list_depth": report.manifest.get("depth"),
+        "latency_k": (report.manifest.get("latency") or {}).get("k"),
         "baseline": report.baseline,
     }
     return {key: value for key, value in settings.items() if value not in (None, "")}

@@ -75,7 +75,12 @@ def report_of(
         k_values=list(k_values),
         query_counts=query_counts or {"": 1200},
         n_items=32_000,
-        manifest={"finished": "2026-11-21T23:14:00+00:00", "versions": {"nlp_retrieval": "0.1.0"}, "seed": 17},
+        manifest={
+            "finished": "2026-11-21T23:14:00+00:00",
+            "versions": {"nlp_retrieval": "0.1.0"},
+            "seed": 17,
+            "main": f"recall@{max(k_values, default=21)}",
+        },
         files={"results": "runs/wiki/results.json"},
     )
 

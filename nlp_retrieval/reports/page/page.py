@@ -215,6 +215,8 @@ def _facts(view: ReportView) -> list[str]:
         counted(report.query_counts.get("", 0), "query", "queries"),
         _items(view),
         f"{'cutoff' if len(report.k_values) == 1 else 'cutoffs'} {listed([str(k) for k in report.k_values])}",
+        *([f"the first {depth:,} hits of each query"] if isinstance(depth := report.manifest.get("depth"), int) else ()),
+        *([f"latency of searches for {k:,}"] if isinstance(k := (report.manifest.get("latency") or {}).get("k"), int) else ()),
     ]
     finished = str(report.manifest.get(_DATE_KEY, ""))
     try:

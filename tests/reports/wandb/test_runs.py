@@ -166,6 +166,8 @@ def test_the_config_of_a_run_holds_each_setting_once_and_flat(report: BenchmarkR
         "counted": "Counted: 20 queries.",
         "query_set": report.manifest["query_fingerprint"],
         "k": [3, 5, 10],
+        "list_depth": 100,
+        "latency_k": 10,
         "baseline": "bm25",
         "corpus": report.manifest["corpus"]["fingerprint"],
         "items": 80,
@@ -181,7 +183,8 @@ def test_the_config_of_a_run_holds_each_setting_once_and_flat(report: BenchmarkR
     assert told == shared | lexical | encoder | {"bm25/k1": 1.2}
     assert (hybrid["faiss/encoder/dimension"], hybrid["faiss/encoder/api_key"]) == (16, "***")
     assert "faiss/encoder" not in hybrid
-    assert summary == {key: shared[key] for key in ("queries", "counted", "query_set", "k", "baseline")}
+    named = ("queries", "counted", "query_set", "k", "list_depth", "latency_k", "baseline")
+    assert summary == {key: shared[key] for key in named}
 
 
 def test_tags_are_short_names_of_parts(logged: list[Path]) -> None:
