@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from nlp_retrieval.benchmarks.environment import describe_environment
-from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun, Counted, Entrant, Measures, judged, masks_of
-from nlp_retrieval.benchmarks.runs import SavedRun, Sources, corpora_record
+from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun, Counted, Entrant, judged, masks_of
+from nlp_retrieval.benchmarks.runs import SavedRun, Sources, corpora_record, depth_of
+from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.models import SYNTHETIC, Gold
+from nlp_retrieval.core.models import SYNTHETIC
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, nearest
 from nlp_retrieval.evaluation.comparison import LEVEL, MOST_RESAMPLES, RESAMPLES
-from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
+from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.evaluation.measures import (
     OF_ANSWERS,
     Measure,
+    check_relevant_from,
     cutoffs_of,
     measure_among,
     measures_at,
@@ -25,7 +29,6 @@ from nlp_retrieval.evaluation.measures import (
 )
 
 _CUTOFFS = (5, 10, 20)
-_ROUNDING = 1e-9
 
 
 def compare_runs(
@@ -45,8 +48,7 @@ def compare_runs(
 
     Args:
         sources: the runs.
-        k_values: the cutoffs; by default those of the first folder, or 5, 10 and 20. Lists are used as they are: a cutoff
-            beyond a list's end uses the whole list.
+        k_values: the cutoffs; by default those of the first folder, or 5, 10 and 20.
         baseline: by default the first run.
         seed: seed of tests and intervals.
         measures: names of measures instead of cutoffs; by default those of the first folder.
@@ -72,20 +74,9 @@ def compare_runs(
     chosen = _baseline(names, baseline)
     saved = sources.saved
     wanted = _measures_of(saved, k_values, measures)
-    deepest = max(measure.cutoff or 0 for measure in wanted)
-    reach = min((run.report.k_values[-1] for run in saved), default=deepest)
-    if deepest > reach:
-        warnings.warn(
-            f"the lists of a run end at {reach}: a cutoff of {deepest} counts what lies beyond as not found",
-            RetrievalWarning,
-            stacklevel=2,
-        )
-    gold = [Gold(query_id=query_id, relevance=grades) for query_id, grades in lists.qrels().items()]
+    lowest = relevant_from_of(saved) if relevant_from is None else check_relevant_from(relevant_from)
+    evaluations, cautions = evaluated(sources, wanted, lowest)
     chosen_measures = measures is not None or (not k_values and bool(saved) and bool(saved[0].report.manifest.get("measures")))
-    lowest = relevant_from_of(saved) if relevant_from is None else relevant_from
-    evaluator = RetrievalEvaluator(gold, lists.item_ids, None, measures=wanted, relevant_from=lowest)
-    evaluations = {name: evaluator.evaluate_ragged(listing.offsets, listing.items) for name, listing in lists.listings.items()}
-    _warn_of_other_gold(sources, {name: evaluation.means() for name, evaluation in evaluations.items()}, lowest)
     hardware = [run.report.manifest.get("hardware") for run in saved]
     alike = all(machine == hardware[0] for machine in hardware)
     entrants = {name: entrant if alike else replace(entrant, cost=None) for name, entrant in sources.entrants.items()}
@@ -97,12 +88,14 @@ def compare_runs(
     report = BenchmarkReport(
         configurations=[],
         baseline=chosen,
-        k_values=evaluator.k_values,
+        k_values=cutoffs_of(wanted, min(sources.depths.values())),
         query_counts={},
         n_items=max((run.report.n_items for run in saved), default=len(lists.item_ids)),
         manifest={
             "compared": {str(run.folder): run.report.manifest for run in saved},
-            "cautions": sources.cautions,
+            "cautions": [*sources.cautions, *cautions],
+            "depth": min(sources.depths.values()),
+            "ignore_identical_ids": sources.own.ignored > 0,
             "main": _main_of(saved, list(map(str, wanted)), main, chosen=measures is not None),
             "relevant_from": lowest,
             "measures": None if not chosen_measures else list(map(str, wanted)),
@@ -113,11 +106,44 @@ def compare_runs(
         | ({"hardware": hardware[0]} if saved and alike else {})
         | ({"synthetic": synthetic} if synthetic else {})
         | ({"halving": {"note": " ".join(chosen_on)}} if chosen_on else {}),
-        counted=_counted(sources),
+        counted=_counted(sources, lowest),
         prices=saved[0].report.prices if saved and all(run.report.prices == saved[0].report.prices for run in saved) else None,
     )
     report = judged(report, entrants, evaluations, lists.families, masks_of(lists.groups, order), seed)
     return BenchmarkRun(report, lists, {name: evaluation.per_query for name, evaluation in evaluations.items()})
+
+
+def evaluated(sources: Sources, measures: Sequence[Measure], relevant_from: int) -> tuple[dict[str, Evaluation], list[str]]:
+    """Return the measures of every run, and what to say about the depths of their lists, in sentences.
+
+    A measure that counts all hits is computed over as many as all runs have; one with a cutoff counts what lies beyond the end
+    of a list as not found.
+    """
+    lists, shortest = sources.judged, min(sources.depths.values())
+    evaluator = RetrievalEvaluator(
+        lists.gold, lists.item_ids, lists.titles, gold_missing="count", measures=measures, relevant_from=relevant_from
+    )
+    all_hits = {str(measure) for measure in measures if measure.counts_all}
+    ends = ", ".join(name for name, depth in sources.depths.items() if depth == shortest)
+    cautions = []
+    if all_hits and max(sources.depths.values()) > shortest:
+        cautions.append(f"{', '.join(sorted(all_hits))}: over the first {shortest} hits, where the lists of {ends} end.")
+    beyond = [str(measure) for measure in measures if (measure.cutoff or 0) > shortest]
+    if beyond and any(depth_of(run.report) == shortest for run in sources.saved):
+        cautions.append(f"{', '.join(beyond)}: what lies beyond {shortest}, where the lists of {ends} end, is not found.")
+    evaluations = {}
+    for name, listing in lists.listings.items():
+        whole = evaluator.evaluate_ragged(listing.offsets, listing.items)
+        owner = np.repeat(np.arange(len(lists.query_ids)), np.diff(listing.offsets))
+        near = np.arange(len(owner)) - listing.offsets[owner] < shortest
+        cut = evaluator.evaluate_ragged(
+            offsets_of(np.bincount(owner[near], minlength=len(lists.query_ids))), listing.items[near]
+        )
+        per_query = {key: (cut if key in all_hits else whole).per_query[key] for key in whole.per_query}
+        evaluations[name] = replace(whole, per_query=per_query)
+    for caution in cautions:
+        warnings.warn(caution, RetrievalWarning, stacklevel=3)
+    return evaluations, cautions
 
 
 def _measures_of(saved: Sequence[SavedRun], k_values: Sequence[int] | None, measures: Sequence[str] | None) -> list[Measure]:
@@ -128,7 +154,7 @@ def _measures_of(saved: Sequence[SavedRun], k_values: Sequence[int] | None, meas
         return read_measures(measures)
     if k_values or not saved:
         return measures_at(list(k_values or _CUTOFFS))
-    reach = min(run.report.k_values[-1] for run in saved)
+    reach = min(depth_of(run.report) for run in saved)
     first = [Measure.parse(name) for name in saved[0].report.configurations[0].measures]
     own = [measure for measure in first if measure.family not in OF_ANSWERS and (measure.cutoff or reach) <= reach]
     return own or measures_at([reach])
@@ -155,10 +181,10 @@ def _main_of(saved: Sequence[SavedRun], measured: list[str], main: str | None, *
     return usual_main(measured, cutoffs_of(map(Measure.parse, measured)))
 
 
-def _counted(sources: Sources) -> Counted:
+def _counted(sources: Sources, relevant_from: int) -> Counted:
     """Return the queries behind the figures; the first folder's own record is included."""
     lists = sources.judged
-    hopeless = [query_id for query_id, grades in lists.qrels().items() if not grades]
+    hopeless = [gold.query_id for gold in lists.gold if max(gold.relevance.values(), default=0) < relevant_from]
     before = next((run.report.counted for run in sources.saved if run.report.counted is not None), Counted(0))
     labels = [query_id for query_id, label in zip(lists.query_ids, lists.groups, strict=True) if label is None]
     ungrouped = labels if len(labels) < len(lists.query_ids) else []
@@ -174,22 +200,6 @@ def _counted(sources: Sources) -> Counted:
         ungrouped=len(ungrouped),
         first=before.first | {what: several[0] for what, several in ids.items() if several},
     )
-
-
-def _warn_of_other_gold(sources: Sources, means: Mapping[str, Measures], lowest: int) -> None:
-    """Warn if gold names titles that several items share: a benchmark counts each title once, here each item counts."""
-    off = [
-        name
-        for name, own in sources.measured.items()
-        if any(abs(own[measure] - value) > _ROUNDING for measure, value in means[name].items() if measure in own)
-    ]
-    if off and lowest == relevant_from_of(sources.saved):
-        warnings.warn(
-            f"figures of {', '.join(off)} differ from those of their own report: gold there is titles that several items "
-            "carry, and here every item counts",
-            RetrievalWarning,
-            stacklevel=3,
-        )
 
 
 def judged_again(

@@ -1,8 +1,9 @@
 """Results and judgements as people hold them, and their evaluation in one line.
 
 Rankings and grades are read from our own results, files, tables, dicts, tuples, and objects of ranx. Scores are ordered as by
-trec_eval, except that equal scores keep the ranks that a table has. A judged query without results scores 0 and counts; a query
-without judgements does not count.
+trec_eval, except that equal scores keep the ranks that a table has. A query that was asked and found nothing scores 0 and
+counts; one that was not asked, or is not judged, does not count. Results of a search name the queries that were asked; in all
+other forms a query without results may be missing, so that all judged queries count as asked, as for ir-measures.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from nlp_retrieval.core.files.records import as_id, kind, quoted, typed
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.core.search.results import RankedList, RankedLists
 from nlp_retrieval.errors import GoldError, QueryError, SourceError
-from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
+from nlp_retrieval.evaluation.evaluator import Evaluation, evaluate_rankings
 from nlp_retrieval.evaluation.measures import Measure
-from nlp_retrieval.evaluation.rankings import Ranking
+from nlp_retrieval.evaluation.rankings import Ranking, own_ids
 from nlp_retrieval.evaluation.trec import ranked, read_run
 from nlp_retrieval.loaders.judgements import (
     NAMES,
@@ -63,6 +64,8 @@ def evaluate(
     measures: str | Sequence[str | Measure] = ("ndcg@10", "recall@100"),
     *,
     relevant_from: int = 1,
+    asked: Iterable[str] | None = None,
+    ignore_identical_ids: bool = False,
 ) -> Evaluation:
     """Evaluate results against judgements.
 
@@ -73,10 +76,14 @@ def evaluate(
             ``qid``, ``docno`` and ``relevance``, tuples of these (also those of ir_datasets), or judgements of ranx.
         measures: names of measures, as in ir-measures: ``["nDCG@10", "recall@100", "RBP(p=0.8)@10"]``.
         relevant_from: the lowest grade of a relevant document.
+        asked: ids of the queries that were asked; by default those of the results of a search, and all judged queries for other
+            forms, in which a query without results may be missing.
+        ignore_identical_ids: whether a hit with the id of its query is the query itself and does not count, as in BEIR and MTEB
+            (ArguAna, Quora), unless it is relevant to it.
 
     Returns:
-        Means and values per query, with ``to_pandas()``. A judged query without results scores 0; a query without judgements
-        does not count.
+        Means and values per query, with ``to_pandas()``. A query that was asked and found nothing scores 0 and counts; one
+        without judgements, or that was not asked, does not count.
 
     Raises:
         ConfigurationError: a measure does not exist.
@@ -86,12 +93,15 @@ def evaluate(
 
     Examples:
         >>> run = {"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d3": 0.5}}
-        >>> evaluate(run, {"q1": {"d2": 1}, "q2": {"d3": 1}, "q3": {"d4": 1}}, ["RR@10", "recall@100"])
+        >>> qrels = {"q1": {"d2": 1}, "q2": {"d3": 1}, "q3": {"d4": 1}}
+        >>> evaluate(run, qrels, ["RR@10", "recall@100"])
         <mrr@10 0.5000, recall@100 0.6667: 3 queries, 1 of them without results, which score 0>
+        >>> evaluate(run, qrels, ["RR@10", "recall@100"], asked=["q1", "q2"])
+        <mrr@10 0.7500, recall@100 1.0000: 2 queries; 1 more judged and not asked, which do not count>
     """
     gold = read_gold(qrels)
     judged = [wanted.query_id for wanted in gold]
-    rankings, titles = _read_rankings(results)
+    rankings, titles, of_search = _read_rankings(results)
     rankings = with_matched_numbers(rankings, judged, "the results")
     unjudged = rankings.keys() - set(judged)
     if rankings and len(unjudged) == len(rankings):
@@ -99,19 +109,19 @@ def evaluate(
             f"none of the {len(rankings):,} queries of the results ({quoted(list(rankings)[:3])}) is judged "
             f"({quoted(judged[:3])}); are both of the same collection?"
         )
-    lists = [[item_id for item_id, _ in rankings.get(query_id, [])] for query_id in judged]
-    row_of = {item_id: row for row, item_id in enumerate(dict.fromkeys(item_id for ranking in lists for item_id in ranking))}
-    names = [*row_of]
-    evaluator = RetrievalEvaluator(
-        gold,
-        names,
-        [titles.get(name, "") for name in names] if titles else None,
-        gold_missing="count",
-        measures=[measures] if isinstance(measures, str) else measures,
-        relevant_from=relevant_from,
-    )
-    evaluation = evaluator.evaluate_lists([[row_of[item_id] for item_id in ranking] for ranking in lists])
-    return replace(evaluation, unjudged=len(unjudged))
+    counted = set(asked if asked is not None else rankings if of_search else judged)
+    kept = [wanted for wanted in gold if wanted.query_id in counted]
+    if not kept:
+        raise QueryError("no judged query was asked, so nothing can be measured; check the ids of the queries")
+    own = own_ids(list(rankings), rankings, {wanted.query_id: wanted.relevance for wanted in kept}, ignore=ignore_identical_ids)
+    not_counting = dict(zip(rankings, own.ids, strict=True))
+    lists = [
+        [item_id for item_id, _ in rankings.get(query_id, []) if item_id != not_counting.get(query_id)]
+        for query_id in (wanted.query_id for wanted in kept)
+    ]
+    names = [measures] if isinstance(measures, str) else measures
+    evaluation = evaluate_rankings(kept, lists, titles, names, relevant_from)
+    return replace(evaluation, unjudged=len(unjudged), unasked=len(gold) - len(kept))
 
 
 def read_gold(source: Judged) -> list[Gold]:
@@ -166,21 +176,21 @@ def _judgements(source: Any) -> Iterator[Judgement]:
             yield location, as_id(location, "query_id", query_id), as_id(location, "item_id", item_id), plain, ""
 
 
-def _read_rankings(results: Any) -> tuple[dict[str, Ranking], dict[str, str]]:
-    """Return rankings by query id, and the titles of items where they are known."""
+def _read_rankings(results: Any) -> tuple[dict[str, Ranking], dict[str, str], bool]:
+    """Return rankings by query id, the titles of items where they are known, and whether they are of a search."""
     if isinstance(results, RankedList):
         results = [results]
     if isinstance(results, RankedLists) or (isinstance(results, list) and results and isinstance(results[0], RankedList)):
         titles = {hit.item.item_id: hit.item.title for hits in results for hit in hits}
-        return {hits.query_id: [(hit.item.item_id, hit.score) for hit in hits] for hits in results}, titles
+        return {hits.query_id: [(hit.item.item_id, hit.score) for hit in hits] for hits in results}, titles, True
     if isinstance(results, str | Path):
-        return read_run(results), {}
+        return read_run(results), {}, False
     try:
         by_query = _by_query(results)
         if by_query is None:
-            return _rankings_of_rows(results), {}
+            return _rankings_of_rows(results), {}, False
         lists = _by_id("the results", "query_id", by_query)
-        return {query_id: ranked(_scores(f"query {query_id!r}", scores)) for query_id, scores in lists.items()}, {}
+        return {query_id: ranked(_scores(f"query {query_id!r}", scores)) for query_id, scores in lists.items()}, {}, False
     except SourceError as error:
         raise QueryError(str(error)) from None
 

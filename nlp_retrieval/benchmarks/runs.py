@@ -27,12 +27,12 @@ from nlp_retrieval.benchmarks.results import (
     BenchmarkReport,
     ConfigurationResult,
     Entrant,
-    Measures,
 )
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.atomic import file_names
 from nlp_retrieval.core.files.checksums import FileRecord, sha256_of
 from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.models import Gold
 from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, RetrievalWarning, SourceError, nearest
 from nlp_retrieval.evaluation.evaluator import Evaluation
 from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES, read_lists, read_retrievers
@@ -43,16 +43,16 @@ from nlp_retrieval.evaluation.rankings import (
     Ranking,
     Ranks,
     RunLists,
-    own_ids_of_lists,
+    own_ids,
     without_own,
 )
-from nlp_retrieval.evaluation.trec import Run, read_run
+from nlp_retrieval.evaluation.trec import NO_DOCUMENT, Run, read_run
 from nlp_retrieval.loaders.judgements import read_judgements, with_matched_numbers
 
 REPORT = "report.json"
 PER_QUERY = "per_query.parquet"
 
-FORMAT = 2
+FORMAT = 3
 
 _ADAPTER = TypeAdapter(BenchmarkReport)
 _READ_BACK = (PER_QUERY, HITS, QUERIES, GOLD, PASSAGES)
@@ -138,12 +138,9 @@ def _read_report(folder: Path) -> BenchmarkReport:
         number = content["format"] if isinstance(content, dict) else None
         if number == FORMAT:
             _check(path, content.pop("checksum") == _checksum(content))
-            for name in (name for name in _READ_BACK if name != PASSAGES or name in content["files"]):  # newer
+            for name in _READ_BACK:
                 record, file = FileRecord.model_validate(content["files"][name]), folder / name
                 _check(file, file.stat().st_size == record.bytes and sha256_of(file) == record.sha256)
-            for query in content["report"]["explained"]:
-                if "recall" in query:  # as written before the main measure could be chosen
-                    query |= {"measure": "recall", "value": query.pop("recall"), "baseline_value": query.pop("baseline_recall")}
             return _ADAPTER.validate_python(content["report"])
     except OSError as error:
         missing, reason = error.filename or path, error.strerror or error
@@ -227,15 +224,10 @@ def corpora_of(report: BenchmarkReport) -> dict[str, RunCorpus | None]:
         report: a finished benchmark, or runs that were compared.
     """
     manifest, names = report.manifest, [result.name for result in report.configurations]
-    recorded, before = manifest.get("corpora"), manifest.get("compared")
+    recorded = manifest.get("corpora")
     if isinstance(recorded, Mapping):
         return {name: _corpus(recorded.get(name)) for name in names}
-    if not isinstance(before, Mapping):
-        return dict.fromkeys(names, _corpus(manifest.get("corpus")))
-    # runs compared before the corpus of each was recorded: folders have one corpus if all of them do
-    corpora = {_corpus(about.get("corpus")) if isinstance(about, Mapping) else None for about in before.values()}
-    common = corpora.pop() if len(corpora) == 1 else None
-    return {result.name: common if result.fingerprint else None for result in report.configurations}
+    return dict.fromkeys(names, _corpus(manifest.get("corpus")))
 
 
 def corpora_record(corpora: Mapping[str, RunCorpus | None]) -> Config:
@@ -355,9 +347,16 @@ def cautions_of(saved: Sequence[SavedRun]) -> list[str]:
                     f"(the first: {changed[0]!r}); those of {first.folder} are taken for all."
                 )
     for other in saved[1:]:
-        if saved[0].report.manifest.get("filters") != other.report.manifest.get("filters"):
-            both = f"{saved[0].folder} and {other.folder}"
+        both, one, two = f"{saved[0].folder} and {other.folder}", saved[0].report, other.report
+        if one.manifest.get("filters") != two.manifest.get("filters"):
             cautions.append(f"{both} were searched with different filters, and a difference may be one of these.")
+        if one.manifest.get("ignore_identical_ids") != two.manifest.get("ignore_identical_ids"):
+            cautions.append(f"Only one of {both} leaves out hits with the id of their query.")
+        if depth_of(one) != depth_of(two):
+            fingerprints = {result.fingerprint for result in two.configurations}
+            equal = [result.name for result in one.configurations if result.fingerprint in fingerprints]
+            same = f"; {', '.join(equal)} is otherwise the same configuration in both" if equal else ""
+            cautions.append(f"{both} were searched to depths of {depth_of(one)} and {depth_of(two)}{same}.")
     return list(dict.fromkeys(cautions))
 
 
@@ -405,7 +404,7 @@ class Sources:
         lists: lists of all runs, in the given order.
         entrants: other facts about each.
         saved: the folders that runs came from, the first one first.
-        measured: for runs from a folder, the means in their own report.
+        depths: how far the lists of each run reach: the depth of its benchmark, or the longest list of its file.
         corpora: the corpus of each run; None if unknown.
         cautions: other warnings about comparing the figures, in sentences.
         unjudged: ids of queries in run files without judgements; their lists are the last of ``lists``.
@@ -415,7 +414,7 @@ class Sources:
     lists: RunLists
     entrants: dict[str, Entrant]
     saved: list[SavedRun]
-    measured: dict[str, Measures]
+    depths: dict[str, int]
     corpora: dict[str, RunCorpus | None] = field(default_factory=dict)
     cautions: list[str] = field(default_factory=list)
     unjudged: list[str] = field(default_factory=list)
@@ -456,8 +455,8 @@ def read_sources(
             A file that a benchmark wrote into ``<folder>/trec`` counts as that configuration, with its signals.
         qrels: the gold of TREC files not written by a benchmark; by default ``qrels.txt`` next to the first of them.
         across_corpora: the comparison is between corpora, so they may differ.
-        ignore_identical_ids: whether a hit with the id of its query is the query itself and does not count; None: true if
-            texts are equal or, without texts, if most queries that find such a hit find it first.
+        ignore_identical_ids: whether a hit with the id of its query is the query itself and does not count; None: as the
+            benchmarks of the folders decided from their collection; false for files alone.
 
     Raises:
         SourceError: a file or folder is missing or malformed, or two runs are known to be of different corpora.
@@ -479,16 +478,16 @@ def read_sources(
     unjudged = list(dict.fromkeys(query_id for entry in named for query_id in entry.rankings if query_id not in gold))
     query_ids = [*gold, *unjudged]
     first = saved[0].lists if saved else None
-    unknown: list[str | None] = [None] * len(query_ids)
     titles = _titles(saved)
-    if first is not None:
-        none = unknown[: len(unjudged)]
-        about = [*first.texts, *[""] * len(unjudged)], [*first.families, *none], [*first.groups, *none]
-        builder = ListsBuilder(query_ids, *about, gold, titles)
-    else:
-        builder = ListsBuilder(query_ids, [""] * len(query_ids), unknown, unknown, gold, titles)
+    none: list[str | None] = [None] * len(query_ids)
+    texts, families, groups = ([""] * len(gold), none, none) if first is None else (first.texts, first.families, first.groups)
+    rest, judged = len(unjudged), len(gold)
+    about = [*texts, *[""] * rest], [*families[:judged], *none[:rest]], [*groups[:judged], *none[:rest]]
+    empty = [Gold(query_id=query_id, relevance={}) for query_id in unjudged]
+    by_id = [Gold(query_id=query_id, relevance=grades) for query_id, grades in gold.items()]
+    builder = ListsBuilder(query_ids, *about, [*(by_id if first is None else first.gold), *empty], gold, titles)
     entrants: dict[str, Entrant] = {}
-    measured: dict[str, Measures] = {}
+    depths: dict[str, int] = {}
     corpora: dict[str, RunCorpus | None] = {}
     repeated = {entry.name for number, entry in enumerate(named) if entry.name in {other.name for other in named[:number]}}
     for entry in named:
@@ -497,18 +496,29 @@ def read_sources(
             raise ConfigurationError(f"{name} is named twice; name each run once")
         entrants[name] = _added(builder, name, entry, list(gold), unjudged, titles)
         corpora[name] = None
+        depths[name] = (
+            max(map(len, entry.rankings.values()), default=0) if entry.saved is None else depth_of(entry.saved.report)
+        )
         if entry.saved is not None:
-            measured[name] = _result(entry.saved, entry.name).measures
             corpora[name] = corpora_of(entry.saved.report)[entry.name]
+            depths[name] = depth_of(entry.saved.report)
     if not across_corpora:
         refuse_other_corpora(corpora)
     for folder in saved:
         builder.add_passages(folder.lists.passages)
     lists = builder.built()
-    own = own_ids_of_lists(lists, ignore_identical_ids)
+    if ignore_identical_ids is None:
+        ignore_identical_ids = any(run.report.manifest.get("ignore_identical_ids") for run in saved)
+    known = set(lists.query_ids).intersection(lists.item_ids)
+    own = own_ids(lists.query_ids, known, lists.qrels(), ignore=ignore_identical_ids)
     if own.ignored:
         lists = replace(lists, listings=without_own(lists, own))
-    return Sources(lists, entrants, saved, measured, corpora, cautions_of(saved), unjudged, own)
+    return Sources(lists, entrants, saved, depths, corpora, cautions_of(saved), unjudged, own)
+
+
+def depth_of(report: BenchmarkReport) -> int:
+    """Return how far the lists of a finished run reach."""
+    return int(report.manifest["depth"])
 
 
 def _added(
@@ -591,23 +601,25 @@ def _gold(named: list[_Named], saved: list[SavedRun], qrels: str | Path | None) 
     """The gold that all runs are judged by."""
     golds = [(str(run.folder), run.lists.qrels()) for run in saved]
     if qrels is not None:
-        golds.append((str(qrels), _relevant(Path(qrels))))
+        golds.append((str(qrels), _judgements(Path(qrels))))
     files = [run for run in named if run.saved is None]
     if files and not golds:
         qrels_path = Path(files[0].where).parent / QRELS
         if not qrels_path.exists():
             raise GoldError(f"{files[0].where}: there is no gold to judge it by; name a file of judgements with --qrels")
-        golds.append((str(qrels_path), _relevant(qrels_path)))
+        golds.append((str(qrels_path), _judgements(qrels_path)))
     if not golds:
         raise SourceError("there is nothing to read; name at least one run")
     refuse_other_gold(golds)
     return golds[0][1]
 
 
-def _relevant(path: Path) -> dict[str, dict[str, int]]:
-    judged = read_judgements(path)
-    gold = {query_id: {item: grade for item, grade in grades.items() if grade > 0} for query_id, grades in judged.items()}
-    if not any(gold.values()):
+def _judgements(path: Path) -> dict[str, dict[str, int]]:
+    gold = {
+        query_id: {item: grade for item, grade in grades.items() if item != NO_DOCUMENT}
+        for query_id, grades in read_judgements(path).items()
+    }
+    if not any(grade > 0 for grades in gold.values() for grade in grades.values()):
         raise GoldError(f"{path}: no query has gold with a grade above 0; nothing can be judged by it")
     return gold
 

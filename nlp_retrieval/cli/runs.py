@@ -45,8 +45,8 @@ IdenticalIds = Annotated[
     bool | None,
     typer.Option(
         "--ignore-identical-ids/--count-identical-ids",
-        help="Ignore hits with the id of their query, which are the query itself, as in BEIR and MTEB. Default: ignored "
-        "if texts are equal or, without texts, if most queries that find such a hit find it first.",
+        help="Ignore hits with the id of their query, which are the query itself, as in BEIR and MTEB. Default: as the "
+        "benchmarks decided; hits of files alone count.",
     ),
 ]
 

@@ -22,8 +22,9 @@ from nlp_retrieval.core.queries import synthetic_note
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, QueryError
-from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
+from nlp_retrieval.evaluation.evaluator import evaluate_rankings
 from nlp_retrieval.evaluation.measures import Measure
+from nlp_retrieval.evaluation.rankings import OwnIds, are_passages, own_ids
 from nlp_retrieval.gate.baseline import (
     RENEW,
     Baseline,
@@ -201,7 +202,7 @@ class Gate:
         values: dict[str, tuple[Scores, Scores]] = {}
         if measured:
             gold = [judged[query.query_id] for query in measured]
-            old, new = (_measured(baseline, gold, settings.margins) for baseline in (before, current))
+            old, new = (_measured(baseline, gold, settings) for baseline in (before, current))
             verdicts = self._judged(measured, old, new)
             values = {name: (old[name], new[name]) for name in old}
         elif change is not None:
@@ -256,7 +257,7 @@ class Gate:
             raise ConfigurationError("the reason is empty; say why these results are accepted")
         results, tokens = self._searched()
         baseline = self._found(reason.strip(), results, tokens, timed=True)
-        measured = _measured(baseline, self.gold, self.settings.margins) if self.gold else {}
+        measured = _measured(baseline, self.gold, self.settings) if self.gold else {}
         queries = dict(baseline.queries)
         for number, each in enumerate(self.gold):
             own = {name: float(values[number]) for name, values in measured.items()}
@@ -289,16 +290,31 @@ class Gate:
                 except IndexMissingError as error:
                     raise IndexMissingError(f"{error}; or write 'corpus' in the gate's file, so that it is created") from None
             self._opened = True
+        own = self._own_ids().ids
         with record_calls() as calls:
-            results = searcher.search([query.text for query in self.queries], self.settings.k)
-        if not any(results):
+            found = searcher.search([query.text for query in self.queries], settings.k + any(own))
+        if not any(found):
             raise QueryError(
                 f"the searcher found nothing for any of {len(self.queries):,} queries; is its index the right one?"
             )
+        results = [
+            [hit for hit in hits if hit.item.item_id != own_id][: settings.k] for hits, own_id in zip(found, own, strict=True)
+        ]
         self._items = {hit.item.item_id: hit.item for hits in results for hit in hits}
         counts = calls.counts
         tokens = counts.tokens_in + counts.tokens_out + counts.kept_tokens_in + counts.kept_tokens_out
-        return list(results), tokens / len(self.queries)
+        return results, tokens / len(self.queries)
+
+    def _own_ids(self) -> OwnIds:
+        """Return the hits that are the queries themselves, decided as in a benchmark of this index."""
+        ids = [query.query_id for query in self.queries]
+        texts: dict[str, tuple[str, str]] = {}
+        if isinstance(self.searcher, BaseSearcher):
+            table = self.searcher.opened.items
+            rows = table.find(ids)
+            texts = {item.item_id: (item.content, item.text) for item in table.items(rows[rows >= 0])}
+        ignore = are_passages(self.queries, texts, self.settings.ignore_identical_ids)
+        return own_ids(ids, texts, {each.query_id: each.relevance for each in self.gold}, ignore=ignore)
 
     def _found(self, reason: str, results: Sequence[Sequence[RetrievalResult]], tokens: float, *, timed: bool) -> Baseline:
         """Return what was found as a baseline, without measures."""
@@ -448,14 +464,11 @@ class Gate:
         return notes
 
 
-def _measured(baseline: Baseline, gold: Sequence[Gold], margins: Mapping[str, float]) -> dict[str, Scores]:
+def _measured(baseline: Baseline, gold: Sequence[Gold], settings: GateSettings) -> dict[str, Scores]:
     """Return ``[queries]`` by measure, of the hits that a baseline keeps."""
-    ids = list(baseline.items)
-    row_of = {item_id: row for row, item_id in enumerate(ids)}
-    titles = [item.title for item in baseline.items.values()]
-    evaluator = RetrievalEvaluator(list(gold), ids, titles, gold_missing="count", measures=list(margins))
-    lists = [[row_of[item_id] for item_id in baseline.queries[each.query_id].hits] for each in gold]
-    return dict(evaluator.evaluate_lists(lists).per_query)
+    titles = {item_id: item.title for item_id, item in baseline.items.items()}
+    hits = [baseline.queries[each.query_id].hits for each in gold]
+    return dict(evaluate_rankings(gold, hits, titles, list(settings.margins), settings.relevant_from).per_query)
 
 
 def _groups(queries: Sequence[Query], key: str | None) -> dict[str, Mask]:

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, SkipValidation
+from pydantic import BeforeValidator, Field, SkipValidation, StrictBool
 
 from nlp_retrieval.benchmarks.checked import Integer, by_field, settings, values_of
 from nlp_retrieval.core.components.component import BaseQueryLoader
@@ -82,6 +82,8 @@ class GateSettings:
             baseline's queries; it decides nothing.
         log_column: the column with the question; None for one of the usual names.
         seed: of the tests, of the queries that are timed, and of the questions from the log.
+        relevant_from: as in a benchmark: the lowest grade of a relevant document.
+        ignore_identical_ids: as in a benchmark: whether a hit with the id of its query is the query itself and does not count.
 
     Raises:
         ConfigurationError: a margin, a limit or a measure is not possible.
@@ -109,6 +111,8 @@ class GateSettings:
     log: Path | None = None
     log_column: str | None = None
     seed: Annotated[Integer, Field(ge=0)] = 0
+    relevant_from: Annotated[Integer, Field(ge=1)] = 1
+    ignore_identical_ids: StrictBool | None = None
 
     def __post_init__(self) -> None:
         for measure in map(Measure.parse, self.margins):

@@ -229,8 +229,8 @@ def test_the_lists_of_another_tool_are_answered_from_too(tmp_path, model):
 
 
 def test_what_cannot_be_answered_or_judged_is_told_before_the_work(tmp_path, model, server):
-    with pytest.raises(ConfigurationError, match="reads 11 passages, and the largest cutoff is 10"):
-        ran(tmp_path, model(), answerer=LanguageModelAnswerer(model(), passages=11))
+    with pytest.raises(ConfigurationError, match="reads 101 passages, and 100 are fetched for each query; set 'depth'"):
+        ran(tmp_path, model(), answerer=LanguageModelAnswerer(model(), passages=101))
     with pytest.raises(ConfigurationError, match="expected a BaseAnswerer such as"):
         ran(tmp_path, model(), answerer=model())
     with pytest.raises(GoldError, match='19 of 20 questions have no "answer"'):

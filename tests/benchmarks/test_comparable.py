@@ -215,16 +215,6 @@ def test_a_folder_whose_manifest_has_no_fingerprint_of_the_corpus_is_compared_an
     assert "Which corpus other was run on is not known" in printed(compare_runs(sources))
 
 
-def test_an_older_comparison_tells_the_corpus_that_all_its_folders_had(first: Path, larger: Path, tmp_path: Path) -> None:
-    manifests = [read_run_folder(one).report.manifest for one in (first, larger)]
-    same = written(tmp_path / "same", lambda _: {"compared": {"a": manifests[0], "b": manifests[0]}})
-    mixed = written(tmp_path / "mixed", lambda _: {"compared": {"a": manifests[0], "b": manifests[1]}})
-    assert not read_sources([str(first), str(same)]).notes
-    assert "not known" in read_sources([str(first), str(mixed)]).notes[0]
-    with pytest.raises(SourceError, match="across-corpora"):
-        read_sources([str(larger), str(same)])
-
-
 def test_a_comparison_of_run_files_alone_holds_no_texts_and_that_is_said(first: Path, tmp_path: Path) -> None:
     for name in ("a.trec", "b.trec"):
         (tmp_path / name).write_bytes((first / "trec" / "bm25.trec").read_bytes())

@@ -15,7 +15,9 @@ from ir_measures import AP, RR, R, nDCG
 from typer.testing import CliRunner
 
 from nlp_retrieval import Benchmarker, Bm25Retriever, Gold, Query, SearchableItem, Searcher
+from nlp_retrieval.benchmarks.comparing import compare_runs
 from nlp_retrieval.benchmarks.results import BenchmarkRun
+from nlp_retrieval.benchmarks.runs import read_sources
 from nlp_retrieval.cli.app import app
 from nlp_retrieval.core.files.atomic import check_folder_for_output
 from nlp_retrieval.core.files.frames import BaseLoader
@@ -73,7 +75,7 @@ def test_judged_queries_without_relevant_documents_count_as_in_trec_eval() -> No
     for name, measure in measures.items():
         assert found.means()[name] == pytest.approx(expected[measure]), name
     assert found.per_query["perfect_recall@2"].tolist() == [1, 0, 0]
-    assert evaluator.qrels() == {"q1": {"a": 2}, "q2": {}, "q3": {"d": 1, "gone": 1}}
+    assert evaluator.qrels() == qrels
 
 
 @pytest.mark.parametrize(
@@ -118,12 +120,12 @@ OTHERS = gold(a={"b": 1}, b={"a": 1}, c={"a": 1}, d={"d": 1})
 
 
 def test_a_query_that_is_a_passage_does_not_find_itself(tmp_path: Path) -> None:
-    run = ran(tmp_path, PASSAGES, OTHERS, k=(1,))
+    run = ran(tmp_path, PASSAGES, OTHERS, k=(1,), depth=1)
 
     assert {hits[0][0] if hits else "" for hits in run.rankings["bm25"]} == {"b", "a", "d"}
     assert [len(hits) for hits in run.rankings["bm25"]] == [1, 1, 1, 1]
     assert "the hit that is the query itself, of 3 queries (same id)" in view_of(run.report).counted
-    counts = ran(tmp_path, PASSAGES, OTHERS, k=(1,), ignore_identical_ids=False)
+    counts = ran(tmp_path, PASSAGES, OTHERS, k=(1,), depth=1, ignore_identical_ids=False)
     assert [hits[0][0] for hits in counts.rankings["bm25"]] == ["a", "b", "c", "d"]
 
 
@@ -193,9 +195,25 @@ def test_run_files_of_queries_that_are_passages(tmp_path: Path) -> None:
     files = [str(tmp_path / "one.trec"), str(tmp_path / "two.trec")]
     asked = ["compare", *files, "--k", "1", "--format", "json", "--columns", "recall@1"]
 
-    assert [row["recall@1"] for row in json.loads(CliRunner().invoke(app, asked).stdout)] == [1.0, 1.0]
-    counted = CliRunner().invoke(app, [*asked, "--count-identical-ids"])
-    assert [row["recall@1"] for row in json.loads(counted.stdout)] == [0.0, 0.0]
+    assert [row["recall@1"] for row in json.loads(CliRunner().invoke(app, asked).stdout)] == [0.0, 0.0]
+    ignored = CliRunner().invoke(app, [*asked, "--ignore-identical-ids"])
+    assert [row["recall@1"] for row in json.loads(ignored.stdout)] == [1.0, 1.0]
+
+
+def test_what_the_collection_says_about_equal_ids_holds_for_a_comparison_too(tmp_path: Path) -> None:
+    write_run_files(ran(tmp_path, PASSAGES, OTHERS, k=(1,)), tmp_path / "out")
+    (tmp_path / "by hand.trec").write_text("a Q0 a 1 3 t\na Q0 b 2 2 t\nb Q0 b 1 3 t\nb Q0 a 2 2 t\n")
+    with pytest.warns(RetrievalWarning, match="2 of 4 queries are not in it"):
+        sources = read_sources([str(tmp_path / "out"), str(tmp_path / "by hand.trec")])
+    assert compare_runs(sources, [1]).per_query["by hand"]["recall@1"].tolist() == [1.0, 1.0, 0.0, 0.0]
+
+
+def test_a_query_that_finds_the_passage_of_its_number_finds_a_passage(tmp_path: Path) -> None:
+    (tmp_path / "qrels.txt").write_text("7 0 8 1\n")
+    for name in ("one.trec", "two.trec"):
+        (tmp_path / name).write_text("7 Q0 7 1 3 t\n7 Q0 8 2 2 t\n")
+    sources = read_sources([str(tmp_path / "one.trec"), str(tmp_path / "two.trec")])
+    assert compare_runs(sources, measures=["RR"]).report.configurations[0].measures == {"mrr": 0.5}
 
 
 def test_headings_name_their_measure(runs: Path) -> None:

@@ -121,7 +121,7 @@ def test_judgements_in_every_form_give_the_same(form: str, tmp_path: Path) -> No
 
 def test_the_result_is_shown_and_is_a_table() -> None:
     evaluation = evaluate({"a": {"x": 2, "y": 1}, "b": {"x": 1}}, {"a": ["y"], "c": {"z"}}, ["RR@10", "RBP(p=0.5)@10"])
-    note = "2 queries, 1 of them without results, which score 0; 1 more have no judgements and do not count"
+    note = "2 queries, 1 of them without results, which score 0; 1 more without judgements, which do not count"
     assert repr(evaluation) == f"<mrr@10 0.2500, rbp(p=0.5)@10 0.1250: {note}>"
     assert evaluation.to_pandas().to_dict("list") == {"qid": ["a", "c"], "mrr@10": [0.5, 0.0], "rbp(p=0.5)@10": [0.25, 0.0]}
     html = evaluation._repr_html_()

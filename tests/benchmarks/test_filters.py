@@ -92,7 +92,7 @@ def test_every_query_finds_what_it_finds_by_hand(tmp_path: Path, stages: bool, w
     queries = [QUERIES_BY_COUNTRY[number] for number in kept]
     run = of_countries(
         tmp_path / "index", where=where, stage_folder=tmp_path / "stages" if stages else None,
-        queries=queries, gold=[gold[number] for number in kept],
+        queries=queries, gold=[gold[number] for number in kept], depth=10,
     ).run()  # fmt: skip
     assert [result.name for result in run.report.configurations] == list(searchers())
     for name, searcher in searchers().items():
@@ -182,7 +182,7 @@ def test_a_value_that_is_no_value_of_a_filter_is_refused(tmp_path: Path) -> None
 def test_a_list_in_the_query_stands_for_any_of_its_values(tmp_path: Path) -> None:
     queries, gold = asked(q0={"nation": ["Japan", COUNTRIES[3]]})
     pair = {"bm25": Searcher([Bm25Retriever()])}
-    run = of_countries(tmp_path / "index", queries=queries, gold=gold, searchers=pair).run()
+    run = of_countries(tmp_path / "index", queries=queries, gold=gold, searchers=pair, depth=10).run()
     (hits,) = pair["bm25"].search([queries[0].text], 10, {"or": [{"country": "Japan"}, {"country": COUNTRIES[3]}]})
     assert [item for item, _ in run.lists.rankings("bm25")[0]] == [hit.item.item_id for hit in hits]
 

@@ -137,7 +137,7 @@ def test_what_is_no_run_is_refused(finished: tuple[BenchmarkRun, Path], tmp_path
         ("{", "not what a benchmark writes"),
         ("[]", "format None"),
         ('{"format": 7}', "format 7"),
-        ('{"format": 2, "report": {}}', "checksum"),
+        ('{"format": 3, "report": {}}', "checksum"),
     ],
 )
 def test_a_damaged_report_is_refused(tmp_path: Path, content: str, said: str) -> None:

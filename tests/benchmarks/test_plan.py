@@ -115,7 +115,7 @@ def test_the_depth_tells_stages_apart_and_blending_does_not(tmp_path: Path) -> N
         "reranked": Searcher([Bm25Retriever()], reranker=OverlapReranker()),
         "blended": Searcher([Bm25Retriever()], reranker=OverlapReranker(blend="rank"), depth=100),
     }
-    plan = plan_of(benchmarker(tmp_path, searchers=searchers))
+    plan = plan_of(benchmarker(tmp_path, searchers=searchers, depth=10))
     assert kinds(plan) == {
         "retriever": [("bm25 candidates=100", 2), ("bm25 candidates=10", 1), ("bm25 candidates=50", 1)],
         "reranker": [("overlap", 2)],

@@ -29,7 +29,7 @@ def test_each_retriever_is_ranked_to_its_own_depth_and_called_by_its_label(tmp_p
         "both": Searcher({"tuned": tuned, "dense": FaissRetriever(HashedWords())}, depth=30),
         "reranked": Searcher({"tuned": tuned, "dense": FaissRetriever(HashedWords())}, reranker=OverlapReranker(), depth=30),
     }
-    run = benchmarker(tmp_path / "index", searchers=searchers, stage_folder=tmp_path / "stages").run()
+    run = benchmarker(tmp_path / "index", searchers=searchers, stage_folder=tmp_path / "stages", depth=10).run()
     alone = {
         "bm25": (Bm25Retriever(), 10),
         "tuned": (tuned, 30),

@@ -153,10 +153,6 @@ def test_a_sweep_of_24_configurations_computes_each_distinct_stage_once(
             for query, item in zip(told[1], told[2][0], strict=True)
         ]
         assert len(set(pairs)) == len(pairs)
-    # timed one at a time: each retriever for 2 queries after 2 to warm up, and so each reranker on the pool of each set;
-    # and each once before it works on all queries
-    alone = Counter(name for name, told in calls if (name, told) not in once)
-    assert alone == {"search_batch": 2 * 4 + 2, "search_vectors": 4 + 1, "encode_queries": 4 + 1, "scored": 2 * 3 * 4 + 2}
 
 
 def test_a_second_run_computes_nothing(
@@ -172,7 +168,8 @@ def test_adding_a_configuration_computes_what_is_new(index: Path, finished: Path
     stages = copied(finished, tmp_path)
     known = Searcher([Bm25Retriever(), Bm25Retriever(k1=1.6), FaissRetriever(HashedWords())], fusion=CombSUM(), depth=12)
     run_sweep(index, stages, tmp_path / "known", searchers=sweep() | {"all three": known})
-    assert calls == []
+    assert over_all(calls) == []
+    calls.clear()
     new = Searcher([Bm25Retriever(b=0.1), FaissRetriever(HashedWords())], reranker=OverlapReranker(), depth=12)
     run_sweep(index, stages, tmp_path / "new", searchers=sweep() | {"new": new})
     once = over_all(calls)

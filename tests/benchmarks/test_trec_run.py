@@ -63,8 +63,8 @@ def test_runs_alone_need_no_index_and_score_as_ir_measures_says(tmp_path: Path) 
     assert measures["ndcg@5"] == pytest.approx(expected[nDCG @ 5])
 
 
-def test_lists_end_at_the_largest_cutoff(tmp_path: Path) -> None:
-    run = benchmarker(tmp_path, searchers={"other": written(tmp_path / "o.trec", some_lists(IDS))}).run()
+def test_lists_end_at_the_depth(tmp_path: Path) -> None:
+    run = benchmarker(tmp_path, searchers={"other": written(tmp_path / "o.trec", some_lists(IDS))}, depth=10).run()
     assert {len(one) for one in run.rankings["other"]} == {10}
 
 
