@@ -42,7 +42,7 @@ from nlp_retrieval.errors import (
 )
 from nlp_retrieval.loaders.database import hide_secrets, resolve, scrub
 from nlp_retrieval.retrievers.servers.embedded import Running, prepare_folder
-from nlp_retrieval.retrievers.servers.retriever import MISSING, ServerRecord, ServerVectorRetriever
+from nlp_retrieval.retrievers.servers.retriever import MISSING, ServerRecord, ServerVectorRetriever, padded
 from nlp_retrieval.retrievers.vectors import write_vectors
 from nlp_retrieval.text.printing import printable
 
@@ -75,20 +75,7 @@ def _import_driver() -> None:
 
 
 class Milvus:
-    """A client of one server, which several threads share.
-
-    Args:
-        url: see the module; None for Milvus Lite.
-        token: ``env:NAME``, or None.
-        folder: of Milvus Lite, if ``url`` is None.
-        timeout: seconds that a reading request may take.
-
-    Raises:
-        DependencyError: pymilvus is not installed.
-        SourceError: an environment variable is not set.
-        ConfigurationError: the URL is malformed.
-        ServerError: the server cannot be reached.
-    """
+    """A client of one server, or of Milvus Lite in a folder, which several threads share."""
 
     def __init__(self, url: str | None, token: str | None, folder: Path | None, timeout: float) -> None:
         _import_driver()
@@ -105,12 +92,7 @@ class Milvus:
         self.lite = "lite" in self.ask(lambda client: client.get_server_version(timeout=timeout))
 
     def ask(self, work: Callable[[MilvusClient], T]) -> T:
-        """Send requests.
-
-        Raises:
-            IndexDamagedError: a collection is gone.
-            ServerError, IndexWriteError: the server cannot be reached, takes too long, or refuses.
-        """
+        """Send requests."""
         return self._explained(lambda: work(self._client))
 
     def _connected(self, folder: Path | None) -> MilvusClient:
@@ -183,9 +165,6 @@ def _first_of_level(scores: Scores) -> Rows:
     """The place of each score in its list, best first; scores that differ only by rounding share the first of their places.
 
     A server rounds the products of equal vectors differently.
-
-    Args:
-        scores: ``[..., length]``.
     """
     apart = -np.diff(scores, prepend=np.inf) > _ROUNDING * np.maximum(1.0, np.abs(scores))
     places: Rows = np.maximum.accumulate(np.where(apart, np.arange(scores.shape[-1]), 0), axis=-1)
@@ -414,17 +393,17 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
         """The rows of a segment, in batches that no server refuses as too large."""
         at_once = min(_AT_ONCE, 2**25 // (4 * dimension + (_MOST_BYTES if self.mode != "dense" else 1)))
         each_vector = repeat(None) if vectors is None else chain.from_iterable(vectors)
-        first = n_cut = 0
-        for texts in tracked("milvus: writing", items.texts(at_once), len(items)):
-            batch: list[dict[str, Any]] = []
-            for text, vector in zip(texts, each_vector, strict=False):
-                batch.append({"row": first + len(batch)} | ({} if vector is None else {_VECTORS: vector}))
-                if self.mode != "dense":
-                    kept = text.encode("utf-8", "replace")[:_MOST_BYTES].decode("utf-8", "ignore")
-                    n_cut += len(kept) < len(text)
-                    batch[-1]["text"] = kept
-            first += len(batch)
-            yield batch
+        texts = chain.from_iterable(tracked("milvus: writing", items.texts(at_once), len(items)))
+        batch: list[dict[str, Any]] = []
+        n_cut = 0
+        for row, (vector, text) in enumerate(zip(each_vector, texts, strict=False)):
+            batch.append({"row": row} | ({} if vector is None else {_VECTORS: vector}))
+            if self.mode != "dense":
+                batch[-1]["text"] = kept = text.encode("utf-8", "replace")[:_MOST_BYTES].decode("utf-8", "ignore")
+                n_cut += len(kept) < len(text)
+            if len(batch) == at_once or row == len(items) - 1:
+                yield batch
+                batch = []
         warn_of_cut(
             self.name, n_cut, len(items), _LIMIT, "index smaller chunks, as the loader 'chunker' makes them", "texts for BM25"
         )
@@ -456,12 +435,10 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
         condition = _condition_of(allowed)
 
         def search(numbers: Rows, depth: int) -> Matrix:
-            rows, scores = np.full((len(numbers), depth), -1, np.int64), np.zeros((len(numbers), depth))
             asked = [queries[number] for number in numbers.tolist()]
-            for first in range(0, len(asked), _QUERIES_AT_ONCE):
-                lists = self._asked(record, field, asked[first : first + _QUERIES_AT_ONCE], depth, condition)
-                for position, (some, its) in enumerate(lists, first):
-                    rows[position, : len(some)], scores[position, : len(some)] = some, its
+            parts = [asked[first : first + _QUERIES_AT_ONCE] for first in range(0, len(asked), _QUERIES_AT_ONCE)]
+            lists = [found for part in parts for found in self._asked(record, field, part, depth, condition)]
+            rows, scores = padded(Hits.from_lists(lists), depth)
             return rows, np.take_along_axis(scores, _first_of_level(scores), axis=1)
 
         hits = search_past_ties(search, len(queries), k, n_found, past_the_cut=1)

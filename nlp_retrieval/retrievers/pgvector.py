@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, LiteralString
@@ -22,7 +22,7 @@ from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, ServerError
 from nlp_retrieval.retrievers.servers.postgres import Connections, Fill, PostgresRetriever, condition_of
-from nlp_retrieval.retrievers.servers.retriever import MISSING, ServerRecord, ServerVectorRetriever
+from nlp_retrieval.retrievers.servers.retriever import MISSING, ServerRecord, ServerVectorRetriever, padded
 from nlp_retrieval.retrievers.vectors import write_vectors
 
 if TYPE_CHECKING:
@@ -206,8 +206,30 @@ class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
             )
         return server
 
-    def preparing(self) -> Callable[[PostgresConnection], None]:
-        return _prepare
+    @staticmethod
+    def prepare(connection: PostgresConnection) -> None:
+        """Create the extension if it is missing, and set a new connection up for its types."""
+        import psycopg
+        from pgvector.psycopg import register_vector
+
+        schema = (
+            "SELECT nspname FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'vector'"
+        )
+        if connection.execute(schema).fetchone() is None:
+            try:
+                connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+            except psycopg.Error as error:
+                reason = " ".join(str(error).split())[:200]
+                raise ServerError(
+                    f"the database has no extension 'vector' ({reason}); install pgvector on the server (Debian: apt install "
+                    "postgresql-<version>-pgvector), then run CREATE EXTENSION vector as a superuser"
+                ) from None
+        # only the schema of the extension: tables are named with theirs
+        connection.execute(f"SELECT set_config('search_path', quote_ident(({schema})), false)")
+        connection.execute("SELECT '[1]'::vector")  # the extension is loaded, and takes its settings from now on
+        register_vector(connection)
+        if _version(connection) >= _ITERATIVE_SINCE:
+            connection.execute("SELECT set_config('hnsw.iterative_scan', 'strict_order', false)")
 
     def search_table(self, record: ServerRecord, queries: Vectors, k: int, allowed: Mask | None) -> Hits:
         if not record.approximate:
@@ -218,11 +240,7 @@ class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
             return self._asked(record, queries, k, allowed, _EXACT)
 
         def search(numbers: Rows, depth: int) -> Matrix:
-            hits = self._asked(record, queries[numbers], depth, allowed, _NEAREST)
-            rows, scores = np.full((len(numbers), depth), -1, np.int64), np.full((len(numbers), depth), -np.inf)
-            for position, (first, end) in enumerate(pairwise(hits.offsets.tolist())):
-                rows[position, : end - first], scores[position, : end - first] = hits.rows[first:end], hits.scores[first:end]
-            return rows, scores
+            return padded(self._asked(record, queries[numbers], depth, allowed, _NEAREST), depth)
 
         hits = search_past_ties(search, len(queries), k, n_found)
         lists = [(hits.rows[first:end], hits.scores[first:end]) for first, end in pairwise(hits.offsets.tolist())]
@@ -265,30 +283,3 @@ def _version(connection: PostgresConnection) -> tuple[int, ...]:
     """Return the version of the extension; empty without it."""
     found = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
     return tuple(int(part) for part in found[0].split(".") if part.isdigit()) if found else ()
-
-
-def _prepare(connection: PostgresConnection) -> None:
-    """Create the extension if it is missing, and set a new connection up for its types.
-
-    Raises:
-        ServerError: it is not installed.
-    """
-    import psycopg
-    from pgvector.psycopg import register_vector
-
-    schema = "SELECT nspname FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'vector'"
-    if connection.execute(schema).fetchone() is None:
-        try:
-            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-        except psycopg.Error as error:
-            reason = " ".join(str(error).split())[:200]
-            raise ServerError(
-                f"the database has no extension 'vector' ({reason}); install pgvector on the server (Debian: apt install "
-                "postgresql-<version>-pgvector), then run CREATE EXTENSION vector as a superuser"
-            ) from None
-    # only the schema of the extension: tables are named with theirs
-    connection.execute(f"SELECT set_config('search_path', quote_ident(({schema})), false)")
-    connection.execute("SELECT '[1]'::vector")  # the extension is loaded, and takes its settings from now on
-    register_vector(connection)
-    if _version(connection) >= _ITERATIVE_SINCE:
-        connection.execute("SELECT set_config('hnsw.iterative_scan', 'strict_order', false)")

