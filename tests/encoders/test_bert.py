@@ -75,11 +75,6 @@ def test_vectors_and_hits_are_those_of_torch(torch_model: SentenceTransformer, p
     assert (hits[0][: len(claims)] == hits[1][: len(claims)]).all()
 
 
-def test_a_text_has_the_same_vector_alone_and_in_a_batch() -> None:
-    model = bert_of(carried_folder())
-    assert np.array_equal(model.encode(ODD), np.concatenate([model.encode([text]) for text in ODD]))
-
-
 def test_texts_are_cut_at_the_limit_of_the_encoder(torch_model: SentenceTransformer) -> None:
     before, torch_model.max_seq_length = torch_model.max_seq_length, 5
     try:

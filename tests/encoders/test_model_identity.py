@@ -75,14 +75,6 @@ def test_no_file_can_change_and_leave_the_identity_but_not_the_result(kind: Name
     assert kind.component(folder).index_identity() == identity
 
 
-def test_asking_for_the_identity_opens_no_model_and_reads_its_files_once(kind: Named, folder: Path) -> None:
-    component = kind.component(folder)
-    identity = component.index_identity()
-    assert getattr(component, "_model", None) is None
-    shutil.rmtree(folder)
-    assert component.index_identity() == identity
-
-
 def test_a_folder_rewritten_after_the_model_was_opened_changes_neither_identity_nor_result(kind: Named, folder: Path) -> None:
     first = kind.component(folder)
     result, identity = kind.result(first), first.index_identity()
@@ -104,28 +96,6 @@ def test_weights_written_in_place_are_not_those_of_a_model_that_is_open(kind: Na
     assert fresh.index_identity() != identity
     assert kind.result(fresh) != result
     assert kind.result(first) == result
-
-
-def test_a_folder_deleted_after_the_model_was_opened_changes_nothing_and_is_missed_by_the_next(
-    kind: Named, folder: Path
-) -> None:
-    first = kind.component(folder)
-    result, identity = kind.result(first), first.index_identity()
-    shutil.rmtree(folder)
-    assert (kind.result(first), first.index_identity()) == (result, identity)
-    with pytest.raises(ModelError):
-        kind.component(folder).index_identity()
-    folder.mkdir()
-    with pytest.raises(ModelError):
-        kind.component(folder).index_identity()
-
-
-def test_a_folder_deleted_after_its_identity_was_told_is_an_error(kind: Named, folder: Path) -> None:
-    component = kind.component(folder)
-    component.index_identity()
-    shutil.rmtree(folder)
-    with pytest.raises(ModelError):
-        kind.result(component)
 
 
 def test_an_index_carries_the_fingerprint_of_the_model_that_made_its_vectors(tmp_path: Path) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -72,18 +70,6 @@ def test_in_float32_vectors_are_those_of_torch(model: Path, settings: dict[str, 
     np.testing.assert_allclose(ours.encode_queries(TEXTS), theirs.encode_queries(TEXTS), atol=2e-5)
     assert ours.cut_passages(TEXTS) == theirs.cut_passages(TEXTS)
     assert ours.encode_queries([]).shape == (0, 8)
-
-
-def test_prompts_of_the_model_are_put_before_texts(model: Path, tmp_path: Path) -> None:
-    prompted = Path(shutil.copytree(model, tmp_path / "prompted"))
-    prompts = {"prompts": {"query": "who ", "document": "the "}}
-    (prompted / "config_sentence_transformers.json").write_text(json.dumps(prompts))
-    ours, theirs = by_onnx(prompted, precision="float32"), by_torch(prompted)
-    plain = by_torch(model).encode_queries(TEXTS)
-    assert not np.allclose(theirs.encode_queries(TEXTS), plain, atol=1e-3)
-    np.testing.assert_allclose(ours.encode_queries(TEXTS), theirs.encode_queries(TEXTS), atol=2e-5)
-    np.testing.assert_allclose(ours.encode_passages(TEXTS), theirs.encode_passages(TEXTS), atol=2e-5)
-    np.testing.assert_allclose(by_onnx(prompted, precision="float32", query_prompt="").encode_queries(TEXTS), plain, atol=2e-5)
 
 
 def test_8_bit_weights_are_close_and_the_usual_precision_of_this_backend(model: Path) -> None:
@@ -231,45 +217,3 @@ def test_an_index_records_what_auto_meant_and_is_opened_with_that(model: Path, t
     assert rows_of(opened.search("blue whale", 1)[0]) == [1]
     with pytest.raises(IndexMismatchError, match=r"encoder\.backend: indexed with 'onnx', now 'torch'"):
         FaissRetriever(by_torch(model)).retrieve([["red"]], tmp_path / "index", 1)
-
-
-def test_precision_and_backend_belong_to_the_index(model: Path) -> None:
-    made = [by_torch(model), by_onnx(model), by_onnx(model, precision="float32"), SentenceTransformerEncoder(str(model))]
-    identities = [json.dumps(encoder.index_identity(), sort_keys=True) for encoder in made]
-    assert len(set(identities)) == 4
-    assert by_onnx(model).index_identity() == by_onnx(model, precision="int8").index_identity()
-
-
-def test_one_short_query_is_computed_by_one_thread_of_torch_and_others_by_as_many_as_before(
-    model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import torch
-
-    encoder = by_torch(model)
-    opened = encoder.open_model()
-    seen: list[int] = []
-    whole = type(opened).encode_query
-
-    def watched(self: object, *given: object, **named: object) -> object:
-        seen.append(torch.get_num_threads())
-        return whole(self, *given, **named)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(type(opened), "encode_query", watched)
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        encoder.encode_queries(["red"])
-        encoder.encode_queries(["red", "fox"])
-        encoder.encode_queries(["red fox " * 200])
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
-    assert seen == [1, 2, 2]
-
-
-def test_exporting_says_nothing(model: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        by_onnx(model).encode_queries(["red"])
-    out, err = capfd.readouterr()
-    assert (out, err) == ("", "")

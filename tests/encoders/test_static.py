@@ -142,13 +142,6 @@ def test_the_same_words_and_settings_are_distilled_once_and_kept(own_cache: Path
     assert len({first, *others}) == 5
 
 
-def test_two_runs_write_the_same_bytes(folder: Path, tmp_path: Path) -> None:
-    again = distill_static(HashedWords(), items_of(TEXTS), tmp_path / "new", dimension=16, min_count=1, smoothing=SMOOTHING)
-    assert {file.name for file in again.iterdir()} == {file.name for file in folder.iterdir()}
-    for file in folder.iterdir():
-        assert (again / file.name).read_bytes() == file.read_bytes()
-
-
 def test_an_index_of_one_vocabulary_is_not_searched_with_another(folder: Path, tmp_path: Path) -> None:
     other = distill_static(HashedWords(), items_of(TEXTS[:2]), tmp_path / "words", dimension=16, min_count=1)
     FaissRetriever(StaticEncoder(folder)).index(items_of(TEXTS), tmp_path / "index")
@@ -232,18 +225,6 @@ def test_what_cannot_be_distilled_is_said(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="is a file"):
         distill_static(HashedWords(), items_of(TEXTS), tmp_path / "notes.txt" / "static")
     assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
-
-
-def test_an_encoder_that_stops_leaves_nothing_behind(tmp_path: Path, own_cache: Path) -> None:
-    class Stopping(HashedWords):
-        def encode_passages(self, passages: list[str]) -> np.ndarray:
-            raise ModelError("no answer")
-
-    with pytest.raises(ModelError, match="no answer"):
-        distill_static(Stopping(), items_of(TEXTS), tmp_path / "static")
-    assert not (tmp_path / "static").exists()
-    left = (own_cache / "nlp-retrieval" / "models" / "static").iterdir()
-    assert {path.suffix for path in left} == {".lock"}
 
 
 def test_without_model2vec_the_error_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

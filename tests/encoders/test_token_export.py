@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -16,13 +15,11 @@ from named_models import NAMED
 from nlp_retrieval.encoders import backends as token_export
 from nlp_retrieval.encoders import models
 from nlp_retrieval.encoders.colbert import ColbertEncoder
-from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, ModelError
+from nlp_retrieval.errors import IndexMismatchError, ModelError
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 
 LONG = "A passage, about bridges and boats. " * 3
 TEXTS = ["Stanley Kubrick filmed The Shining.", "red", "", "Köln: 東京 ,", LONG, "red fox", "who"]
-
-
 pytestmark = pytest.mark.filterwarnings("ignore:.* is not a multi-vector checkpoint")
 
 
@@ -104,11 +101,6 @@ def test_an_export_is_made_once_and_is_part_of_the_identity_of_an_index(
         ColbertRetriever(by_torch(model), bits=None).retrieve([["red"]], tmp_path / "index", 1)
 
 
-def test_an_index_of_torch_says_what_it_said_before_there_was_another_backend(model: Path) -> None:
-    assert "backend" not in by_torch(model).index_identity()
-    assert by_onnx(model).index_identity()["backend"] == "onnx"
-
-
 def test_an_export_that_does_not_match_its_model_is_not_kept(
     model: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,48 +116,3 @@ def test_an_export_that_does_not_match_its_model_is_not_kept(
     with pytest.raises(ModelError, match=r"the float32 export does not match its model: .* pass backend='torch'"):
         by_onnx(model).encode_queries(["red"])
     assert not exports(own_cache)
-
-
-def test_lengths_of_one_encoder_decide_nothing_for_another(model: Path, own_cache: Path) -> None:
-    short, whole = by_onnx(model, precision="float32", max_length=4), by_onnx(model, precision="float32")
-    assert len(short.encode_passages([LONG])[0]) < len(whole.encode_passages([LONG])[0])
-    np.testing.assert_allclose(whole.encode_passages([LONG])[0], by_torch(model).encode_passages([LONG])[0], atol=1e-4)
-
-
-def test_files_that_change_while_they_are_read_leave_no_export(
-    model: Path, own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    changing = Path(shutil.copytree(model, tmp_path / "changing"))
-    load = ColbertEncoder._load
-
-    def changed(self: ColbertEncoder, *settings: object, **more: str) -> object:
-        loaded = load(self, *settings, **more)  # type: ignore[arg-type]
-        (changing / "config.json").write_text((changing / "config.json").read_text() + " ")
-        return loaded
-
-    monkeypatch.setattr(ColbertEncoder, "_load", changed)
-    with pytest.raises(ModelError, match="chang"):
-        by_onnx(changing).encode_queries(["red"])
-    assert not exports(own_cache)
-
-
-def test_a_graph_that_does_not_open_is_the_models_error(model: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = by_onnx(model)
-    encoder.encode_queries(["red"])
-    monkeypatch.setattr(models, "_open", WeakValueDictionary())
-
-    def broken(file: Path) -> object:
-        raise RuntimeError("no protobuf")
-
-    monkeypatch.setattr(token_export, "open_session", broken)
-    with pytest.raises(ModelError, match="no protobuf"):
-        by_onnx(model).encode_queries(["red"])
-
-
-def test_what_does_not_go_together_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="precision='bfloat16' is for backend='torch'"):
-        ColbertEncoder("any", backend="onnx", precision="bfloat16")
-    with pytest.raises(ConfigurationError, match="precision='int8' is for backend='onnx'"):
-        ColbertEncoder("any", precision="int8")
-    with pytest.raises(ConfigurationError, match="device='cuda'"):
-        ColbertEncoder("any", backend="onnx", device="cuda")

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from gensim.models import KeyedVectors
 
-from nlp_retrieval import FaissRetriever, MultiSignalReranker, RetrievalResult, SearchableItem, WordVectorEncoder
+from nlp_retrieval import FaissRetriever, SearchableItem, WordVectorEncoder
 from nlp_retrieval.encoders import train_word_vectors
 from nlp_retrieval.encoders.word_vectors import read_word_vectors, write_word_vectors
 from nlp_retrieval.errors import ConfigurationError, ItemError, ModelError, RetrievalWarning
@@ -87,25 +87,6 @@ def test_forms_of_the_same_vectors_have_fingerprints_of_their_own(glove, tmp_pat
     assert WordVectorEncoder(str(glove)).model_fingerprint() == before
     glove.write_text(text_lines().replace("3.0", "4.0"), "utf-8")
     assert WordVectorEncoder(str(glove)).model_fingerprint() != before
-
-
-def test_no_byte_can_change_and_leave_the_identity_but_not_the_vectors(source):
-    texts = ["the wind", "power łódź", "wind power"]
-    encoder = WordVectorEncoder(str(source))
-    identity, vectors = encoder.identity, encoder.encode_passages(texts).tobytes()
-    for file in files_of(source):
-        content = file.read_bytes()
-        for place in range(0, len(content), 7):
-            file.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
-            other = WordVectorEncoder(str(source))
-            if other.identity == identity:
-                assert other.encode_passages(texts).tobytes() == vectors, (file.name, place)
-        file.write_bytes(content)
-    assert WordVectorEncoder(str(source)).identity == identity
-
-
-def files_of(source):
-    return sorted(source.iterdir()) if source.is_dir() else [source]
 
 
 @pytest.mark.parametrize("end", [b"", b"\n"])
@@ -272,22 +253,3 @@ def test_a_query_without_a_known_word_finds_nothing_and_others_find_what_they_di
         found = retriever.retrieve([["wind"], ["qwertz"], ["power", "uiop"]], tmp_path / "index", 3)
     assert [[result.item.item_id for result in hits][:1] for hits in found] == [["wind"], [], ["power"]]
     assert len(found[0]) == 3
-
-
-def test_signals_and_word_vectors_work_together(glove):
-    reranker = MultiSignalReranker(
-        min_similarity=0.0,
-        transformer_weight=0.0,
-        patterns_weight=0.0,
-        fuzzy_weight=0.0,
-        word_vectors=WordVectorEncoder(str(glove)),
-    )
-    items = [SearchableItem(item_id=text, content=text) for text in ("wind power", "the", "qwertz")]
-    with pytest.warns(RetrievalWarning):
-        (found,) = reranker.rerank(["wind"], [[RetrievalResult(item=item, score=0.0) for item in items]], 3)
-    signals = {result.item.item_id: result.signals for result in found}
-    encoder = WordVectorEncoder(str(glove))
-    query, passage = encoder.encode_queries(["wind", "wind power"])
-    assert signals["wind power"]["multi_signal.word_vectors"] == pytest.approx(float(query @ passage), abs=1e-6)
-    assert signals["the"]["multi_signal.word_vectors"] == 0.0
-    assert "multi_signal.word_vectors" not in signals["qwertz"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from nlp_retrieval import ClauseSplit
 from nlp_retrieval.core import BaseUserQueryProcessor
@@ -45,16 +43,6 @@ class Broken(BaseUserQueryProcessor):
         return [[nlq] for nlq in nlqs[1:]]
 
 
-def by_hand(processors: list[BaseUserQueryProcessor], query: str) -> list[str]:
-    found = [query]
-    for processor in processors:
-        made: list[str] = []
-        for sub in found:
-            made += [new for new in processor.process([sub])[0] if new not in made]
-        found = made
-    return found
-
-
 def test_each_processor_works_on_every_sub_query_of_the_one_before() -> None:
     assert Chain([Words(), Doubled()]).process(["red fox"]) == [["red", "redred", "fox", "foxfox"]]
     assert Chain([Doubled(), Words()]).process(["red fox"]) == [["red", "fox", "foxred"]]
@@ -74,29 +62,6 @@ def test_repeats_are_dropped_and_the_first_keeps_its_place() -> None:
     assert Chain([Words()]).process(["b a b c a"]) == [["b", "a", "c"]]
 
 
-def test_a_query_that_an_earlier_processor_drops_stays_dropped() -> None:
-    assert Chain([Words(), Doubled()]).process(["", "red"]) == [[], ["red", "redred"]]
-    assert Chain([Words(), Words()]).process([]) == []
-
-
-def test_every_processor_is_called_once_for_the_whole_batch() -> None:
-    first, second = Words(), Words()
-    Chain([first, second]).process(["red fox", "blue whale", "red fox"])
-    assert (first.calls, second.calls) == (1, 1)
-
-
-@given(queries=st.lists(st.sampled_from([CLAIM, "red fox", "", "Köln 東京", "a"]) | st.text(max_size=20), max_size=5))
-def test_a_batch_gives_what_each_query_gives_alone_by_hand(queries: list[str]) -> None:
-    processors = [ClauseSplit(min_words=2), EntityPhrases(max_phrases=2), KeywordExpansion(["cinema"])]
-    assert Chain(processors).process(queries) == [by_hand(list(processors), query) for query in queries]
-
-
-def test_a_chain_of_chains_is_the_chain_of_their_parts() -> None:
-    parts: list[BaseUserQueryProcessor] = [ClauseSplit(), EntityPhrases(), KeywordExpansion(["cinema"])]
-    nested = Chain([Chain(parts[:2]), Chain(parts[2:])])
-    assert nested.process([CLAIM]) == Chain(parts).process([CLAIM])
-
-
 def test_its_configuration_holds_those_of_its_parts_and_builds_an_equal_one() -> None:
     made = Chain([ClauseSplit(max_clauses=2), Chain([KeywordExpansion({"film": ["movie"]})])])
     assert made.config["processors"][1]["processors"][0]["keywords"] == {"film": ["movie"]}
@@ -110,11 +75,6 @@ def test_its_configuration_holds_those_of_its_parts_and_builds_an_equal_one() ->
 def test_what_is_no_list_of_processors_is_refused(processors: object) -> None:
     with pytest.raises(ConfigurationError, match="Chain: processors"):
         Chain(processors)  # type: ignore[arg-type]
-
-
-def test_a_mistake_in_a_part_names_its_place() -> None:
-    with pytest.raises(ConfigurationError, match=r"processors\[1\]: there is no processor called 'clause'; did you mean"):
-        build("processors", {"name": "chain", "processors": ["clauses", "clause"]})
 
 
 def test_a_processor_that_does_not_line_up_is_an_error() -> None:

@@ -6,11 +6,9 @@ import re
 import subprocess
 import sys
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.processors.rules import ClauseSplit
 
 PIECES = st.sampled_from(
@@ -51,22 +49,10 @@ def test_a_claim_is_cut_at_its_relative_clauses_and_comes_first_itself() -> None
     ]
 
 
-def test_short_pieces_join_the_one_before_them() -> None:
-    found = ClauseSplit(keep_query=False).process(["Alfréd Hajós, who designed a swimming pool on an island, swam"])[0]
-    assert [words(clause) for clause in found] == [words("Alfréd Hajós, who designed a swimming pool on an island, swam")]
-
-
 def test_the_query_can_be_left_out_and_a_query_without_clauses_is_not_repeated() -> None:
     simple = "who wrote Lolita"
     assert ClauseSplit().process([simple]) == [[simple]]
     assert ClauseSplit(keep_query=False).process([simple]) == [[simple]]
-
-
-def test_one_list_per_query_in_order_and_none_for_none() -> None:
-    assert ClauseSplit().process([]) == []
-    found = ClauseSplit().process(["red fox", "", "blue whale"])
-    assert [found[0], found[2]] == [["red fox"], ["blue whale"]]
-    assert len(found) == 3
 
 
 @given(query=QUERIES, min_words=st.integers(1, 8), max_clauses=st.integers(1, 5))
@@ -78,13 +64,6 @@ def test_clauses_keep_every_word_in_order_and_are_long_and_few_enough(query: str
         assert all(len(words(clause)) >= min_words for clause in clauses)
 
 
-@given(query=QUERIES)
-def test_sub_queries_are_distinct_and_the_query_comes_first(query: str) -> None:
-    found = ClauseSplit().process([query])[0]
-    assert found[0] == query
-    assert len(set(found)) == len(found)
-
-
 def test_a_query_of_100_000_characters_of_any_kind_is_cut_in_linear_time() -> None:
     program = """
 from nlp_retrieval.processors.rules import ClauseSplit
@@ -93,9 +72,3 @@ for unit in (" ", "\\t\\n", ", ", "a ", "that ", "(;:) ", ". "):
     assert ClauseSplit().process([query])[0][0] == query
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
-
-
-@pytest.mark.parametrize("wrong", [{"min_words": 0}, {"max_clauses": 0}, {"max_clauses": "3"}, {"keep_query": "yes"}])
-def test_a_parameter_out_of_range_is_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(ConfigurationError, match=f"ClauseSplit: {next(iter(wrong))}"):
-        ClauseSplit(**wrong)  # type: ignore[arg-type]

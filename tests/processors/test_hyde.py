@@ -25,29 +25,6 @@ def test_the_passage_stands_beside_the_query_or_instead_of_it(model):
     assert HyDE(model(), max_words=3).process(["red fox"]) == [["red fox", "It is known"]]
 
 
-def test_an_answer_without_its_marker_is_the_passage(server, model):
-    server.answer = lambda body: "Foxes are red.\nMostly."
-    assert HyDE(model()).process(["red fox"]) == [["red fox", "Foxes are red. Mostly."]]
-
-
-@pytest.mark.parametrize("answer", ['{"passage": "Foxes are red."}', '```json\n{"passage": "Foxes are red."}\n```'])
-def test_an_answer_in_json_is_unwrapped(server, model, answer):
-    for reply in (answer, f"[[ ## passage ## ]]\n{answer}"):
-        server.answer = lambda body, reply=reply: reply
-        assert HyDE(model(temperature=len(reply) / 1000)).process(["red fox"]) == [["red fox", "Foxes are red."]]
-
-
-def test_an_answer_that_was_cut_off_is_taken_as_far_as_it_came(server, model):
-    server.answer = lambda body: "[[ ## passage ## ]]\nFoxes are"
-    assert HyDE(model()).process(["red fox"]) == [["red fox", "Foxes are"]]
-
-
-def test_an_answer_that_does_not_stop_is_cut(server, model):
-    server.answer = lambda body: "Foxes are red. " * 20_000
-    ((_, passage),) = HyDE(model()).process(["red fox"])
-    assert passage == " ".join(["Foxes are red."] * 50)
-
-
 NOTHING = ["", "...", "the", fields(passage=""), fields(passage="RED FOX?"), fields(passage="of the"), '{"passage": ""}']
 
 
@@ -64,12 +41,6 @@ def test_without_a_passage_the_query_stays_with_one_warning_that_counts(server, 
     with collected_notes() as notes:
         HyDE(lm, keep_query=False).process(["red fox"])
     assert [note.partition(" from ")[0] for note in notes] == ["hyde: no usable answer"]
-
-
-def test_a_second_run_makes_no_call(server, model):
-    queries = [f"fox {n}" for n in range(5)]
-    assert HyDE(model()).process(queries) == HyDE(model()).process(queries)
-    assert server.calls == 5
 
 
 def test_a_compiled_program_is_used_and_one_of_another_signature_refused(server, model, tmp_path):
@@ -111,9 +82,3 @@ def test_concatenated_query_and_passage_are_searched_as_one(server, model):
     assert (one.subqueries_per_query(), HyDE(model()).subqueries_per_query()) == (1, 2)
     with pytest.raises(ConfigurationError, match="keep_query"):
         HyDE(model(), keep_query=False, form="concatenated")
-
-
-def test_a_query_of_stop_words_alone_is_asked_about(server, model):
-    passage = "It is known of to be or not to be that it is so."
-    assert HyDE(model(), keep_query=False).process(["to be or not to be"]) == [[passage]]
-    assert server.calls == 1

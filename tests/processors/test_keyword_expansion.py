@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.processors.rules import KeywordExpansion
 from nlp_retrieval.text.mentions import normalize
@@ -33,11 +32,6 @@ def test_keywords_of_a_trigger_are_added_where_the_query_holds_it_as_a_whole_wor
     ]
 
 
-def test_several_triggers_add_their_keywords_in_order_and_none_twice() -> None:
-    expansion = KeywordExpansion({"film": ["movie", "screen"], "FILM": ["cinema"], "screen": ["Movie", "picture"]})
-    assert expansion.process(["film on screen"]) == [["film on screen", "film on screen movie cinema picture"]]
-
-
 def test_what_the_query_has_already_is_not_added() -> None:
     assert KeywordExpansion(TRIGGERED).process(["the film, a Movie"]) == [["the film, a Movie", "the film, a Movie cinema"]]
     assert KeywordExpansion(["movie"]).process(["Movies' movie's end"]) == [["Movies' movie's end"]]
@@ -46,14 +40,6 @@ def test_what_the_query_has_already_is_not_added() -> None:
 @pytest.mark.parametrize("query", ["", "   ", "?!"])
 def test_a_query_that_asks_nothing_stays_as_it_is(query: str) -> None:
     assert KeywordExpansion(["movie"], keep_query=False).process([query]) == [[query]]
-
-
-def test_a_query_of_stop_words_alone_is_expanded() -> None:
-    assert KeywordExpansion(["band"]).process(["to be or not to be"]) == [["to be or not to be", "to be or not to be band"]]
-
-
-def test_one_list_per_query_and_none_for_none() -> None:
-    assert KeywordExpansion(["a b"]).process([]) == []
 
 
 @given(queries=st.lists(st.text(max_size=30), max_size=5), include=st.booleans())
@@ -65,13 +51,6 @@ def test_any_queries_get_what_each_gets_alone_and_keep_their_own_words(queries: 
         assert subs
         assert len(set(subs)) == len(subs)
         assert all(normalize(sub).startswith(normalize(query)) for sub in subs)
-
-
-@pytest.mark.parametrize("keywords", [["movie"], TRIGGERED])
-def test_its_configuration_builds_an_equal_one(keywords: object) -> None:
-    made = KeywordExpansion(keywords, keep_query=False)  # type: ignore[arg-type]
-    assert made.config == {"name": "keyword_expansion", "keywords": keywords, "keep_query": False}
-    assert build("processors", made.config) == made
 
 
 @pytest.mark.parametrize(
