@@ -226,56 +226,20 @@ class Language(NamedTuple):
     stopwords: str | None = None
 
 
+_STEMMERS = dict(
+    pair.split(":")
+    for pair in (
+        "ar:arabic ca:catalan cs:czech da:danish de:german el:greek en:porter eo:esperanto es:spanish et:estonian "
+        "eu:basque fa:persian fi:finnish fr:french ga:irish hi:hindi hu:hungarian hy:armenian id:indonesian "
+        "it:italian lt:lithuanian ne:nepali nl:dutch no:norwegian pl:polish pt:portuguese ro:romanian ru:russian "
+        "sr:serbian st:sesotho sv:swedish ta:tamil tr:turkish yi:yiddish "
+    ).split()
+)
+_WITH_STOP_WORDS = frozenset("da de en es fr it nl no pt ru sv tr".split())
+_WITHOUT_STEMMER = "any az bn ha he ja ko so sw te th uk vi yo zh".split()
 LANGUAGES = {
-    "any": Language(),
-    "ar": Language("arabic"),
-    "az": Language(),
-    "bn": Language(),
-    "ca": Language("catalan"),
-    "cs": Language("czech"),
-    "da": Language("danish", "da"),
-    "de": Language("german", "de"),
-    "el": Language("greek"),
-    "en": Language("porter", "en"),
-    "eo": Language("esperanto"),
-    "es": Language("spanish", "es"),
-    "et": Language("estonian"),
-    "eu": Language("basque"),
-    "fa": Language("persian"),
-    "fi": Language("finnish"),
-    "fr": Language("french", "fr"),
-    "ga": Language("irish"),
-    "ha": Language(),
-    "he": Language(),
-    "hi": Language("hindi"),
-    "hu": Language("hungarian"),
-    "hy": Language("armenian"),
-    "id": Language("indonesian"),
-    "it": Language("italian", "it"),
-    "ja": Language(),
-    "ko": Language(),
-    "lt": Language("lithuanian"),
-    "ne": Language("nepali"),
-    "nl": Language("dutch", "nl"),
-    "no": Language("norwegian", "no"),
-    "pl": Language("polish"),
-    "pt": Language("portuguese", "pt"),
-    "ro": Language("romanian"),
-    "ru": Language("russian", "ru"),
-    "so": Language(),
-    "sr": Language("serbian"),
-    "st": Language("sesotho"),
-    "sv": Language("swedish", "sv"),
-    "sw": Language(),
-    "ta": Language("tamil"),
-    "te": Language(),
-    "th": Language(),
-    "tr": Language("turkish", "tr"),
-    "uk": Language(),
-    "vi": Language(),
-    "yi": Language("yiddish"),
-    "yo": Language(),
-    "zh": Language(),
+    code: Language(_STEMMERS.get(code, NO_STEMMER), code if code in _WITH_STOP_WORDS else None)
+    for code in sorted([*_STEMMERS, *_WITHOUT_STEMMER])
 }
 """By ISO 639-1 code; "any" is for texts in several languages. A list of stop words would be matched with pairs of
 characters in Chinese and Korean, so none is taken there."""

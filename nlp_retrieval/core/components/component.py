@@ -12,7 +12,7 @@ import inspect
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from os import fspath
 from pathlib import Path
@@ -181,7 +181,9 @@ class Component:
 
         A component whose index includes all data of a file records the file's content here instead of its path.
         """
-        return {"name": self.name} | {key: _recorded(value) for key, value in self._arguments.items()}
+        return {"name": self.name} | {
+            key: to_plain(value, lambda part: part.recorded_config) for key, value in self._arguments.items()
+        }
 
     @property
     def identity(self) -> Config:
@@ -191,7 +193,11 @@ class Component:
 
     def index_identity(self) -> Config:
         """All that determines the content of an index: the index parameters of this component and of its parts."""
-        settings = {key: _identity_of(value) for key, value in self._arguments.items() if key not in self.search_only}
+        settings = {
+            key: to_plain(value, lambda part: part.identity)
+            for key, value in self._arguments.items()
+            if key not in self.search_only
+        }
         return {"name": self.name, "format": self.format_version} | settings
 
     def provenance(self) -> dict[str, str]:
@@ -248,28 +254,6 @@ class Component:
         return hash((type(self), canonical_json(self.config)))
 
 
-def _identity_of(value: Any) -> Any:
-    """A parameter's value for identities: as in ``config``, but with each component replaced by its identity."""
-    if isinstance(value, Component):
-        return value.identity
-    if isinstance(value, Mapping):
-        return {str(key): _identity_of(inner) for key, inner in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_identity_of(inner) for inner in value]
-    return to_plain(value)
-
-
-def _recorded(value: Any) -> Any:
-    """A parameter's value for a manifest: as in ``config``, except where a component in it records something else."""
-    if isinstance(value, Component):
-        return value.recorded_config
-    if isinstance(value, Mapping):
-        return {str(key): _recorded(inner) for key, inner in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_recorded(inner) for inner in value]
-    return to_plain(value)
-
-
 def _recreate(cls: type[Component], arguments: dict[str, Any], kept: dict[str, Any]) -> Component:
     component = cls(**arguments)
     component.__dict__.update(kept)
@@ -320,18 +304,16 @@ def parameters_of(cls: type[Component]) -> dict[str, inspect.Parameter]:
     return dict(list(inspect.signature(cls.__init__).parameters.items())[1:])
 
 
-def to_plain(value: Any) -> Any:
-    """Turn a parameter into plain values for JSON and YAML; components become their ``config``."""
+def to_plain(value: Any, of: Callable[[Component], Any] = lambda component: component.config) -> Any:
+    """Turn a parameter into plain values for JSON and YAML; components become their ``config``, or what ``of`` says."""
     if isinstance(value, Component):
-        return value.config
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
+        return of(value)
     if isinstance(value, Mapping):
-        return {str(key): to_plain(inner) for key, inner in value.items()}
+        return {str(key): to_plain(inner, of) for key, inner in value.items()}
     if isinstance(value, Path):
         return fspath(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [to_plain(inner) for inner in value]
+        return [to_plain(inner, of) for inner in value]
     return value
 
 

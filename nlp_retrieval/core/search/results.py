@@ -36,12 +36,12 @@ class _Results(AsTable):
         """Return an Arrow table."""
 
     def to_pandas(self, *, details: bool = False) -> Any:
-        """Return a ``pandas.DataFrame``."""
+        """Return a ``pandas.DataFrame``; a DependencyError if pandas is not installed."""
         imported("pandas", "to_pandas")
         return self.to_arrow(details=details).to_pandas()
 
     def to_polars(self, *, details: bool = False) -> Any:
-        """Return a ``polars.DataFrame``."""
+        """Return a ``polars.DataFrame``; a DependencyError if Polars is not installed."""
         return imported("polars", "to_polars").from_arrow(self.to_arrow(details=details))
 
 
