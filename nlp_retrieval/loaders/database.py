@@ -1,8 +1,8 @@
 """Items from any database that SQLAlchemy reaches: PostgreSQL, MySQL, SQLite, Oracle, SQL Server, DuckDB, ...
 
-A URL is either in SQLAlchemy's own form or ``env:NAME``, the name of an environment variable that holds it. All output, such as
-a ``repr``, a ``config`` or an error, goes through :func:`hide_secrets` or :func:`scrub` first. Rows are always streamed, values
-reach SQL only as bound parameters, and a table's name is looked up in the database's own list and quoted by SQLAlchemy.
+A URL is either in SQLAlchemy's own form or ``env:NAME``, the name of an environment variable that holds it; no output shows its
+secrets. Rows are streamed, values reach SQL only as bound parameters, and a table's name is looked up in the database's own list
+and quoted by SQLAlchemy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalE
 from nlp_retrieval.loaders.records import RecordLoader, missing_field
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import ColumnClause, Connection, Engine, Executable
 
 
 # a password may hold an unescaped "@" or "/", so it ends at the last "@": hiding too much is better than too little
@@ -31,18 +31,6 @@ _PASSWORD = re.compile(r"^(?!sqlite:///)((?>(?:[^:]*://)?)[^:@]*:)(.+)(?=@)", re
 _SETTING = re.compile(r"([?&;][^=&;?]*=)([^&;]+)")
 _KEYWORD = re.compile(r"(\b\w++\s*+=\s*+)('(?:[^'\\]|\\.)*+'?|[^\s'&]++)")  # host=... password=..., the form of libpq
 _SECRET_NAME = re.compile(r"pass|pwd|secret|token|key|credential|odbc_connect", re.IGNORECASE)
-
-_READING = {
-    sqlite3.SQLITE_SELECT,
-    sqlite3.SQLITE_READ,
-    sqlite3.SQLITE_FUNCTION,
-    sqlite3.SQLITE_RECURSIVE,
-    sqlite3.SQLITE_TRANSACTION,
-}
-_READING_PRAGMAS = {
-    "table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo", "foreign_key_list", "database_list",
-    "data_version",
-}  # fmt: skip
 
 _PACKAGES = {
     "psycopg2": "psycopg2-binary",
@@ -134,20 +122,9 @@ def resolve(url: str) -> str:
 
 
 @contextmanager
-def connect(url: str, shown: str | None = None) -> Iterator[Connection]:
-    """Open a connection that streams its results and is rolled back at the end.
-
-    Args:
-        url: a SQLAlchemy URL, as :func:`resolve` returns it.
-        shown: shown in messages instead; by default the URL without its secrets. An environment variable may hold something
-            other than a URL, which must not be shown: pass ``env:NAME`` for it.
-
-    Raises:
-        DependencyError: SQLAlchemy or the database's driver is not installed.
-        SourceError: the URL is malformed, or the database cannot be reached.
-    """
-    shown = hide_secrets(url) if shown is None else shown
-    engine = make_engine(url, shown)
+def _connected(url: str, shown: str) -> Iterator[Connection]:
+    """Open a connection that only reads SQLite, streams its results, and is rolled back at the end."""
+    engine = make_engine(url, shown, read_only=True)
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
@@ -159,31 +136,22 @@ def connect(url: str, shown: str | None = None) -> Iterator[Connection]:
                 f"{shown}: the database cannot be opened: {reason}; check host, name, user and password"
             ) from None  # the driver's own message may show the password
         with connection:
-            if engine.dialect.name == "sqlite":
-                # in SQLite, statements that define tables take effect at once, and a rollback would come too late
-                connection.exec_driver_sql("PRAGMA query_only = ON")
-                _allow_reading_alone(connection.connection.driver_connection)
+            driver = connection.connection.driver_connection
+            if isinstance(driver, sqlite3.Connection):
+                driver.set_authorizer(_attaches_nothing)
             yield connection.execution_options(stream_results=True)
     finally:
         engine.dispose()
 
 
-def _allow_reading_alone(driver: object) -> None:
-    """Forbid operations that query_only still allows: attaching files, copying to them, switching journals."""
-    if isinstance(driver, sqlite3.Connection):
-        driver.set_authorizer(_reads)
+def _attaches_nothing(action: int, *_: str | None) -> int:
+    """Forbid what a database opened for reading still allows: ATTACH and VACUUM INTO create files."""
+    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
 
 
-def _reads(action: int, name: str | None, *_: str | None) -> int:
-    """Return whether a part of a statement only reads; an authorizer of SQLite, where ``name`` is the name of a pragma."""
-    if action == sqlite3.SQLITE_PRAGMA:
-        return sqlite3.SQLITE_OK if name is not None and name.lower() in _READING_PRAGMAS else sqlite3.SQLITE_DENY
-    if action == sqlite3.SQLITE_UPDATE and name == "sqlite_master":
-        return sqlite3.SQLITE_OK  # requested when a virtual table (full text) is opened; query_only forbids actual writes
-    return sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
-
-
-def make_engine(url: str, shown: str, *, who: str = "DatabaseLoader", may_create: bool = False) -> Engine:
+def make_engine(
+    url: str, shown: str, *, who: str = "DatabaseLoader", may_create: bool = False, read_only: bool = False
+) -> Engine:
     """Return a function that opens connections to a database, one per transaction; none is opened yet.
 
     Args:
@@ -191,6 +159,7 @@ def make_engine(url: str, shown: str, *, who: str = "DatabaseLoader", may_create
         shown: what messages show instead.
         who: needs SQLAlchemy, for the message if it is not installed.
         may_create: whether a missing SQLite file is created with the first connection.
+        read_only: whether an SQLite file is opened for reading alone.
 
     Raises:
         DependencyError: SQLAlchemy or the database's driver is not installed.
@@ -219,6 +188,8 @@ def make_engine(url: str, shown: str, *, who: str = "DatabaseLoader", may_create
     if is_file and not may_create and not Path(database).is_file():
         # SQLite would create the file, and the error would be about a missing table
         raise SourceError(f"{shown}: no such file; check the path (sqlite:///relative.db, sqlite:////absolute.db)")
+    if is_file and read_only:
+        parsed = parsed.set(database=Path(database).absolute().as_uri()).update_query_dict({"mode": "ro", "uri": "true"})
     try:
         engine = create_engine(parsed, poolclass=NullPool, hide_parameters=True)
     except NoSuchModuleError:
@@ -238,10 +209,6 @@ def make_engine(url: str, shown: str, *, who: str = "DatabaseLoader", may_create
     if engine.dialect.is_async:
         raise SourceError(f"{shown}: {parsed.drivername} is an asynchronous driver; use a synchronous one")
     return engine
-
-
-if TYPE_CHECKING:
-    from sqlalchemy import ColumnClause, Connection, Executable
 
 
 Scalar = str | int | float | bool | None
@@ -316,17 +283,10 @@ class DatabaseLoader(RecordLoader):
         return copy.copy(self)  # keeps the URL with its password, which the arguments lack
 
     def records(self) -> Iterator[tuple[str, JsonObject]]:
-        """Yield the rows as objects, in batches from the server.
-
-        Raises:
-            DependencyError: SQLAlchemy or the database's driver is not installed.
-            SourceError: the database, the table or a column is missing, the SQL fails, or a value cannot be converted to JSON.
-            ConfigurationError: the parameters do not match the query.
-        """
-        url = resolve(self._url)
-        shown = str(self.path)
+        """Yield the rows as objects, in batches from the server."""
+        url, shown = resolve(self._url), str(self.path)
         source = f"{shown}, {f'table {self.table}' if self.table is not None else 'query'}"
-        with connect(url, shown) as connection:
+        with _connected(url, shown) as connection:
             for number, row in enumerate(self._rows(connection, source, url), start=1):
                 yield self._record(f"{source}, row {number}", row)
 
@@ -382,11 +342,7 @@ class DatabaseLoader(RecordLoader):
         raise SourceError(f"{source}: no such table or view; {nearest(name, known)}")
 
     def _columns(self, source: str, names: list[str]) -> dict[int, str]:
-        """The positions and names of the columns in use.
-
-        Raises:
-            SourceError: one is missing, or the name of one occurs twice.
-        """
+        """The positions and names of the columns in use, each of which must be there once."""
         if not names:
             raise SourceError(f"{source}: the statement gives no rows; pass a SELECT")
         self.check_columns(source, names)
