@@ -24,6 +24,7 @@ from nlp_retrieval.agents.transcripts import (
     read_browsecomp,
     read_transcript,
 )
+from nlp_retrieval.core.files.arrow_rows import read_parquet
 from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
@@ -216,8 +217,11 @@ def _files(place: Path) -> list[Path]:
 def _rows(file: Path) -> Iterator[tuple[str, Any]]:
     """Yield trajectories of a Parquet file, and objects of other files with their locations."""
     try:
-        if file.name.endswith(".parquet"):  # read whole, because another process may replace the file meanwhile
-            rows = pq.read_table(io.BytesIO(file.read_bytes()), schema=SCHEMA).to_pylist()
+        if file.name.endswith(".parquet"):
+            table = read_parquet(file)
+            if table.schema.names != SCHEMA.names:
+                raise pa.ArrowInvalid(f"its columns are {quoted(table.schema.names)}, and not those of trajectories")
+            rows = table.cast(SCHEMA).to_pylist()
             yield from ((str(file), _of_row(row, str(file))) for row in rows)
             return
         with open_bytes(file) as stream:

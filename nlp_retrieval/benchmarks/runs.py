@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 
 from nlp_retrieval.benchmarks.results import (
@@ -29,6 +28,7 @@ from nlp_retrieval.benchmarks.results import (
     Entrant,
 )
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.files.arrow_rows import read_parquet
 from nlp_retrieval.core.files.atomic import file_names
 from nlp_retrieval.core.files.checksums import FileRecord, sha256_of
 from nlp_retrieval.core.files.json_text import read_json_file
@@ -170,7 +170,7 @@ def _check(path: Path, whole: object) -> None:
 
 def _evaluations(path: Path, report: BenchmarkReport, query_ids: list[str]) -> dict[str, Evaluation]:
     try:
-        table = pq.read_table(path)
+        table = read_parquet(path)
         table.validate(full=True)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path} cannot be read ({error}); run the benchmark again") from error

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from nlp_retrieval.core.candidates import Rows, Scores, offsets_of
+from nlp_retrieval.core.files.arrow_rows import read_parquet
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.core.queries import first_repeated
@@ -273,7 +273,7 @@ def _read(path: Path, schema: pa.Schema) -> Any:
     if not path.exists():
         raise SourceError(f"{path} does not exist; give the output folder of a benchmark (run it again if it is an older one)")
     try:
-        table = pq.read_table(path)
+        table = read_parquet(path)
         table.validate(full=True)  # a damaged file may still be Parquet: invalid UTF-8, offsets out of range
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path} cannot be read ({error}); run the benchmark again") from error

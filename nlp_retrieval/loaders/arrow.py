@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from nlp_retrieval.core.components.trust_rules import FIELD_NAMES, READS_FILE, given, may_set
-from nlp_retrieval.core.files.arrow_rows import BATCH, rows_of_batches
+from nlp_retrieval.core.files.arrow_rows import BATCH, open_parquet, rows_of_batches
 from nlp_retrieval.core.files.records import JsonObject, quoted
 from nlp_retrieval.errors import DependencyError, RetrievalError, RetrievalWarning, SourceError, install, nearest
 from nlp_retrieval.loaders.files import read_json_file_of_records, read_lines
@@ -109,7 +108,7 @@ class ParquetLoader(RecordLoader):
         """
         for file in self._files():
             try:
-                opened = pq.ParquetFile(file, pre_buffer=False, buffer_size=2**20)
+                opened, at_once = open_parquet(file)
             except (pa.ArrowException, OSError, ValueError) as error:
                 raise SourceError(
                     f"{file}: not a Parquet file that can be read ({str(error)[:200]}); check the path, or write it again"
@@ -118,7 +117,7 @@ class ParquetLoader(RecordLoader):
                 schema = opened.schema_arrow
                 check_schema(self, str(file), schema)
                 used = None if self.metadata_fields is None else self.used_columns(schema.names)
-                yield from rows_of_batches(str(file), opened.iter_batches(BATCH, columns=used))
+                yield from rows_of_batches(str(file), opened.iter_batches(at_once, columns=used))
 
     def _files(self) -> list[Path]:
         path = Path(self.path).expanduser()

@@ -1,8 +1,8 @@
 """Items from any database that SQLAlchemy reaches: PostgreSQL, MySQL, SQLite, Oracle, SQL Server, DuckDB, ...
 
 A URL is either in SQLAlchemy's own form or ``env:NAME``, the name of an environment variable that holds it; no output shows its
-secrets. Rows are streamed, values reach SQL only as bound parameters, and a table's name is looked up in the database's own list
-and quoted by SQLAlchemy.
+secrets. Rows are streamed, values reach SQL only as bound parameters, and a table's name is looked up in the database's own
+list and quoted by SQLAlchemy.
 """
 
 from __future__ import annotations

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from nlp_retrieval.benchmarks.entrants import TrecRun
@@ -142,3 +146,39 @@ def test_a_line_as_long_as_is_allowed_is_read(tmp_path: Path) -> None:
     long = "i" * (trec._LONGEST_LINE - 30)
     write_run(tmp_path / "a.run", ["q"], [[(long, 1.0)]])
     assert read_run(tmp_path / "a.run") == {"q": [(long, 1.0)]}
+
+
+BOMBS_OF_PARQUET = {
+    "a long text": {"text": ["a" * 2**30]},
+    "the same text in every row": {"text": ["a" * 2**23] * 1_000},
+}
+READ = """
+import sys
+import pyarrow as pa
+from nlp_retrieval import ParquetLoader
+from nlp_retrieval.agents import read_trajectories
+from nlp_retrieval.core.files.arrow_rows import read_parquet
+path = sys.argv[2]
+reads = {
+    "corpus": lambda: sum(1 for _ in ParquetLoader(path, id_field=None, content_field="text").stream()),
+    "hits": lambda: read_parquet(path),
+    "trajectories": lambda: list(read_trajectories(path)),
+}
+try:
+    print(reads[sys.argv[1]]())
+except Exception as error:
+    print(type(error).__name__, error)
+print(pa.default_memory_pool().max_memory() >> 20)
+"""
+
+
+@pytest.mark.parametrize("bomb", BOMBS_OF_PARQUET)
+@pytest.mark.parametrize("reader", ["corpus", "hits", "trajectories"])
+def test_a_small_parquet_file_takes_little_memory(tmp_path: Path, bomb: str, reader: str) -> None:
+    path = tmp_path / "bomb.parquet"
+    pq.write_table(pa.table(BOMBS_OF_PARQUET[bomb]), path, compression="zstd")
+    assert path.stat().st_size < 2**18
+    done = subprocess.run([sys.executable, "-c", READ, reader, path], capture_output=True, text=True, timeout=300, check=True)
+    *said, mebibytes = done.stdout.splitlines()
+    assert int(mebibytes) < 400
+    assert "Error" in said[0] or "ArrowInvalid" in said[0] or said == ["1000"]

@@ -1,12 +1,15 @@
-"""Rows of Arrow batches as JSON objects: checked for damage, and with values that are no JSON converted."""
+"""Parquet files within bounds, and rows of Arrow batches as JSON objects: checked for damage, and converted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.files.records import LEAVE_OUT, MAX_ENTRY, JsonObject, plain_value, too_long
@@ -14,6 +17,67 @@ from nlp_retrieval.errors import SourceError
 
 BATCH = 256
 """Rows at a time: few, because a row may be a whole book."""
+
+# A few kilobytes of Parquet may stand for gigabytes: a page may be compressed a thousandfold, and one long text may be that of
+# all rows. So the sizes in the footer are compared before the data are read.
+
+_LARGEST_UNPACKED = 2**28
+"""Bytes of a column in a row group that may be packed more than ``_MOST_PACKED`` times."""
+_MOST_PACKED = 200
+_ORDINARY = 10
+"""How many times text is packed at most, as a rule; of more, few rows are read at a time."""
+_LARGEST_TABLE = 2**31
+
+
+def open_parquet(source: str | Path | pa.NativeFile) -> tuple[pq.ParquetFile, int]:
+    """Open a Parquet file; return it and how many of its rows to read at a time.
+
+    Raises:
+        pa.ArrowInvalid: it is no Parquet file, or one that unpacks to much more than it holds.
+    """
+    file = pq.ParquetFile(source, pre_buffer=False, buffer_size=2**20)
+    rows = BATCH
+    for group in range(file.metadata.num_row_groups):
+        for number in range(file.metadata.num_columns):
+            column = file.metadata.row_group(group).column(number)
+            unpacked, packed = column.total_uncompressed_size, max(column.total_compressed_size, 1)
+            if unpacked > max(_LARGEST_UNPACKED, _MOST_PACKED * packed):
+                file.close()
+                name = column.path_in_schema
+                raise pa.ArrowInvalid(
+                    f"column {name!r} unpacks from {packed:,} bytes to {unpacked:,}; is this file what it should be?"
+                )
+            if unpacked > _ORDINARY * packed:  # any of its values may be as long as all of them together
+                rows = min(rows, max(1, MAX_ENTRY // unpacked))
+    return file, rows
+
+
+def read_parquet(path: str | Path) -> pa.Table:
+    """Return a Parquet file as a table of at most 2 GiB; it is read once, because another process may replace it meanwhile.
+
+    Raises:
+        pa.ArrowInvalid: it is no Parquet file, or a larger one.
+        OSError: it cannot be read.
+    """
+    content = pa.py_buffer(Path(path).read_bytes())
+    opened, _ = open_parquet(pa.BufferReader(content))
+    with opened:
+        schema, rows = opened.schema_arrow, opened.metadata.num_rows
+    if 8 * rows * len(schema) > _LARGEST_TABLE:
+        raise pa.ArrowInvalid(f"it holds {rows:,} rows, more than fit into {_LARGEST_TABLE >> 30} GiB")
+    texts = [field.name for field in schema if pa.types.is_string(field.type)]
+    table = pq.read_table(pa.BufferReader(content), read_dictionary=texts)
+    if table.nbytes + sum(map(_length_of_texts, table.columns)) > _LARGEST_TABLE:
+        raise pa.ArrowInvalid(f"its texts take more than {_LARGEST_TABLE >> 30} GiB")
+    return table.cast(schema)
+
+
+def _length_of_texts(column: pa.ChunkedArray) -> int:
+    """Bytes of the texts of a column that is read as a dictionary, each as often as it occurs."""
+    if not pa.types.is_dictionary(column.type):
+        return 0
+    lengths = (pc.sum(pc.take(pc.binary_length(chunk.dictionary), chunk.indices)).as_py() for chunk in column.chunks)
+    return sum(length or 0 for length in lengths)
 
 
 def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch], cure: str = LEAVE_OUT) -> Iterator[tuple[str, JsonObject]]:
