@@ -6,7 +6,7 @@ the next smaller 32-bit float, every other score in full. trec_eval and all othe
 
 On reading, ties are broken by the ids in the file, byte by byte, as in trec_eval.
 
-**Ids** are columns in the form of :mod:`~nlp_retrieval.core.files.trec_ids`.
+**Ids** are columns in the form of :mod:`~nlp_retrieval.core.files.records`.
 
 **Files.** UTF-8; gzip if the name ends in ``.gz``, and on reading whenever the content is gzip; ``~`` is the home folder.
 A file is written under a temporary name, synced and renamed: readers see the old file or the new one, never a part. TREC has no
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
-from nlp_retrieval.core.files.trec_ids import ENCODED, decode_id, encode_id
+from nlp_retrieval.core.files.records import ENCODED, decode_id, encode_id
 from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import EngineError, GoldError, QueryError, SourceError
 

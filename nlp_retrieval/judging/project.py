@@ -22,7 +22,7 @@ import numpy as np
 from nlp_retrieval.core.candidates import Mask, Scores
 from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.core.files.database_file import DatabaseRow
-from nlp_retrieval.core.files.trec_ids import encode_id
+from nlp_retrieval.core.files.records import encode_id
 from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMissingError, InputError, SourceError
 from nlp_retrieval.evaluation.rankings import Ranking

@@ -15,8 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from nlp_retrieval.core.files.records import as_id, kind, likely, quoted
-from nlp_retrieval.core.files.trec_ids import decode_id
+from nlp_retrieval.core.files.records import as_id, decode_id, kind, likely, quoted
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import RetrievalWarning, SourceError
 from nlp_retrieval.loaders.files import read_json_lines, read_json_objects, read_lines

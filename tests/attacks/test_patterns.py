@@ -284,7 +284,7 @@ for text in ("1" * N, "1." * N, "." * N, "1e" * N, "1" * N + "e", "+" * N):
     trec._NUMBER.fullmatch(text)
 """,
     "core/files/trec_ids.py": """
-from nlp_retrieval.core.files.trec_ids import decode_id, encode_id
+from nlp_retrieval.core.files.records import decode_id, encode_id
 for text in (" " * N, "%" * N, "a" * N, chr(0x7f) * N, "%4" * N):
     decode_id("%:" + encode_id(text))
 """,

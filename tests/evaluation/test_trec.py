@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ir_measures import AP, RR, P, R, nDCG
 
 from nlp_retrieval.benchmarks.entrants import TrecRun
-from nlp_retrieval.core.files.trec_ids import decode_id
+from nlp_retrieval.core.files.records import decode_id
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.errors import EngineError, GoldError, QueryError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator

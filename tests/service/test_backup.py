@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -125,15 +124,3 @@ def test_a_project_is_served_where_it_cannot_be_written(project):
         assert "cannot write" in error_of(client.post("/index", json={"documents": [river(9)]}), 503, "index_not_writable")
         assert client.get("/stats").json()["document_count"] == 5
         assert client.get("/metrics").status_code == 200
-
-
-def test_an_old_format_that_cannot_be_upgraded_where_it_is_says_what_to_do(project):
-    with sqlite3.connect(project / "10_graph" / "evidence.sqlite3") as connection:
-        connection.execute("PRAGMA journal_mode=DELETE")
-        connection.execute("PRAGMA user_version=1")
-    connection.close()
-    words = [*without_writing(project), sys.executable, "-c"]
-    code = "import sys; from nlp_retrieval.evidence import EvidenceIndex as E; print(len(E(sys.argv[1]).sources()))"
-    done = subprocess.run([*words, code, str(project)], capture_output=True, text=True, check=False)
-    assert "has the format 1" in done.stderr
-    assert "open it once where it can be written" in done.stderr

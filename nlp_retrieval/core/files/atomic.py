@@ -191,7 +191,6 @@ def publish_folder(scratch: Path, target: Path) -> None:
 
 
 _LONGEST = 200
-_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 
 
 def check_folder_for_output(folder: Path) -> None:
@@ -291,8 +290,6 @@ def file_names(names: Iterable[str]) -> list[str]:
     for name in names:
         stem = candidate = re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"
         stem = candidate = candidate.encode()[:_LONGEST].decode(errors="ignore")
-        if _RESERVED.fullmatch(stem):
-            stem = candidate = f"_{stem}"
         number = 1
         while candidate.casefold() in used:
             number += 1

@@ -1,8 +1,8 @@
 """A file of a project in SQLite, durable at once, and shared by any number of processes.
 
 Every change is one transaction, and is on the disk when it returns; a killed process leaves all of it or nothing.
-A file of another program or a newer version, or a damaged one, is refused: its tables, triggers and views must be exactly those
-written here. A connection belongs to the process that opened it.
+A file of another program or version, or a damaged one, is refused: its tables, triggers and views must be exactly those written
+here. A connection belongs to the process that opened it.
 """
 
 from __future__ import annotations
@@ -77,9 +77,6 @@ class DatabaseFile:
 
     remedy: ClassVar[str]
     """What to do if it cannot be read, for messages: ``"add the sources again"``."""
-
-    since: ClassVar[Mapping[str, int]] = {}
-    """Formats that brought a table. A file of the format before that cannot be upgraded is read as if the table were empty."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -172,7 +169,7 @@ class DatabaseFile:
         return connection
 
     def _is_ready(self, connection: sqlite3.Connection) -> bool:
-        return _value(connection, "user_version") not in range(self.version) and _value(connection, "journal_mode") == "wal"
+        return _value(connection, "user_version") != 0 and _value(connection, "journal_mode") == "wal"
 
     def _create(self, connection: sqlite3.Connection) -> None:
         if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
@@ -183,49 +180,18 @@ class DatabaseFile:
             connection.execute(f"PRAGMA user_version={self.version}")
             connection.execute("COMMIT")
         if _value(connection, "application_id") == self.application:
-            if _value(connection, "user_version") in range(1, self.version):
-                self._bring_up(connection)
             connection.execute("PRAGMA journal_mode=WAL")
-
-    def upgrade(self, connection: sqlite3.Connection, before: int) -> None:
-        """Change tables of an older format, within one transaction; new tables are added afterwards.
-
-        Args:
-            connection: to the file.
-            before: its format.
-        """
-
-    def _bring_up(self, connection: sqlite3.Connection) -> None:
-        connection.execute("BEGIN IMMEDIATE")
-        before = int(str(_value(connection, "user_version")))
-        self.upgrade(connection, before)
-        for name, since in self.since.items():
-            if before < since:
-                connection.execute(self.tables[name])
-        connection.execute(f"PRAGMA user_version={self.version}")
-        connection.execute("COMMIT")
 
     def _check(self, connection: sqlite3.Connection) -> None:
         if _value(connection, "application_id") != self.application:
             raise IndexDamagedError(f"{self.path} is a database of another program; move it away, and {self.remedy}")
-        version = _value(connection, "user_version")
-        missing = {name for name, since in self.since.items() if version == since - 1}
-        if version != self.version and not missing:
-            is_older = isinstance(version, int) and version < self.version
-            cure = "open it once where it can be written, which upgrades it" if is_older else "install a newer one"
+        if _value(connection, "user_version") != self.version:
             raise IndexDamagedError(
-                f"{self.path} has the format {version}, and this version of nlp_retrieval reads {self.version}; {cure}"
+                f"{self.path} was made by another version of nlp_retrieval; move it away, and {self.remedy}"
             )
         tables = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall())
-        expected = {name: statement for name, statement in self.tables.items() if name not in missing}
-        if tables != expected:
-            strange = sorted(map(str, tables.keys() ^ expected.keys())) or sorted(
-                k for k in tables if tables[k] != expected.get(k)
-            )
+        if strange := sorted(str(name) for name, _ in tables.items() ^ self.tables.items()):
             raise IndexDamagedError(f"{self.path} holds other tables than it should ({strange[0]!r:.60}); it was tampered with")
-        for name in self.since:  # an older file that this process may not upgrade
-            if name in missing and self.tables[name].startswith("CREATE TABLE"):
-                connection.execute(self.tables[name].replace("CREATE TABLE", "CREATE TEMP TABLE", 1))
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -1,20 +1,20 @@
-"""Fingerprints of models: checksums of their files.
+"""Fingerprints of models, which identify the indexes and stages that are made with them.
 
 Every file in a model's folder counts, whatever its suffix, also behind links, except those that only describe the model to
-people.
+people. Loaders take names of files, folders and other models from the settings of a model, which may lead only to its own
+files. Code of another repository, if the user trusts it, is looked up and counts too.
 """
 
 from __future__ import annotations
 
 import hashlib
-import mmap
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 from nlp_retrieval.core.files.checksums import is_settled, sha256_of, state_of
 from nlp_retrieval.core.files.json_text import read_json_file
@@ -22,11 +22,11 @@ from nlp_retrieval.errors import ModelError
 
 __all__ = ["ModelFiles"]
 
-# References in a model's settings, which may lead only to files in its own folder.
-#
-# Loaders take names of files, folders and other models from the settings of a model. Since these files determine the model's
-# output, its fingerprint has to cover them, and a reference that leads elsewhere is refused. Code of another
-# repository, if the user trusts it, is looked up and covered.
+NOT_LOADED = frozenset({"readme.md", "license", "data_config.json", ".gitattributes", ".gitignore", ".ds_store"})
+"""Names, in lower case, of files that no loader reads."""
+
+_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".pdf")
+_MOST_FILES = 10_000
 
 PASSED_OVER = frozenset({".git", ".cache", "__pycache__"})
 """Folders that are not part of a model."""
@@ -38,15 +38,7 @@ _ARGUMENTS = frozenset({"model_args", "model_kwargs", "tokenizer_args", "process
 
 
 def require_inside(folder: Path, files: Mapping[str, Path]) -> None:
-    """Raise an error if a model's settings refer to files outside it.
-
-    Args:
-        folder: folder of the model.
-        files: the files that count, by their relative paths.
-
-    Raises:
-        ModelError: a reference leads elsewhere, or settings are not JSON.
-    """
+    """Raise an error if a model's settings refer to files outside it; the files are given by their relative paths."""
     for name, settings in _settings(files):
         own = PurePosixPath(name).parent
         for keys, value in _strings(settings):
@@ -67,38 +59,8 @@ def require_inside(folder: Path, files: Mapping[str, Path]) -> None:
                 raise _outside_model(folder / name, ".".join(keys), value)
 
 
-def named_in_graphs(files: Mapping[str, Path], aside: Iterable[str]) -> set[str]:
-    """Return the files that an ONNX graph of the model may read as data, because their names occur in it.
-
-    Args:
-        files: files of the model, by their relative paths.
-        aside: names of files that otherwise do not count.
-
-    Raises:
-        ModelError: a graph names a folder that is not part of a model.
-    """
-    named: set[str] = set()
-    for name, file in files.items():
-        if not name.endswith(".onnx") or not file.stat().st_size:
-            continue
-        with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as graph:
-            for passed_over in PASSED_OVER:
-                if (file.parent / passed_over).exists() and graph.find(f"{passed_over}/".encode()) >= 0:
-                    raise _outside_model(file, "", passed_over)
-            named |= {name_aside for name_aside in aside if graph.find(os.fsencode(PurePosixPath(name_aside).name)) >= 0}
-    return named
-
-
 def code_elsewhere(folder: Path, files: Mapping[str, Path]) -> dict[str, Path]:
-    """Return the folders of the repositories whose code a model names, by the names of the repositories.
-
-    Args:
-        folder: folder of the model, for messages.
-        files: files of the model, by their relative paths.
-
-    Raises:
-        ModelError: one of them is not on this machine.
-    """
+    """Return the folders of the repositories whose code a model names, by the names of the repositories."""
     folders: dict[str, Path] = {}
     for name, settings in _settings(files):
         for keys, value in _strings(settings):
@@ -178,13 +140,6 @@ def _outside_model(file: Path, key: str, value: str) -> ModelError:
     )
 
 
-NOT_LOADED = frozenset({"readme.md", "license", "data_config.json", ".gitattributes", ".gitignore", ".ds_store"})
-"""Names, in lower case, of files that no loader reads."""
-
-_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".pdf")
-_MOST_FILES = 10_000
-
-
 @dataclass(frozen=True)
 class ModelFiles:
     """The files of a model at the time of its fingerprint.
@@ -193,6 +148,9 @@ class ModelFiles:
         folder: the folder that holds them.
         fingerprint: SHA-256 over their names and contents.
         trust_remote_code: whether code of other repositories that the model names is loaded with it and counts too.
+
+    Raises:
+        ModelError: there is no such folder, it is empty, a file cannot be read, or the model refers to files outside it.
 
     Examples:
         >>> Path("model").mkdir()
@@ -207,47 +165,33 @@ class ModelFiles:
 
     @classmethod
     def of(cls, folder: Path, *, trust_remote_code: bool = False) -> ModelFiles:
-        """Take the fingerprint of a model's files.
-
-        Raises:
-            ModelError: there is no such folder, it is empty, a file cannot be read, or the model refers to files outside it.
-        """
+        """Take the fingerprint of a model's files."""
         folder = folder.absolute()
-        return cls(folder, _seen(folder, trust_remote_code).fingerprint, trust_remote_code)
-
-
-class _Seen(NamedTuple):
-    fingerprint: str
-    state: tuple[tuple[str | int, ...], ...]
-    """For each file that counts: its name in the model, its path, and its status in the file system."""
-
-
-def _seen(folder: Path, trust_remote_code: bool) -> _Seen:
-    files = _listed(folder)
-    if trust_remote_code:
-        for repository, path in code_elsewhere(folder, files).items():
-            files |= {f"{repository}--{name}": file for name, file in _listed(path).items() if name.endswith(".py")}
-    statuses = {name: file.stat() for name, file in files.items()}
-    state = tuple((name, str(files[name]), *state_of(status)) for name, status in statuses.items())
-    return (_read if is_settled(*statuses.values()) else _read.__wrapped__)(folder, state)
+        files = _listed(folder)
+        if trust_remote_code:
+            for repository, path in code_elsewhere(folder, files).items():
+                files |= {f"{repository}--{name}": file for name, file in _listed(path).items() if name.endswith(".py")}
+        statuses = {name: file.stat() for name, file in files.items()}
+        state = tuple((name, str(files[name]), *state_of(status)) for name, status in statuses.items())
+        read = _fingerprint if is_settled(*statuses.values()) else _fingerprint.__wrapped__
+        return cls(folder, read(folder, state), trust_remote_code)
 
 
 @lru_cache(maxsize=64)
-def _read(folder: Path, state: tuple[tuple[str | int, ...], ...]) -> _Seen:
+def _fingerprint(folder: Path, state: tuple[tuple[str | int, ...], ...]) -> str:
     files = {str(name): Path(str(path)) for name, path, *_ in state}
-    aside = {name for name in files if _is_aside(name)}
-    aside -= named_in_graphs(files, aside)
-    content = {name: file for name, file in files.items() if name not in aside}
-    if not content:
+    if not any(name.endswith(".onnx") for name in files):  # a graph may read any file beside it as data
+        files = {name: file for name, file in files.items() if not _is_aside(name)}
+    if all(map(_is_aside, files)):
         raise ModelError(f"there is no model in {folder}: the folder holds no files of one; pass the folder of a model")
-    require_inside(folder, content)
+    require_inside(folder, files)
     digest = hashlib.sha256()
     try:
-        for name in sorted(content, key=lambda name: (str(PurePosixPath(name).parent).removeprefix("."), name)):
-            digest.update(os.fsencode(name) + f"\0{sha256_of(content[name])}\n".encode())
+        for name in sorted(files, key=lambda name: (str(PurePosixPath(name).parent).removeprefix("."), name)):
+            digest.update(os.fsencode(name) + f"\0{sha256_of(files[name])}\n".encode())
     except OSError as error:
         raise _unreadable(error) from None
-    return _Seen(digest.hexdigest(), tuple(entry for entry in state if entry[0] in content))
+    return digest.hexdigest()
 
 
 def _is_aside(name: str) -> bool:

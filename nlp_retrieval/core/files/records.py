@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
+import re
 import uuid
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
@@ -267,3 +268,30 @@ def plain_value(  # noqa: PLR0911 -- one for each kind of value
     raise SourceError(
         f'{location}: column "{column}" holds {type(value).__name__}, which is neither text nor a JSON value; {cure}'
     )
+
+
+# Ids as columns of TREC files, which are separated by white space: an id that holds white space or a control character is
+# written as ``%:`` and the id with these percent-encoded (``%:Hong%20Kong``), and so is one that begins with ``%:``. All others
+# are written as they are, also those with percent signs, such as URLs, which must match published qrels.
+
+ENCODED = "%:"
+# A byte order mark is dropped by readers where it begins a file; a lone surrogate has no UTF-8.
+_UNSAFE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
+
+
+def encode_id(name: str) -> str:
+    """Return an id as one column; an empty id stays empty."""
+    if not name.startswith(ENCODED) and not _UNSAFE.search(name):
+        return name
+    escaped = name.replace("%", "%25")
+    return ENCODED + _UNSAFE.sub(lambda match: quote(match.group(), safe="", errors="surrogatepass"), escaped)
+
+
+def decode_id(column: str) -> str:
+    """Return the id in a column; empty if nothing follows ``%:``, and unchanged if that does not decode to text."""
+    if not column.startswith(ENCODED):
+        return column
+    try:
+        return unquote(column[len(ENCODED) :], errors="surrogatepass")
+    except UnicodeDecodeError:  # another tool's id
+        return column

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -40,12 +39,4 @@ class EvidenceDatabase(DatabaseFile):
     tables: ClassVar[Mapping[str, str]] = _TABLES
     application: ClassVar[int] = 0x6E6C7265
     version: ClassVar[int] = 3
-    since: ClassVar[Mapping[str, int]] = {"pages": 3, "details": 3, "changes": 3, "changes_by_url": 3}
     remedy: ClassVar[str] = "add the sources again"
-
-    def upgrade(self, connection: sqlite3.Connection, before: int) -> None:
-        """Let the grades and titles of the first format count as given by a person."""
-        if before == 1:
-            connection.execute("ALTER TABLE versions ADD COLUMN given TEXT NOT NULL DEFAULT ''")
-            connection.execute("UPDATE versions SET given = 'quality title'")
-            connection.execute(_TABLES["doubtful"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 
 import pytest
 
@@ -12,10 +11,9 @@ from nlp_retrieval.systems.evidence.audit_report import render_audit, retrieval_
 from nlp_retrieval.systems.evidence.citations.report import read_report
 from nlp_retrieval.systems.evidence.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.commands.reports import _statistics
-from nlp_retrieval.systems.evidence.index.database import EvidenceDatabase
 from nlp_retrieval.systems.evidence.reading.sources import read_sources
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
-from tests.systems.evidence.index.sources import LAKE, LAKE_TEXT, lexical, two_sources
+from tests.systems.evidence.index.sources import LAKE, lexical, two_sources
 from tests.systems.evidence.reading.pdfs import content, pdf_of
 
 REPORT = "https://port.example/report.pdf"
@@ -73,43 +71,3 @@ def test_a_source_without_pages_names_none(tmp_path):
     assert index.source(LAKE).pages == 0
     assert index.search("lake freezes")[0].page_of() == ""
     assert index.search("lake freezes")[0].pages == []
-
-
-def as_format_2(project):
-    """Turn the file of a project into one of the format before."""
-    path = project / "10_graph" / "evidence.sqlite3"
-    connection = sqlite3.connect(path)
-    for name in ("pages", "details", "changes"):
-        connection.execute(f"DROP TABLE {name}")
-    connection.execute("PRAGMA user_version=2")
-    connection.execute("PRAGMA journal_mode=DELETE")
-    connection.close()
-    return path
-
-
-@pytest.mark.parametrize("writable", [True, False])
-def test_a_project_of_the_format_before_answers_as_before(tmp_path, monkeypatch, writable):
-    import os
-
-    index = two_sources(tmp_path)
-    before = index.search("lake freezes"), index.sources()
-    index.close()
-    path = as_format_2(tmp_path)
-    stored = path.read_bytes()
-    if not writable:
-        real = os.access
-        monkeypatch.setattr(os, "access", lambda asked, mode: not (mode & os.W_OK) and real(asked, mode))
-    again = lexical(tmp_path)
-    assert (again.search("lake freezes"), again.sources()) == before
-    again.close()
-    if writable:
-        assert lexical(tmp_path).edit(LAKE, title="Frozen lakes")[0].after == "Frozen lakes"
-    else:
-        assert path.read_bytes() == stored
-
-
-def test_the_newest_format_is_created_and_kept(tmp_path):
-    two_sources(tmp_path).close()
-    connection = sqlite3.connect(tmp_path / "10_graph" / "evidence.sqlite3")
-    assert connection.execute("PRAGMA user_version").fetchone() == (EvidenceDatabase.version,)
-    assert lexical(tmp_path).text(lexical(tmp_path).source(LAKE).key) == LAKE_TEXT
