@@ -13,6 +13,7 @@ import re
 import uuid
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
+from urllib.parse import quote, unquote
 
 import numpy as np
 from pydantic import JsonValue, ValidationError
