@@ -302,10 +302,9 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
             kept.append(_built(checkpoints, builder, fingerprint, table, corpus.segments[0]))
             built.append(builder.name)
         generation = old.generation + 1 if old is not None else 1
-        manifest = Manifest(generation=generation, version=__version__, corpus=corpus, retrievers=kept)
-        if old is not None and (old.corpus, old.retrievers) == (corpus, kept):
-            manifest = old
-        else:
+        ordered = _in_place(kept, old.retrievers if old is not None else [])
+        if old is None or (old.corpus, old.retrievers) != (corpus, ordered):
+            manifest = Manifest(generation=generation, version=__version__, corpus=corpus, retrievers=ordered)
             write_manifest(directory, manifest)
         checkpoints.remove()
         remove_unused(directory)
@@ -330,6 +329,16 @@ def _kept_records(directory: Path, old: Manifest, builders: Sequence[Builder], r
         if record.fingerprint in configs or record.config not in configs.values()
     ]
     return [record for record in current if _is_whole(directory, record.segments, replace)]
+
+
+def _in_place(records: list[RetrieverRecord], before: list[RetrieverRecord]) -> list[RetrieverRecord]:
+    """The records in their order; one that takes the place of an earlier one is where that was, as weights are by order."""
+
+    def place(record: RetrieverRecord) -> int:
+        alike = (n for n, each in enumerate(before) if record.fingerprint == each.fingerprint or record.config == each.config)
+        return next(alike, len(before))
+
+    return sorted(records, key=place)
 
 
 def _written_corpus(items: Items, scratch: Path, directory: Path, old: Manifest | None, replace: bool) -> CorpusRecord:

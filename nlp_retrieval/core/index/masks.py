@@ -71,8 +71,8 @@ def check_filter(wanted: Filter, kinds: Mapping[str, str]) -> None:
             "index lacks was not kept by its loader (metadata_fields)"
         )
     kind = _KINDS.get(kinds[wanted.key])
-    for value in wanted.values if wanted.operator != "exists" and kind is not None else ():
-        if kind_of(value) != kind:
+    for value in wanted.values if wanted.operator != "exists" else ():
+        if kind is not None and kind_of(value) != kind:
             raise _mistyped(wanted.key, value, f"is a {kind}", {kind})
 
 
@@ -181,10 +181,11 @@ def _of_texts(condition: Condition, texts: pa.Array) -> Mask:
     instant = pc.fill_null(instants, 0).to_numpy(zero_copy_only=False)
     if not is_equal:
         edge = edge_of(periods[0], condition.operator)
-        return np.where(is_time, COMPARED[condition.operator](instant, edge), meets)
+        ordered: Mask = np.where(is_time, COMPARED[condition.operator](instant, edge), meets)
+        return ordered
     firsts, lasts = np.array(periods).T
     nearest = np.searchsorted(firsts, instant, "right") - 1
-    within = (nearest >= 0) & (instant <= np.maximum.accumulate(lasts)[nearest])
+    within: Mask = (nearest >= 0) & (instant <= np.maximum.accumulate(lasts)[nearest])
     return meets | (is_time & within)
 
 
@@ -211,9 +212,9 @@ def _of_numbers(condition: Condition, kind: str, values: pa.Array) -> Mask:
         exact += [0.0, -0.0] if 0.0 in exact else []  # one number, but two to Arrow
         return _filled(pc.is_in(values, value_set=pa.array(exact, pa.float64())))
     ((number, value),) = floats
-    operator = condition.operator
+    operator: str = condition.operator
     if number != value:  # no float is equal to the value, which lies below this one, or above it
-        upper, lower = ("gte", "lt") if number > value else ("gt", "lte")
+        upper, lower = ("gte", "lt") if COMPARED["gt"](number, value) else ("gt", "lte")
         operator = upper if operator in ("gt", "gte") else lower
     return _filled(_ORDERED[operator](values, number))
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from conformance.registering import registered_parts
@@ -129,16 +129,16 @@ def test_a_component_that_was_edited_and_indexed_again_is_searched_once(
     items = [SearchableItem(item_id="a", content="red fox"), SearchableItem(item_id="b", content="whale")]
     with registered_parts(tmp_path / "package", retrievers={"edited": "editing:Edited"}):
         for version in range(3):
-            module = ModuleType("editing")
-            edited = type("Edited", (Bm25Retriever,), {"name": "edited", "version": version, "__module__": "editing"})
-            module.Edited = edited  # type: ignore[attr-defined]
-            monkeypatch.setitem(sys.modules, "editing", module)
-            Searcher([edited(), edited(language="de"), Bm25Retriever()]).index(items, tmp_path / "index")
-        assert Searcher.open(tmp_path / "index", trust=True).retrievers == {
-            "edited": edited(),
-            "edited-2": edited(language="de"),
-            "bm25": Bm25Retriever(),
-        }
+            text = "from nlp_retrieval import Bm25Retriever\nclass Edited(Bm25Retriever):\n    name = 'edited'\n"
+            (tmp_path / "package" / "editing.py").write_text(f"{text}VERSION = {version}\n")
+            monkeypatch.delitem(sys.modules, "editing", raising=False)
+            importlib.invalidate_caches()
+            edited = importlib.import_module("editing").Edited
+            searcher = Searcher([edited(), edited(language="de"), Bm25Retriever()])
+            report = searcher.index(items, tmp_path / "index")
+        assert report.fingerprints == {record.fingerprint for record in searcher.index_records()[:2]}
+        opened = Searcher.open(tmp_path / "index", trust=True)
+        assert list(opened.retrievers.values()) == [edited(), edited(language="de"), Bm25Retriever()]
 
 
 def test_one_name_is_one_class() -> None:
