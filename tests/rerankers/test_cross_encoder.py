@@ -12,10 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from nlp_retrieval import Bm25Retriever, RetrievalResult, SearchableItem, Searcher
-from nlp_retrieval.core.components.registry import build
+from nlp_retrieval import RetrievalResult, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning
-from nlp_retrieval.processors.rules import ClauseSplit
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker
 from nlp_retrieval.rerankers.pair_models import OnnxPairs
 
@@ -122,41 +120,6 @@ def test_by_torch_the_size_of_batches_changes_nothing_that_matters(bert: Path, b
     np.testing.assert_allclose(scores_of(batched, QUERY, TEXTS), alone, atol=1e-5)
 
 
-def test_the_best_comes_first_and_earlier_signals_stay(onnx: Path) -> None:
-    hits = CrossEncoderReranker(str(onnx), backend="onnx").rerank([QUERY], [results(items_of(TEXTS))], 3)[0]
-    assert len(hits) == 3
-    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-    for hit in hits:
-        assert hit.score == hit.signals["cross_encoder.score"]
-        assert hit.signals["bm25.rank"] == int(hit.item.item_id[1:]) + 1
-
-
-def test_it_blends_with_the_incoming_ranking_by_rank_and_by_score(onnx: Path) -> None:
-    own = scores_of(CrossEncoderReranker(str(onnx), backend="onnx"), QUERY, TEXTS)
-    incoming = np.array([10.0 - place for place in range(len(TEXTS))])
-    places = np.argsort(np.argsort(-own, kind="stable"), kind="stable")
-    wanted = {
-        "rank": 1 / (61 + np.arange(len(TEXTS))) + 1 / (61 + places),
-        "score": (incoming - incoming.min()) / np.ptp(incoming) + (own - own.min()) / np.ptp(own),
-    }
-    for blend, by_hand in wanted.items():
-        reranker = CrossEncoderReranker(str(onnx), backend="onnx", blend=blend)  # type: ignore[arg-type]
-        hits = reranker.rerank([QUERY], [results(items_of(TEXTS))], 10)[0]
-        assert {hit.item.item_id: hit.score for hit in hits} == pytest.approx(
-            {f"d{row}": score for row, score in enumerate(by_hand)}
-        )
-
-
-@pytest.mark.parametrize("backend", ["torch", "onnx"])
-@pytest.mark.parametrize("texts", [[""], ["", " \n", ""]])
-def test_empty_passages_are_scored(bert: Path, onnx: Path, backend: str, texts: list[str]) -> None:
-    folder = bert if backend == "torch" else onnx
-    reranker = CrossEncoderReranker(str(folder), backend=backend, device="cpu")  # type: ignore[arg-type]
-    assert np.isfinite(scores_of(reranker, "red fox", texts)).all()
-    beside = scores_of(reranker, "red fox", [*texts, "red fox"])
-    np.testing.assert_allclose(beside[: len(texts)], scores_of(reranker, "red fox", texts), atol=1e-5)
-
-
 @pytest.mark.parametrize("backend", ["torch", "onnx"])
 def test_pairs_that_are_longer_than_the_model_reads_are_counted_and_said_once_a_call(
     bert: Path, onnx: Path, backend: str
@@ -172,13 +135,6 @@ def test_pairs_that_are_longer_than_the_model_reads_are_counted_and_said_once_a_
     with pytest.warns(RetrievalWarning, match=said) as caught:
         reranker.rerank(["red fox", "tree " * 9], lists, 9)
     assert len(caught) == 1
-
-
-def test_the_title_is_read_before_the_content(onnx: Path) -> None:
-    item = SearchableItem(item_id="a", content="a novel", metadata={"title": "The Shining"})
-    reranker = CrossEncoderReranker(str(onnx), backend="onnx")
-    (hit,) = reranker.rerank([QUERY], [results([item])], 1)[0]
-    assert hit.score == float(scores_of(reranker, QUERY, ["The Shining. a novel"])[0])
 
 
 @CUT
@@ -204,51 +160,12 @@ def test_by_onnx_the_tokenizers_settings_name_the_limit_where_the_tokenizer_does
     assert limited[0] == limited[1] != unlimited[0]
 
 
-@CUT
-@pytest.mark.parametrize("query", ["", "   ", "🦊", "東京", "who " * 200])
-@pytest.mark.parametrize("backend", ["torch", "onnx"])
-def test_queries_of_any_kind_give_finite_scores(bert: Path, onnx: Path, query: str, backend: str) -> None:
-    folder = bert if backend == "torch" else onnx
-    reranker = CrossEncoderReranker(str(folder), backend=backend, device="cpu")  # type: ignore[arg-type]
-    assert np.isfinite(scores_of(reranker, query, TEXTS)).all()
-
-
-def test_nothing_to_rerank_opens_no_model() -> None:
-    reranker = CrossEncoderReranker("/no/such/folder")
-    assert reranker.rerank([], [], 3) == []
-    assert reranker.rerank(["red"], [[]], 3) == [[]]
-
-
-def test_it_reranks_inside_a_searcher_against_the_original_query(onnx: Path, tmp_path: Path) -> None:
-    reranker = CrossEncoderReranker(str(onnx), backend="onnx")
-    searcher = Searcher([Bm25Retriever()], processor=ClauseSplit(min_words=2), reranker=reranker, scope="per_subquery")
-    searcher.index(items_of([text for text in TEXTS if text]), tmp_path / "index")
-    query = "the novel that Kubrick filmed and the red fox"
-    hits = searcher.search(query, k=3)[0]
-    for hit in hits:
-        assert hit.signals["cross_encoder.score"] == float(scores_of(reranker, query, [hit.item.text])[0])
-    assert searcher.search([query, "red"], k=3)[0] == hits
-
-
-def test_its_configuration_builds_an_equal_one(onnx: Path) -> None:
-    made = CrossEncoderReranker(str(onnx), backend="onnx", max_length=20, blend="score")
-    assert build("rerankers", made.config) == made
-    assert repr(CrossEncoderReranker("a/b")) == "CrossEncoderReranker(model='a/b')"
-
-
 def test_equal_rerankers_share_one_model_and_others_do_not(onnx: Path) -> None:
     one, equal, other = (CrossEncoderReranker(str(onnx), backend="onnx", max_length=limit) for limit in (20, 20, 21))
     for reranker in (one, equal, other):
         scores_of(reranker, "red", ["fox"])
     assert one._model is equal._model
     assert one._model is not other._model
-
-
-def test_its_identity_is_that_of_the_models_files(tmp_path: Path) -> None:
-    folders = [TinyOnnx(seed=seed).save(tmp_path / place / "model") for seed, place in ((0, "a"), (0, "b"), (1, "c"))]
-    one, same, other = (CrossEncoderReranker(str(folder), backend="onnx").index_identity() for folder in folders)
-    assert one == same != other
-    assert CrossEncoderReranker(str(folders[0]), backend="onnx").provenance() == {str(folders[0]): f"folder {folders[0]}"}
 
 
 # what cannot be used
@@ -290,14 +207,6 @@ def test_an_export_alone_needs_the_onnx_backend_and_says_so(onnx: Path) -> None:
         scores_of(CrossEncoderReranker(str(onnx)), "red", ["fox"])
 
 
-@pytest.mark.parametrize("file", ["tokenizer.json", "model.onnx"])
-def test_a_damaged_file_is_an_error_that_names_the_folder(tmp_path: Path, file: str) -> None:
-    folder = TinyOnnx().save(tmp_path / "broken")
-    (folder / file).write_bytes(b"{broken")
-    with pytest.raises(ModelError, match="broken does not load with onnxruntime"):
-        scores_of(CrossEncoderReranker(str(folder), backend="onnx"), "red", ["fox"])
-
-
 def test_damaged_weights_and_settings_are_errors_that_name_the_folder(tmp_path: Path) -> None:
     folder = save_bert(tmp_path / "broken")
     (folder / "model.safetensors").write_bytes(b"no weights")
@@ -319,17 +228,6 @@ def test_a_graph_that_wants_something_else_than_text_is_refused(tmp_path: Path) 
     folder = TinyOnnx().save(tmp_path / "model", inputs=["input_ids", "attention_mask", "pixels"])
     with pytest.raises(ModelError, match=r"needs the inputs input_ids, attention_mask, pixels; those of a text model are"):
         scores_of(CrossEncoderReranker(str(folder), backend="onnx"), "red", ["fox"])
-
-
-def test_a_max_length_beyond_what_the_model_reads_is_refused(bert: Path) -> None:
-    with pytest.raises(ConfigurationError, match=f"max_length=41: .* reads at most {MOST_TOKENS} tokens; pass"):
-        scores_of(CrossEncoderReranker(str(bert), max_length=MOST_TOKENS + 1, device="cpu"), "red", ["fox"])
-
-
-@pytest.mark.parametrize("wrong", [{"backend": "tensorflow"}, {"max_length": 7}, {"batch_size": 0}, {"blend": "add"}])
-def test_a_parameter_out_of_range_is_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError, match=f"CrossEncoderReranker: {next(iter(wrong))}="):
-        CrossEncoderReranker(**wrong)
 
 
 @pytest.mark.parametrize(

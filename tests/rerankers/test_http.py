@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from chat_server import with_limits
 from embedding_server import EmbeddingServer, Raw
-from hashed_words import items_of, rows_of
+from hashed_words import items_of
 from hypothesis import given
 from hypothesis import strategies as st
 from rerank_server import relevance, rerank_server, reranked
 
-from nlp_retrieval import Bm25Retriever, HttpReranker, RetrievalResult, RetrievalWarning, Searcher
+from nlp_retrieval import HttpReranker, RetrievalResult, RetrievalWarning
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError
 from nlp_retrieval.lm import endpoint as calls
 from nlp_retrieval.lm.counting import CallCounts, record_calls
@@ -68,14 +68,6 @@ def test_scores_are_those_of_the_server_in_any_number_of_requests(make, server, 
         assert set(body) == {"model", "query", "documents", "top_n"}
         assert (body["model"], body["query"], body["top_n"]) == ("rerank-small", "red whale", len(body["documents"]))
     assert sorted(one for body in server.bodies for one in body["documents"]) == sorted(text or " " for text in TEXTS)
-
-
-def test_a_searcher_asks_once_for_each_query(make, server, tmp_path):
-    searcher = Searcher([Bm25Retriever()], reranker=make(), depth=10)
-    searcher.index(items_of(TEXTS), tmp_path)
-    first, second = searcher.search(["red fox", "blue whale"], 2)
-    assert (rows_of(first)[0], rows_of(second)[0]) == (0, 1)
-    assert sorted(body["query"] for body in server.bodies) == ["blue whale", "red fox"]
 
 
 def test_requests_and_tokens_are_counted_for_the_model_and_for_a_recording(make):
@@ -206,35 +198,6 @@ def test_whatever_a_server_sends_it_is_scores_or_a_value_error(content, n):
         return
     assert answer.scores.shape == (n,)
     assert np.isfinite(answer.scores).all()
-
-
-def failing(server: EmbeddingServer, *replies: Any) -> None:
-    """Give these replies first."""
-    left = list(replies)
-    server.answer = lambda body: left.pop(0) if left else reranked(body)
-
-
-@pytest.mark.parametrize("status", [429, 500, 503])
-def test_what_may_be_temporary_is_tried_again(make, server, waits, status):
-    failing(server, status, status)
-    assert len(scores_of(make())) == len(TEXTS)
-    assert len(server.bodies) == 3
-    assert len(waits) == 2
-
-
-def test_after_the_last_retry_or_the_limit_of_requests_it_is_an_error(make, server):
-    failing(server, *[503] * 9)
-    with pytest.raises(ModelError, match=r"HTTP 503: .* \(3 attempts\)"):
-        scores_of(make(retries=2))
-    failing(server)
-    with pytest.raises(ModelError, match="max_calls=2"):
-        scores_of(make(documents_per_call=1, max_calls=2, calls_at_once=1))
-
-
-def test_a_server_that_hangs_is_given_up(make, server):
-    failing(server, Raw(b"{}", dripping=True, length=2**20))
-    with pytest.raises(ModelError, match=r"no complete answer within 0.2 s|ReadTimeout"):
-        scores_of(make(timeout=0.2, retries=0))
 
 
 def test_without_httpx_the_error_says_what_to_install(make, monkeypatch):

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import random
 import zlib
-from pathlib import Path
 
 import numpy as np
 import pytest
 from colbert_checkpoints import save_bert, save_stanford
-from hashed_words import HashedWords
 
-from nlp_retrieval import Bm25Retriever, RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval import RetrievalResult, SearchableItem
 from nlp_retrieval.core import BaseReranker
-from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.encoders.base import BaseTokenEncoder, Vectors
 from nlp_retrieval.encoders.colbert import ColbertEncoder
-from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
-from nlp_retrieval.processors.rules import ClauseSplit
+from nlp_retrieval.errors import ModelError, RetrievalWarning
 from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker, maxsim
 
 
@@ -114,23 +109,6 @@ def test_each_query_and_each_passage_is_encoded_once_passages_of_like_length_tog
     assert [len(text) for text in encoder.passages] == sorted(map(len, TEXTS), reverse=True)
 
 
-def test_a_batch_gives_each_query_what_it_gets_alone_to_the_last_bit() -> None:
-    draw = random.Random(3)
-    words = "red fox blue whale green tree köln 東京 the a of".split()
-    lists = [results([" ".join(draw.choices(words, k=draw.randint(0, 40))) for _ in range(60)]) for _ in range(9)]
-    queries = [" ".join(draw.choices(words, k=draw.randint(1, 9))) for _ in lists]
-    reranker = LateInteractionReranker(HashedTokens())
-    assert reranker.rerank(queries, lists, 60) == [
-        reranker.rerank([query], [hits], 60)[0] for query, hits in zip(queries, lists, strict=True)
-    ]
-
-
-def test_the_title_is_read_before_the_content() -> None:
-    item = SearchableItem(item_id="a", content="sleeps", metadata={"title": "red fox!"})
-    (hit,) = LateInteractionReranker(HashedTokens()).rerank(["red"], [[RetrievalResult(item=item, score=1.0)]], 1)[0]
-    assert hit.score == pytest.approx(by_hand("red", "red fox! sleeps"))
-
-
 def test_the_score_is_a_signal_beside_the_earlier_ones_and_can_be_blended_with_them() -> None:
     own = np.array([by_hand("red", text) for text in TEXTS])
     incoming = np.array([9.0 - row for row in range(len(TEXTS))])
@@ -140,17 +118,6 @@ def test_the_score_is_a_signal_beside_the_earlier_ones_and_can_be_blended_with_t
         row = int(hit.item.item_id[1:])
         assert hit.signals == pytest.approx({"bm25.score": 9.0 - row, "late_interaction.score": own[row]}, abs=1e-6)
         assert hit.score == pytest.approx(wanted[row], abs=1e-6)
-
-
-def test_it_reranks_inside_a_searcher_against_the_original_query(tmp_path: Path) -> None:
-    reranker = LateInteractionReranker(HashedTokens())
-    searcher = Searcher([Bm25Retriever()], processor=ClauseSplit(min_words=2), reranker=reranker, scope="per_subquery")
-    searcher.index([hit.item for hit in results(TEXTS)], tmp_path / "index")
-    query = "the red fox and the blue whale"
-    hits = searcher.search(query, k=3)[0]
-    assert len(hits) == 3
-    for hit in hits:
-        assert hit.signals["late_interaction.score"] == pytest.approx(by_hand(query, hit.item.content), abs=1e-6)
 
 
 @pytest.fixture(scope="module")
@@ -178,30 +145,7 @@ def test_queries_and_passages_that_are_longer_than_the_encoder_reads_are_counted
     assert len(caught) == 1
 
 
-def test_nothing_to_rerank_encodes_nothing() -> None:
-    encoder = HashedTokens()
-    assert LateInteractionReranker(encoder).rerank(["red"], [[]], 3) == [[]]
-    assert encoder.queries == encoder.passages == []
-
-
-def test_its_configuration_names_the_encoder_with_its_settings() -> None:
-    made = LateInteractionReranker(HashedTokens(), blend="rank")
-    assert made.config == {
-        "name": "late_interaction",
-        "encoder": {"name": "hashed-tokens", "scale": 1.0},
-        "blend": "rank",
-    }
-    assert build("rerankers", {"name": "late_interaction", "encoder": HashedTokens(), "blend": "rank"}) == made
-    assert repr(made) == "LateInteractionReranker(encoder=HashedTokens(), blend='rank')"
-
-
 def test_vectors_that_are_no_directions_are_an_error_that_names_the_encoder() -> None:
     for scale, said in ((2.0, "vector of length 2"), (float("nan"), "NaN or infinity")):
         with pytest.raises(ModelError, match=f"HashedTokens.*{said}"):
             scores_of(LateInteractionReranker(HashedTokens(scale)), "red", ["fox"])
-
-
-@pytest.mark.parametrize("encoder", [HashedWords(), "colbert", None])
-def test_an_encoder_that_gives_one_vector_per_text_is_refused(encoder: object) -> None:
-    with pytest.raises(ConfigurationError, match="LateInteractionReranker: encoder="):
-        LateInteractionReranker(encoder)  # type: ignore[arg-type]

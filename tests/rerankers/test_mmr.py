@@ -8,8 +8,7 @@ from hashed_words import HashedWords, items_of, rows_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval import Bm25Retriever, RetrievalResult, Searcher
-from nlp_retrieval.errors import ConfigurationError, ModelError
+from nlp_retrieval import RetrievalResult
 from nlp_retrieval.rerankers.mmr import MmrReranker, chosen_by_mmr
 
 TEXTS = [
@@ -86,24 +85,3 @@ def test_scores_fall_in_the_order_of_choice_also_where_vectors_point_apart(candi
         assert weight * relevance[place] - (1 - weight) * (nearest[place] if turn else 0.0) >= values.max() - 1e-6
         nearest = np.maximum(nearest, vectors @ vectors[place])
         left.remove(place)
-
-
-def test_a_searcher_gives_the_k_that_were_chosen_first(tmp_path):
-    searcher = Searcher([Bm25Retriever()], reranker=MmrReranker(HashedWords(32), 0.4), depth=6)
-    searcher.index(items_of(TEXTS), tmp_path)
-    whole = searcher.search("red fox whale", 5)[0]
-    assert rows_of(searcher.search("red fox whale", 2)[0]) == rows_of(whole)[:2]
-    assert {"bm25.score", "mmr.score", "mmr.relevance", "mmr.redundancy"} <= set(whole[0].signals)
-
-
-def test_an_encoder_of_other_dimensions_for_queries_or_of_no_numbers_is_an_error():
-    class Torn(HashedWords):
-        name = "torn"
-
-        def encode_queries(self, queries):
-            return super().encode_queries(queries)[:, 1:]
-
-    with pytest.raises(ModelError, match="dimension 16"):
-        reranked(MmrReranker(Torn()), "fox", TEXTS)
-    with pytest.raises(ConfigurationError, match="lambda_mult"):
-        MmrReranker(HashedWords(), 1.1)

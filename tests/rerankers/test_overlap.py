@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nlp_retrieval import OverlapReranker, RetrievalResult, SearchableItem
-from nlp_retrieval.errors import ConfigurationError, ModelError, QueryError
+from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.text.mentions import mentions_by_rules, normalize
 
 PARTS = ("entities", "proper_nouns", "phrases")
@@ -84,27 +83,6 @@ def test_quoted_titles_and_joined_names_are_entities() -> None:
     assert found == {"she", "a hard rain", "university of paris", "vincent van gogh"} - {"she"}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "   ",
-        "?!",
-        "the of and",
-        "\u0301\u0301",
-        "''\"\"",
-        "🦊 🎬",
-        "a" * 100_000,
-        "A. " * 30_000,
-        "Aa " * 30_000,
-        '"' * 50_000,
-    ],
-)
-def test_claims_and_documents_of_any_kind_score_between_nothing_and_everything(text: str) -> None:
-    for claim, item in ((text, document("Stanley Kubrick", "Film")), ("Stanley Kubrick", document(text, text[:50]))):
-        assert all(0.0 <= part <= 1.0 for part in parts_of(claim, item))
-
-
 def test_a_number_with_a_point_and_initials_are_single_words_of_a_phrase() -> None:
     assert mentions_by_rules("3.5 million people").phrases == {"3.5 million people"}
     assert parts_of("3.5 million people", document("There were 3.5 million people.")) == (0.0, 0.0, 1.0)
@@ -136,81 +114,16 @@ def test_the_score_is_the_weighted_sum_and_every_part_is_a_signal_beside_the_ear
     assert (hits[0].signals["bm25.rank"], hits[0].signals["bm25.score"]) == (2.0, 9.0)
 
 
-def test_the_default_weights_are_those_of_the_hover_system() -> None:
-    item = document("Stanley Kubrick")
-    hit = OverlapReranker(blend="replace").rerank(["Stanley Kubrick"], [results([item])], 1)[0][0]
-    assert hit.score == pytest.approx(0.30 + 0.40 + 0.30)
-
-
-@pytest.mark.parametrize("part", ["entity_weight", "proper_noun_weight", "phrase_weight"])
-@pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf"), "0.3", None])
-def test_weights_that_are_no_weights_are_refused(part: str, value: object) -> None:
-    with pytest.raises(ConfigurationError, match=f"OverlapReranker: {part}="):
-        OverlapReranker(**{part: value})  # type: ignore[arg-type]
-
-
 def test_weights_that_are_all_zero_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="all weights are 0"):
         OverlapReranker(0, 0, 0)
 
 
-CLAIM = "Kubrick filmed London"
 THREE = [
     document("nothing", item_id="none"),
     document("only London", item_id="one"),
     document("Kubrick in London", item_id="two"),
 ]
-
-
-def test_replace_forgets_the_incoming_ranking_and_ties_keep_its_order() -> None:
-    extra = [*THREE, document("nothing either", item_id="none, later")]
-    hits = OverlapReranker(blend="replace").rerank([CLAIM], [results(extra)], 10)[0]
-    assert [hit.item.item_id for hit in hits] == ["two", "one", "none", "none, later"]
-
-
-def test_rank_adds_reciprocal_ranks_of_both_rankings() -> None:
-    hits = OverlapReranker(blend="rank").rerank([CLAIM], [results(THREE)], 10)[0]
-    scores = {hit.item.item_id: hit.score for hit in hits}
-    assert scores == pytest.approx({"none": 1 / 61 + 1 / 63, "one": 1 / 62 + 1 / 62, "two": 1 / 63 + 1 / 61})
-
-
-def test_score_adds_both_scores_after_bringing_each_between_0_and_1() -> None:
-    hits = OverlapReranker(blend="score").rerank([CLAIM], [results(THREE)], 10)[0]
-    own = {hit.item.item_id: hit.signals["overlap.score"] for hit in hits}
-    spread = max(own.values()) - min(own.values())
-    incoming = {"none": 1.0, "one": 0.5, "two": 0.0}
-    assert {hit.item.item_id: hit.score for hit in hits} == pytest.approx(
-        {item: incoming[item] + (own[item] - min(own.values())) / spread for item in own}
-    )
-
-
-@pytest.mark.parametrize("blend", ["replace", "rank", "score"])
-def test_batching_by_length_changes_nothing(blend: str) -> None:
-    draw = random.Random(2)
-    words = "Kubrick London film Paris gold medals Hajós swam the novel".split()
-    lists = [
-        results([document(" ".join(draw.choices(words, k=draw.randint(0, 30))), item_id=f"{n}-{i}") for i in range(9)])
-        for n in range(7)
-    ]
-    claims = [" ".join(draw.choices(words, k=6)) for _ in lists]
-    together = OverlapReranker(blend=blend)  # type: ignore[arg-type]
-    apart = OverlapReranker(blend=blend)  # type: ignore[arg-type]
-    apart.batch_size = 4
-    assert together.rerank(claims, lists, 5) == apart.rerank(claims, lists, 5)
-    assert together.rerank(claims, lists, 5) == [
-        OverlapReranker(blend=blend).rerank([claim], [one], 5)[0]  # type: ignore[arg-type]
-        for claim, one in zip(claims, lists, strict=True)
-    ]
-
-
-def test_empty_lists_stay_empty_and_lists_must_line_up() -> None:
-    reranker = OverlapReranker()
-    assert reranker.rerank([], [], 3) == []
-    assert [len(hits) for hits in reranker.rerank(["a", "b"], [[], results(THREE)], 2)] == [0, 2]
-    with pytest.raises(QueryError, match="1 result lists are given for 2 queries"):
-        reranker.rerank(["a", "b"], [[]], 2)
-    with pytest.raises(QueryError, match="k must be at least 1"):
-        reranker.rerank(["a"], [[]], 0)
 
 
 @pytest.fixture(scope="module")

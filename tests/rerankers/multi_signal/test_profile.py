@@ -7,7 +7,6 @@ import pytest
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.rerankers import Profile, SignalWeights, load_profile
 from nlp_retrieval.rerankers.multi_signal.profile import profile_names
-from nlp_retrieval.text.words import stems_of_language
 
 SMALL = {"name": "law", "subject": "court"}
 
@@ -115,31 +114,6 @@ def test_a_profile_of_ones_own_is_read_from_a_file(tmp_path):
     assert load_profile(str(file)) == profile
 
 
-def test_a_file_of_aliases_that_would_fill_the_memory_is_refused(tmp_path):
-    file = tmp_path / "bomb.yaml"
-    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
-    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
-    file.write_text("\n".join(lines), "utf-8")
-    with pytest.raises(ConfigurationError, match="with its aliases written out"):
-        load_profile(file)
-
-
-@pytest.mark.parametrize(
-    "content", ["- a\n", "name: [", "name: !!python/object/apply:os.system ['true']\n", "name: a\nname: b\n"]
-)
-def test_a_file_that_is_no_profile_is_refused(content, tmp_path):
-    file = tmp_path / "wrong.yaml"
-    file.write_text(content, "utf-8")
-    with pytest.raises(ConfigurationError, match=r"wrong\.yaml"):
-        load_profile(file)
-
-
-def test_control_characters_of_a_file_are_not_shown(tmp_path):
-    with pytest.raises(ConfigurationError) as raised:
-        load_profile("\x1b[31mred")
-    assert "\x1b" not in str(raised.value)
-
-
 def test_nothing_of_a_domain_is_in_code():
     """Words of climate plans stand in the profile, and in no module of the rooms that read one."""
     from pathlib import Path
@@ -155,26 +129,3 @@ def test_nothing_of_a_domain_is_in_code():
 
 
 # words
-
-
-@pytest.mark.parametrize(
-    ("text", "stems"),
-    [
-        ("Emissions, emission", ["emiss", "emiss"]),
-        ("window wind winds", ["window", "wind", "wind"]),
-        ("Costa costs", ["costa", "cost"]),
-        ("CO₂ e\u0301tude İstanbul", ["co2", "etud", "istanbul"]),
-        ("हिन्दी 서울", ["हिन्दी", "서울"]),
-        ("気候変動", ["気", "候", "変", "動"]),
-        ("", []),
-    ],
-)
-def test_words_are_compared_without_case_accents_and_endings(text, stems):
-    assert stems_of_language("english").words(text) == stems
-
-
-def test_spans_give_the_words_back():
-    text = "Net-zero CO₂ by 2050: 気候 naïve"
-    spans = stems_of_language("english").spans(text)
-    assert [text[begin:end] for _, begin, end in spans] == ["Net", "zero", "CO₂", "by", "2050", "気", "候", "naïve"]
-    assert [stem for stem, _, _ in spans] == stems_of_language("english").words(text)

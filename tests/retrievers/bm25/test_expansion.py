@@ -161,17 +161,6 @@ def test_an_explanation_says_what_was_added_to_the_query_in_words_also_after_an_
     ]
 
 
-def test_a_query_that_is_not_expanded_has_nothing_to_explain(folder: Path) -> None:
-    searcher = Searcher([Bm25Retriever()]).open(folder)
-    assert not searcher.explains
-    assert searcher.explain("word1", searcher.search(["word1"], 2)[0]) == [{}, {}]
-
-
-def test_passages_are_found_that_share_no_word_with_the_query(folder: Path) -> None:
-    more = found(Bm25Retriever(feedback="rm3"), folder, "word50")
-    assert set(more) > set(without_feedback(folder, "word50"))
-
-
 def test_a_filter_leaves_out_hits_and_changes_no_score(folder: Path) -> None:
     searcher = Searcher([Bm25Retriever(feedback="rm3")]).open(folder)
     for query in QUERIES:
@@ -192,14 +181,3 @@ def test_a_deleted_passage_is_not_fed_back(tmp_path: Path) -> None:
     assert "wanted" in {hit.item.item_id for hit in searcher.search("lighthouse", 10)[0]}
     searcher.delete([item.item_id for item in gone], auto_compact=False)
     assert {hit.item.item_id for hit in searcher.search("lighthouse", 10)[0]} == {"lit"}
-
-
-def test_a_query_that_finds_nothing_is_not_expanded(folder: Path) -> None:
-    with pytest.warns(match="found nothing for 1 of 2 queries"):
-        lists = Bm25Retriever(feedback="rm3").retrieve([["nowhere"], ["word1"]], folder, 5)
-    assert [len(hits) for hits in lists] == [0, 5]
-
-
-def test_feedback_is_a_setting_of_the_search_alone() -> None:
-    plain = Bm25Retriever()
-    assert Bm25Retriever(feedback="rm3", fb_docs=2, fb_terms=3, original_query_weight=0.1).identity == plain.identity

@@ -9,7 +9,7 @@ import pytest
 from hashed_words import HashedWords
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, SearchableItem, Searcher
-from nlp_retrieval.errors import ConfigurationError, IndexMissingError
+from nlp_retrieval.errors import ConfigurationError
 
 TEXTS = ["whale song whale", "a whale eats krill", "", "krill drift in the sea", "the sea the sea"]
 PAGES = {"Krill": "small animals", "Blue whale": "eats Krill"}
@@ -76,9 +76,3 @@ def test_a_retriever_over_bm25_has_its_statistics_and_one_of_vectors_none(tmp_pa
     searcher.index(items(TEXTS[:2]), tmp_path / "vectors")
     with pytest.raises(ConfigurationError, match=r"none of faiss counts words; open the index with bm25"):
         searcher.collection_statistics()
-
-
-def test_without_an_index_there_are_no_statistics() -> None:
-    with pytest.raises(IndexMissingError, match="no index yet"):
-        Searcher(["bm25"]).collection_statistics()
-    assert Bm25Retriever().collection_statistics() is None

@@ -6,17 +6,15 @@ import random
 import shutil
 import warnings
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from math import log
 from pathlib import Path
 
-import numpy as np
 import pytest
 from soaking import Figures
 
 from nlp_retrieval import Bm25Retriever, RetrievalWarning, SearchableItem, Searcher
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.index.generation import SegmentFolder, open_generation
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError
 
 WORDS = "river bridge Köln museum Kubrick runs running village queen 1914 guitar physics straße Москва 日本語 the of".split()
@@ -133,55 +131,12 @@ def test_deleted_items_count_nowhere_in_the_scores(tmp_path: Path, backend: str)
         assert scores == pytest.approx(by_hand, rel=1e-6), word
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_segment_of_which_all_was_deleted_and_one_of_one_item(tmp_path: Path, backend: str) -> None:
-    draw = random.Random(1)
-    items = some_items(draw, [f"d{number}" for number in range(20)])
-    searcher = at_once(items[:10], tmp_path / "index", backend=backend)
-    searcher.add(items[10:11], auto_compact=False)
-    searcher.add(items[11:], auto_compact=False)
-    searcher.delete([item.item_id for item in items[11:]], auto_compact=False)
-    queries = some_queries(1, 30)
-    assert found(searcher, queries) == found(at_once(items[:11], tmp_path / "eleven"), queries)
-    searcher.delete([item.item_id for item in items[:10]], auto_compact=False)
-    searcher.add(items[:1], auto_compact=False)
-    left = at_once([items[10], items[0]], tmp_path / "two")
-    assert found(searcher, queries) == found(left, queries)
-    searcher.compact()
-    assert files_of(searcher) == files_of(left)
-
-
 def test_words_of_deleted_items_alone_are_found_no_more(tmp_path: Path) -> None:
     searcher = at_once([SearchableItem(item_id=f"d{n}", content=text) for n, text in enumerate(["fox", "tree"])], tmp_path)
     searcher.add([SearchableItem(item_id="d2", content="bird")], auto_compact=False)
     searcher.delete(["d0", "d2"], auto_compact=False)
     with pytest.warns(RetrievalWarning, match="nothing for 2 of 3"):
         assert [[hit.item.item_id for hit in hits] for hits in searcher.search(["fox", "bird", "tree"])] == [[], [], ["d1"]]
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_ties_between_segments_go_by_row_also_at_the_cut(tmp_path: Path, backend: str) -> None:
-    items = [SearchableItem(item_id=f"d{n}", content=["red fox", "blue whale"][n % 2]) for n in range(30)]
-    searcher = at_once(items[:13], tmp_path, backend=backend)
-    for begin in range(13, 30, 5):
-        searcher.add(items[begin : begin + 5], auto_compact=False)
-    searcher.delete(["d0", "d14"], auto_compact=False)
-    left = [item.item_id for item in items[::2] if item.item_id not in ("d0", "d14")]
-    for k in (1, 6, 8, 100):
-        assert [item_id for item_id, *_ in found(searcher, ["red fox"], k)[0]] == left[:k]
-
-
-def test_threads_that_search_at_once_get_what_each_would_get_alone(tmp_path: Path) -> None:
-    draw = random.Random(4)
-    items = some_items(draw, [f"d{number}" for number in range(120)])
-    searcher = at_once(items[:80], tmp_path, backend="numba")
-    searcher.add(items[80:], auto_compact=False)
-    searcher.delete([item.item_id for item in items[::9]], auto_compact=False)
-    batches = [some_queries(seed, 80) for seed in range(12)]
-    alone = [found(searcher, queries, 20) for queries in batches]
-    with warnings.catch_warnings(), ThreadPoolExecutor(6) as threads:
-        warnings.simplefilter("ignore", RetrievalWarning)
-        assert list(threads.map(lambda queries: answers(searcher, queries, 20), batches)) == alone
 
 
 def test_segments_are_joined_from_their_postings_without_reading_a_text(
@@ -229,16 +184,3 @@ def test_a_segment_with_the_files_of_another_is_damage(tmp_path: Path) -> None:
     ):
         with pytest.raises(IndexDamagedError, match=r"lengths\.npy is damaged: .* of shape \(3,\), not \S+ of 4"):
             use(wrong)
-
-
-def test_a_mask_that_was_never_seen_by_the_compiled_code_is_taken_as_any_other(tmp_path: Path) -> None:
-    items = some_items(random.Random(9), [f"d{number}" for number in range(30)])
-    at_once(items, tmp_path, backend="numba")
-    retriever = Bm25Retriever(backend="numba").open(open_generation(tmp_path))
-    allowed = np.arange(30) % 2 == 0
-    read_only = allowed.copy()
-    read_only.flags.writeable = False
-    one, other = (retriever.search_batch(["river queen"], 30, mask) for mask in (allowed, read_only))
-    assert one.rows.tolist() == other.rows.tolist()
-    assert allowed.flags.writeable
-    assert set(one.rows.tolist()) <= set(range(0, 30, 2))

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hashed_words import HashedWords, items_of, rows_of
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from soaking import mostly_soaked
 
 from nlp_retrieval import FaissRetriever
@@ -63,10 +60,6 @@ def brute_force(queries: list[str]) -> np.ndarray:
     return np.round(scores, 5)
 
 
-def in_order(scores: np.ndarray) -> list[int]:
-    return [int(row) for row in np.lexsort((np.arange(len(scores)), -scores))]
-
-
 @pytest.mark.parametrize("k", mostly_soaked([10, 5000, 1, 100, 700], 2))
 def test_flat_gives_what_numpy_gives(flat: Path, k: int) -> None:
     found = FaissRetriever(ENCODER, index="flat").retrieve([[query] for query in QUERIES], flat, k)
@@ -89,25 +82,6 @@ def test_documents_of_one_text_stand_by_row_also_at_the_cut(tmp_path: Path, n_qu
         assert all(rows_of(hits) == same[:k] for hits in found)
 
 
-@given(
-    numbers=st.lists(st.integers(0, 3), min_size=1, max_size=40),
-    asked=st.lists(st.integers(0, 3), min_size=1, max_size=4, unique=True),
-    k=st.integers(1, 45),
-)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_repetition_of_texts_keeps_row_order(
-    tmp_path_factory: pytest.TempPathFactory, numbers: list[int], asked: list[int], k: int
-) -> None:
-    texts = [WORDS[number] for number in numbers]
-    folder = tmp_path_factory.mktemp("any")
-    retriever = FaissRetriever(ENCODER, index="flat")
-    retriever.index(items_of(texts), folder)
-    by_hand = ENCODER.encode_queries([WORDS[n] for n in asked]) @ ENCODER.encode_passages(texts).T
-    found = retriever.retrieve([[WORDS[n]] for n in asked], folder, k)
-    for hits, scores in zip(found, np.round(by_hand, 4), strict=True):
-        assert rows_of(hits) == in_order(scores)[:k]
-
-
 def test_approximate_indexes_come_close_to_flat(flat: Path, ann: tuple[FaissRetriever, Path]) -> None:
     retriever, path = ann
     exact = FaissRetriever(ENCODER, index="flat").retrieve([[query] for query in QUERIES], flat, 20)
@@ -125,45 +99,6 @@ def test_approximate_indexes_find_a_document_by_its_own_text(ann: tuple[FaissRet
 
 def test_an_approximate_index_keeps_no_second_copy_of_the_vectors(ann: tuple[FaissRetriever, Path]) -> None:
     assert sorted(file.name for file in ann[1].glob("faiss-*/[!.]*")) == ["index.faiss", "shape.npy"]
-
-
-def test_approximate_indexes_give_everything_that_they_reach_when_k_is_beyond_the_corpus(
-    ann: tuple[FaissRetriever, Path],
-) -> None:
-    retriever, path = ann
-    hits = retriever.retrieve([["word1"]], path, 5000)[0]
-    rows = rows_of(hits)
-    assert len(rows) == len(set(rows)) <= len(TEXTS)
-    assert len(rows) >= 0.95 * len(TEXTS)
-    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-
-
-def test_the_same_search_twice_gives_the_same_answer(ann: tuple[FaissRetriever, Path]) -> None:
-    retriever, path = ann
-    asked = [[query] for query in QUERIES]
-    assert retriever.retrieve(asked, path, 10) == retriever.retrieve(asked, path, 10)
-
-
-@pytest.mark.parametrize("share", mostly_soaked([0.0, 0.5, 0.01, 1.0], 2))
-def test_a_mask_never_leaks_from_flat_and_keeps_the_order_of_the_rest(flat: Path, share: float) -> None:
-    allowed = np.random.default_rng(1).random(len(TEXTS)) < share
-    opened = FaissRetriever(ENCODER, index="flat").open(open_generation(flat))
-    hits = opened.search_batch(QUERIES, 10, allowed)
-    whole = opened.search_batch(QUERIES, len(TEXTS), None)
-    for query in range(len(QUERIES)):
-        rows = hits.rows[hits.offsets[query] : hits.offsets[query + 1]]
-        everything = whole.rows[whole.offsets[query] : whole.offsets[query + 1]]
-        assert rows.tolist() == everything[allowed[everything]][:10].tolist()
-
-
-@pytest.mark.parametrize("share", mostly_soaked([0.0, 0.5, 0.01, 1.0], 2))
-def test_a_mask_never_leaks_from_an_approximate_index(ann: tuple[FaissRetriever, Path], share: float) -> None:
-    allowed = np.random.default_rng(1).random(len(TEXTS)) < share
-    retriever, path = ann
-    hits = retriever.open(open_generation(path)).search_batch(QUERIES, 10, allowed)
-    assert allowed[hits.rows].all()
-    if share == 1.0:
-        assert (np.diff(hits.offsets) == 10).all()
 
 
 class Spoilt(HashedWords):
@@ -200,13 +135,6 @@ class Growing(HashedWords):
         return super().encode_passages(passages)
 
 
-class OneTooFew(HashedWords):
-    """Loses the last passage."""
-
-    def encode_passages(self, passages: list[str]) -> Vectors:
-        return super().encode_passages(passages[:-1])
-
-
 def test_an_encoder_whose_dimension_changes_is_an_error_that_says_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     retriever = FaissRetriever(Unsteady())
     retriever.index(items_of(["red fox", "blue whale"]), tmp_path / "one")
@@ -215,35 +143,6 @@ def test_an_encoder_whose_dimension_changes_is_an_error_that_says_both(tmp_path:
     monkeypatch.setattr(vectors_room, "_BATCH", 2)
     with pytest.raises(ModelError, match=r"shape \(2, 18\); 2 vectors of dimension 17 were expected"):
         FaissRetriever(Growing()).index(items_of(["red", "blue", "green", "grey"]), tmp_path / "two")
-
-
-class TooLarge(HashedWords):
-    """Gives numbers that 64 bits hold and 32 bits do not."""
-
-    def encode_passages(self, passages: list[str]) -> Vectors:
-        return super().encode_passages(passages).astype(np.float64) * 1e200  # type: ignore[return-value]
-
-
-def test_numbers_that_32_bits_do_not_hold_are_an_error_and_not_an_empty_answer(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="infinity for 2 of 2 texts"):
-        FaissRetriever(TooLarge()).index(items_of(["red fox", "blue whale"]), tmp_path)
-
-
-class Lists(HashedWords):
-    """Returns lists and no array."""
-
-    def encode_passages(self, passages: list[str]) -> Vectors:
-        return super().encode_passages(passages).tolist()  # type: ignore[no-any-return]
-
-
-def test_an_encoder_that_returns_no_array_is_an_error_that_says_what_it_returned(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="list"):
-        FaissRetriever(Lists()).index(items_of(["red fox", "blue whale"]), tmp_path)
-
-
-def test_an_encoder_that_loses_a_text_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="3 vectors"):
-        FaissRetriever(OneTooFew()).index(items_of(["red", "blue", "green"]), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -333,28 +232,6 @@ def test_vectors_are_given_back_as_far_as_an_index_keeps_them(opened: FaissRetri
         assert (far <= KEPT[opened.index_type.name]).all()
 
 
-def test_vectors_are_given_back_to_several_threads_at_once(opened: FaissRetriever) -> None:
-    found: list[Vectors] = []
-    threads = [threading.Thread(target=lambda: found.append(opened.vectors_of(np.arange(700)))) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 6
-    assert all((vectors == found[0]).all() for vectors in found)
-
-
-def test_searching_for_vectors_is_searching_for_their_queries(opened: FaissRetriever) -> None:
-    vectors = opened.encode(QUERIES)
-    np.testing.assert_allclose(vectors, ENCODER.encode_queries(QUERIES))
-    for allowed in (None, np.arange(700) % 3 == 0):
-        by_vector, by_query = opened.search_vectors(vectors, 15, allowed), opened.search_batch(QUERIES, 15, allowed)
-        assert by_vector.offsets.tolist() == by_query.offsets.tolist()
-        assert by_vector.rows.tolist() == by_query.rows.tolist()
-        assert by_vector.scores.tolist() == by_query.scores.tolist()
-    assert opened.encode([]).shape == (0, 16)
-
-
 def test_similarities_are_the_scores_of_a_search_and_the_same_whatever_is_asked_beside_them(opened: FaissRetriever) -> None:
     vectors = opened.encode(QUERIES)
     hits = opened.search_vectors(vectors, 15, None)
@@ -364,13 +241,6 @@ def test_similarities_are_the_scores_of_a_search_and_the_same_whatever_is_asked_
         together = opened.similarities(vector, rows)
         assert together.tolist() == hits.scores[part].tolist()
         assert [opened.similarities(vector, rows[place : place + 1])[0] for place in range(len(rows))] == together.tolist()
-
-
-@pytest.mark.parametrize("index_type", ["flat", "hnsw", "sq8"])
-def test_a_corpus_of_one_item_is_searched(tmp_path: Path, index_type: str) -> None:
-    retriever = FaissRetriever(ENCODER, index_type)
-    retriever.index(items_of(["red fox"]), tmp_path)
-    assert rows_of(retriever.retrieve([["red"]], tmp_path, 10)[0]) == [0]
 
 
 @pytest.mark.parametrize("index", ["auto", "sq8", {"name": "hnsw", "m": 8, "ef_search": 3}, IVFPQ(nlist=4, nprobe=3)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 import struct
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from updated_collection import UpdatedCollection, check_against, files_of, found
 from nlp_retrieval import FaissRetriever, Searcher
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.errors import IndexDamagedError, ModelError, RetrievalWarning
+from nlp_retrieval.errors import IndexDamagedError, ModelError
 from nlp_retrieval.retrievers import HNSW, IVFPQ, SQ8, Flat
 from nlp_retrieval.retrievers.faiss import types
 
@@ -136,36 +135,6 @@ def test_what_joins_is_flat_and_joined_without_the_first_segment_too(
         check(collection, TOLERANCE[index_type], 1000)
 
 
-@pytest.mark.parametrize("index_type", SETTINGS)
-def test_filters_see_every_segment_and_k_results_come_back_where_k_match(index_type: str, tmp_path: Path) -> None:
-    collection = UpdatedCollection(retriever(index_type), some_texts(300), tmp_path)
-    collection.add(some_texts(9, 8))
-    collection.delete([f"d{number}" for number in range(295) if number % 10])
-    even = [item.item_id for item in collection.items if item.metadata["even"] and item.content]
-    for k in (1, 10, len(even), 1000):
-        found = found_by(collection.searcher, "word5 other3", k, where={"even": True})
-        assert len(found) == min(k, len(even))
-        assert {name for name, _ in found} <= set(even)
-    with pytest.warns(RetrievalWarning, match="no item"):
-        assert found_by(collection.searcher, "word5", 5, where={"even": {"in": []}}) == []
-
-
-@pytest.mark.parametrize("index_type", SETTINGS)
-def test_a_segment_without_any_item_that_is_there_is_searched_around_and_joined(index_type: str, tmp_path: Path) -> None:
-    collection = UpdatedCollection(retriever(index_type), some_texts(300), tmp_path)
-    last = collection.add(["alone"])
-    collection.add(["word1 word7 other1", "word2"])
-    collection.delete(last)
-    collection.delete([f"d{number}" for number in range(300)])
-    for compacted in (False, True):
-        if compacted:
-            collection.searcher.compact()
-        (hits,) = collection.searcher.search(["word2"], 10)
-        assert [hit.item.content for hit in hits] == ["word2", "word1 word7 other1"]
-    collection.add(["alone"])
-    assert found_by(collection.searcher, "alone", 1)[0][0] == "d303"
-
-
 def test_equal_texts_stand_by_row_whatever_segments_they_are_in(tmp_path: Path) -> None:
     for index_type, dimension in (("flat", 37), ("hnsw", 37)):
         encoder = HashedWords(dimension)
@@ -220,16 +189,6 @@ def test_vectors_and_similarities_are_those_of_the_rows_of_the_whole_index(index
     rows = np.array([300, 302], np.int64)
     by_hand = ENCODER.encode_passages(["alone", "word3"]) @ query[0]
     np.testing.assert_allclose(opened.similarities(query[0], rows), by_hand, atol=1e-6)
-
-
-def test_several_threads_get_what_one_gets(tmp_path: Path) -> None:
-    collection = UpdatedCollection(retriever("hnsw"), some_texts(200), tmp_path)
-    collection.add(some_texts(30, 9))
-    collection.delete([f"d{number}" for number in range(0, 230, 7)])
-    alone = [found_by(collection.searcher, query, 20) for query in QUERIES]
-    with ThreadPoolExecutor(6) as threads:
-        together = list(threads.map(lambda query: found_by(collection.searcher, query, 20), QUERIES * 6))
-    assert together == alone * 6
 
 
 @pytest.mark.parametrize("index_type", ["flat", "hnsw"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import warnings
 from pathlib import Path
 
@@ -10,11 +9,10 @@ import pytest
 from hashed_words import HashedWords, rows_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from linked_pages import FILLER, page, questions, two_hops, wiki
+from linked_pages import FILLER, page, two_hops, wiki
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, RetrievalWarning, SearchableItem
 from nlp_retrieval.core import BaseRetriever
-from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.retrievers import TitleMentions
 
 BM25 = Bm25Retriever()
@@ -117,39 +115,6 @@ def test_a_title_that_the_query_names_is_where_the_walk_begins_though_no_seed_fo
 # corpora that are no encyclopedia
 
 
-def test_a_corpus_of_one_item_is_searched(tmp_path: Path) -> None:
-    for number, item in enumerate([page("d0", "a lighthouse", "Ada Quill"), page("d0", "a lighthouse")]):
-        assert quietly(LinkGraphRetriever([BM25]), [item], ["lighthouse", "walnut"], tmp_path / str(number)) == [[0], []]
-
-
-def test_items_without_metadata_or_content_are_searched(tmp_path: Path) -> None:
-    items = [
-        SearchableItem(item_id="d0", content=""),
-        SearchableItem(item_id="d1", content="lighthouse"),
-        page("d2", "", "Walnut"),
-    ]
-    seeds = [BM25, FaissRetriever(HashedWords(8))]
-    found = quietly(LinkGraphRetriever(seeds), items, ["lighthouse", "walnut"], tmp_path)
-    assert [rows[0] for rows in found] == [1, 2]
-
-
-def test_metadata_of_any_kind_where_titles_and_links_are_looked_for_does_no_harm(tmp_path: Path) -> None:
-    odd = [3, None, ["a"], {"a": 1}, True, "", " ", "...", "\u0301", "東京", "[a-z]+(", "\\", "x" * 5000, "a b " * 200]
-    items = [page(f"d{row}", f"lighthouse {FILLER[row % 12]}", title=title, aliases=title) for row, title in enumerate(odd)]  # type: ignore[arg-type]
-    found = quietly(LinkGraphRetriever([BM25]), items, ["lighthouse", "[a-z]+(", "東京", *map(str, odd[:4])], tmp_path)
-    assert {*found[0]} == {*range(len(odd))}
-    assert found[2][0] == odd.index("東京")
-
-
-@pytest.mark.parametrize("title", ["Lighthouse", "the", "A", "x", "I", ".*", "(?:", "C++", "", "Über", "U2"])
-def test_a_title_that_is_a_common_word_a_letter_or_the_syntax_of_a_pattern_does_no_harm(tmp_path: Path, title: str) -> None:
-    draw = random.Random(3)
-    texts = [" ".join(["A lighthouse, the x and I like C++ .* U2", *draw.choices(FILLER, k=3)]) for _ in range(30)]
-    items = [page(f"d{row}", text, title if row == 7 else f"Page {FILLER[row % 12]} {row}") for row, text in enumerate(texts)]
-    (rows,) = quietly(LinkGraphRetriever([BM25]), items, [f"lighthouse {title} copper"], tmp_path)
-    assert len(rows) == len({*rows}) == 30
-
-
 def test_one_title_on_thousands_of_passages_links_none_of_them_and_says_so(tmp_path: Path) -> None:
     items = [page(f"d{row}", f"{FILLER[row % 12]} of Ada Quill", "Ada Quill") for row in range(2000)]
     items += [page("d2000", "lighthouse of Ada Quill", "Old Tower")]
@@ -170,15 +135,6 @@ def test_a_passage_that_mentions_hundreds_of_titles_drowns_nothing(tmp_path: Pat
     items = [*pages, index, page("d141", f"lighthouse of {pages[3].title}", "Old Tower")]
     (rows,) = quietly(LinkGraphRetriever([BM25]), items, ["lighthouse"], tmp_path)
     assert {*rows[:2]} == {3, 141}
-
-
-def test_seeds_that_find_nothing_for_one_query_or_for_all_leave_the_titles_that_the_query_names(tmp_path: Path) -> None:
-    items = [page("d0", "copper", "Old Tower", aliases=["Ada Quill"]), page("d1", "walnut of the Old Tower", "Ribbon Lane")]
-    for number, queries in enumerate((["Ada Quill", "zebra", "walnut"], ["zebra", "Zanzibar"], ["Ada Quill"])):
-        found = quietly(LinkGraphRetriever([BM25]), items, queries, tmp_path / str(number))
-        assert [{*rows} for rows in found] == [set() if query[0] in "zZ" else {0, 1} for query in queries]
-    without = LinkGraphRetriever([BM25], title_weight=0.0)
-    assert quietly(without, items, ["Ada Quill", "zebra"], tmp_path / "0") == [[], []]
 
 
 @given(data=st.data())
@@ -202,13 +158,3 @@ def test_the_parts_of_a_page_that_was_cut_share_its_title_and_each_is_named_a_pa
     quietly(retriever, items, ["Ada Quill"], tmp_path)
     (hits,) = retriever.retrieve([["Ada Quill"]], tmp_path, 5)
     assert {hit.signals["link_graph.titles"] for hit in hits} == {0.25}
-
-
-def test_a_large_batch_over_a_wiki_agrees_with_an_opened_copy(tmp_path: Path) -> None:
-    items = wiki(60, seed=9)
-    retriever = LinkGraphRetriever([BM25])
-    retriever.index(items, tmp_path)
-    queries = questions(items, 12)
-    hits = retriever.open(open_generation(tmp_path)).search_batch(queries, 5, None)
-    found = retriever.retrieve([[query] for query in queries], tmp_path, 5)
-    assert hits.rows.tolist() == [row for one in found for row in rows_of(one)]

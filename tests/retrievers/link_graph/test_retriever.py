@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,18 +18,15 @@ from nlp_retrieval import (
     Bm25Retriever,
     FaissRetriever,
     LinkGraphRetriever,
-    OverlapReranker,
-    ReciprocalRankFusion,
     RetrievalResult,
     RetrievalWarning,
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.core.components.component import BaseUserQueryProcessor
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMismatchError, IndexMissingError
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError
 from nlp_retrieval.retrievers import Hyperlinks, SharedEntities, TitleMentions
 from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
 
@@ -221,37 +216,6 @@ def test_the_local_walk_ranks_as_the_exact_one_does(folder: Path) -> None:
 # what every retriever has to keep
 
 
-def test_the_same_call_gives_the_same_answer_and_a_batch_what_its_queries_give_alone(
-    folder: Path, variant: LinkGraphRetriever
-) -> None:
-    batch = found(variant, QUERIES, folder)
-    assert found(variant, QUERIES, folder) == batch
-    assert [found(variant, [query], folder)[0] for query in QUERIES] == batch
-    assert found(variant, QUERIES[::-1], folder)[::-1] == batch
-
-
-def test_many_queries_are_searched_in_parts_and_give_the_same(folder: Path) -> None:
-    many = [f"{query} {word}" for query in QUERIES for word in FILLER[:6]]
-    batch = found(VARIANTS["both seeds"], many, folder, 10)
-    assert [found(VARIANTS["both seeds"], [query], folder, 10)[0] for query in many[::17]] == batch[::17]
-
-
-def test_k_only_cuts_also_beyond_the_pool(folder: Path, variant: LinkGraphRetriever) -> None:
-    whole = found(variant, QUERIES, folder, 10**9)
-    assert all(len(hits) <= len(ITEMS) for hits in whole)
-    for k in (1, 5, 7, 8, 21, 60, 61, 110):
-        assert found(variant, QUERIES, folder, k) == [hits[:k] for hits in whole]
-
-
-def test_results_are_best_first_without_repeats_and_ties_stand_by_row(folder: Path, variant: LinkGraphRetriever) -> None:
-    for hits in found(variant, QUERIES, folder):
-        rows = rows_of(hits)
-        assert len(set(rows)) == len(rows)
-        assert [(-hit.score, row) for hit, row in zip(hits, rows, strict=True)] == sorted(
-            (-hit.score, row) for hit, row in zip(hits, rows, strict=True)
-        )
-
-
 def test_passages_that_nothing_tells_apart_tie_and_stand_by_row_at_every_cut(tmp_path: Path) -> None:
     items = [page("d0", "lighthouse Ada Quill"), *(page(f"d{row}", "copper", "Ada Quill") for row in range(1, 9))]
     retriever = link_graph(BM25, pool=4)
@@ -293,13 +257,6 @@ def test_rows_that_are_not_allowed_are_never_returned_and_walked_through_all_the
             assert wanted <= {*rows} or len(rows) == 30
 
 
-def test_a_mask_that_allows_all_changes_nothing(folder: Path, variant: LinkGraphRetriever) -> None:
-    opened = variant.open(open_generation(folder))
-    free, masked = opened.search_batch(QUERIES, 20, None), opened.search_batch(QUERIES, 20, np.ones(len(ITEMS), bool))
-    assert free.rows.tolist() == masked.rows.tolist()
-    assert free.scores.tolist() == masked.scores.tolist()
-
-
 def test_signals_are_finite_and_complete_within_the_pool(folder: Path) -> None:
     kinds = {f"link_graph.{kind}" for kind in ["score", "rank", "seeds", *DEFAULT_WEIGHTS]}
     for hits in found(VARIANTS["small pool"], QUERIES, folder):
@@ -318,74 +275,7 @@ def test_the_scores_of_the_seeds_are_told_where_they_found_the_item(folder: Path
             assert told == pytest.approx(scores, abs=1e-6)
 
 
-def test_queries_that_say_nothing_find_nothing_and_are_counted_once(folder: Path, variant: LinkGraphRetriever) -> None:
-    with pytest.warns(RetrievalWarning) as warned:
-        first, stop_words, *nothing = found(variant, ["copper", "the of", "", " \t", "?!"], folder)
-    assert first
-    assert bool(stop_words) == any(seed is not BM25 for seed in variant.seeds.values())  # BM25 leaves them out
-    assert nothing == [[], [], []]
-    assert [str(one.message).partition("found nothing for")[2][:7] for one in warned] == [f" {4 - bool(stop_words)} of 5"]
-
-
-def test_searching_from_several_threads_gives_what_one_gives(folder: Path) -> None:
-    opened = VARIANTS["both seeds"].open(open_generation(folder))
-    alone = opened.search_batch(QUERIES, 10, None)
-    others: list[bool] = []
-
-    def search() -> None:
-        hits = opened.search_batch(QUERIES, 10, None)
-        others.append(hits.rows.tolist() == alone.rows.tolist() and hits.scores.tolist() == alone.scores.tolist())
-
-    threads = [threading.Thread(target=search) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert others == [True] * 4
-
-
 # inside a searcher
-
-
-class Words(BaseUserQueryProcessor):
-    """One sub-query per word."""
-
-    name = "words"
-
-    def process(self, nlqs: list[str]) -> list[list[str]]:
-        return [nlq.split() for nlq in nlqs]
-
-
-def test_alone_in_a_searcher_it_gives_what_it_gives_alone(folder: Path, variant: LinkGraphRetriever) -> None:
-    assert Searcher([variant]).open(folder).search(QUERIES, 12) == found(variant, QUERIES, folder, 12)
-
-
-@pytest.mark.parametrize("scope", ["pooled", "per_subquery"])
-@pytest.mark.parametrize("rule", mostly_soaked(["max", "rrf", "round_robin"]))
-def test_it_is_fused_and_reranked_like_any_other(folder: Path, scope: str, rule: str) -> None:
-    searcher = Searcher(
-        {"walk": link_graph(merge=rule), "words": BM25},
-        processor=Words(),
-        fusion=ReciprocalRankFusion(),
-        reranker=OverlapReranker(),
-        scope=scope,  # type: ignore[arg-type]
-    ).open(folder)
-    for query, hits in zip(QUERIES, searcher.search(QUERIES, 10), strict=True):
-        assert 0 < len(hits) <= 10
-        assert len({hit.item.item_id for hit in hits}) == len(hits)
-        assert all("walk.pagerank" in hit.signals for hit in hits if "walk.score" in hit.signals)
-        assert all("fusion.score" in hit.signals and "overlap.score" in hit.signals for hit in hits)
-        alone = searcher.search([query], 10)[0]
-        assert [(hit.item, hit.score) for hit in alone] == [(hit.item, hit.score) for hit in hits]
-
-
-def test_the_signals_of_several_sub_queries_are_those_of_the_one_that_found_the_item_best(folder: Path) -> None:
-    subqueries, retriever = QUERIES[:3], LinkGraphRetriever(**VARIANTS["both seeds"]._arguments | {"merge": "max"})
-    alone = [{hit.item.item_id: hit for hit in hits} for hits in found(retriever, subqueries, folder)]
-    for hit in retriever.retrieve([subqueries], folder, 20)[0]:
-        best = max((one[hit.item.item_id] for one in alone if hit.item.item_id in one), key=lambda one: one.score)
-        told = {key: value for key, value in hit.signals.items() if "[" not in key and "rank" not in key.split(".")[1:]}
-        assert told == {key: value for key, value in best.signals.items() if key != "link_graph.rank"}
 
 
 # configurations
@@ -410,26 +300,6 @@ pagerank: exact
     )
     assert made == by_hand
     assert build("retrievers", json.loads(json.dumps(made.config))) == made
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        LinkGraphRetriever([Bm25Retriever()]),
-        LinkGraphRetriever({"words": Bm25Retriever(k1=1.2)}, depth=7),
-        LinkGraphRetriever((Bm25Retriever(), FaissRetriever()), encoder="some/model"),
-        LinkGraphRetriever([LinkGraphRetriever([Bm25Retriever()])], links=[]),
-    ],
-)
-def test_config_and_repr_round_trips_build_an_equal_one(made: LinkGraphRetriever) -> None:
-    from nlp_retrieval import SentenceTransformerEncoder
-
-    names = {cls.__name__: cls for cls in (LinkGraphRetriever, Bm25Retriever, FaissRetriever, TitleMentions, SharedEntities)}
-    again = build("retrievers", made.config)
-    assert again == made
-    assert hash(again) == hash(made)
-    assert again.index_identity() == made.index_identity()
-    assert eval(repr(made), names | {"SentenceTransformerEncoder": SentenceTransformerEncoder}) == made
 
 
 def test_defaults_said_or_not_are_one_configuration() -> None:
@@ -472,24 +342,6 @@ def test_a_parameter_that_cannot_be_used_is_refused_by_name(wrong: dict[str, obj
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [
-        {"seeds": [DENSE]},
-        {"depth": 5, "seed_power": 1.0, "title_weight": 0.0},
-        {"damping": 0.8, "pagerank": "exact", "epsilon": 1e-3, "pool": 3},
-        {"weights": {"chain": 0.0}, "merge": "rrf"},
-        {"links": [TitleMentions(rarity=0.0, along=0.2, against=0.0), SharedEntities(weight=2.0)]},
-    ],
-)
-def test_what_belongs_to_the_search_needs_no_new_index(folder: Path, settings: dict[str, object]) -> None:
-    retriever = LinkGraphRetriever(**({"seeds": [BM25, DENSE], "links": LINKS} | settings))  # type: ignore[arg-type]
-    assert retriever.index(ITEMS, folder).built == []
-    assert [rows_of(one) for one in found(retriever, QUERIES, folder)] != [
-        rows_of(one) for one in found(VARIANTS["both seeds"], QUERIES, folder)
-    ]
-
-
-@pytest.mark.parametrize(
     ("links", "said"),
     [
         ([TitleMentions(), SharedEntities(weight=0.1)], r"links[0].rarity: indexed with 0.0, now 0.5"),
@@ -502,53 +354,6 @@ def test_what_belongs_to_the_search_needs_no_new_index(folder: Path, settings: d
 def test_other_links_need_another_index_and_the_error_names_them(folder: Path, links: list[object], said: str) -> None:
     with pytest.raises(IndexMismatchError, match=re.escape(said)):
         found(link_graph(links=links), QUERIES, folder)
-
-
-def test_an_index_without_a_link_graph_says_so(tmp_path: Path) -> None:
-    BM25.index(ITEMS, tmp_path)
-    with pytest.raises(IndexMissingError, match=r"no index of 'link_graph' \(retrievers there: bm25\)"):
-        found(link_graph(BM25), ["copper"], tmp_path)
-
-
-def test_an_index_that_lacks_a_seed_names_the_seed(tmp_path: Path) -> None:
-    link_graph(BM25).index(ITEMS, tmp_path)
-    for lacking in (link_graph(BM25, DENSE), link_graph(BM25, encoder=ENCODER)):
-        with pytest.raises(IndexMissingError, match="no index of 'faiss'"):
-            found(lacking, ["copper"], tmp_path)
-    with pytest.raises(IndexMismatchError, match=r"bm25 index .*stemmer: indexed with 'porter', now 'german'"):
-        found(link_graph(Bm25Retriever(stemmer="german")), ["copper"], tmp_path)
-
-
-def test_the_graph_of_another_corpus_is_not_there(tmp_path: Path) -> None:
-    link_graph().index(ITEMS, tmp_path)
-    link_graph(BM25).index(wiki(60, seed=3), tmp_path, replace=True)
-    assert all(len(hits) <= 60 for hits in found(link_graph(BM25), QUERIES, tmp_path))
-    with pytest.raises(IndexMissingError, match="no index of 'faiss'"):
-        found(link_graph(), QUERIES, tmp_path)
-
-
-def graph_files(path: Path) -> Iterator[Path]:
-    (folder,) = path.glob("link_graph-*")
-    return (file for file in sorted(folder.iterdir()) if not file.name.startswith("."))
-
-
-def test_every_file_of_the_graph_is_checked_before_it_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "index"
-    link_graph(BM25).index(ITEMS[:20], path)
-    assert len([*graph_files(path)]) == 21
-    for file in graph_files(path):
-        whole = file.read_bytes()
-        flipped = bytearray(whole)
-        flipped[len(flipped) // 2] ^= 1
-        for spoilt in (bytes(flipped), whole[:-1], b"", whole + b"\0"):
-            file.write_bytes(spoilt)
-            with pytest.raises(IndexDamagedError, match=re.escape(file.name)):
-                found(link_graph(BM25), ["copper"], path)
-        file.unlink()
-        with pytest.raises(IndexDamagedError, match=re.escape(file.name)):
-            found(link_graph(BM25), ["copper"], path)
-        file.write_bytes(whole)
-    assert found(link_graph(BM25), ["copper"], path)[0]
 
 
 @pytest.mark.parametrize(
@@ -564,13 +369,6 @@ def test_every_file_of_the_graph_is_checked_before_it_is_read(tmp_path: Path) ->
 )
 def test_nothing_is_built_or_encoded_twice(tmp_path: Path, retriever: LinkGraphRetriever, built: list[str]) -> None:
     assert retriever.index(ITEMS, tmp_path).built == built
-
-
-def test_seeds_share_their_index_with_other_configurations(tmp_path: Path) -> None:
-    searcher = Searcher([BM25, link_graph(BM25), link_graph(Bm25Retriever(k1=2.0))])
-    assert searcher.index(ITEMS, tmp_path).built == ["bm25", "link_graph"]
-    again = link_graph(BM25, DENSE).index(ITEMS, tmp_path)
-    assert (again.built, again.found) == (["faiss"], ["bm25", "link_graph"])
 
 
 def test_similarity_is_that_of_the_encoder_and_0_without_one(folder: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from linked_pages import page, questions, wiki
 
 from nlp_retrieval import Bm25Retriever, Gold, LinkGraphRetriever, Query, tune
-from nlp_retrieval.errors import ConfigurationError, DependencyError, GoldError, IndexMissingError, QueryError
+from nlp_retrieval.errors import DependencyError, GoldError
 from nlp_retrieval.evaluation import RetrievalEvaluator, TuningReport
 from nlp_retrieval.retrievers.link_graph.retriever import GraphCandidates
 from nlp_retrieval.retrievers.link_graph.tuning import fit_weights, listwise_loss
@@ -146,15 +146,6 @@ def test_the_fitted_weights_are_an_optimum() -> None:
             assert loss(fitted | {kind: fitted[kind] + step / size}) > best
 
 
-def test_fewer_queries_keep_the_weights_nearer_to_the_start() -> None:
-    known = np.array([0.0, 0, -20.0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
-
-    def moved(count: int) -> float:
-        return abs(fit_weights(*pools_by(known, count), DEFAULT_WEIGHTS)["similarity"] - DEFAULT_WEIGHTS["similarity"])
-
-    assert moved(2) < moved(20) < moved(200)
-
-
 def test_evidence_that_is_everywhere_the_same_keeps_its_weight() -> None:
     pools, golden = pools_by(np.array([1.0, 2, 5, 1, 0, 0, 0, 2, 1, 0, 1, 3]), 30)
     for pool in pools:
@@ -224,20 +215,6 @@ def test_one_seed_gives_one_report_and_another_other_folds(folder: Path, report:
     assert other.weights == report.weights
 
 
-def test_the_weights_of_a_fold_do_not_depend_on_its_gold_and_all_others_do(folder: Path, report: TuningReport) -> None:
-    draw = np.random.default_rng(1)
-    spoilt = [
-        Gold(query_id=one.query_id, relevance={f"d{row}": 1 for row in draw.choice(len(ITEMS), 2, replace=False)})
-        if fold == 2
-        else one
-        for one, fold in zip(GOLD, report.folds, strict=True)
-    ]
-    other = tune(RETRIEVER, folder, QUERIES, spoilt, k_values=(2, 5, 10), folds=4)
-    same = [one == before for one, before in zip(other.fold_weights, report.fold_weights, strict=True)]
-    assert same == [False, False, True, False]
-    assert other.weights != report.weights
-
-
 def test_the_weights_of_a_fold_are_those_fitted_to_the_other_folds(folder: Path, report: TuningReport) -> None:
     kept = [place for place, fold in enumerate(report.folds) if fold != 1]
     alone = tune(RETRIEVER, folder, [QUERIES[n] for n in kept], [GOLD[n] for n in kept], folds=2)
@@ -249,11 +226,6 @@ def test_the_gain_is_the_mean_difference_with_its_interval(report: TuningReport)
     difference = report.out_of_fold.means()["recall@5"] - report.before.means()["recall@5"]
     assert gain == pytest.approx(difference)
     assert low <= gain <= high
-
-
-def test_fitted_weights_can_be_used_as_they_are(folder: Path, report: TuningReport) -> None:
-    assert list(report.weights) == KINDS
-    LinkGraphRetriever([Bm25Retriever()], weights=report.weights).retrieve([["copper"]], folder, 3)
 
 
 def test_a_query_that_says_nothing_counts_and_is_found_nothing_for(folder: Path) -> None:
@@ -283,19 +255,6 @@ def test_unreachable_counts_gold_documents_that_are_no_candidates_each_once(tmp_
 
     assert unreachable(["Ada Quill"], ["Ada Quill", "Old Tower"], ["Ivo Lark"]) == 0
     assert unreachable(["Ada Quill", "Zora Helm"], ["Ada Quill"], ["Ivo Lark", "Zora Helm"]) == 2
-
-
-def test_candidates_beyond_the_pool_have_no_evidence_and_count_as_unreachable(tmp_path: Path) -> None:
-    items = [page(f"d{row}", "lighthouse " * (5 - row) + "of Page Number 0", f"Page Number {row}") for row in range(4)]
-    retriever = LinkGraphRetriever([Bm25Retriever()], pool=2)
-    retriever.index(items, tmp_path)
-    queries = [Query(query_id=f"q{number}", text="lighthouse") for number in range(2)]
-    (ranked,) = retriever.retrieve([["lighthouse"]], tmp_path, 4)
-    inside, outside = ranked[1].item.item_id, ranked[3].item.item_id
-    gold = [Gold(query_id=f"q{number}", relevance={inside: 1, outside: 1}) for number in range(2)]
-    found = tune(retriever, tmp_path, queries, gold, k_values=(4,), folds=2)
-    assert found.unreachable == 2
-    assert found.before.means()["recall@4"] == 1.0
 
 
 # what it refuses
@@ -330,13 +289,3 @@ def test_a_query_without_a_relevant_item_counts_and_fits_nothing(folder: Path) -
     gold = [*GOLD[:-1], Gold(query_id="q23", relevance={"d1": 0})]
     weights = tune(RETRIEVER, folder, queries=QUERIES, gold=gold, folds=4).weights
     assert weights == tune(RETRIEVER, folder, queries=QUERIES[:-1], gold=GOLD[:-1], folds=4).weights
-
-
-def test_cutoffs_and_indexes_that_cannot_be_used_are_errors(folder: Path, tmp_path: Path) -> None:
-    for cutoffs in ([], [0], ["5"]):
-        with pytest.raises(QueryError):
-            refused(folder, k_values=cutoffs)
-    with pytest.raises(IndexMissingError):
-        refused(tmp_path)
-    with pytest.raises(ConfigurationError):
-        LinkGraphRetriever([Bm25Retriever()], weights={"k": 1.0})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 import warnings
 from pathlib import Path
 
@@ -240,14 +239,6 @@ def test_titles_of_deleted_items_are_named_by_no_query_and_ambiguity_counts_thos
     assert titled() == {"state": 1.0}
 
 
-def test_filters_hold_over_segments_and_k_may_be_larger_than_the_collection(changed: Searcher) -> None:
-    where = {"or": [{"title": item.title} for item in LIVE[::3]]}
-    wanted = {item.title for item in LIVE[::3]}
-    for hits, all_hits in zip(answers(changed, 10_000, where=where), answers(changed, 10_000), strict=True):
-        assert {hit.item.title for hit in hits} == wanted & {hit.item.title for hit in all_hits}
-        assert {hit.item.item_id for hit in all_hits} <= {item.item_id for item in LIVE}
-
-
 def test_chains_over_links_of_several_segments_are_explained_with_their_sentences(changed: Searcher, tmp_path: Path) -> None:
     generation = open_generation(changed.opened.path)
     opened = both().open(generation)
@@ -260,21 +251,6 @@ def test_chains_over_links_of_several_segments_are_explained_with_their_sentence
                 n_steps += len(why.steps)
                 assert all(step.source in LIVE and step.target in LIVE for step in why.steps)
     assert n_steps > 0
-
-
-def test_eight_threads_get_the_same_answers_from_several_segments(changed: Searcher) -> None:
-    expected = answers(changed)
-    found: list[list[list[RetrievalResult]]] = []
-
-    def ask() -> None:
-        found.append(changed.search(ASKED, 500))
-
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [expected] * 8
 
 
 @pytest.mark.parametrize(("n_pages", "n_linked"), [(MOST_READ, MOST_READ), (MOST_READ + 1, 0)])

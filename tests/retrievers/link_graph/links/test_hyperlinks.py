@@ -77,17 +77,6 @@ def test_metadata_that_names_nothing_is_an_error_that_names_the_item(wrong: obje
         found(passage("b"), passage("a", links=wrong))
 
 
-@pytest.mark.parametrize("nothing", [None, "", []])
-def test_metadata_without_names_is_no_link(nothing: object) -> None:
-    assert found(passage("a", links=nothing), passage("b")) == {}
-
-
-def test_the_key_of_the_metadata_is_a_parameter() -> None:
-    items = [passage("a", citations=["b"]), passage("b")]
-    assert found(*items) == {}
-    assert links_of(Hyperlinks(links="citations"), items) == {("a", "b"): 1.0}
-
-
 def test_names_come_in_any_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nlp_retrieval.retrievers.link_graph.mentions._AT_ONCE", 7)
     items = [passage(f"p{n}", links=[f"p{other}" for other in range(40)]) for n in range(40)]

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.errors import ConfigurationError, ModelError
+from nlp_retrieval.errors import ModelError
 from nlp_retrieval.retrievers.link_graph.extractors import LinkSentence, SharedEntities
-from nlp_retrieval.text.mentions import entities_by_rules, mentions_by_rules
+from nlp_retrieval.text.mentions import mentions_by_rules
 from retrievers.link_graph.corpora import approximately, links_of, passage
 
 
@@ -50,11 +49,6 @@ def test_weights_are_those_of_counting_by_hand(rows: list[tuple[str, str]], most
     assert links_of(SharedEntities(max_passages=most), items) == approximately(expected)
 
 
-@given(st.text(max_size=80))
-def test_entities_alone_are_the_entities_among_all_mentions(text: str) -> None:
-    assert entities_by_rules(text) == mentions_by_rules(text).entities
-
-
 def test_the_evidence_is_the_sentence_that_names_the_longest_shared_entity() -> None:
     extractor = SharedEntities()
     source = passage("Heat", "Shot in Paris. It stars Al Pacino's rival. The end.")
@@ -76,11 +70,6 @@ def test_every_link_has_evidence() -> None:
     assert len(found) == 3
     for source, target in [*found, *((target, source) for source, target in found)]:
         assert SharedEntities().evidence(by_id[source], by_id[target]) is not None
-
-
-@pytest.mark.parametrize("items", [[passage(None, "", "a"), passage("", "🦊", "b")], [passage("Paris")]])
-def test_a_corpus_without_shared_entities_has_no_links(items: list[SearchableItem]) -> None:
-    assert links_of(SharedEntities(), items) == {}
 
 
 @pytest.fixture(scope="module")
@@ -105,11 +94,3 @@ def test_a_spacy_pipeline_finds_the_entities_where_one_is_given(pipeline: Path) 
 def test_a_spacy_pipeline_that_is_missing_says_how_to_get_one() -> None:
     with pytest.raises(ModelError, match="does not load as a spaCy pipeline"):
         links_of(SharedEntities(mentions="xx_no_such_pipeline"), [passage("a")])
-
-
-@pytest.mark.parametrize(
-    ("parameter", "value"), [("max_passages", 1), ("max_passages", 10**6), ("mentions", ""), ("mentions", None)]
-)
-def test_parameters_out_of_range_are_refused(parameter: str, value: object) -> None:
-    with pytest.raises(ConfigurationError, match=f"SharedEntities: {parameter}="):
-        SharedEntities(**{parameter: value})  # type: ignore[arg-type]

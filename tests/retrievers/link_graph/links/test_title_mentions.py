@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from text.test_surfaces import TEXT, naive
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.retrievers.link_graph.extractors import LinkSentence
 from nlp_retrieval.retrievers.link_graph.mentions import TitleMentions
 from nlp_retrieval.text.surfaces import SurfaceMatcher, words_of
@@ -131,47 +131,6 @@ def test_a_title_that_too_many_passages_carry_links_nothing_and_is_named() -> No
     assert len(links_of(TitleMentions(max_shared=5), items)) == 14
 
 
-def test_titles_that_many_passages_carry_and_no_other_mentions_are_no_matter_for_a_warning() -> None:
-    assert links_of(TitleMentions(max_shared=3), [passage("Heat", "Heat.", item_id=f"{n}") for n in range(9)]) == {}
-
-
-@pytest.mark.parametrize(
-    "items", [[passage(None, "No titles here.", "a"), passage(None, "None.", "b")], [passage("Heat", "Heat")]]
-)
-def test_a_corpus_without_titles_or_with_one_passage_has_no_links(items: list[SearchableItem]) -> None:
-    assert links_of(TitleMentions(), items) == {}
-
-
-def test_titles_of_any_kind_are_harmless() -> None:
-    odd = [
-        ".*",
-        "(a+)+$",
-        "X",
-        "",
-        7,
-        None,
-        ["Heat"],
-        {"a": 1},
-        "🦊 🎬",
-        "שלום עליכם",
-        "Word " * 5_000,
-        "\u0301",
-        "!!!",
-        "a\x00b",
-        " ",
-    ]
-    items = [passage(title, "Heat is a film 🦊 🎬 שלום עליכם. Word Word a\x00b", f"p{n}") for n, title in enumerate(odd)]
-    found = links_of(TitleMentions(rarity=0), [*items, passage("Heat", "X")])
-    assert {pair for pair in found if pair[1] == "Heat"} == {(f"p{n}", "Heat") for n in range(len(odd))}
-    assert {target for _, target in found} == {"Heat", "p9", "p13"}
-
-
-def test_a_passage_may_mention_hundreds_of_titles() -> None:
-    titles = [f"Person Number {n}" for n in range(700)]
-    found = links_of(PLAIN, [passage("list", ", ".join(titles)), *map(passage, titles)])
-    assert found == dict.fromkeys((("list", title) for title in titles), 1.0)
-
-
 NAMES = st.sampled_from(["New", "New York", "New York City", "York (film)", "York", "iPod", "É", "City", "2"])
 
 
@@ -220,15 +179,6 @@ def test_surfaces_of_a_corpus_are_what_a_matcher_takes(tmp_path: Path) -> None:
     surfaces = list(PLAIN.surfaces(table))
     assert [(row, surface.words) for row, surface in surfaces] == [(0, ("heat",)), (2, ("al", "pacino")), (2, ("alfredo",))]
     assert len(SurfaceMatcher(surfaces).rows) == 3
-
-
-@pytest.mark.parametrize(
-    ("parameter", "value"),
-    [("rarity", -1.0), ("rarity", float("nan")), ("rarity", 50.0), ("max_shared", 0), ("min_characters", 0), ("aliases", 3)],
-)
-def test_parameters_out_of_range_are_refused(parameter: str, value: object) -> None:
-    with pytest.raises(ConfigurationError, match=f"TitleMentions: {parameter}="):
-        TitleMentions(**{parameter: value})  # type: ignore[arg-type]
 
 
 def test_passages_in_several_record_batches_link_to_one_another() -> None:

@@ -16,7 +16,6 @@ from nlp_retrieval.retrievers.link_graph.graph import (
     LinkGraph,
     Links,
     join_added_links,
-    open_added_links,
     open_graph,
     write_added_links,
     write_link_graph,
@@ -94,47 +93,6 @@ def test_a_graph_gives_back_its_links_and_counts_those_that_come_in(triples: Tri
 def test_links_that_cannot_be_stored_name_their_kind(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"kind 'k' name the row 6; rows are 0\.\.5"):
         write_added_links(tmp_path, {"k": links_of([(6, 0, 1.0)])}, 6)
-
-
-@pytest.mark.parametrize("name", ["link_sources.npy", "link_targets.npy", "link_weights.npy"])
-@pytest.mark.parametrize("damage", ["missing", "shorter", "another type", "no array", "above", "below", "outside the segment"])
-def test_a_column_that_is_damaged_is_named(tmp_path: Path, name: str, damage: str) -> None:
-    segment = three_segments(tmp_path)[2]
-    file = segment.folder / name
-    column = np.load(file)
-    spoilt = {
-        "shorter": column[:-1],
-        "another type": column.astype(np.int16),
-        "above": np.where(np.arange(len(column)) == 1, 6 if "weights" not in name else np.inf, column).astype(column.dtype),
-        "below": np.where(np.arange(len(column)) == 1, -1, column).astype(column.dtype),
-    }
-    if damage == "missing":
-        file.unlink()
-    elif damage == "no array":
-        file.write_bytes(b"\x93NUMPY")
-    elif damage == "outside the segment":
-        if name == "link_weights.npy":
-            np.save(file, np.full_like(column, np.nan))
-        else:
-            for one in ("link_sources.npy", "link_targets.npy"):
-                np.save(segment.folder / one, np.minimum(np.load(segment.folder / one), 2))
-    else:
-        np.save(file, spoilt[damage])
-    with pytest.raises(IndexDamagedError, match=r"link_\w+\.npy is .*index again with replace=True"):
-        open_added_links(segment)
-
-
-@pytest.mark.parametrize(
-    "content", [None, "", "{}", "[]", '{"kinds": ["k"], "n_links": [1, 2]}', '{"kinds": ["k"], "n_links": [-1]}', "[" * 100_000]
-)
-def test_a_description_that_is_damaged_is_named(tmp_path: Path, content: str | None) -> None:
-    segment = three_segments(tmp_path)[1]
-    path = segment.folder / "links.json"
-    path.unlink()
-    if content is not None:
-        path.write_text(content)
-    with pytest.raises(IndexDamagedError, match=r"links\.json (cannot be read|is damaged)"):
-        open_added_links(segment)
 
 
 def test_segments_that_contradict_one_another_are_damage(tmp_path: Path) -> None:

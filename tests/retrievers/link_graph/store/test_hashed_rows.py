@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.link_graph.tables import HashedRows, Placed, hash_of
 
 PAIRS = st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 5)), max_size=20)
@@ -50,30 +48,3 @@ def test_what_is_written_comes_back_and_equal_tables_give_equal_bytes(tmp_path: 
     assert told(HashedRows.open(tmp_path, "one", 4)) == by_hand(pairs)
     for part in ("hashes", "offsets", "rows"):
         assert (tmp_path / f"one_{part}.npy").read_bytes() == (tmp_path / f"two_{part}.npy").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("part", "column"),
-    [
-        ("hashes", np.array([5, 5], np.uint64)),
-        ("hashes", np.array([5], np.uint64)),
-        ("hashes", np.array([5, 6])),
-        ("offsets", np.array([0, 3, 3])),
-        ("offsets", np.array([0, 4, 3])),
-        ("offsets", np.array([1, 2, 3])),
-        ("offsets", np.array([0, 1, 4])),
-        ("offsets", np.array([0, 3])),
-        ("rows", np.array([0, 1, 4])),
-        ("rows", np.array([0, -1, 3])),
-        ("rows", np.array([0, 1])),
-        ("rows", np.array([0, 1, 3], np.int32)),
-    ],
-)
-def test_numbers_that_lead_outside_are_damage(tmp_path: Path, part: str, column: np.ndarray) -> None:
-    HashedRows.of([("a", 3), ("b", 0), ("a", 1)]).write(tmp_path, "t")
-    np.save(tmp_path / f"t_{part}.npy", column)
-    with pytest.raises(IndexDamagedError, match="index again with replace=True"):
-        HashedRows.open(tmp_path, "t", 4)
-    (tmp_path / f"t_{part}.npy").unlink()
-    with pytest.raises(IndexDamagedError, match=rf"t_{part}\.npy"):
-        HashedRows.open(tmp_path, "t", 4)

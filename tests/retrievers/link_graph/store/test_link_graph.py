@@ -114,19 +114,6 @@ def test_links_are_written_the_same_however_they_are_split_and_ordered(tmp_path)
     assert len(Links.joined([]).sources) == 0
 
 
-def test_links_in_narrow_rows_and_wide_weights_are_the_same_links():
-    n_nodes = 100_000  # source * n_nodes + target is beyond int32
-    rows, weights = np.array([[7, 99_998, 99_999], [9, 0, 99_998]]), np.array([0.1, 2.0, 3.0])
-    wanted = Links(rows[0], rows[1], weights.astype(np.float32)).merged("k", n_nodes)
-    for order in ([0, 1, 2], [2, 0, 1]):
-        sources, targets = rows[:, order].astype(np.int32)
-        for floats in (weights, weights.astype(np.float32)):
-            found = Links(sources, targets, floats[order]).merged("k", n_nodes)
-            for column, same in zip(vars(found).values(), vars(wanted).values(), strict=True):
-                assert column.dtype == same.dtype
-                assert column.tolist() == same.tolist()
-
-
 def test_the_columns_are_memory_mapped_and_read_only(tmp_path):
     write_link_graph(tmp_path, 3, {"k": links_of([(0, 1, 1.0)])})
     graph = LinkGraph.open(tmp_path)
@@ -134,16 +121,6 @@ def test_the_columns_are_memory_mapped_and_read_only(tmp_path):
         assert isinstance(column.base, np.memmap)
         with pytest.raises(ValueError, match="read-only"):
             column[...] = 0
-
-
-@pytest.mark.parametrize("kinds", [{}, {"k": []}, {"k": [(1, 1, 1.0)]}])
-def test_a_graph_without_links_is_a_graph(kinds):
-    graph = built(2, kinds)
-    weighted = graph.weighted(dict.fromkeys(kinds, (1.0, 1.0)))
-    assert links_at(graph, 1) == []
-    assert [len(column) for column in weighted.steps(np.array([0, 1]))] == [0, 0, 0]
-    assert weighted.pulls.dangling.all()
-    assert built(0, kinds if "k" not in kinds else {"k": []}).n_nodes == 0
 
 
 @pytest.mark.parametrize(("source", "target"), [(-1, 0), (0, 3), (3, 3)])
@@ -163,22 +140,6 @@ def test_columns_of_unequal_length_and_sums_beyond_float32_are_refused(tmp_path)
         write_link_graph(tmp_path, 3, {"k": Links(np.array([0]), np.array([1, 2]), np.ones(1, np.float32))})
     with pytest.raises(EngineError, match="add up to more than float32 holds"):
         write_link_graph(tmp_path, 3, {"k": links_of([(0, 1, 3e38), (0, 1, 3e38)])})
-
-
-def test_127_kinds_fit_and_one_more_is_refused(tmp_path):
-    kinds = {str(number): links_of([(number % 2, 1 - number % 2, 1.0)]) for number in range(128)}
-    with pytest.raises(ConfigurationError, match="128 kinds of links; a graph holds at most 127"):
-        write_link_graph(tmp_path, 2, kinds)
-    del kinds["127"]
-    write_link_graph(tmp_path, 2, kinds)
-    graph = LinkGraph.open(tmp_path)
-    assert links_at(graph, 0)[-1] == (1, "126", True, 1.0)
-    assert links_at(graph, 1)[-1] == (0, "126", False, 1.0)
-
-
-def test_more_nodes_than_the_files_can_number_are_refused(tmp_path):
-    with pytest.raises(ConfigurationError, match="split the collection"):
-        write_link_graph(tmp_path, 2**31, {})
 
 
 def test_weights_name_every_kind_and_no_other():
@@ -209,17 +170,6 @@ def test_a_damaged_file_is_found_at_opening(tmp_path, name, damage):
     else:
         np.save(file, column.astype(object), allow_pickle=True)
     with pytest.raises(IndexDamagedError, match=rf"{name} is .*index again with replace=True"):
-        LinkGraph.open(tmp_path)
-
-
-@pytest.mark.parametrize("content", [None, "", "{}", "[]", '{"n_nodes": 3, "kinds": ["k"], "n_links": [1, 2]}'])
-def test_a_damaged_description_is_found_at_opening(tmp_path, content):
-    write_link_graph(tmp_path, 3, {"k": links_of([(0, 1, 1.0)])})
-    if content is None:
-        (tmp_path / "graph.json").unlink()
-    else:
-        (tmp_path / "graph.json").write_text(content)
-    with pytest.raises(IndexDamagedError, match=r"graph\.json .*index again with replace=True"):
         LinkGraph.open(tmp_path)
 
 

@@ -13,13 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval.core.index.generation import SegmentFolder
-from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.link_graph.mentions import TermCloseness
 from nlp_retrieval.retrievers.link_graph.tables import PassageTerms
 from retrievers.link_graph.corpora import passage, table_of
 
 STEM = Stemmer.Stemmer("porter").stemWord
-FILES = "term_hashes term_offsets term_vocabulary term_passages title_term_hashes title_term_offsets title_keys named".split()
 WORDS = "running runs runner lighthouse lighthouses Zürich zurich the what U2 1990 o'Neill café".split()
 
 
@@ -104,41 +102,6 @@ def test_the_information_of_a_query_sums_to_1_or_to_0_where_it_has_no_term(tmp_p
     terms = terms_of(["copper walnut", "copper"], tmp_path)
     assert terms.of_query("copper walnut elephant")[1].sum() == pytest.approx(1.0)
     assert [column.tolist() for column in terms.of_query("elephant")] == [[], []]
-
-
-def test_a_corpus_without_a_word_has_no_terms(tmp_path: Path) -> None:
-    terms = terms_of(["", "...", " "], tmp_path)
-    assert covers(terms, "lighthouse", 3) == []
-    assert terms.covered(np.zeros(0, np.uint32), np.arange(3)).shape == (3, 0)
-
-
-def test_the_same_texts_give_the_same_bytes_and_repeated_words_count_once(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        terms_of(["copper copper coppers", "walnut copper"], tmp_path / name)
-    for file in FILES:
-        assert (tmp_path / "one" / f"{file}.npy").read_bytes() == (tmp_path / "two" / f"{file}.npy").read_bytes()
-    assert np.load(tmp_path / "one" / "term_offsets.npy").tolist() == [0, 1, 3]
-    assert sorted(np.load(tmp_path / "one" / "term_passages.npy").tolist()) == [1, 2]
-
-
-@pytest.mark.parametrize("file", FILES)
-@pytest.mark.parametrize("damage", ["missing", "cut", "header", "dtype", "shape", "longer"])
-def test_a_file_that_is_damaged_is_named(tmp_path: Path, file: str, damage: str) -> None:
-    items = [passage("Copper", "copper walnut"), passage("Old Ribbon", "ribbon")]
-    PassageTerms.write(tmp_path, table_of(items, tmp_path))
-    path = tmp_path / f"{file}.npy"
-    column = np.load(path)
-    if damage == "missing":
-        path.unlink()
-    elif damage in ("cut", "header"):
-        path.write_bytes(path.read_bytes()[: -1 if damage == "cut" else 7])
-    else:
-        spoilt = {"dtype": column.astype(np.complex64), "shape": column[None], "longer": np.append(column, column[-1:] + 1)}
-        np.save(path, spoilt[damage].astype(column.dtype if damage != "dtype" else np.complex64))
-    with pytest.raises(IndexDamagedError, match=r"replace=True") as caught:
-        opened(tmp_path, 2)
-    assert path.name in str(caught.value) or "contradict one another" in str(caught.value)
 
 
 def test_a_passage_is_about_its_title_where_it_or_another_of_the_same_title_has_half_of_its_words(tmp_path: Path) -> None:

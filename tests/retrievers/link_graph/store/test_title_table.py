@@ -45,12 +45,6 @@ def test_a_query_with_capitals_mentions_what_a_text_would(parts: list[str], titl
         assert found(written(titles, Path(folder)), query) == expected
 
 
-@given(st.text(max_size=60), st.lists(st.text(max_size=10), max_size=5))
-def test_any_query_and_titles_are_harmless(query: str, titles: list[str]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        found(written(titles, Path(folder)), query)
-
-
 def test_a_query_without_capitals_needs_two_words_or_six_characters(tmp_path: Path) -> None:
     table = written(["Heat", "Kubrick", "Barry Lyndon", "Paths of Glory", "iPod", "The Who", "東京"], tmp_path)
     assert found(table, "was barry lyndon by kubrick better than heat on an ipod in paths of glory (東京) for the who") == [
@@ -69,50 +63,12 @@ def test_the_longest_mention_counts_and_names_all_that_carry_it(tmp_path: Path) 
     assert found(table, "Is New York City larger than New York?") == [([1], "New York City"), ([0, 2], "New York")]
 
 
-def test_equal_surfaces_give_equal_bytes(tmp_path: Path) -> None:
-    for name, order in (("a", 1), ("b", -1)):
-        (tmp_path / name).mkdir()
-        TitleTable.of(surfaces(["Heat", "New York", "Heat (film)", "iPod"])[::order]).write(tmp_path / name)
-    files = sorted(file.name for file in (tmp_path / "a").iterdir())
-    assert files == ["title_hashes.npy", "title_offsets.npy", "title_prefixes.npy", "title_rows.npy"]
-    for file in files:
-        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
-
-
-def test_a_table_without_titles_finds_nothing(tmp_path: Path) -> None:
-    assert found(written([], tmp_path), "Who is Who?") == []
-
-
-@pytest.mark.parametrize("query", ["", " ", "?", "🦊", "\ud800 Heat", "a" * 100_000, "Heat " * 3_000])
-def test_queries_of_any_kind_are_harmless(query: str, tmp_path: Path) -> None:
-    table = written(["Heat", "Heat heat heat"], tmp_path)
-    assert len(found(table, query)) == (1_000 if query.startswith("Heat ") else query.count("Heat"))
-
-
 def test_a_table_is_mapped_and_not_read(tmp_path: Path) -> None:
     table = written(["Heat"], tmp_path)
     column = table.table.hashes
     while column.base is not None and not isinstance(column, np.memmap):
         column = column.base
     assert isinstance(column, np.memmap)
-
-
-@pytest.mark.parametrize("content", [b"", b"\x93NUMPY", b"no array"])
-def test_a_damaged_file_is_named(content: bytes, tmp_path: Path) -> None:
-    written(["Heat"], tmp_path)
-    (tmp_path / "title_rows.npy").write_bytes(content)
-    with pytest.raises(IndexDamagedError, match=r"title_rows\.npy is missing or damaged"):
-        TitleTable.open(tmp_path, 2)
-
-
-def test_files_that_are_missing_or_contradict_one_another_are_damage(tmp_path: Path) -> None:
-    written(["Heat", "York"], tmp_path)
-    np.save(tmp_path / "title_hashes.npy", np.arange(7, dtype=np.uint64))
-    with pytest.raises(IndexDamagedError, match="contradict"):
-        TitleTable.open(tmp_path, 2)
-    (tmp_path / "title_rows.npy").unlink()
-    with pytest.raises(IndexDamagedError, match=r"title_rows\.npy"):
-        TitleTable.open(tmp_path, 2)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import networkx
@@ -105,22 +104,6 @@ def test_local_ranks_are_never_too_high_and_as_far_from_the_exact_ones_as_they_s
         assert (np.diff(found.rows[begin:end]) > 0).all()
 
 
-@pytest.mark.parametrize("backend", mostly_soaked(BACKENDS))
-@given(case=cases(), damping=DAMPINGS)
-def test_a_batch_is_its_queries_one_by_one(backend, case, damping):
-    n_nodes, kinds, ways, queries = case
-    graph = built(n_nodes, kinds, ways)
-    ranks = pagerank(graph, restarts_of(queries), damping, backend=backend)
-    found = local_pagerank(graph, restarts_of(queries), damping, 1e-3, backend)
-    for place, query in enumerate(queries):
-        assert (pagerank(graph, restarts_of([query]), damping, backend=backend)[0] == ranks[place]).all()
-        alone = local_pagerank(graph, restarts_of([query]), damping, 1e-3, backend)
-        part = slice(found.offsets[place], found.offsets[place + 1])
-        assert alone.rows.tolist() == found.rows[part].tolist()
-        assert alone.ranks.tolist() == found.ranks[part].tolist()
-        assert (alone.errors[0], alone.work[0]) == (found.errors[place], found.work[place])
-
-
 @given(case=cases(), damping=DAMPINGS, epsilon=st.sampled_from([0.03, 1e-4]))
 def test_the_kernel_gives_the_same_bits_as_numpy_for_local_ranks(case, damping, epsilon):
     n_nodes, kinds, ways, queries = case
@@ -158,25 +141,6 @@ def test_work_is_bounded_whatever_the_size_of_the_graph(damping):
     assert (small.rows.tolist(), small.ranks.tolist(), small.work[0]) == (
         large.rows.tolist(), large.ranks.tolist(), large.work[0],
     )  # fmt: skip
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_walks_at_once_and_after_one_another_are_those_on_a_graph_of_their_own(backend):
-    restarts = [restarts_of([[(row, 1.0), (row + 7, 0.5)]]) for row in range(0, 120, 10)]
-    alone = [local_pagerank(random_graph(200, 900, seed=1), one, 0.5, backend=backend) for one in restarts]
-    shared = random_graph(200, 900, seed=1)
-    with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda one: local_pagerank(shared, one, 0.5, backend=backend), restarts * 3))
-    for found, expected in zip(together, alone * 3, strict=True):
-        assert found.rows.tolist() == expected.rows.tolist()
-        assert found.ranks.tolist() == expected.ranks.tolist()
-
-
-def test_a_smaller_epsilon_comes_closer():
-    graph, restarts = random_graph(2000, 20_000, seed=2), restarts_of([[(7, 2.0), (8, 1.0)]])
-    errors = [local_pagerank(graph, restarts, 0.5, epsilon).errors[0] for epsilon in (1e-3, 1e-4, 1e-5, 1e-6, 1e-9)]
-    assert errors == sorted(errors, reverse=True)
-    assert errors[-1] < 1e-4
 
 
 def test_both_ways_agree_on_a_graph_of_several_blocks():
