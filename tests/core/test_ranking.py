@@ -49,7 +49,7 @@ def test_it_is_brute_force_with_ties_by_row(n_queries, n_items, k, n_values, sha
     assert lists_of(hits) == wanted
 
 
-@pytest.mark.parametrize("k", [1, 10, 999, 1000, 5000])
+@pytest.mark.parametrize("k", [1, 10, 999])
 def test_all_scores_equal(k):
     engine = Engine(np.ones((2, 1000), np.float32), np.ones((2, 1000), bool))
     assert lists_of(search_past_ties(engine, 2, k, 1000)) == [[(row, 1.0) for row in range(min(k, 1000))]] * 2

@@ -37,6 +37,6 @@ def test_a_name_with_punctuation_finds_its_passage_first(tmp_path: Path, query: 
     assert hits[0].item.content == named
 
 
-@pytest.mark.parametrize("text", ["page#part", "1+1", "3.5", "Stop. Go on", "#tag", "a & b", "Yahoo! said", "a - b", "..."])
+@pytest.mark.parametrize("text", ["page#part", "1+1", "3.5"])
 def test_other_punctuation_makes_no_terms(text: str) -> None:
     assert all(word.isalnum() for word in Words().split(text))

