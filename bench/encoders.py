@@ -9,19 +9,15 @@ from __future__ import annotations
 import json
 import os
 import statistics
-import subprocess
 import sys
-import tempfile
-import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from bench.common import Data, Row, aside, at_least, best_of_each, compared, noted, python_with, seconds_of
+from bench.common import Data, Row, aside, at_least, best_of_each, compared, noted, seconds_of
 from nlp_retrieval import (
     BeirLoader,
     Bm25Retriever,
@@ -79,19 +75,11 @@ def _passages(data: Data, eight: BaseEncoder, static: StaticEncoder) -> list[Row
         "static": kept("static", lambda: static.encode_passages(texts)),
         "model2vec": kept("model2vec", lambda: by_hand.encode(texts, use_multiprocessing=False)),
     }
-    wide = torch.cpu.get_capabilities()
-    instructions = "avx512_vnni" if wide.get("avx512_vnni") else "avx2"
-    with (
-        tempfile.TemporaryDirectory() as scratch,
-        _their_onnx(data, folder, texts, scratch, "") as whole,
-        _their_onnx(data, folder, texts, scratch, instructions) as narrow,
-    ):
-        calls |= {"theirs": kept("theirs", whole), "their eight": kept("their eight", narrow)}
-        seconds = dict(zip(calls, best_of_each(3, *calls.values()), strict=True))
-    budget = 3 if wide.get("amx_int8") else 2
-    cosine, their_cosine = ((found[name] * found["torch"]).sum(axis=1) for name in ("eight", "their eight"))
+    seconds = dict(zip(calls, best_of_each(3, *calls.values()), strict=True))
+    budget = 3 if torch.cpu.get_capabilities().get("amx_int8") else 2
+    cosine = (found["eight"] * found["torch"]).sum(axis=1)
     rate = _PASSAGES / seconds["eight"]
-    rows = [
+    return [
         at_least(
             "ONNX with 8-bit weights against torch in float32, passages",
             budget,
@@ -106,34 +94,6 @@ def _passages(data: Data, eight: BaseEncoder, static: StaticEncoder) -> list[Row
             f"{seconds['model2vec'] / seconds['static']:.2f} times ({_PASSAGES / seconds['static']:,.0f} passages/s)",
         ),
     ]
-    faster = {name: f"{seconds[name] / seconds['eight']:.2f} times" for name in ("theirs", "their eight")}
-    lowest = f"their cosine {their_cosine.mean():.4f}, lowest {their_cosine.min():.4f}"
-    return [
-        *rows,
-        noted("ONNX with 8-bit weights against sentence-transformers' own ONNX", f"{faster['theirs']} (float32)"),
-        noted(f"the same against its 8 bits ({instructions})", f"{faster['their eight']} ({lowest})"),
-    ]
-
-
-@contextmanager
-def _their_onnx(data: Data, folder: str, texts: list[str], scratch: str, quantised: str) -> Iterator[Callable[[], Vectors]]:
-    packages = ["torch==2.13.0", "sentence-transformers[onnx]<6"]
-    python, script = python_with(data.work / "onnx-venv", "onnx", packages), Path(__file__).with_name("their_onnx.py")
-    command = [python, "-I", script, folder, scratch, quantised]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        asked, answers = process.stdin, process.stdout
-        assert asked
-        assert answers
-        print(json.dumps(texts), file=asked)
-
-        def encode() -> Vectors:
-            print(file=asked, flush=True)
-            if not answers.readline():
-                raise ChildProcessError(f"{script.name} ended with {process.wait()}")
-            vectors: Vectors = np.load(Path(scratch) / f"vectors{quantised}.npy")
-            return vectors
-
-        yield encode
 
 
 def _queries(data: Data, eight: BaseEncoder, static: BaseEncoder) -> list[Row]:
@@ -147,30 +107,16 @@ def _queries(data: Data, eight: BaseEncoder, static: BaseEncoder) -> list[Row]:
     rows = []
     for name, encoder in encoders.items():
         encoder.encode_queries(["warm"])
-        alone = _milliseconds(encoder, questions)
-        with _busy_process():
-            beside = _milliseconds(encoder, questions)
-        measured = f"median {alone[0]:.1f} ms, p95 {alone[1]:.1f}; beside a busy process {beside[0]:.1f} and {beside[1]:.1f}"
+        median, p95 = _milliseconds(encoder, questions)
         goal = name == "ONNX 8 bits"
-        rows.append(Row(f"one query, {name}", "at most 5 ms" if goal else "-", measured, alone[0] <= 5 if goal else None))
+        measured = f"median {median:.1f} ms, p95 {p95:.1f}"
+        rows.append(Row(f"one query, {name}", "at most 5 ms" if goal else "-", measured, median <= 5 if goal else None))
     return rows
 
 
 def _milliseconds(encoder: BaseEncoder, questions: list[str]) -> tuple[float, float]:
     times = [1000 * seconds_of(lambda question=question: encoder.encode_queries([question])) for question in questions]  # type: ignore[misc]
     return statistics.median(times), float(np.percentile(times, 95))
-
-
-class _busy_process:  # noqa: N801 -- read as a verb
-    """A process that keeps one core busy."""
-
-    def __enter__(self) -> None:
-        self.process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-        time.sleep(0.2)
-
-    def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.wait()
 
 
 def _one_core(data: Data, folder: Path) -> Row:

@@ -16,7 +16,7 @@ from hashed_words import HashedWords, items_of
 from nlp_retrieval import FaissRetriever, HttpEncoder, OpenAIEncoder, Searcher
 from nlp_retrieval.core.components.registry import asked_for, build, plan
 from nlp_retrieval.encoders import endpoint as servers
-from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError
 from nlp_retrieval.lm import endpoint as calls
 from nlp_retrieval.lm.counting import CallCounts, record_calls
 
@@ -238,30 +238,10 @@ def test_what_may_be_temporary_is_tried_again_later_and_later(make, server, wait
     assert 1 <= waits[0] <= 2 <= waits[1] <= 4
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
-def test_what_is_for_good_is_not_tried_again(make, server, status):
-    failing(server, *[status] * 9)
-    with pytest.raises(ModelError, match=f"HTTP {status}: .*status {status}"):
-        make().encode_passages(TEXTS)
-    assert len(server.bodies) == 1
-
-
 def test_after_the_last_retry_the_error_says_how_often_it_was_tried(make, server):
     failing(server, *[503] * 9)
     with pytest.raises(ModelError, match=r"HTTP 503: .* \(3 attempts\)"):
         make(retries=2).encode_passages(TEXTS)
-
-
-WAITS = [("7", 6, 7), ("100000", 59, 60), ("9" * 400, 59, 60)]
-UNSAID = ["soon", "-1", "1e3", "Mon, 99 Nov 2026 11:11:11 GMT", ""]
-
-
-@pytest.mark.parametrize(("header", "least", "most"), [*WAITS, *((header, 0.25, 0.5) for header in UNSAID)])
-def test_a_server_that_says_how_long_to_wait_is_waited_for_within_limits(make, server, waits, header, least, most):
-    failing(server, Raw(b"slow down", 429, {"Retry-After": header}))
-    make(backoff=0.5).encode_passages(TEXTS)
-    assert len(waits) == 1
-    assert least <= waits[0] <= most
 
 
 @pytest.mark.parametrize(
@@ -288,25 +268,6 @@ def test_without_httpx_the_error_says_what_to_install(make, monkeypatch):
 
 
 # vectors on disk
-
-
-def kept_files(folder: Path) -> list[Path]:
-    return sorted(folder.rglob("*.vector"))
-
-
-def test_the_vector_of_another_text_is_not_taken(make, server, tmp_path):
-    make().encode_passages(TEXTS[:2])
-    one, other = kept_files(tmp_path / "kept")
-    one.write_bytes(other.read_bytes())
-    assert np.allclose(make().encode_passages(TEXTS[:2]), HashedWords().encode_passages(TEXTS[:2]), atol=1e-6)
-    assert len(server.texts) == 3
-
-
-def test_a_folder_that_cannot_be_written_costs_a_warning(make, tmp_path):
-    (tmp_path / "file").write_text("no folder")
-    with pytest.warns(RetrievalWarning, match="cannot be kept") as warned:
-        make(cache_dir=tmp_path / "file").encode_passages(TEXTS)
-    assert len(warned) == 1
 
 
 # as a part

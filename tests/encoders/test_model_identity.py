@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 import pytest
 from named_models import NAMED, PEOPLE, Named
 
-from nlp_retrieval import FaissRetriever, SearchableItem, SentenceTransformerEncoder
+from nlp_retrieval import FaissRetriever, SearchableItem
 from nlp_retrieval.encoders import models
 from nlp_retrieval.errors import IndexMismatchError, ModelError
 
@@ -110,17 +110,3 @@ def test_an_index_carries_the_fingerprint_of_the_model_that_made_its_vectors(tmp
     with pytest.raises(IndexMismatchError):
         FaissRetriever(kind.component(folder)).retrieve([["blue whale"]], tmp_path / "index", 3)  # type: ignore[arg-type]
     assert first.retrieve([["blue whale"]], tmp_path / "index", 1)[0][0].item.item_id == "blue whale"
-
-
-def test_one_relative_name_in_two_places_is_two_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kind = NAMED["encoder"]
-    made = []
-    for seed, place in enumerate(("one", "two")):
-        (tmp_path / place).mkdir()
-        monkeypatch.chdir(tmp_path / place)
-        kind.save(Path("model").absolute(), seed)
-        made.append(SentenceTransformerEncoder("./model", precision="float32", device="cpu"))
-        made[-1].index_identity()
-    monkeypatch.chdir(tmp_path)
-    assert made[0].model_fingerprint() != made[1].model_fingerprint()
-    assert kind.result(made[0]) != kind.result(made[1])

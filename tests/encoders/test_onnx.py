@@ -177,15 +177,6 @@ def test_what_does_not_go_together_is_refused_at_once(settings: dict[str, str], 
         SentenceTransformerEncoder(**settings)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("device", "message"),
-    [("cuda:9", r"no device 'cuda:9' here \(found: cpu"), ("toaster", "device='toaster' is not a torch device")],
-)
-def test_a_device_that_is_not_there_is_an_error(model: Path, device: str, message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        SentenceTransformerEncoder(str(model), precision="float32", device=device).encode_queries(["x"])
-
-
 @pytest.mark.parametrize("package", ["onnxruntime", "onnx"])
 def test_a_missing_package_is_an_error_with_the_command_that_installs_it(
     model: Path, package: str, monkeypatch: pytest.MonkeyPatch

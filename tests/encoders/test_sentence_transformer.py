@@ -140,11 +140,6 @@ def test_a_folder_that_is_no_model_is_an_error_that_says_what_is_there(tmp_path:
         SentenceTransformerEncoder(str(tmp_path)).encode_queries(["x"])
 
 
-def test_a_missing_folder_is_an_error() -> None:
-    with pytest.raises(ModelError, match="no model folder at /no/such/folder; check the path"):
-        SentenceTransformerEncoder("/no/such/folder").encode_queries(["x"])
-
-
 def test_a_name_that_only_the_hub_could_know_is_an_error_with_a_cure_when_there_is_no_network() -> None:
     with pytest.raises(ModelError, match=r"organisation/unheard-of.*hub.*check the name and the network.*pass the folder"):
         SentenceTransformerEncoder("organisation/unheard-of").encode_queries(["x"])

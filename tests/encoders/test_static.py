@@ -149,17 +149,6 @@ def test_an_index_of_one_vocabulary_is_not_searched_with_another(folder: Path, t
         FaissRetriever(StaticEncoder(other)).retrieve([["fox"]], tmp_path / "index", 1)
 
 
-@pytest.mark.parametrize("kind", [np.float16, np.int8])
-def test_tables_of_fewer_bits_are_read(folder: Path, tmp_path: Path, kind: type[np.generic]) -> None:
-    short = Path(shutil.copytree(folder, tmp_path / "short"))
-    table = load_file(folder / "model.safetensors")["embeddings"]
-    scaled = table if kind is np.float16 else np.round(table / np.abs(table).max() * 127)
-    save_file({"embeddings": scaled.astype(kind)}, short / "model.safetensors")
-    found, wanted = StaticEncoder(short).encode_passages(TEXTS), StaticEncoder(folder).encode_passages(TEXTS)
-    assert found.dtype == np.float32
-    assert ((found * wanted).sum(axis=1) > 0.99).all()
-
-
 def test_a_table_that_is_none_is_refused(folder: Path, tmp_path: Path) -> None:
     broken = Path(shutil.copytree(folder, tmp_path / "broken"))
     n_tokens = len(load_file(folder / "model.safetensors")["embeddings"])
@@ -170,21 +159,6 @@ def test_a_table_that_is_none_is_refused(folder: Path, tmp_path: Path) -> None:
     (broken / "model.safetensors").write_bytes(b"\x80\x04.")
     with pytest.raises(ModelError, match=r"broken.*does not load as static embeddings"):
         StaticEncoder(broken).encode_queries(["fox"])
-
-
-def with_tensors(folder: Path, made: Path, **changed: np.ndarray) -> Path:
-    """A copy with other tensors."""
-    shutil.copytree(folder, made)
-    save_file(load_file(folder / "model.safetensors") | changed, made / "model.safetensors")
-    return made
-
-
-def test_a_vocabulary_that_is_quantised_is_read_by_its_mapping_and_weights(folder: Path, tmp_path: Path) -> None:
-    table = load_file(folder / "model.safetensors")["embeddings"]
-    mapping, weights = np.arange(len(table))[::-1].copy(), np.full(len(table), 2.0, np.float32)
-    turned = with_tensors(folder, tmp_path / "turned", embeddings=table[::-1].copy(), mapping=mapping, weights=weights)
-    wanted = StaticEncoder(folder).encode_passages(TEXTS)
-    np.testing.assert_allclose(StaticEncoder(turned).encode_passages(TEXTS), wanted, atol=1e-6)
 
 
 def test_a_folder_of_another_kind_says_what_is_expected(tmp_path: Path) -> None:

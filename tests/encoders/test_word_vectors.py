@@ -81,14 +81,6 @@ def test_a_text_without_a_known_word_has_no_vector_and_that_is_said_once(source)
         encoder.encode_passages(["qwertz"])
 
 
-def test_forms_of_the_same_vectors_have_fingerprints_of_their_own(glove, tmp_path):
-    encoder = WordVectorEncoder(str(glove))
-    before = encoder.model_fingerprint()
-    assert WordVectorEncoder(str(glove)).model_fingerprint() == before
-    glove.write_text(text_lines().replace("3.0", "4.0"), "utf-8")
-    assert WordVectorEncoder(str(glove)).model_fingerprint() != before
-
-
 @pytest.mark.parametrize("end", [b"", b"\n"])
 def test_binary_files_of_any_size_are_read_as_gensim_reads_them(end, tmp_path):
     n_words, dimension = 3000, 200  # larger than what is read at a time

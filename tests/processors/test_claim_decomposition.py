@@ -48,17 +48,6 @@ def test_an_answer_that_cannot_be_used_leaves_the_claim_with_one_warning_that_co
     assert lm.counts.degraded == 2
 
 
-def test_claims_without_words_are_not_asked_about(server, model):
-    assert ClaimPhrases(model(), keep_query=False).process(["", "red fox", " \t", "?!"]) == [
-        [""],
-        ["red", "fox"],
-        [" \t"],
-        ["?!"],
-    ]
-    assert ClaimPhrases(model(), keep_query=False).process([]) == []
-    assert server.calls == 1
-
-
 # compiled programs
 
 
@@ -80,17 +69,6 @@ def test_a_compiled_program_asks_with_its_instructions_and_demonstrations(server
     assert "Name what is to be looked up." not in json.dumps(first)
     assert "Name what is to be looked up." in second["messages"][0]["content"]
     assert [message["role"] for message in second["messages"]] == ["system", "user", "assistant", "user"]
-
-
-def test_what_program_ran_is_in_the_provenance(model, tmp_path):
-    path = tmp_path / "program.json"
-    save_program(compiled("One."), path)
-    one = ClaimPhrases(model(), keep_query=False, program=path).provenance()
-    save_program(compiled("Two."), path)
-    two = ClaimPhrases(model(), keep_query=False, program=path).provenance()
-    assert one[str(path)].startswith("sha256:")
-    assert one[str(path)] != two[str(path)]
-    assert one["openai/small"] == two["openai/small"] == model().base_url
 
 
 def test_a_program_that_is_missing_or_of_another_signature_is_an_error_before_any_call(server, model, tmp_path):

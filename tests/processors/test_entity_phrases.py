@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.errors import ModelError
 from nlp_retrieval.processors.entity_phrases import EntityPhrases
 from nlp_retrieval.text.mentions import normalize
 
@@ -94,18 +91,6 @@ def test_sub_queries_of_any_query_are_distinct_few_and_made_of_its_words(
             assert set(normalize(sub).split()) <= set(normalize(query).split())
 
 
-@pytest.mark.parametrize("characters", [20_000, pytest.param(100_000, marks=pytest.mark.soak)])
-def test_a_long_query_of_any_kind_takes_linear_time(characters: int) -> None:
-    program = f"""
-from nlp_retrieval.processors.entity_phrases import EntityPhrases
-for unit in (" ", "A. ", "Aa ", "Aa, ", "aa bb, ", '"', '"Aa" ', "aa ", "aa-", "(Aa) "):
-    EntityPhrases().process([unit * ({characters} // len(unit))])
-EntityPhrases().process([", ".join(f"Aa B{{number}}" for number in range({characters} // 10))])
-"""
-    # all of it takes a few seconds; what takes quadratic time would take minutes
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
-
-
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import spacy
@@ -122,8 +107,3 @@ def test_a_spacy_pipeline_finds_the_names_where_one_is_given(pipeline: Path) -> 
     claim = 'Kubrick filmed a clockwork orange in London for "Hawk Films"'
     processor = EntityPhrases(spacy_pipeline=str(pipeline), context=0, keep_query=False)
     assert processor.process([claim, ""]) == [["Hawk Films", "a clockwork orange", "Kubrick"], [""]]
-
-
-def test_a_spacy_pipeline_that_is_missing_says_how_to_get_one() -> None:
-    with pytest.raises(ModelError, match=r"does not load as a spaCy pipeline.*spacy download"):
-        EntityPhrases(spacy_pipeline="xx_no_such_pipeline").process(["red"])

@@ -70,12 +70,6 @@ def test_a_query_is_expanded_into_three_fields_in_one_batch(server, model):
         HyDE(lm).expand([5])
 
 
-def test_without_a_passage_the_expanded_query_is_the_query(server, model):
-    server.answer = lambda body: 500
-    with pytest.warns(RetrievalWarning, match="hyde"):
-        assert HyDE(model(retries=0)).expand(["red fox"]) == [ExpandedQuery("red fox", "", "red fox")]
-
-
 def test_concatenated_query_and_passage_are_searched_as_one(server, model):
     one = HyDE(model(), form="concatenated")
     assert one.process(["red fox", "?!"]) == [["red fox It is known of red fox that it is so."], ["?!"]]
