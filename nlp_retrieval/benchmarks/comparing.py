@@ -84,7 +84,6 @@ def compare_runs(
     counts = [run.report.manifest.get("synthetic") for run in saved]
     by_id = sum(query_id.startswith(SYNTHETIC) for query_id in lists.query_ids)
     synthetic = max([by_id, *(count for count in counts if isinstance(count, int))])
-    chosen_on = [f"{run.folder}: {note}" for run in saved if (note := run.report.selection_note)]
     report = BenchmarkReport(
         configurations=[],
         baseline=chosen,
@@ -104,8 +103,7 @@ def compare_runs(
         | corpora_record(sources.corpora)
         | describe_environment()
         | ({"hardware": hardware[0]} if saved and alike else {})
-        | ({"synthetic": synthetic} if synthetic else {})
-        | ({"halving": {"note": " ".join(chosen_on)}} if chosen_on else {}),
+        | ({"synthetic": synthetic} if synthetic else {}),
         counted=_counted(sources, lowest),
         prices=saved[0].report.prices if saved and all(run.report.prices == saved[0].report.prices for run in saved) else None,
     )

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.benchmarks.filters import Unfiltered, grouped
 from nlp_retrieval.benchmarks.grid import Grid, labels_of
-from nlp_retrieval.benchmarks.halving import planned_rungs
-from nlp_retrieval.benchmarks.settings import BenchmarkSettings, Halving
+from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, held_components
 from nlp_retrieval.core.index.build import checked_items
 from nlp_retrieval.core.index.generation import fingerprint_of
@@ -218,8 +217,6 @@ class Plan:
         calls: calls to language models.
         combinations: combinations of the grid, after conditions and skips; None without a grid.
         drawn: how many of them were used, and ``equal``: how many of those are included under another name.
-        rungs: with halving, how many configurations are searched on how many queries at most, ending with the whole run.
-        measure: the measure used for halving.
         filters: how many different filters the queries have; 0 if they have none.
         main: the main measure.
         measures: the chosen measures; none if all families are measured at each cutoff.
@@ -237,8 +234,6 @@ class Plan:
     combinations: int | None = None
     drawn: int = 0
     equal: int = 0
-    rungs: list[tuple[int, int]] = field(default_factory=list)
-    measure: str = ""
     filters: int = 0
     main: str = ""
     measures: Sequence[str] = ()
@@ -250,16 +245,14 @@ class Plan:
         return sum(known) if len(known) == len(self.calls) else None
 
 
-def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halving | None = None) -> Plan:
+def plan_of(settings: BenchmarkSettings, grid: Grid | None = None) -> Plan:
     """Return the plan of a benchmark.
 
     Args:
         settings: settings of the benchmark.
         grid: the grid that some of its configurations come from.
-        halving: settings for dropping configurations.
 
     Raises:
-        ConfigurationError: the benchmark cannot be halved with these settings.
         SourceError: the corpus cannot be read.
         ItemError: it is empty.
         IndexDamagedError: the manifest of the index directory is damaged.
@@ -314,8 +307,6 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halv
         combinations=grid.combinations if grid is not None else None,
         drawn=len(grid.searchers) + len(grid.equal) if grid is not None else 0,
         equal=len(grid.equal) if grid is not None else 0,
-        rungs=planned_rungs(settings, halving) if halving is not None else [],
-        measure=str(halving.checked(settings).measure) if halving is not None else "",
         filters=sum(where is not None for where, _ in grouped(settings.filters)),
         main=settings.main_measure,
         measures=settings.measures or (),

@@ -221,12 +221,6 @@ class BenchmarkReport:
         return wanted if wanted in measured else next(iter(measured), "")
 
     @property
-    def selection_note(self) -> str:
-        """Return how the configurations were chosen, if it was on the queries they are judged by; otherwise ``""``."""
-        halving = self.manifest.get("halving")
-        return str(halving.get("note", "")) if isinstance(halving, dict) else ""
-
-    @property
     def synthetic_note(self) -> str:
         """Return how many queries a model wrote, and what that means for every figure; ``""`` if it wrote none."""
         written = self.manifest.get("synthetic")

@@ -6,7 +6,6 @@ A file is read in three steps: its text, the components that it names, and the s
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, replace
 from functools import cached_property
@@ -458,41 +457,6 @@ class MlflowSettings:
 
 
 @settings
-class Halving:
-    """Settings for dropping configurations.
-
-    Args:
-        queries: number of queries in the first rung; fewer than the benchmark has.
-        measure: the measure to rank by; by default the benchmark's main measure.
-        factor: the best 1/factor stays in each rung, and the next rung uses this many times the queries; 2 or more.
-
-    Raises:
-        ConfigurationError: a value of the wrong type or out of range.
-    """
-
-    measure: str | None = None
-    queries: Annotated[Integer, Field(ge=1)] = 100
-    factor: Annotated[Integer, Field(ge=2)] = 3
-
-    def checked(self, benchmark: BenchmarkSettings) -> Halving:
-        """Return the settings for a benchmark, with the measure to rank by.
-
-        Raises:
-            ConfigurationError: the measure is not among its measures, or there are no more queries than in the first
-                rung.
-        """
-        measure = benchmark.main_measure
-        if self.measure is not None:
-            measure = measure_among(self.measure, benchmark.measured, "halving.measure")
-        if self.queries >= len(benchmark.queries):
-            raise ConfigurationError(
-                f"halving.queries: {self.queries:,} are not fewer than the {len(benchmark.queries):,} queries, so nothing "
-                "would be left out; ask fewer, or leave 'halving' out"
-            )
-        return replace(self, measure=measure)
-
-
-@settings
 class GridSettings:
     """The ``grid`` of a file: many configurations from one; see :func:`~nlp_retrieval.benchmarks.grid.build_grid`.
 
@@ -501,21 +465,16 @@ class GridSettings:
         vary: values by dotted path into the settings.
         skip: combinations to leave out.
         sample: number of combinations to draw at random; None: all of them.
-        halving: settings for dropping configurations before all queries are searched; None: keep all.
     """
 
     searcher: Any
     vary: Any
     skip: Any = ()
     sample: Any = None
-    halving: Annotated[Halving | None, Field(examples=["{measure: recall@10, queries: 100}"])] = None
 
     def built(self, seed: int, where: str) -> Grid:
         """Return the searchers; the message of an error begins with the place ``where``."""
         return build_grid(self.searcher, self.vary, skip=self.skip, sample=self.sample, seed=seed, where=where)
-
-
-_FORMER = {"corpus": "loader", "index": "index_path", "stages": "stage_folder"}
 
 
 @settings
@@ -526,9 +485,7 @@ class BenchmarkConfig(BenchmarkSettings):
         output: the folder for the files of the run.
         wandb: settings for Weights & Biases; None: do not log there.
         mlflow: settings for MLflow; None: do not log there.
-        tensorboard: whether to write event files for TensorBoard.
         grid: the searchers that vary one; None if the file has none. They follow the explicit ones in ``searchers``.
-        halving: settings for dropping configurations before all queries are searched; None: keep all.
 
     Examples:
         >>> config = read_benchmark_config("benchmark.yaml")
@@ -540,17 +497,7 @@ class BenchmarkConfig(BenchmarkSettings):
     output: AnyPath = "runs"
     wandb: Annotated[WandbSettings | None, Field(examples=["{project: hover}"])] = None
     mlflow: Annotated[MlflowSettings | None, Field(examples=["{experiment: hover}"])] = None
-    tensorboard: StrictBool = False
     grid: Annotated[Grid | None, SkipValidation] = None
-    halving: Annotated[Halving | None, Field(exclude=True)] = None
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in _FORMER:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        warnings.warn(
-            f"BenchmarkConfig.{name} is now {_FORMER[name]}; the old name will be removed in the next release", stacklevel=2
-        )
-        return getattr(self, _FORMER[name])
 
     @property
     def output_folder(self) -> Path:
@@ -595,7 +542,6 @@ def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
         grid = read_settings(GridSettings, values["grid"], f"{where}: grid")
         seed = built.get("seed", 0)
         built["grid"] = grid.built(seed if isinstance(seed, int) else 0, f"{where}: grid")
-        built["halving"] = grid.halving
         built["searchers"] |= _grid_searchers(built["searchers"], built["grid"], where)
     return values_of(BenchmarkConfig, {"output": Path("runs") / Path(path).stem} | built, where)
 

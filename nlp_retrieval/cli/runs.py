@@ -153,7 +153,6 @@ class Tracker(StrEnum):
 
     WANDB = "wandb"
     MLFLOW = "mlflow"
-    TENSORBOARD = "tensorboard"
 
 
 _HANDFUL = 5
@@ -234,7 +233,7 @@ def benchmark(
     if dry_run:
         _check_output(output or described.output_folder, loggers)
     if dry_run or described.grid is not None or len(described.searchers) > _HANDFUL:
-        plan = plan_of(described.settings(), described.grid, described.halving)
+        plan = plan_of(described.settings(), described.grid)
         Console(stderr=not dry_run).print(PlanTables(plan, whole=dry_run))
     if not dry_run:
         refuse_failures(run_benchmark(described, output, loggers, form=form, columns=columns, verbose=verbose))
@@ -277,22 +276,17 @@ def run_benchmark(
     """Run a benchmark, print the table, log the runs, and report where everything is."""
     from nlp_retrieval.benchmarks.benchmarker import run_searchers
     from nlp_retrieval.benchmarks.grid import with_grid
-    from nlp_retrieval.benchmarks.halving import halve, with_record
     from nlp_retrieval.core.progress_bars import progress
     from nlp_retrieval.reports.write import write_run_files
 
     folder = output or config.output_folder
     _check_output(folder, loggers)
-    settings = config.settings(folder)
-    halved = halve(settings, config.halving, say_progress) if config.halving is not None else None
-    run = run_searchers(settings if halved is None else halved.settings, say_progress)
+    run = run_searchers(config.settings(folder), say_progress)
     if config.grid is not None:
         run = with_grid(run, config.grid)
     with progress("writing the page and files", None, at_once=True):
-        report = write_run_files(run if halved is None else with_record(run, halved), folder)
+        report = write_run_files(run, folder)
     print_comparison(report, form, columns, verbose=verbose)
-    if halved is not None:
-        say(halved.note)
     say(f"page: {report.files['report']}")
     say(f"results, tables (Markdown, LaTeX, Parquet), costs, manifest and TREC runs: {folder}")
     for logger in loggers:
@@ -349,8 +343,6 @@ def compare(
     refuse_columns(run.report, columns)
     report = write_run_files(run, output) if output is not None else run.report
     print_comparison(report, form, columns, verbose=verbose)
-    if note := report.selection_note:
-        say(note)
     if any(entrant.cost is not None for entrant in sources.entrants.values()) and not any(
         result.cost is not None for result in report.configurations
     ):
@@ -472,8 +464,6 @@ def report(
     refuse_columns(run.report, columns)
     report = write_run_files(run, target)
     print_comparison(report, form, columns, verbose=verbose)
-    if note := report.selection_note:
-        say(note)
     say(f"page: {report.files['report']}")
 
 
@@ -508,9 +498,6 @@ def rerun(
     check_run_output(target)
     settings = benchmark_of(before, index=index, trust=trust, source=str(manifest))
     run = run_searchers(replace(settings, workers=workers, ray=ray), say)
-    if "halving" in before:
-        manifest_now = run.report.manifest | {"halving": before["halving"]}
-        run = replace(run, report=replace(run.report, manifest=manifest_now))
     report = write_run_files(run, target)
     print_comparison(report, form, columns, verbose=verbose)
     say(f"page: {report.files['report']}")

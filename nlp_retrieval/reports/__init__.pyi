@@ -5,7 +5,6 @@ from nlp_retrieval.reports.page.templating import asset as asset
 from nlp_retrieval.reports.page.templating import rendered as rendered
 from nlp_retrieval.reports.trackers import MlflowLogger as MlflowLogger
 from nlp_retrieval.reports.trackers import RunLogger as RunLogger
-from nlp_retrieval.reports.trackers import TensorboardLogger as TensorboardLogger
 from nlp_retrieval.reports.trackers import WandbLogger as WandbLogger
 from nlp_retrieval.reports.view import counted as counted
 from nlp_retrieval.reports.view import listed as listed

@@ -98,7 +98,7 @@ def _notes(view: ReportView) -> list[str]:
         f"{', '.join(map(_short, groups))}: {NOTHING_TO_FIND}: {reason}." for reason, groups in view.out_of_reach.items()
     ]
     notes = [view.legends[DAGGERS], view.chance, *hopeless, NO_VERDICT, view.front_legends[MARK], view.prices]
-    return [note for note in [view.counted, *notes, view.timing, view.selection, *view.cautions, *view.failures] if note]
+    return [note for note in [view.counted, *notes, view.timing, *view.cautions, *view.failures] if note]
 
 
 def _short(group: QueryGroup) -> str:

@@ -88,10 +88,6 @@ def _summary(plan: Plan) -> list[str]:
         drawn = f", {plan.drawn:,} of them drawn" if plan.drawn < plan.combinations else ""
         equal = f", {plan.equal:,} duplicates removed" if plan.equal else ""
         lines.append(f"grid: {counted(plan.combinations, 'combination')}{drawn}{equal}")
-    if plan.rungs:
-        rungs = [f"{configurations:,} on {queries:,}" for configurations, queries in plan.rungs]
-        rungs[0] = "{:,} configurations on {:,} queries".format(*plan.rungs[0])
-        lines.append(f"halving by {plan.measure}: {', then '.join(rungs)}")
     states = [index.state for index in plan.indexes]
     counts = [f"{states.count(state):,} {state}" for state in ("found", "to build", "not known") if state in states]
     lines.append(f"indexes in {plan.index_path}: {', '.join(counts) or 'none'}")

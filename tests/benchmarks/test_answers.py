@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from chat_server import asked, fields, model, server
 from reports.wandb.first_screen import overview
 from rich.console import Console
 
-from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, collection, searchers
+from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, collection
 from nlp_retrieval import (
     AnswerEvaluator,
     BenchmarkRun,
@@ -27,10 +26,9 @@ from nlp_retrieval import (
     write_run_files,
 )
 from nlp_retrieval.benchmarks.cost import ModelPrice, Prices, price_per_1000_queries
-from nlp_retrieval.benchmarks.halving import halve
 from nlp_retrieval.benchmarks.manifest import benchmark_of, differences, read_manifest
 from nlp_retrieval.benchmarks.plans import plan_of
-from nlp_retrieval.benchmarks.settings import BenchmarkSettings, Halving, read_benchmark_config
+from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.errors import ConfigurationError, GoldError, RetrievalWarning
 from nlp_retrieval.evaluation import gold_answers
 from nlp_retrieval.lm import LanguageModelAnswerer
@@ -284,16 +282,3 @@ def test_a_plan_tells_what_answering_asks(tmp_path, server):
     assert [(one.name, one.calls, one.used_by) for one in plan.calls] == [("answers by language_model", 20, ["bm25"])]
     assert [model.name for model in plan.models] == ["openai/small"]
     assert server.calls == 0
-
-
-def test_halving_may_choose_by_answers_and_answers_for_nothing_else(tmp_path, model, server):
-    given = {"searchers": searchers(), "queries": questions(), "answerer": LanguageModelAnswerer(model(), passages=3)}
-    settings: BenchmarkSettings = benchmarker(tmp_path / "index", **given)
-    halved = halve(settings, Halving("recall@5", queries=5))
-    assert server.calls == 0
-    assert halved.settings.answerer == settings.answerer
-    by_answers = halve(replace(settings), Halving("answer_f1", queries=5))
-    assert server.calls > 0
-    assert set(by_answers.rungs[0].values) == set(searchers())
-    with pytest.raises(ConfigurationError, match="'answer_f1' is not measured"):
-        halve(replace(settings, answerer=None), Halving("answer_f1", queries=5))

@@ -25,10 +25,10 @@ from nlp_retrieval import (
     WandbSettings,
 )
 from nlp_retrieval.benchmarks import MlflowSettings, ModelPrice, Prices
-from nlp_retrieval.benchmarks.settings import Halving, read_benchmark_config
+from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.errors import ConfigurationError, InputError, SourceError
 from nlp_retrieval.processors.rules import ClauseSplit
-from nlp_retrieval.reports import MlflowLogger, TensorboardLogger, WandbLogger
+from nlp_retrieval.reports import MlflowLogger, WandbLogger
 from nlp_retrieval.reports.trackers import loggers_of
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -126,13 +126,12 @@ def test_every_part_of_a_searcher_can_be_written(tmp_path: Path, design: dict) -
 
 
 def test_trackers_are_named_beside_one_another(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
-    design |= {"mlflow": {"experiment": "hover"}, "tensorboard": True}
+    design |= {"mlflow": {"experiment": "hover"}}
     config = read_benchmark_config(written(tmp_path, design))
-    assert (config.mlflow, config.tensorboard) == (MlflowSettings("hover", None), True)
-    both = [type(one) for one in loggers_of(config, ["tensorboard", "wandb"])]
-    assert both == [WandbLogger, TensorboardLogger]
-    assert [type(one) for one in loggers_of(config)] == [WandbLogger, MlflowLogger, TensorboardLogger]
-    assert loggers_of(replace(config, wandb=None, mlflow=None, tensorboard=False)) == []
+    assert config.mlflow == MlflowSettings("hover", None)
+    assert [type(one) for one in loggers_of(config, ["wandb"])] == [WandbLogger]
+    assert [type(one) for one in loggers_of(config)] == [WandbLogger, MlflowLogger]
+    assert loggers_of(replace(config, wandb=None, mlflow=None)) == []
 
 
 def test_what_is_left_out_has_defaults(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
@@ -140,7 +139,7 @@ def test_what_is_left_out_has_defaults(tmp_path: Path, design: dict) -> None:  #
         del design[key]
     config = read_benchmark_config(written(tmp_path, design))
     assert (config.output, config.wandb, config.k_values) == (Path("runs/sweep"), None, (5, 10, 20))
-    assert (config.mlflow, config.tensorboard) == (None, False)
+    assert config.mlflow is None
     assert config.settings().baseline == "bm25"
 
 
@@ -159,7 +158,6 @@ def test_the_configurations_of_a_grid_stand_behind_the_searchers_that_are_writte
     )
     assert config.grid is not None
     assert config.grid.combinations == 4
-    assert config.halving is None
     assert config.settings().baseline == "bm25"
 
 
@@ -181,28 +179,16 @@ def test_a_sample_of_a_grid_is_drawn_by_the_seed_of_the_benchmark(tmp_path: Path
     assert len({drawn(seed) for seed in range(10)}) > 2
 
 
-def test_halving_is_read(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
-    halving = {"measure": "recall@10", "queries": 100}
-    config = read_benchmark_config(written(tmp_path, design | {"grid": GRID | {"halving": halving}}))
-    assert config.halving == Halving("recall@10", 100, 3)
-
-
 @pytest.mark.parametrize(
     ("place", "value", "said"),
     [
-        ("grid", "rrf", r"sweep\.yaml: grid: expected settings \(searcher, vary, skip, sample, halving\), found 'rrf'"),
+        ("grid", "rrf", r"sweep\.yaml: grid: expected settings \(searcher, vary, skip, sample\), found 'rrf'"),
         ("grid", {}, r"sweep\.yaml: grid: 'searcher', 'vary' missing"),
         ("grid.vayr", {}, r"sweep\.yaml: grid: unknown key 'vayr'; did you mean 'vary'"),
         ("grid.searcher", [], r"sweep\.yaml: grid\.searcher: expected the settings of a searcher"),
         ("grid.vary.fusion", [], r"sweep\.yaml: grid\.vary\.fusion: no values"),
         ("grid.skip", [{"fusion": "rff"}], r"sweep\.yaml: grid\.skip\[0\]\.fusion: 'fusion' has no value called 'rff'"),
         ("grid.sample", 0, r"sweep\.yaml: grid\.sample: expected an integer from 1 to 10,000, found 0"),
-        ("grid.halving", {"queries": "ten"}, r"sweep\.yaml: grid: halving\.queries: expected an integer, found 'ten'"),
-        (
-            "grid.halving",
-            {"measure": "recall@10", "queries": 0},
-            r"grid: halving\.queries: expected an integer of at least 1, found 0",
-        ),
         ("grid.searcher.depht", 5, r"sweep\.yaml: grid\['rrf, k1=0.9'\]: .*'depht'; did you mean 'depth'"),
     ],
 )
@@ -269,7 +255,6 @@ def changed(design: dict, place: str, value: object) -> dict:  # type: ignore[ty
         ("mlflow", {"experment": "x"}, r"mlflow: unknown key 'experment'; did you mean 'experiment'"),
         ("mlflow", "hover", "mlflow: expected settings"),
         ("mlflow", {"uri": 5}, r"mlflow\.uri: expected text"),
-        ("tensorboard", "yes", "tensorboard: expected true or false, found 'yes'"),
         ("searchers", {}, "searchers: expected searchers by name"),
         ("searchers.bm25", "pyserini", r"searchers\.bm25: expected the settings of a searcher"),
         ("searchers.bm25", "bm25 % 5 >> overlap", "found .bm25 % 5 >> overlap.; expressions are for Python"),

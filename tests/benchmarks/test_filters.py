@@ -25,10 +25,9 @@ from nlp_retrieval import (
     write_run_files,
 )
 from nlp_retrieval.benchmarks.benchmarker import run_searchers
-from nlp_retrieval.benchmarks.halving import halve
 from nlp_retrieval.benchmarks.manifest import benchmark_of, differences, read_manifest
 from nlp_retrieval.benchmarks.plans import plan_of
-from nlp_retrieval.benchmarks.settings import Halving, read_benchmark_config
+from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.errors import ConfigurationError, QueryError
 from nlp_retrieval.processors.rules import ClauseSplit
 
@@ -214,15 +213,6 @@ def test_filters_that_nothing_meets_and_gold_outside_them_are_counted(tmp_path: 
 def test_a_key_that_no_item_has_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(QueryError, match="no item of this index has the metadata key 'contry'; did you mean 'country'"):
         of_countries(tmp_path / "index", where_from={"contry": "nation"}).run()
-
-
-def test_halving_filters_every_rung(tmp_path: Path) -> None:
-    settings = of_countries(tmp_path / "index", stage_folder=tmp_path / "stages")
-    halved = halve(settings, Halving("recall@10", 8, 2))
-    run = run_searchers(halved.settings)
-    assert run.report.manifest["where_from"] == {"country": "nation"}
-    left = next(iter(halved.settings.searchers))
-    assert halved.rungs[0].values[left] == pytest.approx(_recall(run, left, halved.rungs[0].query_ids))
 
 
 def _recall(run: Any, name: str, query_ids: list[str]) -> float:

@@ -16,11 +16,9 @@ from typer.testing import CliRunner
 from nlp_retrieval import Benchmarker, BenchmarkReport, Bm25Retriever, FaissRetriever, Searcher, write_run_files
 from nlp_retrieval.benchmarks.benchmarker import run_searchers
 from nlp_retrieval.benchmarks.comparing import compare_runs, judged_again
-from nlp_retrieval.benchmarks.grid import build_grid
-from nlp_retrieval.benchmarks.halving import halve
 from nlp_retrieval.benchmarks.manifest import benchmark_of
 from nlp_retrieval.benchmarks.runs import read_run_folder, read_sources
-from nlp_retrieval.benchmarks.settings import Halving, read_benchmark_config
+from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.cli.app import app
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.evaluation.comparison import RESAMPLES, resamples_for, verdict
@@ -189,13 +187,6 @@ def test_runs_are_compared_by_the_measures_of_the_first(tmp_path: Path) -> None:
     again = judged_again(read_run_folder(tmp_path / "one"), main="FCR@10")
     assert again.report.pairwise is not None
     assert again.report.pairwise.measure == again.report.main_measure == "perfect_recall@10"
-
-
-def test_halving_ranks_by_the_main_measure(tmp_path: Path) -> None:
-    searchers = build_grid({"retrievers": ["bm25"]}, {"depth": [1, 3, 10]}).searchers
-    whole = sweep(tmp_path / "index", searchers=searchers, baseline=None, main="mrr@10")
-    halved = halve(whole, Halving(queries=4, factor=2))
-    assert halved.record()["measure"] == "mrr@10"
 
 
 def test_as_many_arrangements_are_drawn_as_the_comparisons_need() -> None:

@@ -8,7 +8,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +29,8 @@ from nlp_retrieval import (
     Searcher,
     tune,
 )
-from nlp_retrieval.benchmarks.benchmarker import run_searchers
 from nlp_retrieval.benchmarks.entrants import TrecRun
-from nlp_retrieval.benchmarks.halving import halve, with_record
 from nlp_retrieval.benchmarks.pinned import PinnedCorpus
-from nlp_retrieval.benchmarks.settings import Halving
 from nlp_retrieval.benchmarks.shared_stages import SharedStages
 from nlp_retrieval.benchmarks.stage_store import StageStore
 from nlp_retrieval.core import BaseRetriever
@@ -296,28 +292,3 @@ def test_weights_are_fitted_on_the_generation_that_was_opened(tmp_path: Path) ->
     assert tune(retriever, generation, queries, gold, folds=2).families == [None] * 6
     with pytest.raises(GoldError, match="'d5'"):
         tune(retriever, tmp_path, queries, gold, folds=2)
-
-
-def test_rungs_of_halving_and_the_run_that_follows_are_of_one_corpus(tmp_path: Path) -> None:
-    entries = {f"k1={k1}": Searcher([Bm25Retriever(k1=k1)]) for k1 in (0.5, 0.9, 1.2, 1.6)}
-    loader = InMemory(TEXTS, TITLES)
-    settings = benchmarker(tmp_path / "index", searchers=entries, loader=loader)
-
-    def other_corpus(text: str) -> None:
-        if "3 stay" in text:  # between two rungs the items and their index are replaced
-            loader.texts = [*TEXTS[1:], TEXTS[0]]
-            Searcher([Bm25Retriever()]).index(loader, tmp_path / "index", replace=True)
-
-    halving = Halving("recall@5", 4, 2)
-    with pytest.raises(IndexConflictError, match="the corpus is not that of before"):
-        halve(settings, halving, other_corpus)
-    loader.texts = TEXTS
-    Searcher([Bm25Retriever()]).index(loader, tmp_path / "index", replace=True)
-    halved = halve(settings, halving)
-    with_record(run_searchers(halved.settings), halved)
-    loader.texts = [*TEXTS[1:], TEXTS[0]]
-    Searcher([Bm25Retriever()]).index(loader, tmp_path / "index", replace=True)
-    with pytest.raises(IndexConflictError, match="halve again"):
-        with_record(run_searchers(replace(halved.settings, corpus_fingerprint=None)), halved)
-    with pytest.raises(IndexConflictError, match="the corpus is not that of before"):
-        run_searchers(halved.settings)

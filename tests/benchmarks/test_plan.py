@@ -36,11 +36,10 @@ from nlp_retrieval.benchmarks.benchmarker import Benchmarker
 from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.plans import Plan, plan_of
-from nlp_retrieval.benchmarks.settings import Halving
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor
 from nlp_retrieval.core.index.build import build_index
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
+from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.reports.terminal import PlanTables
 from nlp_retrieval.retrievers import TitleMentions
 
@@ -318,7 +317,7 @@ def gridded(tmp_path: Path) -> tuple[Benchmarker, Any]:
 @pytest.mark.parametrize("width", [pytest.param(40, marks=pytest.mark.soak), 80, pytest.param(140, marks=pytest.mark.soak)])
 def test_two_hundred_configurations_stay_readable_in_any_terminal(tmp_path: Path, width: int) -> None:
     whole, grid = gridded(tmp_path)
-    plan = plan_of(whole, grid, Halving("recall@10", queries=5))
+    plan = plan_of(whole, grid)
     assert len(plan.configurations) == 200
     before_a_run = shown(plan, width, whole=False).splitlines()
     assert max(map(len, before_a_run)) <= width
@@ -330,7 +329,6 @@ def test_two_hundred_configurations_stay_readable_in_any_terminal(tmp_path: Path
     assert " ".join(before_a_run[0].split()) in flat
     assert "plan: 200 configurations, 20 queries, by ndcg@10 (k = 3, 5, 10)" in flat
     assert "grid: 200 combinations" in flat
-    assert "halving by recall@10: 200 configurations on 5 queries, then 68 on 15, then 24 on 20" in flat
     assert "200 of 200" in flat
     # 50 lexical stages of 4 configurations each, and what all share before them
     assert flat.index("faiss") < flat.index("bm25")
@@ -371,8 +369,3 @@ def test_no_secret_and_no_control_character_is_printed(tmp_path: Path) -> None:
     plan = plan_of(benchmarker(tmp_path, searchers=searchers))
     assert secret not in repr(plan) + shown(plan, 200)
     assert "\x1b" not in shown(plan)
-
-
-def test_a_plan_of_what_cannot_be_halved_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="'recall@4' is not measured"):
-        plan_of(benchmarker(tmp_path), halving=Halving("recall@4", queries=5))

@@ -105,28 +105,11 @@ def test_few_searchers_without_a_grid_are_run_without_a_plan(tmp_path: Path) -> 
     assert run("benchmark", config, "--dry-run", folder=tmp_path).stdout.startswith("plan: 1 configuration, 6 queries")
 
 
-def test_halving_is_planned_told_and_kept_in_the_manifest(tmp_path: Path) -> None:
-    config = written(tmp_path, grid=GRID | {"halving": {"measure": "recall@2", "queries": 2, "factor": 2}})
-    planned = run("benchmark", config, "--dry-run", folder=tmp_path, COLUMNS="200").stdout
-    assert "halving by recall@2: 6 configurations on 2 queries, then 4 on 4, then 3 on 6" in planned
-    done = run("benchmark", config, "--no-wandb", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "halving: 6 configurations on 2 of 6 queries" in done.stderr
-    assert done.stderr.count("3 of 6 configurations were chosen by recall@2") == 2  # when they were, and below the table
-    record = json.loads((tmp_path / "run" / "manifest.json").read_text())["halving"]
-    results = json.loads((tmp_path / "run" / "results.json").read_text())
-    assert record["survivors"] == list(results["configurations"])
-    assert [len(rung["left_out"]) for rung in record["rungs"]] == [2, 1]
-    assert results["queries"] == 6
-
-
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
         ({"grid": {"searcher": {}, "vary": {"fusion.k": [1]}}}, "sweep.yaml: grid.vary.fusion.k: cannot be followed"),
         ({"grid": GRID | {"skip": [{"rerankr": "none"}]}}, "sweep.yaml: grid.skip[0]: there is no axis 'rerankr'"),
-        ({"grid": GRID | {"halving": {"measure": "recall@3", "queries": 2}}}, "'recall@3' is not measured"),
-        ({"grid": GRID | {"halving": {"measure": "recall@2", "queries": 6}}}, "6 are not fewer than the 6 queries"),
         ({"baseline": "bm25"}, "there is no searcher 'bm25'"),
     ],
 )

@@ -335,21 +335,18 @@ def test_a_benchmark_logs_to_wandb_where_its_file_says_so(folder: Path) -> None:
 
 
 def test_a_benchmark_logs_to_the_trackers_that_are_asked_for(folder: Path) -> None:
-    words = ["--log-to", "tensorboard", "--log-to", "mlflow", "--output", str(folder / "tracked")]
+    words = ["--log-to", "mlflow", "--output", str(folder / "tracked")]
     done = run("benchmark", str(folder / "sweep.yaml"), *words)
     assert done.returncode == 0, done.stderr
     assert not (folder / "tracked" / "wandb").exists()
-    assert len(list((folder / "tracked" / "tensorboard").glob("*/events.out.tfevents.*"))) == 2
     assert (folder / "tracked" / "mlflow.db").is_file()
-    before, _, after = done.stderr.partition("searching 3 queries")
-    assert f"TensorBoard: runs go to {folder / 'tracked' / 'tensorboard'}" in before
+    before = done.stderr.partition("searching 3 queries")[0]
     assert "MLflow: runs go to experiment 'nlp_retrieval' of sqlite:///" in before
-    assert f"tensorboard --logdir {folder / 'tracked' / 'tensorboard'}" in after
     assert "INFO" not in done.stderr
 
 
 def test_a_tracker_that_is_none_is_refused_with_those_that_are(folder: Path) -> None:
-    refused(run("benchmark", str(folder / "sweep.yaml"), "--log-to", "wanbd"), 2, "'wandb'", "'mlflow'", "'tensorboard'")
+    refused(run("benchmark", str(folder / "sweep.yaml"), "--log-to", "wanbd"), 2, "'wandb'", "'mlflow'")
 
 
 @pytest.mark.parametrize(

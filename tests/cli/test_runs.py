@@ -94,23 +94,6 @@ def test_runs_of_another_corpus_are_compared_and_explained_only_where_that_is_as
         assert "These configurations were run on different corpora" in " ".join((done.stdout + done.stderr).split())
 
 
-def test_figures_of_configurations_that_halving_chose_are_shown_with_that(folder: Path, tmp_path: Path) -> None:
-    settings = yaml.safe_load((folder / "sweep.yaml").read_text())
-    settings["output"] = str(tmp_path / "halved")
-    vary = {"retrievers.bm25.k1": [0.5, 0.9, 1.2]}
-    settings["grid"] = {"searcher": {"retrievers": [{"name": "bm25"}]}, "vary": vary}
-    settings["grid"]["halving"] = {"measure": "recall@3", "queries": 8}
-    (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
-    assert run("benchmark", str(tmp_path / "sweep.yaml"), folder=folder).returncode == 0
-    for words in (
-        ("report", str(tmp_path / "halved")),
-        ("compare", f"{folder / 'run'}:bm25", f"{tmp_path / 'halved'}:clauses"),
-    ):
-        done = run(*words)
-        assert done.returncode == 0, done.stderr
-        assert "were chosen by recall@3 on 8" in done.stderr
-
-
 def test_a_report_is_written_again_without_searching(folder: Path, tmp_path: Path) -> None:
     away = tmp_path / "moved"
     shutil.copytree(folder / "run", away)

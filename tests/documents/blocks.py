@@ -144,8 +144,6 @@ def read_settings(text: str, folder: Path) -> None:
     settings = settings.get("searcher", settings)
     if {"retrievers", "reranker"} & set(settings):
         settings = {"searchers": {"one": {"retrievers": ["bm25"]} | settings}}
-    if "halving" in settings:
-        settings = {"grid": {"searcher": {"retrievers": ["bm25"]}, "vary": {"fusion": ["raw", "rrf"]}} | settings}
     least = {
         "corpus": {"loader": "jsonl", "path": "corpus.jsonl"},
         "queries": {"loader": "beir", "path": "."},

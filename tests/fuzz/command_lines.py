@@ -58,7 +58,7 @@ GOOD: dict[str, list[list[str]]] = {
     ],
     "benchmark": [
         ["sweep.yaml", "--no-wandb", "--output", "out"], ["hostile.yaml", "--no-wandb"], ["hostile.yaml", "--dry-run"],
-        ["sweep.yaml", "--log-to", "tensorboard", "--output", "out"],
+        ["sweep.yaml", "--log-to", "mlflow", "--output", "out"],
         ["--from", "run", "--output", "again", "--index", "index"],
     ],
     "compare": [

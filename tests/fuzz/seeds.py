@@ -97,7 +97,6 @@ index: indexes/wiki
 prices: {openai/gpt: {input: 0.15, output: 0.6}, currency: USD}
 wandb: {project: p, mode: offline}
 mlflow: {experiment: p, uri: "sqlite:///runs.db"}
-tensorboard: true
 seed: 3
 searchers:
   bm25: {retrievers: [{name: bm25}]}
@@ -106,7 +105,6 @@ grid:
   vary: {"retrievers.0.k1": [0.5, 1.2], "retrievers.0.b": {low: 0.1, high: 0.4}}
   skip: [{"retrievers.0.k1": 1.2}]
   sample: 2
-  halving: {factor: 2, measure: recall@5, queries: 10}
 """
 _CHECKPOINTS = [
     [[{"type": "sentence_transformers.models.Dense"}, {"type": "x.MultiVectorMask"}], {"query_prefix": "[Q]"}, {}],
