@@ -300,7 +300,7 @@ def test_what_is_wrong_is_said_with_its_place_and_the_nearest_valid_name(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("corpus: [1,", r"sweep\.yaml, line 1"),
+        ("corpus: [1,", r"sweep\.yaml, line [12]"),
         ("a: 1\nb: 2\na: 3", r"sweep\.yaml, line 3: 'a' appears twice"),
         ("- corpus\n- queries", "holds list, not a mapping"),
         ("", "holds nothing, not a mapping"),

@@ -289,6 +289,6 @@ def test_weights_are_fitted_on_the_generation_that_was_opened(tmp_path: Path) ->
     queries = [Query(query_id=f"q{number}", text=text) for number, text in enumerate(questions(pages, 6))]
     gold = [Gold(query_id=query.query_id, relevance={"d1": 1, "d5": 1}) for query in queries]
     Searcher([retriever]).open(tmp_path).delete(["d5"])
-    assert tune(retriever, generation, queries, gold, folds=2).families == [None] * 6
+    assert tune(retriever, generation, queries, gold, folds=2).groups == [None] * 6
     with pytest.raises(GoldError, match="'d5'"):
         tune(retriever, tmp_path, queries, gold, folds=2)
