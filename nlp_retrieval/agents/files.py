@@ -1,8 +1,7 @@
-"""Files of trajectories: written as JSON lines or Parquet, and read from those, from recordings and from transcripts."""
+"""Files of trajectories: written as JSON lines, and read from those, from recordings and from transcripts."""
 
 from __future__ import annotations
 
-import io
 import json
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,8 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from nlp_retrieval.agents.trajectory import AgentStep, StepKind, Trajectory
@@ -24,7 +21,6 @@ from nlp_retrieval.agents.transcripts import (
     read_browsecomp,
     read_transcript,
 )
-from nlp_retrieval.core.files.arrow_rows import read_parquet
 from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
@@ -32,26 +28,6 @@ from nlp_retrieval.core.files.records import kind, quoted
 from nlp_retrieval.core.models import Query
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
 from nlp_retrieval.reports.view import counted
-
-_STEP = pa.struct(
-    [
-        *((name, pa.string()) for name in ("kind", "tool", "query", "where", "item_id", "text", "error")),
-        *((name, pa.int64()) for name in ("k", "input_tokens", "output_tokens")),
-        *((name, pa.float64()) for name in ("price", "seconds")),
-        ("results", pa.list_(pa.string())),
-    ]
-)
-SCHEMA = pa.schema(
-    [
-        *((name, pa.string()) for name in ("question_id", "question", "agent", "answer", "metadata")),
-        ("citations", pa.list_(pa.string())),
-        ("complete", pa.bool_()),
-        *((name, pa.int64()) for name in ("input_tokens", "output_tokens")),
-        ("price", pa.float64()),
-        ("steps", pa.list_(_STEP)),
-    ]
-)
-"""Columns of a Parquet file; ``where`` and ``metadata`` are JSON."""
 
 _ALIASES = (
     dict.fromkeys(QUESTION_IDS, "question_id")
@@ -72,29 +48,26 @@ _OF_ANSWERS = ("answer", "citations", "complete", "input_tokens", "output_tokens
 
 
 def write_trajectories(path: str | Path, trajectories: Iterable[Trajectory]) -> None:
-    """Write trajectories to a file: Parquet if its name ends so, JSON lines otherwise.
+    """Write trajectories to a file of JSON lines.
 
     Args:
-        path: the file; it is replaced as a whole.
+        path: the file, called ``.jsonl``; it is replaced as a whole.
         trajectories: at most one for an agent and a question.
 
     Raises:
-        ConfigurationError: an agent has two for one question.
+        ConfigurationError: an agent has two for one question, or the file has another name.
         OutputError: the file cannot be written.
 
     Examples:
-        >>> write_trajectories("agents.parquet", trajectories)
-        >>> read_trajectories("agents.parquet") == trajectories
+        >>> write_trajectories("agents.jsonl", trajectories)
+        >>> read_trajectories("agents.jsonl") == trajectories
         True
     """
     listed = list(trajectories)
     require_one_each(listed, ConfigurationError, str(path))
-    if str(path).endswith(".parquet"):
-        buffer = io.BytesIO()
-        pq.write_table(pa.Table.from_pylist([_row(trajectory) for trajectory in listed], SCHEMA), buffer)
-        content = buffer.getvalue()
-    else:
-        content = "".join(f"{trajectory.model_dump_json(exclude_defaults=True)}\n" for trajectory in listed).encode()
+    if not str(path).endswith(".jsonl"):
+        raise ConfigurationError(f"{path}: trajectories are written as JSON lines; call the file .jsonl")
+    content = "".join(f"{trajectory.model_dump_json(exclude_defaults=True)}\n" for trajectory in listed).encode()
     write_output(Path(path), content)
 
 
@@ -109,7 +82,7 @@ def read_trajectories(
     """Read trajectories, in whatever form they were kept.
 
     Args:
-        path: a file, or a folder of files: JSON lines and Parquet of :func:`write_trajectories`, recorded sessions, run files
+        path: a file, or a folder of files: JSON lines of :func:`write_trajectories`, recorded sessions, run files
             of BrowseComp-Plus, messages of OpenAI or Anthropic, or JSON lines with one step each.
         agent: name of the agent where the file gives none; default: the name of the file or folder.
         tools: what tools do whose names do not say it: ``{"kb": "search", "page": "open"}``.
@@ -139,9 +112,7 @@ def read_trajectories(
         lines = _StepLines(named, fields or {}, texts)
         for location, row in _rows(file):
             with _located(location):
-                if isinstance(row, Trajectory):
-                    trajectories.append(row)
-                elif is_browsecomp(row):
+                if is_browsecomp(row):
                     trajectories.append(read_browsecomp(row, location, named, texts, reading))
                 elif is_transcript(row):
                     trajectories.append(read_transcript(row, location, file.name.partition(".")[0], named, ids, reading))
@@ -207,26 +178,19 @@ def _warn(path: str | Path, reading: TranscriptReading) -> None:
 def _files(place: Path) -> list[Path]:
     if not place.is_dir():
         return [place]
-    endings = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".parquet")
+    endings = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
     files = sorted(file for file in place.iterdir() if file.name.endswith(endings) and file.is_file())
     if not files:
-        raise SourceError(f"{place} holds no .json, .jsonl or .parquet file; give the folder that the agent wrote to")
+        raise SourceError(f"{place} holds no .json or .jsonl file; give the folder that the agent wrote to")
     return files
 
 
 def _rows(file: Path) -> Iterator[tuple[str, Any]]:
-    """Yield trajectories of a Parquet file, and objects of other files with their locations."""
+    """Yield the objects of a file with their locations."""
     try:
-        if file.name.endswith(".parquet"):
-            table = read_parquet(file)
-            if table.schema.names != SCHEMA.names:
-                raise pa.ArrowInvalid(f"its columns are {quoted(table.schema.names)}, and not those of trajectories")
-            rows = table.cast(SCHEMA).to_pylist()
-            yield from ((str(file), _of_row(row, str(file))) for row in rows)
-            return
         with open_bytes(file) as stream:
             content = stream.read()
-    except (*READ_ERRORS, pa.ArrowException, UnicodeDecodeError) as error:
+    except READ_ERRORS as error:
         raise read_error(str(file), error) from error
     if ".jsonl" in file.name:
         yield from _lines(file, content)
@@ -396,22 +360,3 @@ def _fault(error: ValidationError) -> str:
         known = quoted(sorted({*AgentStep.model_fields, *Trajectory.model_fields}))
         return f"there is no field {place!r}; known are {known}; map others with fields={{'their name': 'our name'}}"
     return f"{place}: {first['msg']}"
-
-
-def _row(trajectory: Trajectory) -> dict[str, Any]:
-    row = trajectory.model_dump()
-    row["metadata"] = json.dumps(row["metadata"], ensure_ascii=False)
-    for step in row["steps"]:
-        step["where"] = None if step["where"] is None else json.dumps(step["where"], ensure_ascii=False)
-    return row
-
-
-def _of_row(row: dict[str, Any], location: str) -> Trajectory:
-    try:
-        row["metadata"] = parse_json(row["metadata"])
-        for step in row["steps"]:
-            step["where"] = None if step["where"] is None else parse_json(step["where"])
-        return Trajectory.model_validate_json(json.dumps(row))
-    except (ValidationError, ValueError, TypeError) as error:
-        fault = _fault(error) if isinstance(error, ValidationError) else error
-        raise SourceError(f"{location} is no file of trajectories ({fault}); write it with write_trajectories") from None

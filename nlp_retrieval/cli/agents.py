@@ -38,7 +38,7 @@ app = typer.Typer(
 Files = Annotated[
     list[Path],
     typer.Argument(
-        help="Files of trajectories, or a folder of an agent: JSON lines, Parquet, recordings, runs of BrowseComp-Plus, "
+        help="Files of trajectories, or a folder of an agent: JSON lines, recordings, runs of BrowseComp-Plus, "
         "transcripts of OpenAI or Anthropic."
     ),
 ]
@@ -161,7 +161,7 @@ def show(
 def replay(
     files: Files,
     index: Annotated[Path, typer.Option("--index", "-i", help="The index to ask.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the replayed trajectories go: .jsonl or .parquet.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the replayed trajectories go, a .jsonl.")],
     config: SearcherConfig = None,
     searcher: SearcherName = None,
     retriever: Retrievers = None,
@@ -204,7 +204,7 @@ def replay(
 @app.command("convert")
 def convert(
     files: Files,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file: .jsonl or .parquet.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file, a .jsonl.")],
     queries: Annotated[
         Path | None, typer.Option("--queries", help="Questions with ids, for transcripts that hold the text alone.")
     ] = None,
@@ -212,7 +212,7 @@ def convert(
     tool: Tools = None,
     field: Fields = None,
 ) -> None:
-    """Write trajectories of any form as one file of JSON lines or Parquet."""
+    """Write trajectories of any form as one file of JSON lines."""
     from nlp_retrieval.agents.files import write_trajectories
     from nlp_retrieval.loaders.topics import TopicsLoader
 

@@ -93,9 +93,9 @@ def test_one_question_is_shown_step_by_step_with_its_gold(folder: Path) -> None:
 
 
 def test_searches_are_replayed_on_an_index_and_what_changed_is_said(folder: Path) -> None:
-    printed = run("replay", "agents.jsonl", "-i", "index", "-k", "1", "-o", "again.parquet")
+    printed = run("replay", "agents.jsonl", "-i", "index", "-k", "1", "-o", "again.jsonl")
     assert printed.startswith("5 searches: 80% return the same results")
-    assert "replay of good" in run("evaluate", "again.parquet", "--qrels", "qrels.txt")
+    assert "replay of good" in run("evaluate", "again.jsonl", "--qrels", "qrels.txt")
 
 
 def test_transcripts_are_converted(folder: Path) -> None:

@@ -173,8 +173,7 @@ def test_the_name_of_the_agent_is_the_folder_or_given_and_each_file_has_its_ques
     assert {t.agent for t in read_trajectories(tmp_path / "careful", agent="mine")} == {"mine"}
 
 
-@pytest.mark.parametrize("name", ["kept.jsonl", "kept.parquet"])
-def test_what_is_written_is_read_again(tmp_path: Path, name: str) -> None:
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     steps = (
         AgentStep(kind="search", query="“whales”\n", k=3, where={"year": {"gte": 2000}}, results=("a", "b"), price=0.25),
         AgentStep(kind="open", item_id="a", seconds=0.5, input_tokens=7),
@@ -186,8 +185,10 @@ def test_what_is_written_is_read_again(tmp_path: Path, name: str) -> None:
         ),
         Trajectory(question_id="q1", agent="two", complete=False, input_tokens=5, price=0.5),
     ]
-    write_trajectories(tmp_path / name, kept)
-    assert read_trajectories(tmp_path / name) == kept
+    write_trajectories(tmp_path / "kept.jsonl", kept)
+    assert read_trajectories(tmp_path / "kept.jsonl") == kept
+    with pytest.raises(ConfigurationError, match=r"call the file \.jsonl"):
+        write_trajectories(tmp_path / "kept.parquet", kept)
 
 
 def test_lines_of_steps_are_put_together_by_session_whatever_their_order(tmp_path: Path) -> None:
@@ -285,9 +286,6 @@ def test_files_that_hold_nothing_or_something_else_are_refused(tmp_path: Path) -
     (tmp_path / "cut.json").write_text('{"messages": [')
     with pytest.raises(SourceError, match="was it cut off"):
         read_trajectories(tmp_path / "cut.json")
-    (tmp_path / "x.parquet").write_bytes(b"PAR1nothingPAR1")
-    with pytest.raises(SourceError, match=r"x\.parquet"):
-        read_trajectories(tmp_path / "x.parquet")
     (tmp_path / "empty").mkdir()
     with pytest.raises(SourceError, match=r"holds no \.json"):
         read_trajectories(tmp_path / "empty")
@@ -324,7 +322,7 @@ def test_ids_are_read_from_what_tools_return(output: object, ids: list[str] | No
     assert ids_in(output) == ids
 
 
-@pytest.mark.parametrize("number", [1e308, 10**400, 2**63])
+@pytest.mark.parametrize("number", [1e308, 10**15 + 1, 2**63])
 @pytest.mark.parametrize("name", ["price", "seconds", "k", "input_tokens"])
 def test_a_number_that_no_sum_or_file_can_hold_is_an_error_with_its_line(tmp_path: Path, name: str, number: float) -> None:
     steps = [{"kind": "search", "query": "x", name: number}] * 2

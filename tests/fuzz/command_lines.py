@@ -89,7 +89,7 @@ GOOD: dict[str, list[list[str]]] = {
         ["evaluate", "agents.jsonl", "--config", "sweep.yaml", "--page", "a.html", "--json", "a.json", "--limit", "2"],
         ["evaluate", "agents.jsonl", "folder", "--qrels", "run/qrels.txt", "--tool", "kb=search", "--csv", "a.csv"],
         ["show", "agents.jsonl", "--question", "c1", "-c", "sweep.yaml"], ["show", "agents.jsonl", "-q", "c1"],
-        ["replay", "agents.jsonl", "--index", "index", "-k", "2", "-o", "again.parquet", "--where", '{"year": 3}'],
+        ["replay", "agents.jsonl", "--index", "index", "-k", "2", "-o", "again.jsonl", "--where", '{"year": 3}'],
         ["convert", "agents.jsonl", "-o", "again.jsonl", "--field", "qid=question_id", "--queries", "claims.json"],
     ],
     "components": [["retrievers", "bm25"], []],

@@ -156,13 +156,11 @@ READ = """
 import sys
 import pyarrow as pa
 from nlp_retrieval import ParquetLoader
-from nlp_retrieval.agents import read_trajectories
 from nlp_retrieval.core.files.arrow_rows import read_parquet
 path = sys.argv[2]
 reads = {
     "corpus": lambda: sum(1 for _ in ParquetLoader(path, id_field=None, content_field="text").stream()),
     "hits": lambda: read_parquet(path),
-    "trajectories": lambda: list(read_trajectories(path)),
 }
 try:
     print(reads[sys.argv[1]]())
@@ -178,7 +176,7 @@ print(pa.default_memory_pool().max_memory() >> 20)
         ("corpus", "a long text"),
         ("corpus", "the same text in every row"),
         ("hits", "the same text in every row"),
-        ("trajectories", "a long text"),
+        ("hits", "a long text"),
     ],
 )
 def test_a_small_parquet_file_takes_little_memory(tmp_path: Path, reader: str, bomb: str) -> None:

@@ -15,7 +15,7 @@ _LONGEST_TABLE = 20
 
 
 def trajectories(
-    files: Annotated[list[Path], typer.Argument(help="Trajectories: JSON lines, Parquet, recordings or transcripts.")],
+    files: Annotated[list[Path], typer.Argument(help="Trajectories: JSON lines, recordings or transcripts.")],
     corpus: Annotated[str, typer.Option("--corpus", help="File, folder or database URL of the texts that the agents read.")],
     loader: Loader = None,
     option: LoaderOptions = None,
