@@ -308,6 +308,8 @@ def to_plain(value: Any, of: Callable[[Component], Any] = lambda component: comp
     """Turn a parameter into plain values for JSON and YAML; components become their ``config``, or what ``of`` says."""
     if isinstance(value, Component):
         return of(value)
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
     if isinstance(value, Mapping):
         return {str(key): to_plain(inner, of) for key, inner in value.items()}
     if isinstance(value, Path):
