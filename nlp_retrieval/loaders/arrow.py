@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from nlp_retrieval.core.components.trust_rules import FIELD_NAMES, READS_FILE, given, may_set
 from nlp_retrieval.core.files.arrow_rows import BATCH, open_parquet, rows_of_batches
+from nlp_retrieval.core.files.opening import explain_file_limit
 from nlp_retrieval.core.files.records import JsonObject, quoted
 from nlp_retrieval.errors import DependencyError, RetrievalError, RetrievalWarning, SourceError, install, nearest
 from nlp_retrieval.loaders.files import read_json_file_of_records, read_lines
@@ -108,7 +109,8 @@ class ParquetLoader(RecordLoader):
         """
         for file in self._files():
             try:
-                opened, at_once = open_parquet(file)
+                with explain_file_limit(file):
+                    opened, at_once = open_parquet(file)
             except (pa.ArrowException, OSError, ValueError) as error:
                 raise SourceError(
                     f"{file}: not a Parquet file that can be read ({str(error)[:200]}); check the path, or write it again"

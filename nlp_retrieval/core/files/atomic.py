@@ -24,6 +24,7 @@ _CURES = {
     errno.EDQUOT: "the disk quota is used up; free some space and run it again",
     errno.EFBIG: "the file would be larger than this process may write (ulimit -f); raise the limit and run it again",
     errno.ENOTDIR: "a part of the path is a file, not a folder; choose another path",
+    errno.EMFILE: "too many files are open; raise the limit (ulimit -n)",
     errno.EEXIST: "there is already a file of that name; choose another path",
 }
 
@@ -215,6 +216,8 @@ def check_folder_for_output(folder: Path) -> None:
             with TemporaryFile(dir=existing):  # permissions say nothing about a read-only disk, or about /proc
                 return
     except (OSError, ValueError) as error:
+        if getattr(error, "errno", None) == errno.EMFILE:
+            raise OutputError(f"{folder} cannot be written: {_CURES[errno.EMFILE]}") from error
         reason = getattr(error, "strerror", None) or str(error)
     raise OutputError(f"{folder} cannot be written ({reason}); choose another path")
 
@@ -252,6 +255,8 @@ def write_output(path: Path, content: bytes) -> None:
         clear_asides(path)
         write_atomically(path, content)
     except OSError as error:
+        if error.errno == errno.EMFILE:
+            raise OutputError(f"{path} cannot be written: {_CURES[errno.EMFILE]}") from error
         raise OutputError(f"{path} cannot be written ({error.strerror}); choose another path or free some space") from error
 
 

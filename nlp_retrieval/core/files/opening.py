@@ -40,7 +40,7 @@ _UTF16 = "UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
 
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _EXHAUSTED_TEXTS = tuple(os.strerror(number) for number in sorted(_EXHAUSTED))
-_LIMIT_CURE = "raise the limit (ulimit -n), or compact() the index, which then has fewer files"
+_LIMIT_CURE = "raise the limit (ulimit -n), or open fewer files; compact() gives an index fewer"
 
 
 def open_regular(path: Path) -> io.BufferedReader:
@@ -49,11 +49,11 @@ def open_regular(path: Path) -> io.BufferedReader:
     Raises:
         OSError: it is missing, unreadable, or no regular file.
     """
-    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb")
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         raise OSError(errno.EINVAL, "not a regular file", str(path))
-    return file
+    return os.fdopen(descriptor, "rb")
 
 
 @contextmanager
@@ -103,7 +103,8 @@ def open_bytes(path: str | Path, utf16: bool = False, any_encoding: bool = False
     """
     file = Path(expanduser(path))  # noqa: PTH111 -- unlike Path's, it does not raise where there is no such user
     try:
-        raw = file.open("rb")
+        with explain_file_limit(file):
+            raw = file.open("rb")
     except FileNotFoundError:
         raise SourceError(f"{path}: no such file{_hint(file)}") from None
     except IsADirectoryError:

@@ -53,7 +53,7 @@ class _Reader:
             _refuse(event, "a second document begins here; keep one")
         return value
 
-    def _value(self, event: yaml.Event, depth: int) -> Any:
+    def _value(self, event: Any, depth: int) -> Any:
         before = self._count
         self._count += 1
         if isinstance(event, yaml.AliasEvent):
@@ -108,7 +108,7 @@ class _Reader:
                 own[key] = value
         return merged | own
 
-    def _next(self) -> yaml.Event | None:
+    def _next(self) -> Any:
         """The next event of a sequence or a mapping; None at its end."""
         event = next(self._events)
         return None if isinstance(event, yaml.CollectionEndEvent) else event
@@ -147,7 +147,7 @@ def _refuse_tag(event: Any) -> NoReturn:
     _refuse(event, f"the tag {event.tag!r} is refused: only plain values are read")
 
 
-def _refuse(event: yaml.Event, problem: str) -> NoReturn:
+def _refuse(event: Any, problem: str) -> NoReturn:
     raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
 
