@@ -18,6 +18,7 @@ from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.files.frames import ArrowStream, is_table, rows_of
 from nlp_retrieval.core.files.records import as_id, kind, quoted, typed
 from nlp_retrieval.core.models import Gold
+from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.core.search.results import RankedList, RankedLists
 from nlp_retrieval.errors import GoldError, QueryError, SourceError
 from nlp_retrieval.evaluation.evaluator import Evaluation, evaluate_rankings
@@ -181,6 +182,11 @@ def _read_rankings(results: Any) -> tuple[dict[str, Ranking], dict[str, str], bo
     if isinstance(results, RankedList):
         results = [results]
     if isinstance(results, RankedLists) or (isinstance(results, list) and results and isinstance(results[0], RankedList)):
+        if (repeated := first_repeated(hits.query_id for hits in results)) is not None:
+            raise QueryError(
+                f"two lists of the results are of query {repeated!r}; pass the results of one search, or give each query an "
+                "id of its own: search({'q1': 'text', ...})"
+            )
         titles = {hit.item.item_id: hit.item.title for hits in results for hit in hits}
         return {hits.query_id: [(hit.item.item_id, hit.score) for hit in hits] for hits in results}, titles, True
     if isinstance(results, str | Path):

@@ -77,7 +77,7 @@ def values_by_query(pool: JudgingPool, grades: Scores, measures: Sequence[str]) 
 
     Args:
         pool: with the rankings.
-        grades: ``[pairs]``, rounded to whole grades; NaN counts as 0.
+        grades: ``[pairs]``, rounded to whole grades; NaN for a pair that is not judged.
         measures: names.
     """
     whole = np.rint(np.nan_to_num(grades)).astype(np.int64)
@@ -85,7 +85,7 @@ def values_by_query(pool: JudgingPool, grades: Scores, measures: Sequence[str]) 
         zeros = np.zeros(len(pool.query_ids))
         return {measure: dict.fromkeys(pool.systems, zeros) for measure in measures}
     relevance: list[dict[str, int]] = [{} for _ in pool.query_ids]
-    for pair in np.flatnonzero(whole > 0).tolist():
+    for pair in np.flatnonzero(~np.isnan(grades)).tolist():
         relevance[pool.pair_query[pair]][str(pair)] = int(whole[pair])
     gold = [Gold(query_id=name, relevance=own) for name, own in zip(pool.query_ids, relevance, strict=True)]
     ids = [str(pair) for pair in range(len(pool.item_ids))]

@@ -13,8 +13,8 @@ import polars
 import pyarrow as pa
 import pytest
 
-from nlp_retrieval import BeirLoader, Gold, SearchableItem, Searcher, evaluate
-from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, SourceError
+from nlp_retrieval import BeirLoader, Bm25Retriever, Gold, SearchableItem, Searcher, compare_systems, evaluate
+from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.trec import write_qrels, write_run
 
 from .small_benchmark import GOLD, QUERIES, TEXTS, TITLES, collection
@@ -224,3 +224,36 @@ def test_ids_are_read_alike_in_results_and_judgements() -> None:
         evaluate({1: {"a": 1.0}, "1": {"b": 1.0}}, qrels, ["RR@10"])
     with pytest.raises(QueryError, match="must be a finite number"):
         evaluate({"1": {"a": 10**400}}, qrels, ["RR@10"])
+
+
+def test_results_of_several_searches_of_one_query_each_do_not_take_one_anothers_place(tmp_path: Path) -> None:
+    searcher = Searcher([Bm25Retriever()])
+    searcher.index({"d1": "a fox", "d2": "a whale"}, tmp_path)
+    one_by_one = [searcher.search([text], 5)[0] for text in ("fox", "whale")]
+    with pytest.raises(QueryError, match=r"two lists of the results are of query '0'; .* id of its own: search"):
+        evaluate(one_by_one, {"0": {"d1": 1}})
+    together = searcher.search({"q1": "fox", "q2": "whale"}, 5)
+    assert evaluate(together, {"q1": {"d1": 1}, "q2": {"d2": 1}, "q3": {"d1": 1}}, ["RR"])["RR"] == 1.0
+
+
+def test_a_query_that_was_not_asked_does_not_count_and_the_same_holds_in_a_comparison(tmp_path: Path) -> None:
+    searcher, qrels = Searcher([Bm25Retriever()]), {"q1": {"d1": 1}, "q2": {"d2": 1}}
+    searcher.index({"d1": "a fox", "d2": "a whale"}, tmp_path)
+    alone = evaluate(searcher.search({"q1": "fox"}, 5), qrels, ["RR"])
+    run = compare_systems([searcher], {"q1": "fox"}, qrels, measures=["RR"])
+    assert alone.means() == run.report.configurations[0].measures == {"mrr": 1.0}
+    assert "1 more judged and not asked" in repr(alone)
+    assert run.report.counted is not None
+    assert run.report.counted.unasked == 1
+    assert evaluate(searcher.search({"q1": "fox"}, 5), qrels, ["RR"], asked=qrels).means() == {"mrr": 0.5}
+
+
+def test_results_of_another_collection_are_pointed_out() -> None:
+    with pytest.warns(RetrievalWarning, match=r"no result is relevant to its query, so every figure is 0 .*'d1'.*'x9'"):
+        evaluate({"q1": {"d1": 1.0}}, {"q1": {"x9": 1}})
+
+
+def test_a_hit_that_is_the_query_itself_counts_unless_it_is_said_not_to() -> None:
+    run, qrels = {"a": {"a": 3.0, "b": 2.0}, "b": {"b": 1.0, "a": 0.5}}, {"a": {"b": 1}, "b": {"b": 1}}
+    assert evaluate(run, qrels, ["RR"]).per_query["mrr"].tolist() == [0.5, 1.0]
+    assert evaluate(run, qrels, ["RR"], ignore_identical_ids=True).per_query["mrr"].tolist() == [1.0, 1.0]

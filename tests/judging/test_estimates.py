@@ -15,6 +15,7 @@ from nlp_retrieval.judging.estimates import estimate_measures, intervals, query_
 from nlp_retrieval.judging.pool import JudgingPool
 from nlp_retrieval.judging.sampling import choose, move_to_front
 from nlp_retrieval.judging.sequences import confidence_sequence, decide
+from nlp_retrieval.judging.weights import values_by_query
 
 FOUND, KNOWN = 5, 12
 MEASURES = ["precision@5", "recall@5", "mrr@5", "ndcg@5"]
@@ -211,3 +212,15 @@ def test_a_difference_is_decided_when_it_is_clear_and_a_small_one_is_called_smal
     assert decide(alike, "precision@5", "b", "a").verdict == "open"
     with pytest.raises(ConfigurationError, match="two systems"):
         decide(alike, "precision@5", "a", "a")
+
+
+def test_a_pair_that_was_judged_not_relevant_differs_from_one_that_was_not_judged() -> None:
+    pool, grades = world(1)
+    first, second, *_ = pool.systems["a"][0]
+    values = {}
+    for name, grade in (("judged", 0.0), ("open", np.nan)):
+        grades = np.full(len(grades), np.nan)
+        grades[[first, second]] = grade, 1.0
+        found = values_by_query(pool, grades, ["Bpref", "Judged@5"])
+        values[name] = found["Bpref"]["a"][0], found["Judged@5"]["a"][0]
+    assert values == {"judged": (0.0, 0.4), "open": (1.0, 0.2)}
