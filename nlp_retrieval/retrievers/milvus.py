@@ -204,8 +204,8 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
     metadata.
 
     The server applies filters and leaves out deleted items before a list is cut, so that k items are found whenever k match.
-    BM25 is Milvus's own; each segment has its own weights of words until segments are joined. ``both`` fuses the two lists,
-    each of at least 100, by reciprocal ranks (Cormack, Clarke and Buettcher, 2009).
+    BM25 is Milvus's own, of 16,384 items at most; each segment has its own weights of words until segments are joined. ``both``
+    fuses the two lists, each of at least 100, by reciprocal ranks (Cormack, Clarke and Buettcher, 2009).
 
     Args:
         encoder: a model's hub name, a local folder, or an encoder; not used by ``bm25``.
@@ -442,11 +442,11 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
             return rows, np.take_along_axis(scores, _first_of_level(scores), axis=1)
 
         hits = search_past_ties(search, len(queries), k, n_found, past_the_cut=1)
-        if field == _WORDS or record.kind == "flat":
+        if field == _WORDS or (record.kind == "flat" and k <= _MOST_HITS):
             return hits
         lists = _lists(hits)
         for number, (rows, _) in enumerate(lists):
-            if len(rows) < k:  # the index leaves some out
+            if len(rows) < k:  # the index leaves some out, or the list is longer than a server's
                 lists[number] = self._compared(record, queries[number], k, allowed)
         return Hits.from_lists(lists)
 

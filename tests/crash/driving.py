@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psycopg
 from milvus_server import milvus_url
-from postgres_server import env_url
+from postgres_server import admin_url, env_url
 from readable import is_readable
 
 from crash.operation import Operation, State
@@ -49,6 +50,8 @@ class Worker:
         self._worlds = 0
         self.log = (folder / "log.txt").open("w+")
         env_url(), milvus_url()
+        with psycopg.connect(admin_url()) as connection:  # or the first operation of all would do more than the others
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         paths = [str(_TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "crash.worker"],

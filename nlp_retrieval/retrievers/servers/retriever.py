@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from nlp_retrieval.core.candidates import Hits, Mask, Matrix, Rows, search_parts
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, search_parts
 from nlp_retrieval.core.context import stage
 from nlp_retrieval.core.files.columns import damaged
 from nlp_retrieval.core.files.json_text import parse_json
@@ -214,7 +214,7 @@ class ServerRetriever(BaseRetriever, Generic[Server]):
         return search_parts(parts, len(prepared), k, allowed)
 
 
-def padded(hits: Hits, depth: int) -> Matrix:
+def padded(hits: Hits, depth: int) -> tuple[Rows, Scores]:
     """Return lists as ``[queries, depth]`` rows, -1 behind their ends, and scores."""
     counts = np.diff(hits.offsets)
     rows, scores = np.full((len(counts), depth), -1, np.int64), np.zeros((len(counts), depth))

@@ -136,6 +136,14 @@ def test_what_an_approximate_index_misses_is_compared(index: Path, monkeypatch: 
         same(found(made, QUERIES[0], 55, where), exact(items, QUERIES[0], passes, 55))
 
 
+def test_lists_longer_than_a_server_returns_are_whole(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "_MOST_HITS", 16)
+    items, made = corpus(300), searcher()
+    made.index(items, index)
+    for where, passes in FILTERS:
+        same(found(made, QUERIES[0], 30, where), exact(items, QUERIES[0], passes, 30))
+
+
 def test_vectors_come_back_as_they_were(index: Path) -> None:
     retriever = MilvusRetriever(HashedWords(dimension=24), url=milvus_url())
     made = Searcher([retriever])
