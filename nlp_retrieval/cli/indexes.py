@@ -200,15 +200,24 @@ def delete(
         Path | None,
         typer.Option("--file", "-f", metavar="FILE", help="A file of ids, one a line; - for standard input."),
     ] = None,
+    retriever: Annotated[
+        str | None, typer.Option("--retriever", "-r", metavar="NAME", help="Drop this retriever of the index instead.")
+    ] = None,
     trust: Trust = False,
 ) -> None:
-    """Delete items from an index by their ids.
+    """Delete items from an index by their ids, or drop one of its retrievers.
 
     An unknown id is an error, and then nothing is deleted.
     """
-    from nlp_retrieval.core.index.update import delete_items
+    from nlp_retrieval.core.index.update import delete_items, drop_retriever
     from nlp_retrieval.core.search.base_searcher import resolver
 
+    if retriever is not None:
+        if item_id or file is not None:
+            raise ConfigurationError("ids and --retriever are two things; give one of them")
+        left = drop_retriever(index, retriever)
+        say(f"{retriever} dropped; {index} has {', '.join(str(record.config['name']) for record in left.retrievers)}")
+        return
     ids = list(item_id or [])
     if file is not None:
         try:

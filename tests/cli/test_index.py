@@ -8,6 +8,7 @@ from pathlib import Path
 from embedding_server import embedded, embedding_server
 
 from cli.commands import refused, run
+from nlp_retrieval.core.index.manifest import read_manifest
 
 
 def more_than_a_batch(path: Path) -> list[str]:
@@ -67,3 +68,17 @@ def test_a_hit_without_a_title_is_named_once(tmp_path: Path) -> None:
     (tmp_path / "plants.csv").write_text("id,content\nP1,Slows the heart.\n")
     assert run("index", "plants.csv", "index", "-r", "bm25", folder=tmp_path).returncode == 0
     assert run("search", "index", "heart", folder=tmp_path).stdout.count("P1") == 1
+
+
+def test_one_retriever_of_an_index_is_dropped(tmp_path: Path) -> None:
+    (tmp_path / "plants.csv").write_text("id,content\nP1,Slows the heart.\n")
+    assert run("index", "plants.csv", "index", "-r", "bm25", "-r", "bm25:language=de", folder=tmp_path).returncode == 0
+    refused(run("delete", "index", "--retriever", "faiss", folder=tmp_path), 2, "has no retriever 'faiss'")
+    done = run("delete", "index", "--retriever", "bm25-2", folder=tmp_path)
+    assert "bm25-2 dropped; index has bm25" in done.stderr, done.stderr
+    left = read_manifest(tmp_path / "index")
+    assert left is not None
+    assert [record.config["language"] for record in left.retrievers] == ["en"]
+    assert {path.name for path in (tmp_path / "index").iterdir() if path.is_dir()} == set(left.folders)
+    assert run("search", "index", "heart", folder=tmp_path).stdout.count("P1") == 1
+    refused(run("delete", "index", "--retriever", "bm25", folder=tmp_path), 2, "it is the only one; remove the folder")

@@ -25,6 +25,7 @@ import numpy as np
 
 from nlp_retrieval._version import __version__
 from nlp_retrieval.core.candidates import Rows
+from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.atomic import explained_writes
 from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.index.build import (
@@ -57,7 +58,7 @@ from nlp_retrieval.core.index.manifest import (
     require_manifest,
     write_manifest,
 )
-from nlp_retrieval.errors import ItemError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, ItemError, RetrievalWarning, nearest
 
 _JOINED_AT = 0.5
 _DELETED_AT = 0.25
@@ -269,6 +270,36 @@ def compact_index(path: str | Path, resolve: Resolve) -> UpdateReport:
         if update.manifest.corpus.updated:
             update.join(0)
     return _reported(update, begin)
+
+
+def drop_retriever(path: str | Path, name: str) -> Manifest:
+    """Remove one retriever of an index with its files, and return what is left.
+
+    Args:
+        path: the index directory.
+        name: registry name of the retriever; the second of a name is ``bm25-2``.
+
+    Raises:
+        ConfigurationError: there is none of this name, it is the only one, or another one searches with it.
+    """
+    directory = index_directory(path)
+    with explained_writes(directory), writing(directory):
+        manifest = require_manifest(directory)
+        by_name: dict[str, RetrieverRecord] = {}
+        for record in manifest.retrievers:
+            same = sum(earlier.config["name"] == record.config["name"] for earlier in by_name.values())
+            by_name[f"{record.config['name']}-{same + 1}" if same else record.config["name"]] = record
+        if name not in by_name:
+            raise ConfigurationError(f"{directory} has no retriever {name!r}; {nearest(name, by_name)}")
+        identity = canonical_json(by_name.pop(name).identity)
+        users = [other for other, record in by_name.items() if identity in canonical_json(record.identity)]
+        if users or not by_name:
+            why = f"{users[0]} searches with it; drop that first" if users else "it is the only one; remove the folder"
+            raise ConfigurationError(f"{directory}: {name!r} cannot be dropped: {why}")
+        left = manifest.model_copy(update={"generation": manifest.generation + 1, "retrievers": [*by_name.values()]})
+        write_manifest(directory, left)
+        remove_unused(directory)
+    return left
 
 
 @contextmanager
