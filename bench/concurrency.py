@@ -20,7 +20,7 @@ TOP = 10
 def measure(data: Data) -> list[Row]:
     """Throughput of lexical, dense and hybrid searchers over the wiki collection; the encoder costs next to nothing."""
     questions = data.questions()[:QUERIES]
-    lexical, dense, lucene = Bm25Retriever(backend="numba"), FaissRetriever(HashingEncoder()), PyseriniRetriever(threads=1)
+    lexical, dense, lucene = Bm25Retriever(backend="numba"), FaissRetriever(HashingEncoder()), PyseriniRetriever()
     path = data.work / "hashed-wiki-index"
     Searcher([lexical, dense, lucene]).index(BeirLoader(str(data.corpus)), path)
     searchers = {

@@ -54,7 +54,7 @@ def measure(data: Data) -> list[Row]:
         differing = sum([int(hit.docid) for hit in expected[i]] != lists[int(i)].tolist() for i in ids)
 
         def search_ours(k: int = k) -> object:
-            return index.search(questions, k, k1=0.9, b=0.4, threads=1)
+            return index.search(questions, k, k1=0.9, b=0.4)
 
         def search_theirs(k: int = k) -> object:
             return searcher.batch_search(questions, ids, k=k, threads=1)
@@ -65,7 +65,7 @@ def measure(data: Data) -> list[Row]:
 
     def ask_ours() -> None:
         for question in questions:
-            index.search([question], 10, k1=0.9, b=0.4, threads=1)
+            index.search([question], 10, k1=0.9, b=0.4)
 
     def ask_theirs() -> list[list[tuple[str, float]]]:
         return [[(hit.docid, hit.score) for hit in searcher.search(question, 10)] for question in questions]

@@ -15,10 +15,10 @@ def main(index: str) -> None:
     """Search with as many searchers as threads, then with one searcher from all threads, and compare."""
 
     def opened_and_searched() -> object:
-        return told(Searcher([PyseriniRetriever(threads=1)]).open(index).search(QUERIES, 5))
+        return told(Searcher([PyseriniRetriever()]).open(index).search(QUERIES, 5))
 
     first = raced([opened_and_searched] * THREADS)
-    shared = Searcher([PyseriniRetriever(threads=2)]).open(index)
+    shared = Searcher([PyseriniRetriever()]).open(index)
     together = raced([lambda: told(shared.search(QUERIES, 5)), lambda: told(shared.search(QUERIES[::-1], 5))[::-1]] * THREADS)
     feedback = Searcher([PyseriniRetriever(document_vectors=True, rm3=True)]).open(index)
     fed = raced([lambda: told(feedback.search(QUERIES, 5))] * 3)

@@ -66,7 +66,7 @@ MADE: dict[str, Callable[[], BaseRetriever]] = {
     "vectors": lambda: PgvectorRetriever(HashedWords(), url=f"env:{SERVER}", index_type="hnsw"),
     "milvus": lambda: MilvusRetriever(HashedWords(), "both", url=f"env:{MILVUS}", index_type="hnsw"),
     "words": lambda: PostgresTextRetriever(url=f"env:{SERVER}"),
-    "lucene": lambda: PyseriniRetriever(threads=1),
+    "lucene": PyseriniRetriever,
 }
 """By label, how a retriever is made; a system adds its own."""
 

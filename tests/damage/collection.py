@@ -74,7 +74,7 @@ def retrievers(backend: str = "numpy") -> dict[str, BaseRetriever]:
 
 def lucene() -> PyseriniRetriever:
     """With document vectors, which are files of their own."""
-    return PyseriniRetriever(document_vectors=True, threads=1)
+    return PyseriniRetriever(document_vectors=True)
 
 
 @dataclass(frozen=True)

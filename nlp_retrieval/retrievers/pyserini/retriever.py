@@ -1,4 +1,4 @@
-"""BM25 by Lucene, with the results of pyserini and the speed of Lucene: the default first stage.
+"""BM25 by Lucene, with the results of pyserini.
 
 This module decides which settings belong to the index and which to the search;
 :mod:`nlp_retrieval.retrievers.pyserini.index` decides how Lucene is called.
@@ -18,7 +18,6 @@ from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.files.columns import CURE
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.processes import usable_cores
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -51,7 +50,6 @@ class PyseriniRetriever(BaseRetriever):
         rm3_documents: how many documents feedback reads.
         rm3_query_weight: weight of the original query against the feedback, 0 to 1.
         document_vectors: store every document's terms in the index, so that RM3 can be used with it later.
-        threads: how many threads search a batch; None for as many as this process may use.
         merge: how sub-queries of one query are merged: ``"alternate"``, ``"max"``, ``"rrf"`` or ``"round_robin"``.
 
     Raises:
@@ -65,13 +63,13 @@ class PyseriniRetriever(BaseRetriever):
     name = "pyserini"
     manifest_may_set = may_set(
         *("k1", "b", "language", "stemmer", "keep_stopwords", "rm3", "rm3_terms", "rm3_documents", "rm3_query_weight"),
-        *("document_vectors", "threads", "merge"),
+        *("document_vectors", "merge"),
     )
     by_words = True
     format_version = 2
     survives_fork = False
     search_only: ClassVar[frozenset[str]] = frozenset(
-        {"k1", "b", "rm3", "rm3_terms", "rm3_documents", "rm3_query_weight", "threads", "merge"}
+        {"k1", "b", "rm3", "rm3_terms", "rm3_documents", "rm3_query_weight", "merge"}
     )
 
     _index: LuceneIndex | None = None
@@ -88,7 +86,6 @@ class PyseriniRetriever(BaseRetriever):
         rm3_documents: Annotated[int, Field(ge=1, le=50)] = 10,
         rm3_query_weight: Annotated[float, Field(ge=0, le=1)] = 0.5,
         document_vectors: bool = False,
-        threads: Annotated[int, Field(ge=1, le=1024)] | None = None,
         merge: MergeRule = "alternate",
     ) -> None:
         check_analysis(language, stemmer, keep_stopwords)
@@ -99,15 +96,11 @@ class PyseriniRetriever(BaseRetriever):
         self.keep_stopwords = keep_stopwords
         self.document_vectors = document_vectors or rm3
         self.rm3 = Rm3(rm3_terms, rm3_documents, rm3_query_weight) if rm3 else None
-        self.threads = threads
         self.merge = merge
 
     def index_identity(self) -> Config:
         """Return what determines the content of the index; document vectors count the same, requested or implied by RM3."""
-        identity = super().index_identity() | {"document_vectors": self.document_vectors}
-        if not self.keep_stopwords:
-            del identity["keep_stopwords"]  # indexes that were built before there was this setting
-        return identity
+        return super().index_identity() | {"document_vectors": self.document_vectors}
 
     def check_ready(self) -> None:
         """Require pyserini's jar, and a Java that runs it."""
@@ -117,32 +110,27 @@ class PyseriniRetriever(BaseRetriever):
         find_java()
 
     def build(self, items: ItemTable, folder: Path) -> None:
-        """Index the items' texts with Lucene."""
         self._build(items, folder, 0)
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
-        """Index the items that join with Lucene, in a folder of their own."""
         del segments
         self._build(items, folder, len(everything) - len(items))
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
-        """Index the items that are not deleted again."""
         self._build(items, folder, segments[0].first_row)
 
     def load(self, folder: Path) -> None:
-        """Open a Lucene index."""
-        self._index = self._opened_index([folder])
+        self._index = self._open([folder])
 
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
-        """Open the Lucene indexes of all segments as one."""
-        self._index = self._opened_index([part.folder for part in segments])
+        self._index = self._open([part.folder for part in segments])
         for segment, size in zip(segments, self._index.sizes, strict=True):
             if size != len(segment):
                 raise IndexDamagedError(
                     f"{segment.folder} holds {size:,} documents, and the manifest says {len(segment):,}; {CURE}"
                 )
 
-    def _opened_index(self, folders: Sequence[Path]) -> LuceneIndex:
+    def _open(self, folders: Sequence[Path]) -> LuceneIndex:
         return LuceneIndex(*folders, language=self.language, stemmer=self.stemmer, keep_stopwords=self.keep_stopwords)
 
     def _build(self, items: ItemTable, folder: Path, first_row: int) -> None:
@@ -165,7 +153,6 @@ class PyseriniRetriever(BaseRetriever):
         return f"stop words alone, which language={self.language!r} leaves out; bm25 with stopwords null keeps them"
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
-        """Search a batch on several Java threads."""
         if self._index is None:
             raise EngineError(f"{self!r} was asked to search before an index was loaded")
         return self._index.search(
@@ -174,6 +161,5 @@ class PyseriniRetriever(BaseRetriever):
             k1=self.k1,
             b=self.b,
             rm3=self.rm3,
-            threads=self.threads or usable_cores(),
             allowed=allowed,
         )

@@ -146,16 +146,10 @@ def test_a_small_buffer_that_spills_many_segments_keeps_the_order(tmp_path: Path
     assert [int(stored.document(row).get("id")) for row in rows] == list(rows)
 
 
-@pytest.mark.parametrize("threads", mostly_soaked([2, 5]))
-def test_several_threads_give_the_same(index: LuceneIndex, threads: int) -> None:
-    assert find(index, QUERIES, 50, threads=threads) == find(index, QUERIES, 50)
-    assert find(index, QUERIES, 50, threads=threads, rm3=Rm3()) == find(index, QUERIES, 50, rm3=Rm3())
-
-
 def test_many_python_threads_may_search_at_once(index: LuceneIndex) -> None:
     expected = find(index, QUERIES)
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda place: find(index, QUERIES, threads=1 + place % 3), range(40)))
+        found = list(pool.map(lambda _: find(index, QUERIES), range(40)))
     assert all(rows == expected for rows in found)
 
 
@@ -267,7 +261,7 @@ def test_a_folder_without_an_index_is_damaged(tmp_path: Path) -> None:
 def test_feedback_implies_document_vectors_in_the_index() -> None:
     assert PyseriniRetriever(rm3=True).index_identity() == PyseriniRetriever(document_vectors=True).index_identity()
     assert PyseriniRetriever(rm3=True).index_identity() != PyseriniRetriever().index_identity()
-    assert PyseriniRetriever(k1=1.2, b=0.7, threads=2, merge="rrf").index_identity() == PyseriniRetriever().index_identity()
+    assert PyseriniRetriever(k1=1.2, b=0.7, merge="rrf").index_identity() == PyseriniRetriever().index_identity()
 
 
 def a_java(home: Path, release: str) -> Path:

@@ -22,7 +22,7 @@ ITEMS = [
     for number in range(230)
 ]
 QUERIES = [" ".join(_DRAW.choices(_WORDS, k=1 + number % 4)) for number in range(40)]
-SETTINGS = [{}, {"rm3": True, "threads": 1}]
+SETTINGS = [{}, {"rm3": True}]
 
 Lists = list[list[tuple[str, float]]]
 
