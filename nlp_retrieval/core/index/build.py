@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 from uuid import uuid4
 
 from filelock import FileLock, Timeout
@@ -49,8 +49,6 @@ from nlp_retrieval.errors import IndexConflictError, IndexDamagedError, IndexLoc
 
 SCRATCH = ".scratch-"
 """Prefix of folders that are not published yet."""
-
-T = TypeVar("T")
 
 _LOCK_FILE = ".lock"
 _MARK = ".nlp_retrieval"
@@ -285,7 +283,7 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
             scratch = new_scratch(directory)
         except OSError as error:
             return _report_complete_index(items, directory, builders, error, begin)
-        old = _if_undamaged(lambda: read_manifest(directory), replace)
+        old = read_manifest(directory) if _is_undamaged(lambda: read_manifest(directory), replace) else None
         corpus = _written_corpus(items, scratch, directory, old, replace)
         is_same = old is not None and old.corpus.fingerprint == corpus.fingerprint
         kept = _kept_records(directory, old, builders, replace) if old is not None and is_same else []
@@ -384,21 +382,27 @@ def _built(checkpoints: Checkpoints, builder: Builder, fingerprint: str, items: 
 
 
 def _is_whole(directory: Path, records: Sequence[FolderRecord], replace: bool) -> bool:
-    """Return whether all files have the recorded content; damage is an error unless the index is to be replaced."""
-    return _if_undamaged(lambda: [check_folder(directory, record, contents=True) for record in records], replace) is not None
+    """Return whether all files have the recorded content."""
+
+    def check() -> None:
+        for record in records:
+            check_folder(directory, record, contents=True)
+
+    return _is_undamaged(check, replace)
 
 
 def _has_outside_data(builder: Builder, directory: Path, record: RetrieverRecord, replace: bool) -> bool:
-    """Return whether an engine's data outside the directory exists; that it is missing is an error as any damage is."""
+    """Return whether an engine's data outside the directory exists."""
     segments = [SegmentFolder(directory / part.folder, part.first_row, part.end_row) for part in record.segments]
-    return _if_undamaged(lambda: [builder.require(segments)], replace) is not None
+    return _is_undamaged(lambda: builder.require(segments), replace)
 
 
-def _if_undamaged(check: Callable[[], T], replace: bool) -> T | None:
-    """Return the result of a check; None for what is damaged and is to be replaced anyway."""
+def _is_undamaged(check: Callable[[], object], replace: bool) -> bool:
+    """Return whether a check passes; damage is an error unless the index is to be replaced."""
     try:
-        return check()
+        check()
     except IndexDamagedError:
-        if replace:
-            return None
-        raise
+        if not replace:
+            raise
+        return False
+    return True

@@ -84,7 +84,7 @@ class Checkpoints:
             with suppress(OSError):
                 file.unlink()
 
-    def find(self, path: Path, n_texts: int, dtype: np.dtype[np.floating]) -> EncodedBatch | None:
+    def find(self, path: Path, n_texts: int, dtype: np.dtype[Any]) -> EncodedBatch | None:
         """Return the batch of a file; None if it is missing or damaged, or anyone else could have written it."""
         try:
             content = read_own(path)
@@ -107,7 +107,7 @@ class Checkpoints:
         self.seconds += nanoseconds / 1e9
         return EncodedBatch(rows, counts, n_cut)
 
-    def keep(self, path: Path, batch: EncodedBatch, dtype: np.dtype[np.floating], nanoseconds: int) -> None:
+    def keep(self, path: Path, batch: EncodedBatch, dtype: np.dtype[Any], nanoseconds: int) -> None:
         """Write the file of a batch; if that fails, warn, and keep none from then on."""
         if not self._writable:
             return
@@ -150,7 +150,7 @@ def resumed_batches(
     if site is None:
         yield from (batch for _, batch in encode(batches))
         return
-    kind = np.dtype(dtype)
+    kind: np.dtype[Any] = np.dtype(dtype)
     decided = canonical_json([__version__, slot, settings, kind.str]).encode("utf-8", "surrogatepass")
 
     def path_of(texts: list[str]) -> Path:
