@@ -198,7 +198,7 @@ class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
 
     def connect(self, folder: Path | None) -> Connections:
         server = super().connect(folder)
-        version = server.read(_version)
+        server.version = version = server.read(_version)
         if self.precision == "halfvec" and version < _HALVES_SINCE:
             raise ServerError(
                 f"{server.shown}: the extension 'vector' {'.'.join(map(str, version))} is too old for precision='halfvec'; "
@@ -235,7 +235,7 @@ class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
         if not record.approximate:
             return self._asked(record, queries, k, allowed, _EXACT)
         n_found = record.rows if allowed is None else int(np.count_nonzero(allowed))
-        iterative = self._server.read(_version) >= _ITERATIVE_SINCE
+        iterative = self._server.version >= _ITERATIVE_SINCE
         if (allowed is not None and (n_found <= _FEW or not iterative)) or (k > _WIDEST and not iterative):
             return self._asked(record, queries, k, allowed, _EXACT)
 

@@ -53,6 +53,9 @@ _GONE = ("3F000", "42P01", "42703")
 class Connections:
     """Connections to one server, opened on demand and kept for reuse; each new one is handed to ``prepare``."""
 
+    version: tuple[int, ...] = ()
+    """Of the extension that an engine needs."""
+
     def __init__(
         self,
         url: str | None,
@@ -301,5 +304,5 @@ def condition_of(allowed: Mask | None) -> tuple[Composed, dict[str, Any]]:
         return SQL("true").format(), {}
     rows = np.flatnonzero(allowed)
     if len(rows) <= _FEW:
-        return SQL("row = ANY(%(rows)s::integer[])").format(), {"rows": rows.tolist()}
+        return SQL("row = ANY(%(rows)s::integer[])").format(), {"rows": "{" + ",".join(map(str, rows.tolist())) + "}"}
     return SQL("get_bit(%(mask)s::bytea, row) = 1").format(), {"mask": np.packbits(allowed, bitorder="little").tobytes()}
