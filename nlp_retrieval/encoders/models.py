@@ -232,7 +232,7 @@ def as_model_error(model: str) -> Iterator[None]:
 
 
 def require_positions(folder: Path, **lengths: int | None) -> None:
-    """Compare the numbers of tokens that are to be read with the positions that a model has."""
+    """Raise a ConfigurationError if more tokens are to be read, by the parameter of that name, than a model has positions."""
     file = folder / "config.json"
     most = read_json_file(file).get("max_position_embeddings") if file.is_file() else None
     for parameter, length in lengths.items():

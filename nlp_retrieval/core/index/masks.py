@@ -46,15 +46,7 @@ Columns = Mapping[str, tuple[str, Batches]]
 
 
 def check_filter(wanted: Filter, kinds: Mapping[str, str]) -> None:
-    """Raise an error if a filter does not match the metadata of this index.
-
-    Args:
-        wanted: the filter.
-        kinds: kinds of the metadata columns, by key.
-
-    Raises:
-        QueryError: a key that no item has, or a value of a different type than the key's values.
-    """
+    """Raise a QueryError if a filter names a key that no item has, or a value of another type than the key's."""
     if isinstance(wanted, Combination):
         for part in wanted.parts:
             check_filter(part, kinds)
@@ -100,15 +92,7 @@ def _shown(value: object) -> str:
 
 
 def mask_of(wanted: Filter, columns: Columns) -> Mask:
-    """Return which items meet a filter.
-
-    Args:
-        wanted: a checked filter.
-        columns: the metadata.
-
-    Raises:
-        QueryError: no item has a value of the type that a condition compares with.
-    """
+    """Return the items that meet a checked filter; QueryError if none has a value of the type that it compares with."""
     if isinstance(wanted, Combination):
         masks = [mask_of(part, columns) for part in wanted.parts]
         if wanted.operator == "not":
@@ -177,7 +161,7 @@ def _of_texts(condition: Condition, texts: pa.Array) -> Mask:
     if not periods:
         return meets
     instants = _instants(texts)
-    is_time = instants.is_valid().to_numpy(zero_copy_only=False)
+    is_time: Mask = instants.is_valid().to_numpy(zero_copy_only=False)
     instant = pc.fill_null(instants, 0).to_numpy(zero_copy_only=False)
     if not is_equal:
         edge = edge_of(periods[0], condition.operator)
@@ -186,7 +170,8 @@ def _of_texts(condition: Condition, texts: pa.Array) -> Mask:
     firsts, lasts = np.array(periods).T
     nearest = np.searchsorted(firsts, instant, "right") - 1
     within: Mask = (nearest >= 0) & (instant <= np.maximum.accumulate(lasts)[nearest])
-    return meets | (is_time & within)
+    met: Mask = meets | (is_time & within)
+    return met
 
 
 def _instants(texts: pa.Array) -> pa.Array:

@@ -107,7 +107,7 @@ def merge_candidates(
     retriever: str,
     ignored: Callable[[str], str | None] = lambda _: None,
 ) -> CandidateBatch:
-    """Search for every distinct sub-query of a batch once, and merge those of each query."""
+    """Search for every distinct sub-query of a batch that has a letter or a digit once, and merge those of each query."""
     unrepeated = [list(dict.fromkeys(subqueries)) for subqueries in processed]  # a repeated sub-query counts once
     flat = [subquery for subqueries in unrepeated for subquery in subqueries]
     distinct = {query: position for position, query in enumerate(dict.fromkeys(q for q in flat if not has_no_words(q)))}
@@ -143,7 +143,7 @@ def _why_empty(processed: list[list[str]], ignored: Callable[[str], str | None])
 def merge_subqueries(
     hits: Hits, places: Rows, counts: NDArray[np.integer], rule: MergeRule, label: str, k: int
 ) -> CandidateBatch:
-    """Merge the hits of sub-queries into one list per query, cut to the best k."""
+    """Merge the hits of sub-queries, whose lists are at ``places`` in the order of queries, into the best k of each query."""
     lengths = np.diff(hits.offsets)[places]
     offsets = offsets_of(lengths)
     within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
