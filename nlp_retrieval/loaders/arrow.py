@@ -1,9 +1,7 @@
 """Items of Parquet files, of Arrow tables, and of data sets of the Hugging Face library ``datasets``.
 
 Batches are checked for damage, and their values converted to JSON. No script of a data set is run: ``datasets`` 4 and later
-have no scripts, and earlier versions are refused. Folders of ``save_to_disk`` are read as Arrow, without a copy in the cache.
-In a folder of data files, ``datasets`` assigns the files to splits; the loaders of such files read them, so that no value
-changes by a guess at its type.
+have no scripts, and earlier versions are refused.
 """
 
 from __future__ import annotations
@@ -21,9 +19,7 @@ from nlp_retrieval.core.files.arrow_rows import BATCH, open_parquet, rows_of_bat
 from nlp_retrieval.core.files.opening import explain_file_limit
 from nlp_retrieval.core.files.records import JsonObject, quoted
 from nlp_retrieval.errors import DependencyError, RetrievalError, RetrievalWarning, SourceError, install, nearest
-from nlp_retrieval.loaders.files import read_json_file_of_records, read_lines
 from nlp_retrieval.loaders.records import RecordLoader
-from nlp_retrieval.loaders.tables import CsvLoader
 
 
 def check_schema(loader: RecordLoader, location: str, schema: pa.Schema) -> None:
@@ -102,11 +98,7 @@ class ParquetLoader(RecordLoader):
         self.path = path
 
     def records(self) -> Iterator[tuple[str, JsonObject]]:
-        """Yield the rows as objects, each with its number.
-
-        Raises:
-            SourceError: a file is missing or damaged, a column is missing or not text, or a value cannot be converted to JSON.
-        """
+        """Yield the rows as objects, each with its number."""
         for file in self._files():
             try:
                 with explain_file_limit(file):
@@ -138,12 +130,12 @@ class ParquetLoader(RecordLoader):
 class HuggingFaceLoader(RecordLoader):
     """Items from a data set of Hugging Face's ``datasets`` (the extra ``huggingface``).
 
-    A folder that ``save_to_disk`` wrote, or one of JSON, CSV, Parquet or text files, is read in place; files are read like
-    those of the loaders ``jsonl``, ``csv`` and ``parquet``, so cells of CSV are text. Any other path is a name on the hub: it
-    is taken from the cache of this machine, or downloaded; with ``HF_HUB_OFFLINE=1`` only the cache is used.
+    A folder that ``save_to_disk`` wrote is read in place. Any other path is a folder of data files, or a name on the hub, which
+    is taken from the cache of this machine, or downloaded; with ``HF_HUB_OFFLINE=1`` only the cache is used. Where the library
+    guesses the types of a file's texts, a warning says so; the loaders ``jsonl`` and ``csv`` read such files as they are.
 
     Args:
-        path: a folder, a file, or a name on the hub (``mteb/scifact``).
+        path: a folder, or a name on the hub (``mteb/scifact``).
         config: a configuration of the data set (``corpus``). None: its only or default one.
         split: one of its splits; for a single data set of ``save_to_disk``, the split it was made from.
         revision: a commit, branch or tag on the hub. None: the newest.
@@ -179,91 +171,37 @@ class HuggingFaceLoader(RecordLoader):
         self.revision = revision
 
     def records(self) -> Iterator[tuple[str, JsonObject]]:
-        """Yield the rows as objects, each with its number.
-
-        Raises:
-            DependencyError: ``datasets`` is not installed.
-            SourceError: there is no such data set or split, the hub cannot be reached, a column is missing or not text.
-        """
+        """Yield the rows as objects, each with its number."""
         source = f"{self.path}, split {self.split}"
-        folder = Path(self.path).expanduser()
-        saved = any((folder / name).is_file() for name in ("dataset_dict.json", "state.json"))
-        if folder.exists() and not saved:
-            yield from self._records_of_files(source, folder)
-        else:
-            yield from rows_of_batches(source, self._batches(source, folder, saved))
+        yield from rows_of_batches(source, self._batches(source))
 
-    def _records_of_files(self, source: str, folder: Path) -> Iterator[tuple[str, JsonObject]]:
-        """The records of the data files of a split, each read as its own loader reads it."""
-        with _clear_errors(source):
-            path, names = (str(folder), None) if folder.is_dir() else (str(folder.absolute().parent), [folder.name])
-            builder = _datasets().load_dataset_builder(path, self.config_name, data_files=names)
-            files = {str(split): [str(file) for file in of_split] for split, of_split in builder.config.data_files.items()}
-        form = type(builder).__module__.rpartition(".")[2]
-        for file in self._split_of(files):
-            if form == "csv":
-                yield from self._csv(file, builder.config).records()
-            elif form == "parquet":
-                fields = (self.id_field, self.content_field, self.title_field, self.metadata_fields)
-                yield from ParquetLoader(file, *fields).records()
-            elif form == "json":
-                yield from read_json_file_of_records(file)
-            elif form == "text":
-                for number, line in read_lines(file):
-                    yield f"{file}, line {number}", {"text": line}
-            else:
-                raise SourceError(
-                    f"{source}: {file} is read by datasets as {form!r}, and only CSV, JSON, Parquet and text files are read "
-                    "from a folder; load it with datasets and write it with save_to_disk"
-                )
-
-    def _csv(self, file: str, read_as: Any) -> CsvLoader:
-        return _CsvOfFolder(
-            file,
-            self.id_field,
-            self.content_field,
-            self.title_field,
-            self.metadata_fields,
-            delimiter=None if read_as.sep == "," else read_as.sep,
-            columns=read_as.names,
-            encoding=read_as.encoding or "utf-8",
-        )
-
-    def _batches(self, source: str, folder: Path, saved: bool) -> Iterator[pa.RecordBatch]:
+    def _batches(self, source: str) -> Iterator[pa.RecordBatch]:
         checked = False
         with _clear_errors(source):
-            for table in self._open(folder, saved).with_format("arrow").iter(batch_size=BATCH):
+            for table in self._open().with_format("arrow").iter(batch_size=BATCH):
                 if not checked:
                     check_schema(self, source, table.schema)
                     checked = True
                 yield from table.select(self.used_columns(table.column_names)).to_batches()
 
-    def _open(self, folder: Path, saved: bool) -> Any:
-        datasets = _datasets()
-        if not saved:
-            dataset = datasets.load_dataset(str(self.path), self.config_name, split=self.split, revision=self.revision)
-            _say_what_was_guessed(str(self.path), dataset)
+    def _open(self) -> Any:
+        datasets, folder = _datasets(), Path(self.path).expanduser()
+        if not any((folder / name).is_file() for name in ("dataset_dict.json", "state.json")):
+            place = str(folder if folder.exists() else self.path)
+            dataset = datasets.load_dataset(place, self.config_name, split=self.split, revision=self.revision)
+            _say_what_was_guessed(place, dataset)
             return dataset
         dataset = datasets.load_from_disk(str(folder))
         if isinstance(dataset, datasets.DatasetDict):
-            return self._split_of(dataset)
+            if self.split not in dataset:
+                raise SourceError(f'{self.path}: no split "{self.split}"; {nearest(self.split, dataset)}')
+            return dataset[self.split]
         if dataset.split is not None and str(dataset.split) != self.split:
             raise SourceError(
                 f'{self.path}: it was made of the split "{dataset.split}", and "{self.split}" is asked for; '
                 f'pass split="{dataset.split}"'
             )
         return dataset
-
-    def _split_of(self, splits: Any) -> Any:
-        if self.split not in splits:
-            raise SourceError(f'{self.path}: no split "{self.split}"; {nearest(self.split, splits)}')
-        return splits[self.split]
-
-
-class _CsvOfFolder(CsvLoader):
-    """A CSV file in a folder of data files, read as the folder's settings say."""
-
-    offers = ()
 
 
 def _datasets() -> Any:
@@ -299,7 +237,7 @@ def _say_what_was_guessed(name: str, splits: Any) -> None:
     if guessed and changed:
         warnings.warn(
             f"{name}: datasets guessed the types of {quoted(changed)} from its {form.upper()} files (001 reads as 1, a date as "
-            "a time); to have the text as it is, download the files into a folder and name the folder",
+            "a time); to have the text as it is, download the files, and read them with the loaders csv and jsonl",
             RetrievalWarning,
             stacklevel=2,
         )

@@ -60,11 +60,7 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
         self.split = split
 
     def stream(self) -> Iterator[SearchableItem]:
-        """Yield the items of the corpus in the order of the file.
-
-        Raises:
-            SourceError: there is no corpus, or a line of it is not an object with ``_id`` and ``text``.
-        """
+        """Yield the items of the corpus in the order of the file."""
         for location, row in read_json_lines(self._corpus()):
             item_id, content = _id_and_text(location, row)
             title = as_title(location, "title", row.get("title"))
@@ -72,19 +68,11 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
             yield make_item(location, item_id, content, with_title(location, title, metadata))
 
     def queries(self) -> list[Query]:
-        """Return the queries that are judged in the split, in the order of the file.
-
-        Raises:
-            SourceError: a file is missing or malformed, two queries have one id, or none is judged.
-        """
+        """Return the queries that are judged in the split, in the order of the file."""
         return self._judged()[0]
 
     def gold(self) -> list[Gold]:
-        """Return the judgements of these queries by item id, in the same order.
-
-        Raises:
-            SourceError: as :meth:`queries`.
-        """
+        """Return the judgements of these queries by item id, in the same order."""
         return self._judged()[1]
 
     def _judged(self) -> tuple[list[Query], list[Gold]]:
@@ -177,11 +165,7 @@ class HoverLoader(BaseQueryLoader):
         self.label = label
 
     def queries(self) -> list[Query]:
-        """Return the kept claims, in the order of the file; the test release has claims too.
-
-        Raises:
-            SourceError: the file is missing or malformed, or no claim is kept.
-        """
+        """Return the kept claims, in the order of the file; the test release has claims too."""
         queries: list[Query] = []
         for location, uid, row in self._claims():
             family = row.get("hpqa_id")
@@ -195,11 +179,7 @@ class HoverLoader(BaseQueryLoader):
         return queries
 
     def gold(self) -> list[Gold]:
-        """Return the supporting titles of these claims, in the same order.
-
-        Raises:
-            SourceError: as :meth:`queries`, and for a release without supporting facts.
-        """
+        """Return the supporting titles of these claims, in the same order."""
         return [
             Gold(query_id=uid, relevance=dict.fromkeys(supporting_titles(location, row, _HOVER_NO_GOLD), 1), by="title")
             for location, uid, row in self._claims()
@@ -268,11 +248,7 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
         self.sentence_facts = sentence_facts
 
     def stream(self) -> Iterator[SearchableItem]:
-        """Yield one item per title, in the order of first occurrence.
-
-        Raises:
-            SourceError: the file is missing or malformed.
-        """
+        """Yield one item per title, in the order of first occurrence."""
         seen: dict[bytes, bytes] = {}
         differing = 0
         first = ""
@@ -298,12 +274,7 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
             )
 
     def queries(self) -> list[Query]:
-        """Return the questions in the order of the file.
-
-        Raises:
-            SourceError: the file is missing or malformed; with ``sentence_facts`` also where a supporting fact names no
-                sentence of the question's own contexts.
-        """
+        """Return the questions in the order of the file."""
         queries: list[Query] = []
         for location, query_id, row in self._questions():
             metadata: JsonObject = {field: row[field] for field in ("answer", "type", "level") if field in row}
@@ -314,11 +285,7 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
         return queries
 
     def gold(self) -> list[Gold]:
-        """Return the titles that support each answer, which are item ids, in the order of the questions.
-
-        Raises:
-            SourceError: the file is missing or malformed, has no supporting facts, or names one that no context holds.
-        """
+        """Return the titles that support each answer, which are item ids, in the order of the questions."""
         gold: list[Gold] = []
         titles: set[bytes] = set()
         wanted: dict[str, str] = {}
@@ -464,29 +431,16 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
         self.query_field = query_field
 
     def records(self) -> Iterator[tuple[str, JsonObject]]:
-        """Yield the documents as objects.
-
-        Raises:
-            DependencyError: ``ir_datasets`` is not installed.
-            SourceError: there is no such data set, it has no documents, or cannot be downloaded.
-        """
+        """Yield the documents as objects."""
         for location, document in self._all("docs"):
             yield location, _as_row(location, document)
 
     def queries(self) -> list[Query]:
-        """Return the queries that have a relevant document, in the order of the data set.
-
-        Raises:
-            SourceError: as :meth:`records`, for its queries and judgements.
-        """
+        """Return the queries that have a relevant document, in the order of the data set."""
         return self._asked()[0]
 
     def gold(self) -> list[Gold]:
-        """Return the judgements of these queries by item id, in the same order.
-
-        Raises:
-            SourceError: as :meth:`queries`.
-        """
+        """Return the judgements of these queries by item id, in the same order."""
         return self._asked()[1]
 
     def _asked(self) -> tuple[list[Query], list[Gold]]:

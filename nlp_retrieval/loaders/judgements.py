@@ -50,11 +50,7 @@ _NO_SUBTOPIC = ("0", "Q0")
 
 
 def format_of(path: str | Path, given: FileFormat | None) -> FileFormat:
-    """Return the form of a file of queries or gold: the given one, or the one of its suffix, TREC's by default.
-
-    Raises:
-        SourceError: its suffix is that of an unsupported form.
-    """
+    """Return the form of a file of queries or gold: the given one, or the one of its suffix, TREC's by default."""
     file = Path(path)
     suffix = (Path(file.stem) if file.suffix.lower() == ".gz" else file).suffix.lower()
     if given is None and suffix in _OTHERS:
@@ -66,29 +62,13 @@ def format_of(path: str | Path, given: FileFormat | None) -> FileFormat:
 
 
 def read_judgements(path: str | Path, given: FileFormat | None = None) -> Judgements:
-    """Read judgements.
-
-    Args:
-        path: the file, plain or gzip.
-        given: its form. None: the one of its suffix.
-
-    Returns:
-        By query id the grade by item id, in the order of the file; grades of 0 and below are kept.
-
-    Raises:
-        SourceError: no such file, a line that is not a judgement, or two different ones of one item for one query.
-    """
+    """Return the grade by item id and query id, in the order of the file; grades of 0 and below are kept."""
     form = format_of(path, given)
     return collect_judgements(_json_rows(path, form) if form in ("json", "jsonl") else _cells(path, form), path)
 
 
 def collect_judgements(entries: Iterable[Judgement], source: str | Path) -> Judgements:
-    """Return judgements by query and item; of several by subtopic, the highest grade, with a warning that counts them.
-
-    Raises:
-        SourceError: a grade is not an integer, an id is empty, an item has two grades for one query and subtopic, or there
-            are no judgements.
-    """
+    """Return judgements by query and item; of several by subtopic, the highest grade, with a warning that counts them."""
     judgements: Judgements = {}
     by_subtopic: dict[tuple[str, str], dict[str, int]] = {}
     firsts: dict[str, dict[str, str]] = {}
@@ -193,16 +173,7 @@ def _has_names(cells: Sequence[str]) -> bool:
 
 
 def columns_named(location: str, names: Sequence[str], wanted: Mapping[str, Sequence[str]] = NAMES) -> list[str]:
-    """Return the columns of a table of judgements, or of another table.
-
-    Args:
-        location: location of the names, for messages.
-        names: the columns that there are.
-        wanted: by what a column holds, the names that it may have, in order of preference.
-
-    Raises:
-        SourceError: one is missing.
-    """
+    """Return the columns of a table by what they hold, where ``wanted`` has the names of each in order of preference."""
     chosen = []
     for what, aliases in wanted.items():
         known = {name.strip().lower() for name in names}
@@ -215,25 +186,14 @@ def columns_named(location: str, names: Sequence[str], wanted: Mapping[str, Sequ
 
 
 def match_numbers(wanted: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """Return the known id for each wanted one that differs only in leading zeros, such as "51" for "051".
-
-    Only numbers are matched, and only if both sides have the number once; equal ids need no match.
-    """
+    """Return the known id for each wanted number that differs only in leading zeros ("51" for "051") and is there once."""
     here, there = _by_number(wanted), _by_number(known)
     pairs = ((names[0], there[number][0]) for number, names in here.items() if len(names) == len(there.get(number, ())) == 1)
     return {name: other for name, other in pairs if name != other}
 
 
 def with_matched_numbers(rankings: dict[str, T], query_ids: Iterable[str], source: str | Path) -> dict[str, T]:
-    """Return rankings under the query ids in use here, where a number differs only in leading zeros.
-
-    A warning counts these.
-
-    Args:
-        rankings: by the query ids of a run.
-        query_ids: the ids in use.
-        source: the run, for the message.
-    """
+    """Return a run's rankings under the query ids in use here, where a number differs only in leading zeros."""
     matched = match_numbers(rankings, query_ids)
     if not matched:
         return rankings
@@ -261,15 +221,6 @@ def judged_queries(
     A query whose number has other leading zeros than in the judgements ("051" and "51") gets the id of the judgements. A judged
     query without a relevant item counts, as in trec_eval, and scores 0. Warnings count these, and judged queries that are
     missing.
-
-    Args:
-        source: file of the queries.
-        queries: each with its location; held in memory only if they are judged.
-        judgements: their grades.
-        judged_in: file of the judgements.
-
-    Raises:
-        SourceError: no query has a relevant item, or two have one id.
     """
     locations: dict[str, str] = {}
     judged: list[Query] = []

@@ -32,27 +32,14 @@ from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceErr
 
 
 def released_field(location: str, row: JsonObject, field: str, dataset: str) -> JsonValue:
-    """Return a field of a record in a data set's release file.
-
-    Raises:
-        SourceError: there is no such field.
-    """
+    """Return a field of a record in a data set's release file."""
     if field not in row:
         raise SourceError(f'{location}: no "{field}" field (found: {quoted(row)}); is this a release file of {dataset}?')
     return row[field]
 
 
 def supporting_titles(location: str, row: Mapping[str, JsonValue], cure: str) -> list[str]:
-    """Return the distinct titles of ``supporting_facts``, in order: the form that HotpotQA and HoVer share.
-
-    Args:
-        location: location of the record.
-        row: the record.
-        cure: advice if there are no supporting facts.
-
-    Raises:
-        SourceError: there are none, or they are not pairs of a title and the number of a sentence.
-    """
+    """Return the distinct titles of ``supporting_facts``, in order: the form that HotpotQA and HoVer share."""
     facts = row.get("supporting_facts")
     if facts is None or facts == []:
         raise SourceError(f'{location}: no "supporting_facts" (found: {quoted(row)}), so there is no gold; {cure}')
@@ -110,13 +97,7 @@ def missing_field(
 ) -> SourceError:
     """Return the error about a missing field, with the name that was probably meant.
 
-    Args:
-        location: its location.
-        parameter: which names the field. None: the reader cannot name another.
-        field: its name.
-        found: the existing names.
-        aliases: other names that such a field often has.
-        given: the whole list, if the parameter is a list of fields.
+    ``parameter`` names the field, None where the reader cannot name another; ``given`` is its value if that is a list.
     """
     meant = likely(field, found, aliases)
     if parameter is None:
@@ -134,11 +115,7 @@ def missing_field(
 def joined_text(
     location: str, row: JsonObject, fields: str | Sequence[str], parameter: str, aliases: Sequence[str] = CONTENT_NAMES
 ) -> str:
-    """Return a text field, or several joined by line ends; of several, some may be missing, null or empty.
-
-    Raises:
-        SourceError: all of them are missing, or one is not text.
-    """
+    """Return a text field, or several joined by line ends; of several, some may be missing, null or empty."""
     if isinstance(fields, str):
         if not has_field(row, fields):
             raise missing_field(location, parameter, fields, row, aliases)
@@ -199,11 +176,7 @@ class RecordLoader(BaseLoader):
         return "id_field" if field == self.id_field else "title_field" if field == self.title_field else "content_field"
 
     def check_columns(self, location: str, columns: Collection[str]) -> None:
-        """Refuse a table whose columns cannot hold id and text, before a row of it is read.
-
-        Raises:
-            SourceError: a column is missing; the message names the nearest.
-        """
+        """Refuse a table whose columns cannot hold id and text, before a row of it is read."""
         wanted: list[tuple[str, str | Sequence[str], Sequence[str]]] = [("content_field", self.content_field, CONTENT_NAMES)]
         if self.id_field is not None:
             wanted.insert(0, ("id_field", self.id_field, ID_NAMES))
@@ -225,11 +198,7 @@ class RecordLoader(BaseLoader):
         return [name for name in columns if name in used]
 
     def stream(self) -> Iterator[SearchableItem]:
-        """Yield the items in the order of the source.
-
-        Raises:
-            SourceError: the source is missing or damaged, or a record cannot be an item.
-        """
+        """Yield the items in the order of the source."""
         unseen = dict.fromkeys(self.metadata_fields or ())
         rows = 0
         taken = self.taken_fields
