@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import struct
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -50,55 +49,40 @@ class EmbeddingAnswer(NamedTuple):
 
 
 def read_embeddings(body: bytes, n_texts: int) -> EmbeddingAnswer:
-    """Read the answer to a request of ``n_texts`` texts."""
+    """Read the answer to a request of ``n_texts`` texts; a ValueError gives the reason why it is none, as half a sentence."""
     content = parse_json(body, max_bytes=n_texts * LARGEST_PER_TEXT + LARGEST_BESIDE)
     data = content.get("data") if isinstance(content, dict) else None
     if not isinstance(data, list):
         raise ValueError('it has no list "data"')  # noqa: TRY004 -- the fault is in the text
-    if len(data) != n_texts:
-        raise ValueError(f"it holds {len(data):,} vectors for {n_texts:,} texts")
-    rows: list[Any] = [None] * n_texts
-    for number, entry in enumerate(data):
-        if not isinstance(entry, dict) or not isinstance(entry.get("embedding"), list):
-            raise ValueError(f'entry {number} of "data" has no list "embedding"')  # noqa: TRY004 -- the same
-        index = entry.get("index")
-        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < n_texts:
-            raise ValueError(f'entry {number} of "data" has no "index" from 0 to {n_texts - 1}')
-        if rows[index] is not None:
-            raise ValueError(f'two entries of "data" have the "index" {index}')
-        rows[index] = entry["embedding"]
+    entries = [entry if isinstance(entry, dict) else {} for entry in data]
+    numbers = [entry.get("index") for entry in entries]
+    if len(data) != n_texts or {number for number in numbers if type(number) is int} != set(range(n_texts)):
+        raise ValueError(f'its {len(data):,} entries of "data" do not have each "index" from 0 to {n_texts - 1} once')
+    rows = [entry.get("embedding") for entry in sorted(entries, key=lambda entry: int(entry["index"]))]
     usage = content.get("usage")
     tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-    is_valid = isinstance(tokens, int) and not isinstance(tokens, bool) and 0 <= tokens < _MOST_TOKENS
-    return EmbeddingAnswer(_matrix(rows), int(tokens) if is_valid and tokens is not None else 0)
+    return EmbeddingAnswer(_matrix(rows), tokens if type(tokens) is int and 0 <= tokens < _MOST_TOKENS else 0)
 
 
-def _matrix(rows: list[list[Any]]) -> Vectors:
-    lengths = sorted({len(row) for row in rows})
-    if len(lengths) > 1 or lengths[0] == 0:
-        raise ValueError(f"it holds vectors of dimension {' and '.join(map(str, lengths[:3]))}")
-    for text_number, row in enumerate(rows):
-        if not all(type(number) in (int, float) for number in row):
-            raise ValueError(f"the vector of text {text_number} holds something other than numbers")
+def _matrix(rows: list[Any]) -> Vectors:
+    if not all(isinstance(row, list) and row and {type(number) for number in row} <= {int, float} for row in rows):
+        raise ValueError('an entry of "data" has no list of numbers "embedding"')
+    if len({len(row) for row in rows}) > 1:
+        raise ValueError("it holds vectors of several dimensions")
     try:
         vectors = np.array(rows, np.float64)
     except OverflowError:
         raise ValueError("it holds numbers that are too large") from None
-    lengths_of = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-    if not (lengths_of <= LONGEST_VECTOR).all():
+    if not (np.sqrt(np.einsum("ij,ij->i", vectors, vectors)) <= LONGEST_VECTOR).all():
         raise ValueError("it holds numbers that are too large")
     return vectors.astype(np.float32)
 
 
 # Vectors of an endpoint on disk: one file each, named by a hash of server, model and text.
 #
-# A file holds its key and a checksum, and is used only if both match and no other user could have written it; anything else is
-# a miss.
+# A file holds a checksum of its key and content, the tokens of the text, and the vector; one that does not fit is a miss.
 
-_MAGIC = b"nlp_retrieval vector 1\n"
-_HEAD = struct.Struct("<32sIQ")
-"""The key, the dimension, and the tokens that the text took."""
-_DIGEST = hashlib.sha256().digest_size
+_DIGEST, _TOKENS = 32, 8
 
 
 class KeptVector(NamedTuple):
@@ -109,7 +93,7 @@ class KeptVector(NamedTuple):
 
 
 class KeptVectors:
-    """Vectors by text."""
+    """Vectors by text; ``identity`` is all else that decides them."""
 
     def __init__(self, folder: Path | None, identity: dict[str, object]) -> None:
         folder = cache_folder() / "vectors" if folder is None else folder
@@ -118,30 +102,24 @@ class KeptVectors:
 
     def path_of(self, text: str) -> Path:
         """Return the file of a text."""
-        return self.files.path_of(self._digest(text))
+        return self.files.path_of(self._key(text))
 
     def find(self, text: str) -> KeptVector | None:
         """Return the vector of a text, or None."""
-        key = self._digest(text)
-        content = self.files.find(key)
-        head = len(_MAGIC) + _HEAD.size
-        if content is None or not content.startswith(_MAGIC) or len(content) < head:
+        key = self._key(text)
+        content = self.files.find(key) or b""
+        checksum, tokens, vector = content[:_DIGEST], content[_DIGEST : _DIGEST + _TOKENS], content[_DIGEST + _TOKENS :]
+        if not vector or checksum != hashlib.sha256(key + tokens + vector).digest():
             return None
-        written, dimension, tokens = _HEAD.unpack_from(content, len(_MAGIC))
-        is_complete = len(content) == head + 4 * dimension + _DIGEST and dimension > 0
-        if not is_complete or written != key or hashlib.sha256(content[:-_DIGEST]).digest() != content[-_DIGEST:]:
-            return None
-        vector = np.frombuffer(content, "<f4", dimension, head).astype(np.float32)
-        return KeptVector(vector, tokens) if np.isfinite(vector).all() else None
+        return KeptVector(np.frombuffer(vector, "<f4").astype(np.float32), int.from_bytes(tokens, "little"))
 
     def keep(self, text: str, vector: Vectors, tokens: int) -> None:
         """Store a vector; if it cannot be written, warn once and continue."""
-        key = self._digest(text)
-        head = _MAGIC + _HEAD.pack(key, len(vector), tokens)
-        content = head + np.ascontiguousarray(vector, "<f4").tobytes()
-        self.files.keep(key, content + hashlib.sha256(content).digest())
+        key = self._key(text)
+        body = tokens.to_bytes(_TOKENS, "little") + np.ascontiguousarray(vector, "<f4").tobytes()
+        self.files.keep(key, hashlib.sha256(key + body).digest() + body)
 
-    def _digest(self, text: str) -> bytes:
+    def _key(self, text: str) -> bytes:
         return digest_of_key([self._identity, text])
 
 
