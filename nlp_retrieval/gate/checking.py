@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,7 +33,6 @@ from nlp_retrieval.gate.baseline import (
     read_baseline,
     write_baseline,
 )
-from nlp_retrieval.gate.drift import drift_of_log
 from nlp_retrieval.gate.judged import (
     ChangedPassage,
     ChangeToJudge,
@@ -53,8 +51,6 @@ from nlp_retrieval.gate.verdict import MeasureVerdict, Verdict, in_every_case, j
 from nlp_retrieval.lm.counting import record_calls
 from nlp_retrieval.reports import counted
 
-_TIMED = 20
-_ROUNDS = 5
 _PERSISTENCE = 0.9
 _SHOWN = 5
 _UNKNOWN: tuple[Side | None, ...] = ("baseline", "now", None)
@@ -65,8 +61,8 @@ class LimitVerdict:
     """A cost beside its limit.
 
     Args:
-        name: "latency", "index_bytes" or "tokens".
-        before: of the baseline; latency is a ratio to the time of a fixed workload on the same machine.
+        name: "index_bytes" or "tokens".
+        before: of the baseline.
         now: the same of the searcher.
         limit: the largest ratio of both.
     """
@@ -105,6 +101,7 @@ class GateReport:
         level: chance of a false alarm over ``looks`` changes of the results.
         looks: number of changes that the baseline judges.
         change: how far people judged what changed; None if they are not asked.
+        failing: the verdicts with which the gate fails.
 
     Examples:
         >>> report = GateReport(None, False, [], [], agreement=0.41, same=0, queries=2, changes=[], lost=[])
@@ -125,6 +122,7 @@ class GateReport:
     level: float = 0.05
     looks: int = 100
     change: ChangeToJudge | None = None
+    failing: tuple[Verdict, ...] = ("worse", "fell")
 
     def __bool__(self) -> bool:
         """Return whether the gate passes."""
@@ -186,7 +184,7 @@ class Gate:
         if judge_change and settings.judging is None:
             raise ConfigurationError("there is no folder for judging projects; write 'judging: FOLDER' in the gate's file")
         results, tokens = self._searched()
-        current = self._found("", results, tokens, timed="latency" in settings.limits)
+        current = self._found("", results, tokens)
         texts = self._texts_of(list(before.items))
         self._check_comparable(before, current, texts)
         compared = [query for query in self.queries if query.query_id in before.queries]
@@ -225,21 +223,17 @@ class Gate:
         ]
         notes = self._notes(compared, limits)
         by_query = dict(zip([query.query_id for query in self.queries], results, strict=True))
-        if settings.log is not None:
-            texts_before = [query.text for query in compared]
-            hits_before = [by_query[query.query_id] for query in compared]
-            notes += drift_of_log(settings.log, settings.log_column, settings.seed, texts_before, hits_before, self._many)
         passes = all(limit.passes for limit in limits) and (
             agreement >= settings.least_agreement
             if verdict is None or (verdict == "cannot tell" and not self.gold and change is not None and change.unjudged)
-            else verdict == "no worse" or (verdict == "cannot tell" and settings.cannot_tell == "pass")
+            else verdict not in settings.failing
         )
         lost = lost_queries(measured, values, before, by_query, judged, self._deeper, texts.__contains__, _SHOWN)
         same = sum(before.queries[query.query_id].hits == current.queries[query.query_id].hits for query in compared)
         changes = changes_of(before, current, texts)
         return GateReport(
             verdict, passes, verdicts, limits, agreement, same, len(compared), changes, lost, notes, settings.level,
-            settings.looks, change,
+            settings.looks, change, settings.failing,
         )  # fmt: skip
 
     def update(self, reason: str) -> list[str]:
@@ -256,7 +250,7 @@ class Gate:
         if not reason.strip():
             raise ConfigurationError("the reason is empty; say why these results are accepted")
         results, tokens = self._searched()
-        baseline = self._found(reason.strip(), results, tokens, timed=True)
+        baseline = self._found(reason.strip(), results, tokens)
         measured = _measured(baseline, self.gold, self.settings) if self.gold else {}
         queries = dict(baseline.queries)
         for number, each in enumerate(self.gold):
@@ -316,7 +310,7 @@ class Gate:
         ignore = are_passages(self.queries, texts, self.settings.ignore_identical_ids)
         return own_ids(ids, texts, {each.query_id: each.relevance for each in self.gold}, ignore=ignore)
 
-    def _found(self, reason: str, results: Sequence[Sequence[RetrievalResult]], tokens: float, *, timed: bool) -> Baseline:
+    def _found(self, reason: str, results: Sequence[Sequence[RetrievalResult]], tokens: float) -> Baseline:
         """Return what was found as a baseline, without measures."""
         gold = {each.query_id: each for each in self.gold}
         queries = {
@@ -334,7 +328,7 @@ class Gate:
             for hits in results
             for hit in hits
         }
-        costs = {"tokens": tokens} | ({"latency": self._latency()} if timed else {})
+        costs = {"tokens": tokens}
         if isinstance(self.searcher, BaseSearcher):
             records = self.searcher.index_records()
             costs["index_bytes"] = float(sum(segment.bytes for record in records for segment in record.segments))
@@ -354,23 +348,6 @@ class Gate:
                 "retrievers": run["retrievers"],
             }
         return to_plain(identity)  # type: ignore[no-any-return]
-
-    def _latency(self) -> float:
-        """Return the time of a query as a multiple of that of a fixed workload, measured in turns: the shortest of each."""
-        rng = np.random.default_rng(self.settings.seed)
-        sample = [self.queries[number].text for number in rng.permutation(len(self.queries))[:_TIMED].tolist()]
-        values = np.random.default_rng(0).standard_normal(50_000)
-        searched, worked = [], []
-        for _ in range(_ROUNDS):
-            begin = time.perf_counter()
-            for text in sample:
-                self.searcher.search([text], self.settings.k)
-            searched.append(time.perf_counter() - begin)
-            begin = time.perf_counter()
-            for _ in sample:
-                np.sort(values)
-            worked.append(time.perf_counter() - begin)
-        return min(searched) / min(worked)
 
     def _check_comparable(self, before: Baseline, current: Baseline, texts: Mapping[str, str]) -> None:
         path, settings = self.settings.baseline, self.settings
@@ -444,9 +421,6 @@ class Gate:
         rows = np.unique(table.find(list(item_ids))[:, None] + np.array([-1, 0, 1]))
         rows = rows[(rows >= 0) & (rows < len(table))]
         return table.items(rows if table.live is None else rows[table.live[rows]])
-
-    def _many(self, texts: list[str]) -> list[list[RetrievalResult]]:
-        return list(self.searcher.search(texts, self.settings.k))
 
     def _deeper(self, query: str, k: int) -> list[RetrievalResult]:
         return list(self.searcher.search([query], k)[0])

@@ -17,11 +17,12 @@ from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.evaluation.measures import Measure, read_measures
+from nlp_retrieval.gate.verdict import Verdict
 
-Limit = Literal["latency", "index_bytes", "tokens"]
+Limit = Literal["index_bytes", "tokens"]
 _MOST_QUERIES = 1_000_000
 _RULE_OF_THREE = 3.0
-LIMITS: tuple[Limit, ...] = ("latency", "index_bytes", "tokens")
+LIMITS: tuple[Limit, ...] = ("index_bytes", "tokens")
 
 
 def _margins(value: object) -> dict[str, float]:
@@ -46,7 +47,7 @@ def _margins(value: object) -> dict[str, float]:
 
 def _limits(value: object) -> dict[str, float]:
     if not isinstance(value, Mapping):
-        raise ConfigurationError(f"limits={value!r}: ratios to the baseline; write {{latency: 1.5}}")
+        raise ConfigurationError(f"limits={value!r}: ratios to the baseline; write {{tokens: 1.5}}")
     for name, ratio in value.items():
         if name not in LIMITS:
             raise ConfigurationError(f"limits: {name!r} is not one of {', '.join(LIMITS)}")
@@ -73,15 +74,13 @@ class GateSettings:
         looks: how many changes of the results are judged by one baseline. Each is judged at ``level / looks``, so that a
             branch of so many commits keeps the level. Renew the baseline before there are more.
         cannot_tell: whether the gate passes or fails if there are too few queries to decide.
+        fell: the same if a measure fell by more than its margin, and whether by chance cannot be told.
         least_agreement: the least mean overlap with the baseline's rankings (rank-biased overlap, 0 to 1) where there is no
             gold.
-        limits: ratios to the baseline that cost may reach: ``latency``, ``index_bytes``, ``tokens``.
+        limits: ratios to the baseline that cost may reach: ``index_bytes``, ``tokens``.
         judging: a folder for judging projects. Passages that only one of the two rankings has are judged there
             (``gate --judge``). With gold, those judged relevant are added to it; without, they decide about precision.
-        log: a log of today's questions (CSV, TSV, JSON, JSON lines, text). A note says how far 200 of them differ from the
-            baseline's queries; it decides nothing.
-        log_column: the column with the question; None for one of the usual names.
-        seed: of the tests, of the queries that are timed, and of the questions from the log.
+        seed: of the tests.
         relevant_from: as in a benchmark: the lowest grade of a relevant document.
         ignore_identical_ids: as in a benchmark: whether a hit with the id of its query is the query itself and does not count.
 
@@ -105,11 +104,10 @@ class GateSettings:
     level: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
     looks: Annotated[Integer, Field(ge=1, le=100_000)] = 100
     cannot_tell: Literal["pass", "fail"] = "pass"
+    fell: Literal["pass", "fail"] = "fail"
     least_agreement: Annotated[float, Field(ge=0, le=1)] = 0.9
     limits: Annotated[Mapping[str, float], SkipValidation, BeforeValidator(_limits)] = Field(default_factory=dict)
     judging: Path | None = None
-    log: Path | None = None
-    log_column: str | None = None
     seed: Annotated[Integer, Field(ge=0)] = 0
     relevant_from: Annotated[Integer, Field(ge=1)] = 1
     ignore_identical_ids: StrictBool | None = None
@@ -120,6 +118,12 @@ class GateSettings:
                 raise ConfigurationError(f"margins: {measure} needs whole rankings; take one with a cutoff: ndcg@{self.k}")
             if measure.cutoff > self.k:
                 raise ConfigurationError(f"k={self.k} results are kept, and {measure} needs {measure.cutoff}; set k to that")
+
+    @property
+    def failing(self) -> tuple[Verdict, ...]:
+        """The verdicts with which the gate fails."""
+        chosen: dict[Verdict, str] = {"fell": self.fell, "cannot tell": self.cannot_tell}
+        return ("worse", *(verdict for verdict, outcome in chosen.items() if outcome == "fail"))
 
 
 def read_gate(path: str | Path) -> GateSettings:
@@ -141,7 +145,7 @@ def read_gate(path: str | Path) -> GateSettings:
             values[name] = build_as(cls, cls.kind, values[name], "queries" if name == "query_loader" else "corpus")
     if isinstance(values.get("searcher"), Mapping):
         values["searcher"] = build("searchers", {"name": Searcher.name} | dict(values["searcher"]), "searcher")
-    for name in ("baseline", "index_path", "judging", "log"):
+    for name in ("baseline", "index_path", "judging"):
         if isinstance(values.get(name), str):
             values[name] = Path(values[name]).expanduser()
     return values_of(GateSettings, values, str(path))

@@ -1,8 +1,9 @@
-"""The verdict of a gate: no worse, worse, or cannot tell, for every measure and group.
+"""The verdict of a gate for every measure and group: no worse, worse, fell, or cannot tell.
 
 A measure is *no worse* if the lower end of the one-sided 95% interval of its mean difference, over families of queries, is
 above minus the margin. It is *worse* if it fell by the paired randomisation test, corrected for all measures and groups
-together (Holm), and is not shown to be within the margin. Otherwise there are too few queries to tell.
+together (Holm), and is not shown to be within the margin. Otherwise there are too few queries to tell: it *fell* if the mean is
+below that of the baseline by more than the margin.
 
 One baseline judges many commits of a branch, so each is tested at the level divided by their number: by Bonferroni's inequality
 all together keep the level, however they depend on one another. The same results give the same verdict: the seed is fixed.
@@ -22,7 +23,8 @@ from nlp_retrieval.core.candidates import Mask, Scores
 from nlp_retrieval.evaluation.comparison import MOST_RESAMPLES, RESAMPLES
 from nlp_retrieval.evaluation.resampling import bootstrap_interval, family_numbers, family_sums, holm, refined_test
 
-Verdict = Literal["no worse", "worse", "cannot tell"]
+Verdict = Literal["no worse", "worse", "fell", "cannot tell"]
+_WORST_FIRST: tuple[Verdict, ...] = ("worse", "fell", "cannot tell", "no worse")
 
 _NORMAL = NormalDist()
 _SURE = 0.95
@@ -47,7 +49,7 @@ class MeasureVerdict:
         level: p-values below it are a loss.
         power: the chance that a true loss of the margin is called worse with these queries.
         more: number of further queries, like these, that could show that nothing beyond the margin was lost; 0 unless the
-            verdict is "cannot tell", and while judgements are missing.
+            verdict is "fell" or "cannot tell", and while judgements are missing.
         verdict: of this measure.
     """
 
@@ -109,11 +111,13 @@ def judge(
         margin = margins[measure]
         low = _low(differences, inside, seed)
         verdict: Verdict = "no worse" if low > -margin else "worse" if p <= per_look else "cannot tell"
+        if verdict == "cannot tell" and differences.mean() < -margin:
+            verdict = "fell"
         spread = _spread(differences, inside)
         n = len(differences)
         fewest = 2.0 ** -len(set(family_numbers(inside).tolist()))  # the least p-value of these families
         power = 0.0 if fewest > per_look / len(places) else _power(margin, spread / math.sqrt(n), per_look / len(places))
-        more = max(1, _needed(margin, spread) - n) if verdict == "cannot tell" else 0
+        more = max(1, _needed(margin, spread) - n) if verdict in ("fell", "cannot tell") else 0
         verdicts.append(
             MeasureVerdict(
                 measure, group, n, float(before[measure][mask].mean()), float(now[measure][mask].mean()), low, margin, p,
@@ -126,7 +130,7 @@ def judge(
 def overall(verdicts: Sequence[MeasureVerdict]) -> Verdict:
     """Return the verdict on all together: the worst."""
     given = {verdict.verdict for verdict in verdicts}
-    return "worse" if "worse" in given else "cannot tell" if "cannot tell" in given else "no worse"
+    return next(verdict for verdict in _WORST_FIRST if verdict in given)
 
 
 def in_every_case(

@@ -18,7 +18,7 @@ from nlp_retrieval.gate.verdict import MeasureVerdict
 from nlp_retrieval.reports import counted, listed
 from nlp_retrieval.text import visible
 
-_UNITS = {"latency": "the time of a query", "index_bytes": "the size of the index", "tokens": "tokens a query"}
+_UNITS = {"index_bytes": "the size of the index", "tokens": "tokens a query"}
 _MARKUP = re.compile(r"([\\`*_\[\]<>|#])")
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MOST_IDS = 5
@@ -35,17 +35,18 @@ def headline(report: GateReport) -> str:
     change = report.change
     if report.verdict == "worse":
         said = "Worse: " + listed([f"{_name(each)} fell from {each.before:.3f} to {each.now:.3f}" for each in of_kind])
+    elif report.verdict == "fell":
+        falls = listed([f"{_name(each)} from {each.before:.3f} to {each.now:.3f}" for each in of_kind])
+        said = f"Fell by more than the margin, and whether by chance cannot be told: {falls}"
     elif report.verdict == "cannot tell" and all(not each.more for each in of_kind) and change is not None:
         said = (
             f"Cannot tell: {change.unjudged:,} of {change.passages:,} passages that differ are not judged; rankings agree with "
             f"the baseline by {report.agreement:.2f}"
         )
     elif report.verdict == "cannot tell":
-        first = max(of_kind, key=lambda each: each.more)
-        said = (
-            f"Cannot tell: {listed([_name(each) for each in of_kind])} may have lost more than the margin; about "
-            f"{first.more:,} more queries could tell"
-        )
+        more = max(each.more for each in of_kind)
+        names = listed([_name(each) for each in of_kind])
+        said = f"Cannot tell whether {names} lost more than the margin; about {more:,} more queries could tell"
     elif report.same == report.queries:
         said = f"No worse: the first results of all {counted(report.queries, 'query', 'queries')} are the same"
     else:
@@ -109,8 +110,7 @@ def junit(report: GateReport) -> bytes:
     """Return the report as JUnit XML: a test case for each measure and limit, and for the agreement without gold."""
     cases: list[tuple[str, bool, str]] = []
     for each in report.measures:
-        fails = each.verdict == "worse" or (each.verdict == "cannot tell" and not report.passes)
-        cases.append((_name(each), not fails, _measure(each)))
+        cases.append((_name(each), each.verdict not in report.failing, _measure(each)))
     cases += [(limit.name, limit.passes, _limit(limit)) for limit in report.limits]
     if report.verdict is None:
         cases.append(("agreement", report.passes, headline(report)))
@@ -143,9 +143,7 @@ def _measure(each: MeasureVerdict) -> str:
     )
     if not each.more:
         return said
-    return (
-        f"{said}; about {each.more:,} more queries could tell. A loss of the margin is found with a chance of {each.power:.2f}"
-    )
+    return f"{said}; about {each.more:,} more queries could tell"
 
 
 def _limit(limit: LimitVerdict) -> str:

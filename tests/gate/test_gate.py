@@ -204,8 +204,8 @@ def test_a_baseline_of_other_queries_another_corpus_or_fewer_hits_is_refused(acc
         ({"margins": {"ndcg": 0.1}}, "take one with a cutoff: ndcg@20"),
         ({"margins": {"Bpref": 0.1}}, "take one with a cutoff: ndcg@20"),
         ({"margins": {"ndcg@50": 0.1}}, "ndcg@50 needs 50"),
-        ({"limits": {"speed": 2}}, "'speed' is not one of latency"),
-        ({"limits": {"latency": 0.5}}, "a ratio to the baseline of 1 or more"),
+        ({"limits": {"speed": 2}}, "'speed' is not one of index_bytes"),
+        ({"limits": {"tokens": 0.5}}, "a ratio to the baseline of 1 or more"),
         ({"looks": 0}, "at least 1"),
     ],
 )
