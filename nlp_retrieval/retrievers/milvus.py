@@ -26,6 +26,7 @@ from nlp_retrieval.core.files.atomic import sync_tree
 from nlp_retrieval.core.files.columns import read_blocks
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.processes import forked, inherited
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.queries import has_only_stop_words
 from nlp_retrieval.core.search.joining import MergeRule, reciprocal_ranks
@@ -103,6 +104,8 @@ class Milvus:
         data = self.data
 
         def start() -> Running:
+            if inherited("milvus_lite"):
+                raise forked("Milvus Lite")
             from milvus_lite.server_manager import server_manager_instance
 
             prepare_folder(folder, data)

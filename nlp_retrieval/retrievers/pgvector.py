@@ -125,7 +125,6 @@ class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
         self.ef_search = ef_search
         self.merge = merge
         self._arguments["encoder"] = self.encoder  # a name and its encoder are the same configuration
-        self._version: dict[str, tuple[int, ...]] = {}
 
     def index_identity(self) -> Config:
         identity = super().index_identity()

