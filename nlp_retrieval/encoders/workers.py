@@ -24,7 +24,7 @@ from functools import cache, lru_cache
 from typing import Any, Protocol
 
 from nlp_retrieval.core.context import Workers
-from nlp_retrieval.core.processes import limit_cores, threads_of
+from nlp_retrieval.core.processes import Lock, limit_cores, threads_of
 from nlp_retrieval.core.progress_bars import DISPLAY
 from nlp_retrieval.errors import (
     ConfigurationError,
@@ -144,18 +144,11 @@ class LocalPool(WorkerPool):
     def __init__(self, n_workers: int) -> None:
         self.n_workers = n_workers
         self._executor = ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn"), _begin)
-        self._started = False
 
     def submit(self, *what: Any) -> Future[tuple[Any, list[str]]]:
-        if self._started:
-            return self._submit(*what)
-        self._started = True
-        with _environment(threads_of(1) | {"CUDA_VISIBLE_DEVICES": ""}):  # read by libraries as they are imported
-            return self._submit(*what)
-
-    def _submit(self, *what: Any) -> Future[tuple[Any, list[str]]]:
         try:
-            return self._executor.submit(done, *what)
+            with _environment(threads_of(1) | {"CUDA_VISIBLE_DEVICES": ""}):  # any block may start one more process
+                return self._executor.submit(done, *what)
         except OSError as error:  # a build would take it for a file of the index folder
             raise WorkerError(
                 f"worker processes cannot be started: {error.strerror or error}; use fewer workers, or allow this user more "
@@ -197,16 +190,21 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
+_environment_lock = Lock()
+
+
 @contextmanager
 def _environment(variables: dict[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name)
-            os.environ.update({} if value is None else {name: value})
+    """Start processes with these variables, which libraries read as they are imported."""
+    with _environment_lock:
+        before = {name: os.environ.get(name) for name in variables}
+        os.environ.update(variables)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name)
+                os.environ.update({} if value is None else {name: value})
 
 
 # The nodes of a Ray cluster. Every block is a task of Ray's, which does it again if its node is lost.

@@ -126,13 +126,15 @@ def test_an_encoder_that_holds_a_secret_is_not_sent(tmp_path):
         searcher.index(items_of(TEXTS), tmp_path / "index", workers=2)
 
 
-def test_a_worker_has_one_core_and_sees_no_gpu(monkeypatch):
+def test_every_worker_is_started_with_one_core_and_without_gpus(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    pool = LocalPool(1)
+    pool = LocalPool(2)
     told = dict(pool.results(Surroundings(), ["CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS"]))
+    started = [set(Path(f"/proc/{pid}/environ").read_text().split("\0")) for pid in workers_of(os.getpid())]
     pool.close()
     assert told == {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    assert [{"CUDA_VISIBLE_DEVICES=", "OMP_NUM_THREADS=1"} <= variables for variables in started] == [True, True]
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "0,1"
     assert "OMP_NUM_THREADS" not in os.environ
 

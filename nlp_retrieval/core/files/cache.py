@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import warnings
 from pathlib import Path
 
@@ -15,8 +16,6 @@ from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.atomic import replace_file, write_atomically
 from nlp_retrieval.core.files.opening import open_regular
 from nlp_retrieval.errors import RetrievalWarning
-
-_WRITABLE_BY_ALL, _WRITABLE_BY_GROUP = 0o002, 0o020
 
 
 def cache_folder() -> Path:
@@ -42,20 +41,15 @@ def make_own(folder: Path) -> None:
         above.mkdir(mode=0o700, exist_ok=True)
 
 
-def read_own(path: Path, *, trust_group: bool = True) -> bytes:
+def read_own(path: Path) -> bytes:
     """Return the content of a file.
-
-    Args:
-        path: path of the file.
-        trust_group: trust also files that their group may write to; on many systems that is a group of one user.
 
     Raises:
         OSError: it is missing or cannot be read; a PermissionError if another user owns it or everybody may write to it.
     """
     with open_regular(path) as file:
         status = os.fstat(file.fileno())
-        others = _WRITABLE_BY_ALL if trust_group else _WRITABLE_BY_ALL | _WRITABLE_BY_GROUP
-        if status.st_uid not in (os.getuid(), 0) or status.st_mode & others:
+        if status.st_uid not in (os.getuid(), 0) or status.st_mode & stat.S_IWOTH:  # a group is often of one user
             raise PermissionError(f"{path} could have been written by another user")
         return file.read()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from nlp_retrieval.core.files.columns import CURE, damaged
-from nlp_retrieval.core.files.opening import open_regular
+from nlp_retrieval.core.files.opening import explain_file_limit, open_regular
 from nlp_retrieval.errors import IndexDamagedError
 
 _TICK = 100_000_000
@@ -75,7 +75,9 @@ def check_file(path: Path, record: FileRecord, *, content: bool = False) -> None
             raise IndexDamagedError(f"{path} is not a regular file; {CURE}")
         if status.st_size != record.bytes:
             raise IndexDamagedError(f"{path} has {status.st_size} bytes, the manifest says {record.bytes}; {CURE}")
-        if content and (actual := sha256_of(path)) != record.sha256:
+        with explain_file_limit(path):
+            actual = sha256_of(path) if content else record.sha256
+        if actual != record.sha256:
             raise damaged(path, f"SHA-256 {actual}, the manifest says {record.sha256}")
     except PermissionError:
         raise IndexDamagedError(f"{path} may not be read by this user; ask its owner for the permission") from None

@@ -119,8 +119,6 @@ def _scalar(event: Any) -> Any:
     kind = (event.tag or "").removeprefix(_TAG)
     if kind not in ("", "!", "str", "null", "bool", "int", "float"):
         _refuse_tag(event)
-    if (surrogate := find_lone_surrogate(text)) is not None:
-        _refuse(event, f"{surrogate} is half of a surrogate pair, which is not text")
     if kind in ("!", "str") or (not kind and event.style):  # in quotation marks, or a block
         return text
     value = _plain(event, text)
@@ -167,6 +165,8 @@ def parse_yaml(text: str, where: str) -> Any:
     """
     if len(text) > _LONGEST:
         raise ConfigurationError(f"{where} is longer than {_LONGEST >> 20} MiB, which is too long for a configuration")
+    if (surrogate := find_lone_surrogate(text)) is not None:
+        raise ConfigurationError(f"{where}: {surrogate} is half of a surrogate pair, which is not text")
     try:
         return _Reader(yaml.parse(text, yaml.CSafeLoader)).document()
     except yaml.YAMLError as error:

@@ -297,9 +297,11 @@ class _ItemFile:
         """Check a batch: damaged offsets would lead outside its memory."""
         with self._explained():
             batch.validate(full=True)
+            if batch.column(0).null_count or batch.column(1).null_count:
+                raise ValueError("an item has no id or no content")
             for number, (_, is_json) in enumerate(self.keys, start=2):
                 for text in batch.column(number).to_pylist() if is_json else ():
-                    json.loads(text or "null")
+                    json.loads("null" if text is None else text)
 
     def mapped(self) -> Iterator[pa.RecordBatch]:
         """Yield all batches."""
@@ -307,9 +309,7 @@ class _ItemFile:
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """Yield all batches, read instead of mapped, so that reading all of them does not fill memory."""
-        with self._explained():
-            source = pa.OSFile(str(self.path), "rb")
-        with source:
+        with self._explained(), pa.OSFile(str(self.path), "rb") as source:
             _, batches = _stream(source)
             for batch in batches:
                 self._check(batch)

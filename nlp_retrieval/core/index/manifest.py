@@ -106,13 +106,15 @@ class Manifest(_ManifestField):
     retrievers: list[RetrieverRecord]
 
     @model_validator(mode="after")
-    def _rows_line_up(self) -> Manifest:
+    def _holds_together(self) -> Manifest:
         bounds = [(segment.first_row, segment.end_row) for segment in self.corpus.segments]
         if [first for first, _ in bounds] != [0, *(end for _, end in bounds[:-1])] or any(a >= b for a, b in bounds):
             raise ValueError("the segments of the items are not consecutive")
         for record in self.retrievers:
+            if not isinstance(record.config.get("name"), str):
+                raise ValueError("a retriever has no name")  # noqa: TRY004 -- for pydantic
             if [(segment.first_row, segment.end_row) for segment in record.segments] != bounds:
-                raise ValueError(f"the segments of {record.identity.get('name')!r} are not those of the items")
+                raise ValueError(f"the segments of {record.config['name']!r} are not those of the items")
         return self
 
     @property

@@ -283,6 +283,7 @@ def drop_retriever(path: str | Path, name: str) -> Manifest:
         ConfigurationError: there is none of this name, it is the only one, or another one searches with it.
     """
     directory = index_directory(path)
+    require_manifest(directory)  # or a folder would be made for it
     with explained_writes(directory), writing(directory):
         manifest = require_manifest(directory)
         by_name: dict[str, RetrieverRecord] = {}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval.core.files.yaml_text import check_keys, read_yaml
+from nlp_retrieval.core.files.yaml_text import check_keys, parse_yaml, read_yaml
 from nlp_retrieval.errors import ConfigurationError, SourceError
 
 
@@ -124,6 +124,11 @@ def test_what_is_no_mapping_is_refused(read, text):
 def test_broken_yaml_is_a_configuration_error_that_names_the_file(read, text):
     with pytest.raises(ConfigurationError, match=r"sweep\.yaml"):
         read(text)
+
+
+def test_half_of_a_surrogate_pair_is_no_text():
+    with pytest.raises(ConfigurationError, match=r"a parameter: .*ud800 is half of a surrogate pair"):
+        parse_yaml("k: \ud800", "a parameter")
 
 
 def test_two_documents_in_one_file_are_refused(read):

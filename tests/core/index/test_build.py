@@ -20,6 +20,7 @@ from core.engines import TermCount, TermShare, documents
 from nlp_retrieval.core.index.build import build_index
 from nlp_retrieval.core.index.generation import open_generation, verify_index
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE, read_manifest
+from nlp_retrieval.core.index.update import drop_retriever
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import (
     IndexConflictError,
@@ -663,6 +664,18 @@ def test_a_manifest_that_names_a_place_elsewhere_is_damage(built, name):
     rewrite(built, lambda content: content["corpus"]["segments"][0].update(folder=name))
     with pytest.raises(IndexDamagedError, match="folder"):
         found(built)
+
+
+def test_a_retriever_without_a_name_is_damage(built):
+    rewrite(built, lambda content: content["retrievers"][0].update(config={}))
+    with pytest.raises(IndexDamagedError, match="a retriever has no name"):
+        drop_retriever(built, "tokens")
+
+
+def test_where_no_index_is_none_can_be_dropped(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(IndexMissingError, match="there is no index at"):
+        drop_retriever(tmp_path / "file" / "index", "bm25")
 
 
 def test_a_field_that_is_missing_or_unknown_is_damage_with_its_place(built):

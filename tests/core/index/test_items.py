@@ -264,6 +264,30 @@ def test_items_that_are_compressed_are_refused_before_they_fill_the_memory(tmp_p
     assert pa.total_allocated_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("column", "value"), [("item_id", None), ("content", None), ("metadata.any", ""), ("metadata.any", "{")]
+)
+def test_a_value_that_no_item_has_is_damage(column, value, tmp_path):
+    write_items([SearchableItem(item_id="d", content="x", metadata={"any": {}})], tmp_path)
+    with pa.memory_map(str(tmp_path / ITEMS_FILE)) as source:
+        table = pa.ipc.open_stream(source).read_all()
+    place = table.schema.get_field_index(column)
+    table = table.set_column(place, table.schema.field(place), pa.array([value], pa.string()))
+    with pa.OSFile(str(tmp_path / "odd.arrow"), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    opened = ItemTable(tmp_path / "odd.arrow")
+    for read in (lambda: opened.items(np.arange(1)), lambda: list(opened.texts(1)), lambda: opened.mask({"any": "x"})):
+        with pytest.raises(IndexDamagedError, match=r"odd\.arrow is not an items file"):
+            read()
+
+
+def test_items_that_are_cut_off_while_they_are_open_are_damage(tmp_path):
+    table = written(documents(["a fox " * 1000] * 100), tmp_path)
+    os.truncate(tmp_path / ITEMS_FILE, 300_000)
+    with pytest.raises(IndexDamagedError, match=r"items\.arrow is not an items file"):
+        list(table.texts(10))
+
+
 def test_any_flipped_byte_is_told_or_gives_well_formed_items(tmp_path, effort):
     """In a process of its own: what follows damaged offsets may die."""
     metadata = [{"title": f"T{n}", "n": n, "tags": ["a", "b"][: n % 3], "any": n if n % 2 else "x"} for n in range(50)]
