@@ -14,6 +14,7 @@ from itertools import chain, pairwise, repeat
 from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from urllib.parse import urlsplit
 
 import numpy as np
 from pydantic import Field
@@ -75,6 +76,14 @@ def _import_driver() -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a wrong port or address; its message quotes a part of the URL
+        return False
+
+
 class Milvus:
     """A client of one server, or of Milvus Lite in a folder, which several threads share."""
 
@@ -86,7 +95,7 @@ class Milvus:
         self._url = "" if url is None else resolve(url)
         self._token = "" if token is None else resolve(token)
         self._lite: Running | None = None
-        if url is not None and not self._url.startswith(("http://", "https://")):
+        if url is not None and not _is_url(self._url):
             raise ConfigurationError(f"{self.shown}: not the URL of a Milvus server; write http://host:19530 or https://host")
         self.data = None if folder is None else folder / "milvus.db"
         self._client = self._explained(lambda: self._connected(folder))

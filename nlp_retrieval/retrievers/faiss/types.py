@@ -20,6 +20,9 @@ FLAT_BELOW = 200_000
 
 _BITS = 8
 
+_Count = Annotated[int, Field(ge=1, lt=2**31)]
+_Seed = Annotated[int, Field(ge=0, lt=2**31)]
+
 
 class FaissIndexType(Component):
     """Base of the index types."""
@@ -76,8 +79,8 @@ class HNSW(FaissIndexType):
     def __init__(
         self,
         m: Annotated[int, Field(ge=2, le=256)] = 32,
-        ef_construction: Annotated[int, Field(ge=1)] = 200,
-        ef_search: Annotated[int, Field(ge=1)] = 128,
+        ef_construction: _Count = 200,
+        ef_search: _Count = 128,
     ) -> None:
         self.m = m
         self.ef_construction = ef_construction
@@ -128,7 +131,7 @@ class SQ8(FaissIndexType):
     name = "sq8"
     manifest_may_set = may_set("train_size", "seed")
 
-    def __init__(self, train_size: Annotated[int, Field(ge=256)] = 100_000, seed: int = 0) -> None:
+    def __init__(self, train_size: Annotated[int, Field(ge=256)] = 100_000, seed: _Seed = 0) -> None:
         self.train_size = train_size
         self.seed = seed
 
@@ -158,11 +161,11 @@ class IVFPQ(FaissIndexType):
 
     def __init__(
         self,
-        nlist: Annotated[int, Field(ge=1)] | None = None,
-        nprobe: Annotated[int, Field(ge=1)] = 32,
-        pq_bytes: Annotated[int, Field(ge=1)] = 48,
+        nlist: _Count | None = None,
+        nprobe: _Count = 32,
+        pq_bytes: _Count = 48,
         train_size: Annotated[int, Field(ge=256)] = 100_000,
-        seed: int = 0,
+        seed: _Seed = 0,
     ) -> None:
         self.nlist = nlist
         self.nprobe = nprobe

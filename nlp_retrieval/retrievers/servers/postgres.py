@@ -122,13 +122,19 @@ class Connections:
 
     def _explained(self, error: Exception, and_so: str = "") -> RetrievalError:
         """Turn a driver's error into one with advice."""
+        from psycopg_pool import PoolTimeout
+
         state = getattr(error, "sqlstate", None) or ""
         reason = printable(" ".join(scrub(error, self._url).split()))[:400]
         if state.startswith("53") or any(words in reason for words in _FULL):
             return IndexWriteError(f"{self.shown}: the server has no room: {reason}; free some disk or memory there{and_so}")
         if state in _GONE:
             return IndexDamagedError(f"{self.shown}: a table of the index was dropped or changed ({reason}); {MISSING}")
-        if not state or (state[:2] in ("08", "57") and state != "57014"):
+        if isinstance(error, PoolTimeout):
+            cause = (
+                f"no connection was free for {_SECONDS_TO_CONNECT} seconds; raise connections, or check that the server runs"
+            )
+        elif not state or (state[:2] in ("08", "57") and state != "57014"):
             cause = f"the server cannot be reached: {reason}; check that it runs, the URL, user and password"
         else:
             cause = f"the server refuses: {reason}; {_CURES.get(state, 'see its log')}"

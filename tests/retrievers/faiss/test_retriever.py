@@ -253,7 +253,13 @@ def test_a_configuration_builds_an_equal_retriever(index: object) -> None:
     assert not {"ef_search", "nprobe"} & made.identity["index"].keys()
 
 
-@pytest.mark.parametrize("wrong", [lambda: HNSW(m=1), lambda: IVFPQ(nprobe=0), lambda: HNSW(ef_search="128"), lambda: SQ8(10)])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *(lambda: HNSW(m=1), lambda: IVFPQ(nprobe=0), lambda: HNSW(ef_search="128"), lambda: SQ8(10)),
+        *(lambda: SQ8(seed=-1), lambda: IVFPQ(seed=2**40), lambda: HNSW(ef_search=10**12)),
+    ],
+)
 def test_a_parameter_out_of_range_is_refused(wrong: Callable[[], FaissIndexType]) -> None:
-    with pytest.raises(ConfigurationError, match=r"HNSW: m|IVFPQ: nprobe|HNSW: ef_search|SQ8: train_size"):
+    with pytest.raises(ConfigurationError, match=r"HNSW: m|IVFPQ: nprobe|HNSW: ef_search|SQ8: train_size|(SQ8|IVFPQ): seed"):
         wrong()

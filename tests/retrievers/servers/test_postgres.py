@@ -182,6 +182,13 @@ def test_what_a_server_refuses_is_told_with_advice_and_the_next_statement_works(
     assert connections.read(lambda connection: connection.execute("SELECT 1").fetchone()) == (1,)
 
 
+def test_connections_that_are_all_in_use_are_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nlp_retrieval.retrievers.servers.postgres._SECONDS_TO_CONNECT", 1)
+    connections = Connections(env_url(), None, 60, 1, lambda connection: None)
+    with pytest.raises(ServerError, match="no connection was free for 1 seconds; raise connections"):
+        connections.read(lambda connection: connections.read(lambda other: other.execute("SELECT 1")))
+
+
 def test_a_role_without_rights_is_told_which_it_needs(pgvector: Store, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pgvector.searcher().index(corpus(20), index)
     monkeypatch.setenv("READER", admin_url().replace("postgres@", "reader_alone@"))
