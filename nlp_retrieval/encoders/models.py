@@ -234,7 +234,10 @@ def as_model_error(model: str) -> Iterator[None]:
 def require_positions(folder: Path, **lengths: int | None) -> None:
     """Raise a ConfigurationError if more tokens are to be read, by the parameter of that name, than a model has positions."""
     file = folder / "config.json"
-    most = read_json_file(file).get("max_position_embeddings") if file.is_file() else None
+    settings: object = read_json_file(file) if file.is_file() else {}
+    if not isinstance(settings, dict):
+        raise ModelError(f"{file} does not hold a model's settings, which are a JSON object; download the model again")
+    most = settings.get("max_position_embeddings")
     for parameter, length in lengths.items():
         if length is not None and isinstance(most, int) and length > most:
             raise ConfigurationError(f"{parameter}={length}: {folder} reads at most {most} tokens; pass {parameter}={most}")

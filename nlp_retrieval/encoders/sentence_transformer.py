@@ -227,13 +227,13 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
             return self
         if self._query_encoder is None:
             require_device(self.device)
-            self._query_encoder = self
+            encoder = self
             if self.used_precision != "float32" and on_cpu(self.device):
                 encoder = type(self)(
                     **{key: value for key, value in self.config.items() if key != "name"} | {"precision": "float32"}
                 )
                 encoder.local_only, encoder._folder, encoder._files = self.local_only, self._folder, self._files
-                self._query_encoder = encoder
+            self._query_encoder = encoder
         return self._query_encoder
 
     def _prompt(self, model: SentenceTransformer | OnnxModel | NumpyBert, prompt: str | None, task: Task) -> str | None:

@@ -1,7 +1,7 @@
 """Items of Parquet files, of Arrow tables, and of data sets of the Hugging Face library ``datasets``.
 
-Batches are checked for damage, and their values converted to JSON. No script of a data set is run: ``datasets`` 4 and later
-have no scripts, and earlier versions are refused.
+Batches are checked for damage, and their values converted to JSON. No script of a data set is run: ``datasets`` 4 and later,
+which the extra asks for, have none.
 """
 
 from __future__ import annotations
@@ -186,6 +186,8 @@ class HuggingFaceLoader(RecordLoader):
 
     def _open(self) -> Any:
         datasets, folder = _datasets(), Path(self.path).expanduser()
+        if folder.is_file():  # which would be looked up on the hub by this name
+            raise SourceError(f"{self.path}: this is a file; name its folder, or read it with the loader csv, jsonl or parquet")
         if not any((folder / name).is_file() for name in ("dataset_dict.json", "state.json")):
             place = str(folder if folder.exists() else self.path)
             dataset = datasets.load_dataset(place, self.config_name, split=self.split, revision=self.revision)
@@ -229,15 +231,15 @@ def _clear_errors(source: str) -> Iterator[None]:
         raise SourceError(f"{source}: datasets cannot read it: {reason}; check path, config and split") from error
 
 
-def _say_what_was_guessed(name: str, splits: Any) -> None:
+def _say_what_was_guessed(name: str, dataset: Any) -> None:
     """Warn if ``datasets`` turned texts of a file into numbers or times, because the texts cannot be restored."""
-    form = splits.info.builder_name
+    form = dataset.info.builder_name
     guessed = {"csv": ("int", "float", "bool", "timestamp", "date"), "json": ("timestamp",)}.get(form, ())
-    changed = [column for column, feature in splits.features.items() if getattr(feature, "dtype", "").startswith(guessed)]
+    changed = [column for column, feature in dataset.features.items() if getattr(feature, "dtype", "").startswith(guessed)]
     if guessed and changed:
         warnings.warn(
             f"{name}: datasets guessed the types of {quoted(changed)} from its {form.upper()} files (001 reads as 1, a date as "
-            "a time); to have the text as it is, download the files, and read them with the loaders csv and jsonl",
+            "a time); to have the text as it is, read the files themselves, with the loaders csv and jsonl",
             RetrievalWarning,
             stacklevel=2,
         )

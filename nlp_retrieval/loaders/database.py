@@ -152,7 +152,7 @@ def _attaches_nothing(action: int, *_: str | None) -> int:
 def make_engine(
     url: str, shown: str, *, who: str = "DatabaseLoader", may_create: bool = False, read_only: bool = False
 ) -> Engine:
-    """Return a function that opens connections to a database, one per transaction; none is opened yet.
+    """Return an engine that opens a connection for each use; none is opened yet.
 
     Args:
         url: a SQLAlchemy URL, as :func:`resolve` returns it.
@@ -188,8 +188,9 @@ def make_engine(
     if is_file and not may_create and not Path(database).is_file():
         # SQLite would create the file, and the error would be about a missing table
         raise SourceError(f"{shown}: no such file; check the path (sqlite:///relative.db, sqlite:////absolute.db)")
-    if is_file and read_only:
-        parsed = parsed.set(database=Path(database).absolute().as_uri()).update_query_dict({"mode": "ro", "uri": "true"})
+    if read_only and (is_file or database.startswith("file:")):
+        address = Path(database).absolute().as_uri() if is_file else database
+        parsed = parsed.set(database=address).update_query_dict({"mode": "ro", "uri": "true"})
     try:
         engine = create_engine(parsed, poolclass=NullPool, hide_parameters=True)
     except NoSuchModuleError:

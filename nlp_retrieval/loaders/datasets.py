@@ -398,7 +398,7 @@ def _hotpot_field(location: str, row: JsonObject, field: str) -> JsonValue:
 class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
     """Items, queries and gold of a collection in ``ir_datasets`` (the extra ``ir-datasets``).
 
-    Queries without a relevant document are left out. Of judgements by subtopic, the highest grade of a document counts.
+    Queries that are not judged are left out. Of judgements by subtopic, the highest grade of a document counts.
 
     Args:
         path: the name of the data set, such as ``beir/scifact/test`` or ``msmarco-passage/trec-dl-2019/judged``.
@@ -436,7 +436,7 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
             yield location, _as_row(location, document)
 
     def queries(self) -> list[Query]:
-        """Return the queries that have a relevant document, in the order of the data set."""
+        """Return the queries that are judged, in the order of the data set."""
         return self._asked()[0]
 
     def gold(self) -> list[Gold]:

@@ -198,7 +198,9 @@ def _fault(error: Exception) -> str:
         return message
     if "premature EOF" in message:
         return "the file ends within the list: it is cut off; fetch it again"
-    if "UTF8" in message or isinstance(error, UnicodeDecodeError):
+    if isinstance(error, UnicodeDecodeError):
+        return "half of a surrogate pair; write the character itself"
+    if "UTF8" in message:
         return f"not UTF-8; {SAVE_AS_UTF8}"
     return f"not valid JSON: {message.splitlines()[0].partition(': ')[2]}; repair this entry, or write the file again"
 

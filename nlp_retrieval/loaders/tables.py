@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
@@ -30,6 +30,8 @@ _DELIMITERS = (",", "\t", ";", "|")
 _NAMES = {",": "','", "\t": "'\\t'", ";": "';'", "|": "'|'"}
 
 _MOST_NAMED = 12
+_OFFERS = ("delimiter", "quote", "columns", "encoding")
+"""The parameters that errors of :class:`CsvLoader` may suggest."""
 
 Character = Annotated[str, Field(min_length=1, max_length=1)]
 Quote = Character | Literal["auto"] | None
@@ -67,9 +69,6 @@ class CsvLoader(RecordLoader):
         *FIELD_NAMES, "number_fields", "decimal", "delimiter", "quote", "columns", "encoding", path=READS_FILE
     )
 
-    offers: ClassVar[Collection[str]] = ("delimiter", "quote", "columns", "encoding")
-    """The parameters that errors may suggest; a loader that reads CSV files for another purpose has none of them."""
-
     def __init__(
         self,
         path: str | Path,
@@ -105,7 +104,7 @@ class CsvLoader(RecordLoader):
         is_tsv = _is_tsv(self.path)
         delimiter = self.delimiter or ("\t" if is_tsv else None)
         quote = (None if is_tsv else '"') if self.quote == "auto" else self.quote
-        for location, row in read_rows(self.path, delimiter, quote, self.columns, self.encoding, self.offers):
+        for location, row in read_rows(self.path, delimiter, quote, self.columns, self.encoding, _OFFERS):
             if first:
                 self._check_header(row)
                 first = False
@@ -121,7 +120,7 @@ class CsvLoader(RecordLoader):
             if self.columns is None and any(_looks_like_value(name) for name in row):
                 raise SourceError(
                     f"{where}: this looks like a row, and not like the names of columns: {quoted(row)}; "
-                    f"where the file has no line of names, {_names_cure(self.offers, len(row))}"
+                    f"where the file has no line of names, {_names_cure(_OFFERS, len(row))}"
                 ) from None
             raise error from None
         for field in self.number_fields:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from named_models import NAMED, TEXT
 
+from nlp_retrieval import ColbertEncoder, SentenceTransformerEncoder, StaticEncoder
 from nlp_retrieval.encoders.models import as_model_error
 from nlp_retrieval.errors import ModelError
 
@@ -32,6 +33,14 @@ def test_a_token_without_a_row_in_the_table_is_a_model_error(kind: str, tmp_path
     component = named.component(tmp_path / "model")
     with pytest.raises(ModelError, match=r"fails at these texts: |cannot be exported "):
         named.result(component)
+
+
+@pytest.mark.parametrize("encoder", [SentenceTransformerEncoder, ColbertEncoder, StaticEncoder])
+def test_settings_that_are_no_object_are_a_model_error(encoder: type, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("[]")
+    (tmp_path / "modules.json").write_text("[]")
+    with pytest.raises(ModelError, match=r"config\.json does not hold a model's settings.*download the model again"):
+        encoder(str(tmp_path)).encode_passages(["a fox"])
 
 
 class PanicException(BaseException):

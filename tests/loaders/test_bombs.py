@@ -91,7 +91,7 @@ def test_the_entry_that_is_too_deep_is_named(write: Write, position: int) -> Non
 
 
 def test_a_list_with_half_of_a_surrogate_pair_in_its_bytes_is_no_text(write: Write) -> None:
-    with pytest.raises(SourceError, match="entry 1: not UTF-8"):
+    with pytest.raises(SourceError, match="entry 1: half of a surrogate pair"):
         list(read_json_list(write("list.json", b'[{"\xed\xa0\x80id": 1}]')))
 
 

@@ -233,6 +233,7 @@ def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:
 def test_a_missing_sqlite_file_is_an_error_and_is_not_created(tmp_path: Path) -> None:
     path = tmp_path / "missing.db"
     assert f"sqlite:///{path}: no such file; check the path" in error_of(DatabaseLoader(f"sqlite:///{path}", table="docs"))
+    assert "unable to open database file" in error_of(DatabaseLoader(f"sqlite:///file:{path}?uri=true", table="docs"))
     assert not path.exists()
 
 

@@ -169,6 +169,8 @@ def test_other_encodings_are_errors_that_name_the_line_and_the_cure(write: Write
     assert "iconv" in message_of(read_lines(path))
     listed = write("a.json", b'[1,\n2,\n"caf\xe9"]')
     assert f"{listed}, entry 3: not UTF-8; save the file as UTF-8" in message_of(read_json_list(listed))
+    half = write("half.json", r'["\udc00"]')
+    assert f"{half}, entry 1: half of a surrogate pair; write the character itself" in message_of(read_json_list(half))
     assert "UTF-16 text; save it as UTF-8" in message_of(read_lines(write("b.jsonl", "{}".encode("utf-16"))))
 
 

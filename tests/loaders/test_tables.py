@@ -260,6 +260,10 @@ def test_a_name_on_the_hub_without_a_network_is_an_error_that_says_so(tmp_path: 
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path))
     with pytest.raises(SourceError, match=r"the hub cannot be reached .*save_to_disk"):
         HuggingFaceLoader("nobody/nothing").load()
+    file = tmp_path / "a.csv"
+    file.write_text("id,content\n1,a\n")
+    with pytest.raises(SourceError, match="this is a file; name its folder, or read it with the loader csv"):
+        HuggingFaceLoader(file).load()
 
 
 ROWS: list[dict[str, object]] = [
