@@ -110,7 +110,8 @@ def evaluate(
             f"none of the {len(rankings):,} queries of the results ({quoted(list(rankings)[:3])}) is judged "
             f"({quoted(judged[:3])}); are both of the same collection?"
         )
-    counted = set(asked if asked is not None else rankings if of_search else judged)
+    named = [asked] if isinstance(asked, str) else asked
+    counted = set(rankings if of_search else judged) if named is None else set(map(str, named))
     kept = [wanted for wanted in gold if wanted.query_id in counted]
     if not kept:
         raise QueryError("no judged query was asked, so nothing can be measured; check the ids of the queries")

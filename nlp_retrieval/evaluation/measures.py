@@ -319,10 +319,6 @@ def by_ir_measures(
         ConfigurationError: it cannot compute one for these grades, or a value is not between 0 and 1.
     """
     library = _ir_measures(str(measures[0]))
-    theirs = {measure: library.parse_measure(str(measure)) for measure in measures}
-    for measure, parsed in theirs.items():
-        if relevant_from > 1 and "rel" in parsed.SUPPORTED_PARAMS and "rel" not in parsed.params:
-            theirs[measure] = parsed(rel=relevant_from)
     run = {
         query_id: {document: float(len(ranking) - rank) for rank, document in enumerate(ranking)}
         for query_id, ranking in rankings.items()
@@ -335,31 +331,28 @@ def by_ir_measures(
             f"{_HIGHEST_GRADE:,}, or another measure"
         )
     position = {query_id: number for number, query_id in enumerate(qrels)}
-    columns = {parsed: np.zeros(len(position)) for parsed in theirs.values()}
-    try:
-        for kind in {parsed.NAME if parsed.NAME in _KNOWS_UNJUDGED else "" for parsed in columns}:
-            wanted = [parsed for parsed in columns if (parsed.NAME if parsed.NAME in _KNOWS_UNJUDGED else "") == kind]
-            judged = {query_id: _bearable(kind, grades) for query_id, grades in qrels.items()}
-            for metric in library.iter_calc(wanted, judged, run):
-                columns[metric.measure][position[metric.query_id]] = metric.value
-    except Exception as error:  # of its programs and libraries
-        if len(measures) > 1:  # the message names the measure that fails
-            one_by_one = (by_ir_measures([measure], qrels, rankings, relevant_from) for measure in measures)
-            return {name: column for each in one_by_one for name, column in each.items()}
-        raise ConfigurationError(
-            f"ir-measures cannot compute {measures[0]} for one of these lists ({error}); choose another measure"
-        ) from None
-    values = {str(measure): columns[parsed].copy() for measure, parsed in theirs.items()}
-    for name, column in values.items():
+    values = {}
+    for name in map(str, measures):
+        theirs = library.parse_measure(name)
+        if relevant_from > 1 and "rel" in theirs.SUPPORTED_PARAMS and "rel" not in theirs.params:
+            theirs = theirs(rel=relevant_from)
+        judged = {query_id: _bearable(theirs.NAME, grades) for query_id, grades in qrels.items()}
+        column = np.zeros(len(position))
+        try:
+            # each alone: together, some are computed with the gains of others, or lose their values to one of the same name
+            for metric in library.iter_calc([theirs], judged, run):
+                column[position[metric.query_id]] = metric.value
+        except Exception as error:  # of its programs and libraries
+            raise ConfigurationError(
+                f"ir-measures cannot compute {name} for one of these lists ({error}); choose another measure"
+            ) from None
         wrong = column[~((column >= 0) & (column <= 1 + 1e-9))]
         if len(wrong):
             raise ConfigurationError(
                 f"{name} is {wrong[0]:g} for a query; measures that are compared are between 0 and 1, so choose another"
             )
+        values[name] = column
     return values
-
-
-_KNOWS_UNJUDGED = ("Judged", "infAP")
 
 
 def _bearable(measure: str, grades: Mapping[str, int]) -> dict[str, int]:
@@ -367,4 +360,4 @@ def _bearable(measure: str, grades: Mapping[str, int]) -> dict[str, int]:
     if measure == "Judged":
         return dict(grades)
     lowest = -1 if measure == "infAP" and max(grades.values(), default=0) > 0 else 0
-    return {name: max(lowest, grade) for name, grade in grades.items() if lowest or grade >= 0} or {"": 0}
+    return {name: max(lowest, grade) for name, grade in grades.items() if lowest or grade >= 0} or {"none": 0}

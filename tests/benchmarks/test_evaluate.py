@@ -248,6 +248,12 @@ def test_a_query_that_was_not_asked_does_not_count_and_the_same_holds_in_a_compa
     assert evaluate(searcher.search({"q1": "fox"}, 5), qrels, ["RR"], asked=qrels).means() == {"mrr": 0.5}
 
 
+@pytest.mark.parametrize("asked", [[12], ["12"], "12"])
+def test_the_queries_that_were_asked_are_named_as_judgements_name_them(asked: object) -> None:
+    evaluation = evaluate({12: {"d1": 1.0}}, {12: {"d1": 1}, 1: {"d2": 1}}, ["RR"], asked=asked)  # type: ignore[arg-type, dict-item]
+    assert (evaluation.query_ids, evaluation.unasked) == (["12"], 1)
+
+
 def test_results_of_another_collection_are_pointed_out() -> None:
     with pytest.warns(RetrievalWarning, match=r"no result is relevant to its query, so every figure is 0 .*'d1'.*'x9'"):
         evaluate({"q1": {"d1": 1.0}}, {"q1": {"x9": 1}})

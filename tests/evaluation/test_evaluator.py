@@ -116,6 +116,24 @@ def test_measures_that_relevant_from_makes_equal_have_equal_values() -> None:
     assert only(evaluator.evaluate(np.array([[0, 1]]))) == {"Success@5": 1.0, "Success(rel=2)@5": 1.0}
 
 
+def test_no_measure_of_ir_measures_changes_another() -> None:
+    judged = gold(q={"d0": 1, "d1": 2, "d2": 0})
+    names = [
+        "nDCG(judged_only=True)@5", "nDCG(gains={1:3,2:1})@5", "nDCG(gains={1:3,2:3})@5", "Bpref", "IPrec@0.501", "IPrec@0.499",
+    ]  # fmt: skip
+    rows = np.array([[4, 1, 5, 0]])
+    alone = {name: only(RetrievalEvaluator(judged, ITEMS, None, measures=[name]).evaluate(rows))[name] for name in names}
+    assert only(RetrievalEvaluator(judged, ITEMS, None, measures=names).evaluate(rows)) == alone
+
+
+def test_a_query_whose_grades_are_all_negative_scores_0_in_measures_of_other_programs() -> None:
+    evaluator = RetrievalEvaluator(gold(q={"d0": -1}, p={"d1": 2}), ITEMS, None, measures=["ERR@5", "SetF", "Rprec"])
+    values = evaluator.evaluate(np.array([[0], [1]])).per_query
+    assert {name: column.tolist() for name, column in values.items()} == {
+        "ERR@5": [0, 0.1875], "SetF": [0, 1], "Rprec": [0, 1],
+    }  # fmt: skip
+
+
 def test_what_ir_measures_cannot_compute_is_an_error_with_its_reason() -> None:
     evaluator = RetrievalEvaluator(gold(q={"d0": 5}), ITEMS, None, measures=["ERR@5"])
     with pytest.raises(ConfigurationError, match=r"ir-measures cannot compute ERR@5 for one of these lists"):
