@@ -20,8 +20,8 @@ from nlp_retrieval.core.models import Gold, Query, RetrievalResult, SearchableIt
 from nlp_retrieval.core.queries import synthetic_note
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import ConfigurationError, IndexMissingError, QueryError
-from nlp_retrieval.evaluation.evaluator import evaluate_rankings
+from nlp_retrieval.errors import ConfigurationError, GoldError, IndexMissingError, QueryError
+from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator, evaluate_rankings
 from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.rankings import OwnIds, are_passages, own_ids
 from nlp_retrieval.gate.baseline import (
@@ -45,7 +45,7 @@ from nlp_retrieval.gate.judged import (
     split_waiting,
     with_judged,
 )
-from nlp_retrieval.gate.reasons import GateChange, LostQuery, changes_of, lost_queries
+from nlp_retrieval.gate.reasons import GateChange, LostQuery, changes_of, is_relevant, lost_queries
 from nlp_retrieval.gate.settings import GateSettings
 from nlp_retrieval.gate.verdict import MeasureVerdict, Verdict, in_every_case, judge, overall, queries_needed
 from nlp_retrieval.lm.counting import record_calls
@@ -179,6 +179,7 @@ class Gate:
             ConfigurationError: the baseline is of other queries, of another corpus, or keeps fewer hits; or there is no folder
                 for a judging project.
             QueryError: the searcher finds nothing for any query.
+            GoldError: the index holds no relevant document.
         """
         settings, before = self.settings, read_baseline(self.settings.baseline)
         if judge_change and settings.judging is None:
@@ -187,6 +188,7 @@ class Gate:
         current = self._found("", results, tokens)
         texts = self._texts_of(list(before.items))
         self._check_comparable(before, current, texts)
+        self._check_gold(results)
         compared = [query for query in self.queries if query.query_id in before.queries]
         judged = {each.query_id: each for each in self.gold}
         change: ChangeToJudge | None = None
@@ -245,11 +247,13 @@ class Gate:
         Raises:
             ConfigurationError: there is no reason.
             QueryError: the searcher finds nothing for any query.
+            GoldError: the index holds no relevant document.
             OutputError: the file cannot be written.
         """
         if not reason.strip():
             raise ConfigurationError("the reason is empty; say why these results are accepted")
         results, tokens = self._searched()
+        self._check_gold(results)
         baseline = self._found(reason.strip(), results, tokens)
         measured = _measured(baseline, self.gold, self.settings) if self.gold else {}
         queries = dict(baseline.queries)
@@ -298,6 +302,19 @@ class Gate:
         counts = calls.counts
         tokens = counts.tokens_in + counts.tokens_out + counts.kept_tokens_in + counts.kept_tokens_out
         return results, tokens / len(self.queries)
+
+    def _check_gold(self, results: Sequence[Sequence[RetrievalResult]]) -> None:
+        """Raise an error if nothing found is relevant, because the index holds no relevant document."""
+        gold = {each.query_id: each for each in self.gold if max(each.relevance.values(), default=0) > 0}
+        found = zip((gold.get(query.query_id) for query in self.queries), results, strict=True)
+        if not gold or not isinstance(self.searcher, BaseSearcher):
+            return
+        if any(each and is_relevant(hit.item.item_id, hit.item.title, each) for each, hits in found for hit in hits):
+            return
+        table = self.searcher.opened.items
+        missing = RetrievalEvaluator(list(gold.values()), table.ids(), table.titles(), [1], "count").missing
+        if missing is not None and missing.all:
+            raise GoldError(f"{missing.said}: no figure could be above 0; {missing.cure}")
 
     def _own_ids(self) -> OwnIds:
         """Return the hits that are the queries themselves, decided as in a benchmark of this index."""
@@ -371,6 +388,8 @@ class Gate:
                 f"{graded:,} queries of {path} had gold, and now none has: rankings alone cannot show a loss; restore the gold "
                 f"(qrels), or {RENEW}"
             )
+        if any(each.by == "title" for each in self.gold) and not any(item.title for item in before.items.values()):
+            raise ConfigurationError(f"the gold names titles, and {path} keeps none of its items; {RENEW}")
         if isinstance(self.searcher, BaseSearcher) and not texts:
             raise ConfigurationError(
                 f"none of the {len(before.items):,} items of {path} is in the index: it is of another corpus, or all ids are "

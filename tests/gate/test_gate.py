@@ -13,9 +13,10 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
-from nlp_retrieval import BeirLoader, Bm25Retriever, SearchableItem, Searcher, TopicsLoader
+from nlp_retrieval import BeirLoader, Bm25Retriever, Gold, Query, SearchableItem, Searcher, TopicsLoader
 from nlp_retrieval.cli.app import app
-from nlp_retrieval.errors import ConfigurationError, QueryError, RetrievalWarning, SourceError
+from nlp_retrieval.core.components.component import BaseQueryLoader
+from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, RetrievalWarning, SourceError
 from nlp_retrieval.gate import Gate, GateSettings, read_gate
 from nlp_retrieval.gate.writing import as_json, junit, lines_of, markdown
 
@@ -31,6 +32,21 @@ def corpus(n: int = 120) -> list[SearchableItem]:
 
 
 ITEMS = corpus()
+
+
+class Judged(BaseQueryLoader):
+    """One question with the gold at hand."""
+
+    name = "judged"
+
+    def __init__(self, gold: list[Gold]) -> None:
+        self._gold = gold
+
+    def queries(self) -> list[Query]:
+        return [Query(query_id="q", text="fox")]
+
+    def gold(self) -> list[Gold]:
+        return self._gold
 
 
 @pytest.fixture
@@ -221,6 +237,26 @@ def test_gold_that_changed_is_used_for_both_sides(accepted: GateSettings, tmp_pa
     report = Gate(accepted, searcher(tmp_path / "again")).check()
     assert [(change.kind, "gold of 10 queries" in change.detail) for change in report.changes] == [("gold", True)]
     assert {each.difference for each in report.measures} == {0.0}
+
+
+def test_gold_that_no_hit_could_have_is_refused(accepted: GateSettings, tmp_path: Path) -> None:
+    path = Path(str(accepted.query_loader.config["path"])) / "qrels" / "test.tsv"
+    path.write_text(re.sub(r"\td(\d+)\t", r"\tother\1\t", path.read_text()))
+    gate = Gate(accepted, searcher(tmp_path / "again"))
+    for use in (gate.check, lambda: gate.update("other gold")):
+        with pytest.raises(
+            GoldError, match="100 of 100 relevant documents, of 100 of 100 queries, are not in the corpus of 120"
+        ):
+            use()
+
+
+def test_a_baseline_without_titles_is_not_measured_by_gold_that_names_them(tmp_path: Path) -> None:
+    made = searcher(tmp_path / "index", [SearchableItem(item_id="d1", content="fox", metadata={"title": "Foxes"})])
+    by_id = Judged([Gold(query_id="q", relevance={"d1": 1})])
+    by_title = Judged([Gold(query_id="q", relevance={"Foxes": 1}, by="title")])
+    Gate(GateSettings(tmp_path / "base.jsonl", by_id, {"ndcg@10": 0.1}), made).update("by id")
+    with pytest.raises(ConfigurationError, match=r"the gold names titles, and .* keeps none of its items"):
+        Gate(GateSettings(tmp_path / "base.jsonl", by_title, {"ndcg@10": 0.1}), made).check()
 
 
 def test_groups_and_new_queries(accepted: GateSettings, tmp_path: Path) -> None:
