@@ -112,7 +112,7 @@ def compare_runs(
 
 
 def evaluated(sources: Sources, measures: Sequence[Measure], relevant_from: int) -> tuple[dict[str, Evaluation], list[str]]:
-    """Return the measures of every run, and what to say about the depths of their lists, in sentences.
+    """Return the measures of every run, and what to say about their lists, in sentences.
 
     A measure that counts all hits is computed over as many as all runs have; one with a cutoff counts what lies beyond the end
     of a list as not found.
@@ -134,11 +134,12 @@ def evaluated(sources: Sources, measures: Sequence[Measure], relevant_from: int)
         whole = evaluator.evaluate_ragged(listing.offsets, listing.items)
         owner = np.repeat(np.arange(len(lists.query_ids)), np.diff(listing.offsets))
         near = np.arange(len(owner)) - listing.offsets[owner] < shortest
-        cut = evaluator.evaluate_ragged(
-            offsets_of(np.bincount(owner[near], minlength=len(lists.query_ids))), listing.items[near]
-        )
+        offsets = offsets_of(np.bincount(owner[near], minlength=len(lists.query_ids)))
+        cut = whole if near.all() or not all_hits else evaluator.evaluate_ragged(offsets, listing.items[near])
         per_query = {key: (cut if key in all_hits else whole).per_query[key] for key in whole.per_query}
         evaluations[name] = replace(whole, per_query=per_query)
+        if sources.corpora[name] is None and not (lists.grades(name) >= relevant_from).any():
+            cautions.append(f"No result of {name} is relevant to its query: is it of this collection?")
     for caution in cautions:
         warnings.warn(caution, RetrievalWarning, stacklevel=3)
     return evaluations, cautions

@@ -176,11 +176,3 @@ def joined(wanted: Rows, keys: Rows, values: Rows) -> Rows:
         return np.zeros(len(wanted), np.int64)
     positions = order[np.minimum(np.searchsorted(keys[order], wanted), len(order) - 1)]
     return np.where(keys[positions] == wanted, values[positions], 0)
-
-
-# Queries that are passages themselves: a query's own passage is not an answer, so it does not count.
-#
-# In ArguAna and Quora a query is a passage of the corpus, with its id. It finds itself first, and all other hits are one
-# rank lower; BEIR and MTEB ignore such a hit (``ignore_identical_ids``). In other collections, queries and passages just
-# use the same numbers: query 1 is unrelated to passage 1. The texts distinguish the two cases or, if there are none,
-# the rankings: a query that is a passage finds itself first.

@@ -259,7 +259,7 @@ class ListsBuilder:
 
 @dataclass(frozen=True)
 class OwnIds:
-    """Hits that are the queries themselves.
+    """Hits that are the queries themselves, as in ArguAna and Quora, and do not count, as in BEIR and MTEB.
 
     Args:
         ids: per query, the item that does not count; None if every item does.
