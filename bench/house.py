@@ -1,6 +1,6 @@
 """``python -m bench house [FOLDER]``: how large the package in a checkout is, and how its parts are joined.
 
-Counts lines by kind, files, folders, public names, commands and their options, parameters of components, context variables, and
+Counts lines by kind and by room, files, folders, public names, commands and their options, parameters of components, context variables, and
 modules that one other module alone imports. Another checkout is counted with its own code: its folder is the argument.
 """
 
@@ -52,7 +52,8 @@ print(json.dumps({
 def main(arguments: list[str]) -> int:
     """Print the figures of a checkout as a table."""
     root = Path(arguments[0]).resolve() if arguments else _HERE
-    figures = counted(root / "nlp_retrieval") | _asked(root)
+    rooms = {f"{room}/": lines for room, lines in rooms_of(root / "nlp_retrieval").items()}
+    figures = counted(root / "nlp_retrieval") | rooms | _asked(root)
     width = max(map(len, figures))
     print("\n".join(f"{name:<{width}}  {value:>7,}" for name, value in figures.items()))
     return 0
@@ -78,6 +79,15 @@ def counted(package: Path) -> dict[str, int]:
         "modules with one importer": len(imported_once(files, package)),
         "context variables": sum(text.count("= ContextVar(") for text in files.values()),
     }
+
+
+def rooms_of(package: Path) -> dict[str, int]:
+    """Return the lines of each room: a folder of the package, or of its systems."""
+    rooms: Counter[str] = Counter()
+    for file in sorted(package.rglob("*.py")):
+        parts = file.relative_to(package).parts[:-1]
+        rooms["/".join(parts[:2] if parts[:1] == ("systems",) else parts[:1]) or "root"] += file.read_text("utf-8").count("\n")
+    return dict(rooms)
 
 
 def kinds_of_lines(text: str) -> dict[int, str]:

@@ -102,7 +102,7 @@ def _by_hand(sets: Sets, generation: Generation, questions: list[str]) -> dict[s
     blending and items for each configuration, in one call and one by one, scores of rerankers being at hand.
     """
     opened = {label: one.open(generation) for made in sets.values() for label, one in made.items()}
-    places, items = Sample.draw(questions, TIMED, SEED).places, generation.items
+    places, items = Sample.draw(questions, TIMED, SEED).positions, generation.items
     spent = dict.fromkeys(("all", "timed", "own"), 0.0)
 
     @contextmanager
