@@ -1,7 +1,8 @@
 """``python -m bench house [FOLDER]``: how large the package in a checkout is, and how its parts are joined.
 
-Counts lines by kind and by room, files, folders, public names, commands and their options, parameters of components, context variables, and
-modules that one other module alone imports. Another checkout is counted with its own code: its folder is the argument.
+Counts lines by kind and by room, files, folders, public names, commands and their options, parameters of components, context
+variables, and modules that one other module alone imports. Another checkout is counted with its own
+code: its folder is the argument.
 """
 
 from __future__ import annotations
