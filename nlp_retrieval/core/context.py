@@ -21,20 +21,6 @@ from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "ENCODER_LIMIT",
-    "SearchContext",
-    "add_note",
-    "collected_notes",
-    "record_stages",
-    "record_steps",
-    "search_context",
-    "stage",
-    "suppress_empty_notes",
-    "use_workers",
-    "warn_of_cut",
-]
-
 StageSeconds = dict[str, float]
 
 MOST_WORKERS = 4096

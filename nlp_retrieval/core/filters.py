@@ -6,9 +6,9 @@ a value that the item's must equal, or operators, all of which must be met: ``eq
 ``metadata.and``.
 
 A value that is a list meets a condition if one of its elements does; an item without the key meets no condition except
-``{"exists": false}``; ``not`` holds for exactly the items for which its filter does not. Text is ordered by code points;
-numbers are compared as numbers, and a number, a truth value and a text are never equal. No part of a filter ever becomes
-part of a query language or a pattern.
+``{"exists": false}``; ``not`` holds for exactly the items for which its filter does not. Text is ordered by code points, but a
+day or a time in ISO 8601 is compared as one, also with a year or a month. Numbers are compared as numbers, and a number, a
+truth value and a text are never equal. No part of a filter ever becomes part of a query language or a pattern.
 """
 
 from __future__ import annotations

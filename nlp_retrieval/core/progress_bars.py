@@ -63,7 +63,8 @@ class Display:
     def clear(self) -> None:
         """Erase the lines, so that something else can be written."""
         if self._bars is not None:
-            self._bars.stop()
+            with suppress(OSError, ValueError):
+                self._bars.stop()
 
     @contextmanager
     def _bar(self, what: str, total: int | None, at_once: bool) -> Iterator[Advance]:
@@ -71,10 +72,11 @@ class Display:
             bars = self._bars = self._bars or _bars()
             task, begun = bars.add_task(what, total=total), time.monotonic()
             if at_once:
-                bars.start()
+                with suppress(OSError, ValueError):
+                    bars.start()
 
         def advance(n: int) -> None:
-            with self._lock:
+            with self._lock, suppress(OSError, ValueError):  # a terminal that is gone must not end the work
                 bars.update(task, advance=n)
                 if (now := time.monotonic()) - begun >= _AFTER and now - self._last >= _REDRAWN:
                     self._last = now
@@ -87,7 +89,7 @@ class Display:
             with self._lock:
                 bars.remove_task(task)
                 if not bars.tasks:
-                    bars.stop()
+                    self.clear()
                     self._bars = None
 
     def _line(self, what: str, total: int | None) -> Advance:

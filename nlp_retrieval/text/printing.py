@@ -75,8 +75,6 @@ _MARKS = str.maketrans("[]<>", "\uff3b\uff3d\uff1c\uff1e")
 
 _SPACES = ("Zl", "Zp", "Zs")
 _UNSEEN = ("Cf", "Co", "Cs", "Cn")
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
-"""Letters, marks and signs without ink."""
 
 
 def fenced(text: str) -> str:

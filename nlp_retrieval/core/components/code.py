@@ -61,18 +61,35 @@ def is_own_module(name: str) -> bool:
 
 
 def _checksum(cls: type) -> str:
-    functions = [value for value in vars(cls).values() if isinstance(value, FunctionType)]
+    functions = [function for value in vars(cls).values() for function in _functions_in(value)]
+    written_in = {function.__code__.co_filename for function in functions}
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
-    if file is not None and Path(file).is_file() and all(f.__code__.co_filename == file for f in functions):
+    if file is not None and Path(file).is_file() and (file in written_in or not written_in):  # a decorator may be elsewhere
         return hashlib.sha256(Path(file).read_bytes()).hexdigest()
     told = "\0".join(part for function in functions for part in _parts(function.__code__))
     return hashlib.sha256(f"{sys.implementation.cache_tag}\0{told}".encode()).hexdigest()
 
 
+def _functions_in(value: object) -> list[FunctionType]:
+    """The function of an attribute, with the one that it wraps; of a property, its three."""
+    if isinstance(value, property):
+        return [function for part in (value.fget, value.fset, value.fdel) for function in _functions_in(part)]
+    wrapped = getattr(value, "__dict__", {}).get("__wrapped__")  # a decorator's, a static method's
+    inner = [] if wrapped is None else _functions_in(wrapped)
+    return [value, *inner] if isinstance(value, FunctionType) else inner
+
+
 def _parts(code: CodeType) -> Iterator[str]:
     yield from (code.co_code.hex(), repr(code.co_names), repr(code.co_varnames))
     for constant in code.co_consts:
-        yield from _parts(constant) if isinstance(constant, CodeType) else [repr(constant)]
+        yield from _parts(constant) if isinstance(constant, CodeType) else [_told(constant)]
+
+
+def _told(constant: object) -> str:
+    """A constant as text; the order of a set is another in every process."""
+    if isinstance(constant, frozenset):
+        return f"{{{', '.join(sorted(map(_told, constant)))}}}"
+    return f"({', '.join(map(_told, constant))})" if isinstance(constant, tuple) else repr(constant)
 
 
 @cache

@@ -20,6 +20,7 @@ from types import UnionType
 from typing import Any, ClassVar, Self, Union, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from nlp_retrieval.core.components.code import code_of, remember_source
 from nlp_retrieval.core.components.trust_rules import Rule
@@ -50,7 +51,7 @@ def wrong_parameter(parameter: str, value: object, error: ValidationError) -> st
     problems = error.errors(include_url=False)
     path = max((_place(value, problem["loc"]) for problem in problems), key=len)
     there = [problem for problem in problems if _place(value, problem["loc"]) == path]
-    first, *others = dict.fromkeys(_MEANT.get(each["type"], _MEANT.get(each["msg"], each["msg"])) for each in there)
+    first, *others = dict.fromkeys(map(_meaning, there))
     wanted = " or ".join([first, *(other.removeprefix("Input should be ") for other in others)])
     shown = repr(without_secrets({parameter: there[0]["input"]})[parameter])
     if any(isinstance(part, str) and is_secret_name(part) for part in path):
@@ -58,11 +59,18 @@ def wrong_parameter(parameter: str, value: object, error: ValidationError) -> st
     return f"{parameter}{''.join(f'[{part!r}]' for part in path)}={shown}: {wanted}"
 
 
+def _meaning(problem: ErrorDetails) -> str:
+    if problem["type"] == "missing":
+        return f"nothing is given for {problem['loc'][-1]!r}"
+    return _MEANT.get(problem["type"], _MEANT.get(problem["msg"], problem["msg"]))
+
+
 def _place(value: object, location: Sequence[int | str]) -> list[int | str]:
     """The keys and indices that lead into a value, without the names of branches that pydantic puts between them."""
     path: list[int | str] = []
     for part in location:
-        if (isinstance(value, Mapping) and part in value) or (isinstance(value, list | tuple) and isinstance(part, int)):
+        known = value if isinstance(value, Mapping) else range(len(value)) if isinstance(value, list | tuple) else ()
+        if part in known:
             path.append(part)
             value = value[part]  # type: ignore[index]
     return path
@@ -126,7 +134,8 @@ class Component:
 
     manifest_may_set: ClassVar[Mapping[str, Rule]] = {}
     """A rule for each parameter that a manifest may set without the user's trust; see
-    :mod:`nlp_retrieval.core.components.trust_rules`. It is not inherited and applies only to components of this package."""
+    :mod:`nlp_retrieval.core.components.trust_rules`. It is not inherited; in another package, a class without rules lets a
+    manifest set numbers and plain words."""
 
     local_only: bool = False
     """True to look for models only in the hub's cache and in installed packages, not in folders or on the network.
@@ -410,9 +419,6 @@ def _as_declared(value: Any, checked: Any) -> Any:
 
 
 # The interfaces that components implement.
-
-
-__all__ = ["BaseQueryLoader", "BaseUserQueryProcessor"]
 
 
 class BaseQueryLoader(Component, ABC):

@@ -275,8 +275,9 @@ class BaseSearcher(Component, ABC):
         for part in with_held(self):
             if part.only_in_memory:
                 raise ConfigurationError(
-                    f"{part!r} is an object of this program, and no configuration can hold it: give {type(self).__name__} a "
-                    "model with a name and a server, as LanguageModel(...), or keep the searcher in Python"
+                    f"{part!r} is an object of this program, and no configuration can hold it: give {type(self).__name__} "
+                    "a component with a name in its place (LanguageModel(...) for a client, your own class for a function), or "
+                    "keep the searcher in Python"
                 )
         return self.config
 

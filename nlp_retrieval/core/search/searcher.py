@@ -10,6 +10,7 @@ import copy
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from numbers import Integral
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
@@ -471,7 +472,8 @@ class FunctionReranker(BaseReranker):
         return {"function": self.function}
 
     def rerank(self, nlqs: list[str], results: list[list[RetrievalResult]], k: int) -> list[list[RetrievalResult]]:
-        return [self.function(query, hits)[:k] for query, hits in zip(nlqs, results, strict=True)]
+        ordered = [self.function(query, hits) for query, hits in zip(nlqs, results, strict=True)]
+        return [hits[:k] if isinstance(hits, list) else hits for hits in ordered]  # anything else is an error later
 
 
 _function_names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
@@ -480,7 +482,9 @@ _function_names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 def _of_function(cls: type[FunctionProcessor] | type[FunctionReranker], x: Any) -> Any:
     if not callable(x) or isinstance(x, type | Component | Expression):
         return x
-    named = _function_names.setdefault(x, f"{getattr(x, '__qualname__', type(x).__name__)} {uuid4().hex[:12]}")
+    named = f"{getattr(x, '__qualname__', type(x).__name__)} {uuid4().hex[:12]}"
+    with suppress(TypeError):  # str.lower cannot be held weakly, and gets another name each time
+        named = _function_names.setdefault(x, named)
     made = cls(named)
     made.function = x
     return made

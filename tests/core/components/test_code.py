@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +75,44 @@ def in_a_cell(text: str) -> type[Component]:
 def test_a_class_of_a_notebook_is_told_by_what_its_functions_do() -> None:
     assert code_of(in_a_cell(CELL)) == code_of(in_a_cell(CELL)), "a cell that is run again"
     assert code_of(in_a_cell(CELL.replace("split()", "split(',')"))) != code_of(in_a_cell(CELL))
+
+
+def test_a_class_of_a_notebook_is_the_same_in_every_process() -> None:
+    cell = CELL.replace("nlq.split()", "nlq.split() if nlq in {'a', 'b', 'c', ('d', 'e')} else []")
+    script = f"from core.engines import SplitAt; from core.components.test_code import *; print(code_of(in_a_cell({cell!r})))"
+    folder = Path(__file__).parents[2]
+    said = set()
+    for seed in "123":
+        env = os.environ | {"PYTHONHASHSEED": seed}
+        said.add(subprocess.run([sys.executable, "-c", script], cwd=folder, env=env, capture_output=True, check=True).stdout)
+    assert len(said) == 1
+
+
+WRAPPED = """
+from contextlib import contextmanager
+class Mine(SplitAt):
+    name = "mine"
+    @contextmanager
+    def opened(self):
+        yield 1
+    @staticmethod
+    def limit():
+        return 2
+    @property
+    def most(self):
+        return 3
+"""
+
+
+@pytest.mark.parametrize("number", "123")
+def test_decorated_functions_are_code_too(tmp_path: Path, number: str) -> None:
+    changed = WRAPPED.replace(f" {number}\n", " 4\n")
+    assert code_of(in_a_cell(changed)) != code_of(in_a_cell(WRAPPED))
+    script = "from own_words import Mine; print(Mine().identity)"
+    module = WRAPPED.replace("(SplitAt)", "(BaseUserQueryProcessor)") + "    def process(self, nlqs):\n        return [nlqs]\n"
+    module = f"from nlp_retrieval.core import BaseUserQueryProcessor\n{module}"
+    before = told(tmp_path, module, script)
+    assert told(tmp_path, f"{module}CHANGED = 1\n", script) != before, "it is the text of the module, also with a decorator"
 
 
 def test_using_a_class_changes_nothing_in_its_code(tmp_path: Path) -> None:

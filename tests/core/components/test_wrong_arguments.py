@@ -20,12 +20,22 @@ from nlp_retrieval import (
     Searcher,
     WeightedSum,
 )
-from nlp_retrieval.core.components.component import BaseQueryLoader
+from nlp_retrieval.core.components.component import BaseQueryLoader, BaseUserQueryProcessor
 from nlp_retrieval.core.components.registry import build, build_as
 from nlp_retrieval.errors import ConfigurationError, EngineError, ItemError, QueryError, RetrievalError
 
 ITEM = SearchableItem(item_id="a", content="red fox")
 QUERY, GOLD = Query(query_id="q", text="fox"), Gold(query_id="q", relevance={"a": 1})
+
+
+class Pair(BaseUserQueryProcessor):
+    name = "pair"
+
+    def __init__(self, pair: tuple[float, float]) -> None:
+        self.pair = pair
+
+    def process(self, nlqs: list[str]) -> list[list[str]]:
+        return [nlqs]
 
 
 @pytest.fixture
@@ -51,6 +61,7 @@ def searcher(tmp_path: Path) -> Searcher:
         ),
         (lambda: WeightedSum(weights={"a": 1, "b": -2}), "weights['b']=-2: Input should be greater than or equal to 0"),
         (lambda: WeightedSum(weights=[1, float("nan")]), "weights[1]=nan: Input should be a finite number"),
+        (lambda: Pair((1.0,)), "pair=[1.0]: nothing is given for 1"),
         (lambda: JsonlLoader("a.jsonl", id_field=5), "id_field=5: Input should be a valid string"),
         (lambda: build("searchers", {"name": "searcher", "retrievers": {"name": "bm25"}}), "a list too: [{name: ...}]"),
         (

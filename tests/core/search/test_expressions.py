@@ -12,7 +12,7 @@ from core.engines import Brief, SplitAt, TermCount, TermShare, documents
 from nlp_retrieval import Bm25Retriever, OverlapReranker, Searcher, Unfiltered
 from nlp_retrieval.core.search import expressions
 from nlp_retrieval.core.search.joining import CombSUM, RawScore, WeightedSum
-from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.errors import ConfigurationError, EngineError
 
 random = np.random.default_rng(5)
 WORDS = "alpha beta gamma delta epsilon zeta".split()
@@ -186,6 +186,16 @@ def test_a_function_is_a_processor_before_and_a_reranker_after(path):
     assert [hit.item for hit in found] == [hit.item for hit in Searcher([a]).open(path).search("alpha beta", k=10)[0]][::-1]
     with pytest.raises(ConfigurationError, match="is an object of this program"):
         turned.to_config()
+
+
+def test_any_callable_is_a_function_and_what_it_returns_is_checked(path):
+    (found,) = (str.lower >> a).open(path).search("ALPHA")
+    assert [hit.item for hit in found] == [hit.item for hit in Searcher([a]).open(path).search("alpha")[0]]
+    for returned, shown in ((None, "None"), (reversed([]), "reverseiterator")):
+        with pytest.raises(
+            EngineError, match=f"FunctionReranker.rerank returned .*{shown}.* for a query; return a list of hits"
+        ):
+            (a >> (lambda query, results, returned=returned: returned)).open(path).search("alpha")
 
 
 def test_the_examples_run():
