@@ -779,8 +779,13 @@ class RetrieverRanks:
 
 
 def gold_rows_of(qrels: Mapping[str, Mapping[str, int]], row_of: Mapping[str, int]) -> tuple[Rows, Rows]:
-    """Return the number of the query, and the item row, of every gold document, in the order of the judgements."""
+    """Return the number of the query, and the item row, of every relevant document, in the order of the judgements."""
     nowhere = len(row_of) and max(row_of.values()) + 1  # the row for gold that the corpus lacks; it is in no list
-    pairs = [(number, row_of.get(item_id, nowhere)) for number, grades in enumerate(qrels.values()) for item_id in grades]
+    pairs = [
+        (number, row_of.get(item_id, nowhere))
+        for number, grades in enumerate(qrels.values())
+        for item_id, grade in grades.items()
+        if grade > 0
+    ]
     columns = np.array(pairs, np.int64).reshape(-1, 2).T
     return columns[0], columns[1]

@@ -218,8 +218,8 @@ def warn_of_filters(
             outside += [
                 (query_id, item)
                 for query_id in theirs
-                for item in qrels.get(query_id, {})
-                if item in row_of and not mask[row_of[item]]
+                for item, grade in qrels.get(query_id, {}).items()
+                if grade > 0 and item in row_of and not mask[row_of[item]]
             ]
     if empty:
         warnings.warn(

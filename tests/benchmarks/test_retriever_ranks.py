@@ -44,6 +44,19 @@ def test_each_retriever_is_ranked_to_its_own_depth_and_called_by_its_label(tmp_p
     assert {name: ranks.tolist() for name, ranks in again.items()} == {n: r.tolist() for n, r in run.retrievers.items()}
 
 
+def test_what_was_judged_not_relevant_has_no_rank(tmp_path: Path) -> None:
+    whole = [one.model_copy(update={"relevance": {"d79": 0, "d78": -1} | one.relevance}) for one in GOLD]
+    runs = [
+        benchmarker(tmp_path / "index", gold=gold, stage_folder=tmp_path / "stages").run() for gold in (GOLD, whole)
+    ]  # fmt: skip
+    assert [ranks.tolist() for ranks in runs[0].retrievers.values()] == [
+        ranks.tolist() for ranks in runs[1].retrievers.values()
+    ]
+    write_run_files(runs[1], tmp_path / "run")
+    again = read_retrievers(tmp_path / "run")
+    assert [ranks.tolist() for ranks in again.values()] == [ranks.tolist() for ranks in runs[0].retrievers.values()]
+
+
 def test_two_retrievers_of_one_label_are_told_apart(tmp_path: Path) -> None:
     searchers = {"one": Searcher([Bm25Retriever()]), "other": Searcher([Bm25Retriever(k1=1.6)])}
     run = benchmarker(tmp_path / "index", searchers=searchers, stage_folder=tmp_path / "stages").run()
