@@ -72,9 +72,11 @@ def _checksum(cls: type) -> str:
 
 def _functions_in(value: object) -> list[FunctionType]:
     """The function of an attribute, with the one that it wraps; of a property, its three."""
+    if isinstance(value, staticmethod | classmethod):
+        return _functions_in(value.__func__)
     if isinstance(value, property):
         return [function for part in (value.fget, value.fset, value.fdel) for function in _functions_in(part)]
-    wrapped = getattr(value, "__dict__", {}).get("__wrapped__")  # a decorator's, a static method's
+    wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
     inner = [] if wrapped is None else _functions_in(wrapped)
     return [value, *inner] if isinstance(value, FunctionType) else inner
 
