@@ -145,7 +145,8 @@ def _json_in(text: str, opening: str, closing: str) -> object:
 def _parts(answer: object, depth: int = 0) -> Iterator[str]:
     if isinstance(answer, str):
         text = _unfenced(answer).strip()
-        listed = next((value for pair in ("[]", "{}") if (value := _json_in(text, *pair)) is not None), None)
+        found = [_json_in(text, *pair) for pair in ("[]", "{}")]
+        listed = next((value for value in found if value is not None and not _are_numbers(value)), None)
         if listed is not None:
             yield from _parts(listed, depth + 1)
             return
@@ -156,6 +157,11 @@ def _parts(answer: object, depth: int = 0) -> Iterator[str]:
     elif isinstance(answer, Sequence | Mapping) and depth <= _DEEPEST:
         for part in answer.values() if isinstance(answer, Mapping) else answer:
             yield from _parts(part, depth + 1)
+
+
+def _are_numbers(value: object) -> bool:
+    """Return whether a value is a list of numbers, such as a citation after a phrase."""
+    return isinstance(value, list) and bool(value) and all(isinstance(part, int) for part in value)
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -43,6 +43,10 @@ def test_an_answer_without_a_phrase_is_none(answer):
     assert read_phrases(answer, CLAIM, 3, 32) is None
 
 
+def test_a_number_in_brackets_is_no_list_of_phrases():
+    assert read_phrases("1. Stanley Kubrick [1]\n2. Lolita", CLAIM, 3, 32) == ["Stanley Kubrick [1]", "Lolita"]
+
+
 def test_phrases_are_few_and_short():
     found = read_phrases([f"w{n} " * 100 for n in range(10)], CLAIM, 3, 5)
     assert found == [" ".join([f"w{n}"] * 5) for n in range(3)]

