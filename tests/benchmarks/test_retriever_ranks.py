@@ -45,7 +45,7 @@ def test_each_retriever_is_ranked_to_its_own_depth_and_called_by_its_label(tmp_p
 
 
 def test_what_was_judged_not_relevant_has_no_rank(tmp_path: Path) -> None:
-    whole = [one.model_copy(update={"relevance": {"d79": 0, "d78": -1} | one.relevance}) for one in GOLD]
+    whole = [one.model_copy(update={"relevance": one.relevance | {"other": 0, "another": -1}}) for one in GOLD]
     runs = [
         benchmarker(tmp_path / "index", gold=gold, stage_folder=tmp_path / "stages").run() for gold in (GOLD, whole)
     ]  # fmt: skip
