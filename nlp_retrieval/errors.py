@@ -130,7 +130,7 @@ class ServerError(RetrievalError):
 
 
 class WorkerError(RetrievalError):
-    """A worker process is lost again and again, or a Ray cluster is gone, has no room, or has other versions or models."""
+    """A worker process is lost, or a Ray cluster is gone, has no room, or has other versions or models."""
 
 
 class OutputError(RetrievalError, OSError):

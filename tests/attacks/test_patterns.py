@@ -110,6 +110,12 @@ from nlp_retrieval.core.queries import has_no_words
 for text in (" " * N, "'" * N, "_" * N):
     has_no_words(text)
 """,
+    "core/filters.py": """
+from nlp_retrieval.core.filters import instant_of, period_of
+for text in ("2" * N, "2019-" * N, "2019-01-01T" + "1" * N, "2019-01-01T00:00:00." + "0" * N, "2019-01-01T00:00+" + "0" * N):
+    instant_of(text)
+    period_of(text)
+""",
     "core/files/json_text.py": """
 from nlp_retrieval.core.files.json_text import parse_json
 for text in ('"' * N, '"' + chr(92) * N, '"' + (chr(92) + "ud800") * N, "[" * N, '["[' * N, '{"a":' * N,
@@ -283,7 +289,7 @@ from nlp_retrieval.evaluation import trec
 for text in ("1" * N, "1." * N, "." * N, "1e" * N, "1" * N + "e", "+" * N):
     trec._NUMBER.fullmatch(text)
 """,
-    "core/files/trec_ids.py": """
+    "core/files/records.py": """
 from nlp_retrieval.core.files.records import decode_id, encode_id
 for text in (" " * N, "%" * N, "a" * N, chr(0x7f) * N, "%4" * N):
     decode_id("%:" + encode_id(text))

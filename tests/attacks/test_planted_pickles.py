@@ -24,7 +24,6 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.benchmarks.runs import read_run_folder
 from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
-from nlp_retrieval.core.files import checksums
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, SourceError
 from nlp_retrieval.lm.answers import AnswerStore
@@ -173,20 +172,6 @@ def test_a_stage_result_that_is_a_pickle_is_not_there(tmp_path: Path, tally: Tal
 def test_a_stage_result_has_no_objects(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="object"):
         StageStore(tmp_path).keep("group", "name", Entry({}, {"b": np.array([MakesFolder(tmp_path / "ran")], dtype=object)}))
-
-
-def test_checksums_that_are_remembered_as_a_pickle_are_forgotten(own_cache: Path, tmp_path: Path, tally: Tally) -> None:
-    memory = own_cache / "nlp_retrieval" / "checked.json"
-    memory.parent.mkdir(parents=True)
-    memory.write_bytes(pickled(tmp_path / "ran"))
-    memory.chmod(0o600)
-    file = tmp_path / "file"
-    file.write_bytes(b"content")
-    with tally(FAMILY):
-        checksums.check_file(file, checksums.FileRecord(bytes=7, sha256=checksums.sha256_of(file)))
-        with pytest.raises(IndexDamagedError):
-            checksums.check_file(file, checksums.FileRecord(bytes=7, sha256="0" * 64))
-        assert not (tmp_path / "ran").exists()
 
 
 def test_an_answer_that_is_a_pickle_is_not_there(tmp_path: Path, tally: Tally) -> None:

@@ -83,13 +83,7 @@ def _length_of_texts(column: pa.ChunkedArray) -> int:
 def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch], cure: str = LEAVE_OUT) -> Iterator[tuple[str, JsonObject]]:
     """Yield the rows of batches, each with its location (``items.parquet, row 17``), rows counted from 1.
 
-    Args:
-        source: name of the source, for messages.
-        batches: in order.
-        cure: advice about a value that cannot be converted.
-
-    Raises:
-        SourceError: the data is damaged, a row is longer than ``MAX_ENTRY`` bytes, or a value cannot be converted to JSON.
+    ``cure`` is advice about a value that cannot be converted; any fault is a SourceError.
     """
     number = 0
     try:

@@ -223,11 +223,7 @@ def check_folder_for_output(folder: Path) -> None:
 
 
 def check_file_for_output(path: Path) -> None:
-    """Raise an error if a file cannot be written.
-
-    Raises:
-        OutputError: the path is not a file, or its folder is not writable.
-    """
+    """Raise an OutputError if a file cannot be written."""
     try:
         in_the_way = os.path.lexists(path) and not path.is_file()
     except (OSError, ValueError) as error:

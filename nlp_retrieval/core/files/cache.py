@@ -28,11 +28,7 @@ def cache_folder() -> Path:
 
 
 def make_own(folder: Path) -> None:
-    """Create a folder of a cache and its missing parents, for this user only; existing ones stay as they are.
-
-    Raises:
-        OSError: it cannot be created.
-    """
+    """Create a folder of a cache and its missing parents, for this user only; existing ones stay as they are."""
     missing = [above for above in (folder, *folder.parents) if not above.exists()]
     existing = missing[-1].parent if missing else folder
     if missing and existing.stat().st_uid not in (os.geteuid(), 0):  # root in another user's home would shut that user out
@@ -42,11 +38,7 @@ def make_own(folder: Path) -> None:
 
 
 def read_own(path: Path) -> bytes:
-    """Return the content of a file.
-
-    Raises:
-        OSError: it is missing or cannot be read; a PermissionError if another user owns it or everybody may write to it.
-    """
+    """Return the content of a file; PermissionError if another user owns it, or everybody may write to it."""
     with open_regular(path) as file:
         status = os.fstat(file.fileno())
         if status.st_uid not in (os.getuid(), 0) or status.st_mode & stat.S_IWOTH:  # a group is often of one user

@@ -132,11 +132,7 @@ def as_text(location: str, field: str, value: JsonValue) -> str:
 
 
 def as_title(location: str, field: str, value: JsonValue) -> str:
-    """Return a title, or an empty string for null.
-
-    Raises:
-        SourceError: it is neither text nor null.
-    """
+    """Return a title, or an empty string for null."""
     return "" if value is None else as_text(location, field, value)
 
 
@@ -167,11 +163,7 @@ def metadata_of(location: str, row: JsonObject, taken: Collection[str]) -> JsonO
 
 
 def with_title(location: str, title: str, metadata: JsonObject) -> JsonObject:
-    """Put a title in front of the metadata.
-
-    Raises:
-        SourceError: the metadata has another title.
-    """
+    """Put a title in front of the metadata; SourceError if that has another one."""
     if not title:
         return metadata
     if metadata.get("title") not in (None, "", title):

@@ -15,7 +15,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
 from uuid import uuid4
 
 from filelock import FileLock, Timeout
@@ -145,25 +144,10 @@ def publish_segment(scratch: Path, directory: Path, name: str, fingerprint: str,
     return Segment(**dict(publish(scratch, directory, name, fingerprint)), first_row=first_row, end_row=end_row)
 
 
-class Written(NamedTuple):
-    """A segment written by a retriever, and its cost as if it had encoded everything."""
-
-    segment: Segment
-    cost: BuildCost
-
-
 def write_segment(
     checkpoints: Checkpoints, builder: Builder, fingerprint: str, items: Segment, write: Callable[[Path], None]
-) -> Written:
-    """Write a segment of a retriever into a scratch folder, and publish it.
-
-    Args:
-        checkpoints: those of this writer.
-        builder: the retriever.
-        fingerprint: fingerprint of its index.
-        items: the items' segment with the same rows.
-        write: writes the segment into an empty folder.
-    """
+) -> tuple[Segment, BuildCost]:
+    """Write a segment with the rows of ``items`` into a scratch folder, and publish it; its cost is as if all was encoded."""
     scratch = new_scratch(checkpoints.directory)
     use_one_thread_after_fork()
     begin, reused = time.perf_counter(), checkpoints.seconds
@@ -172,7 +156,7 @@ def write_segment(
     seconds = time.perf_counter() - begin + checkpoints.seconds - reused
     cost = BuildCost(seconds=round(seconds, 3), peak_bytes=peak.bytes)
     rows = items.first_row, items.end_row
-    return Written(publish_segment(scratch, checkpoints.directory, builder.name, fingerprint, *rows), cost)
+    return publish_segment(scratch, checkpoints.directory, builder.name, fingerprint, *rows), cost
 
 
 def tidy(directory: Path) -> None:
@@ -261,19 +245,8 @@ class IndexReport:
 def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, replace: bool = False) -> IndexReport:
     """Make an index directory hold these items and these retrievers; parts that exist are not built again.
 
-    A directory that is already complete may be read-only.
-
-    Args:
-        items: a loader, or items; streamed once.
-        path: the index directory; created if it does not exist.
-        builders: the retrievers; equal ones are built once.
-        replace: whether to replace an existing index of other items.
-
-    Raises:
-        IndexConflictError: the directory holds other items, and ``replace`` is False.
-        IndexLockedError: another process is writing to it.
-        IndexWriteError: it cannot be written.
-        ItemError: the items cannot be indexed.
+    The items are streamed once. A directory that is already complete may be read-only. With ``replace``, an index of other
+    items, or a damaged one, is overwritten.
     """
     begin = time.perf_counter()
     directory = index_directory(path)

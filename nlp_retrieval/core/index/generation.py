@@ -101,11 +101,7 @@ class Builder:
     require: Callable[[Sequence[SegmentFolder]], None] = lambda _: None
 
     def require_unchanged(self) -> None:
-        """Raise an error if an index's identity (a knowledge file, say) changed while it was being built.
-
-        Raises:
-            SourceError: the content of the index is undetermined.
-        """
+        """Raise a SourceError if an index's identity (a knowledge file, say) changed while it was being built."""
         now = self.identified()
         if now != self.identity:
             changed = sorted(key for key in self.identity | now if self.identity.get(key) != now.get(key))
@@ -124,11 +120,7 @@ def write_deleted(folder: Path, rows: Rows) -> None:
 
 
 def read_deleted(folder: Path, n_rows: int) -> Rows:
-    """Return the rows that :func:`write_deleted` wrote.
-
-    Raises:
-        IndexDamagedError: they are not ascending rows of an index of this many rows.
-    """
+    """Return the rows that :func:`write_deleted` wrote, if they are ascending rows of an index of this many rows."""
     path = folder / _DELETED_FILE
     rows: Rows = mapped(path, np.int64)
     if len(rows) == 0 or rows[0] < 0 or rows[-1] >= n_rows or (np.diff(rows) <= 0).any():
@@ -201,21 +193,13 @@ def _close_all(descriptors: list[int]) -> None:
 
 
 def check_folder(directory: Path, record: FolderRecord, *, contents: bool = False) -> None:
-    """Compare the files of a folder with its record: their sizes, or their contents.
-
-    Raises:
-        IndexDamagedError: a file is missing or has changed.
-    """
+    """Compare the files of a folder with its record: their sizes, or their contents."""
     for name, file in record.files.items():
         check_file(directory / record.folder / name, file, content=contents or name.endswith(_FOLLOWED_BLINDLY))
 
 
 def open_items(directory: Path, corpus: CorpusRecord) -> ItemTable:
-    """Open the items of an index.
-
-    Raises:
-        IndexDamagedError: a file is missing or has changed.
-    """
+    """Open the items of an index."""
     for record in [*corpus.segments, *([corpus.deleted] if corpus.deleted else [])]:
         check_folder(directory, record)
     items = ItemTable([directory / record.folder / ITEMS_FILE for record in corpus.segments])

@@ -128,11 +128,6 @@ class Manifest(_ManifestField):
         """Names of all folders in use."""
         return [record.folder for record in self.records]
 
-    @property
-    def checksum(self) -> str:
-        """SHA-256 of the content, in hexadecimal."""
-        return _checksum(self.model_dump(mode="json"))
-
     def retriever(self, fingerprint: str) -> RetrieverRecord | None:
         """The retriever with this fingerprint, or None."""
         return next((record for record in self.retrievers if record.fingerprint == fingerprint), None)
@@ -144,8 +139,9 @@ def _checksum(content: dict[str, Any]) -> str:
 
 def write_manifest(directory: Path, manifest: Manifest) -> None:
     """Replace the manifest of a directory atomically."""
-    content = manifest.model_dump(mode="json") | {"checksum": manifest.checksum}
-    write_atomically(directory / MANIFEST_FILE, (canonical_json(content) + "\n").encode())
+    content = manifest.model_dump(mode="json")
+    stated = canonical_json(content | {"checksum": _checksum(content)})
+    write_atomically(directory / MANIFEST_FILE, f"{stated}\n".encode())
 
 
 def manifest_state(directory: Path) -> tuple[int, int, int] | None:
@@ -158,11 +154,7 @@ def manifest_state(directory: Path) -> tuple[int, int, int] | None:
 
 
 def index_directory(path: str | Path) -> Path:
-    """Return the path of an index directory.
-
-    Raises:
-        ConfigurationError: it is not a path, or not valid text.
-    """
+    """Return the path of an index directory; ConfigurationError if it is none."""
     if not isinstance(path, str | PathLike):
         raise ConfigurationError(f"an index directory is named by its path, not by {path!r}")
     if find_lone_surrogate(str(path)) is not None or "\0" in str(path):
@@ -209,12 +201,7 @@ def read_manifest(directory: Path) -> Manifest | None:
 
 
 def require_manifest(directory: Path) -> Manifest:
-    """Return the manifest of a directory.
-
-    Raises:
-        IndexMissingError: there is none.
-        IndexDamagedError: as :func:`read_manifest`.
-    """
+    """Return the manifest of a directory; IndexMissingError if there is none."""
     manifest = read_manifest(directory)
     if manifest is None:
         raise IndexMissingError(f"there is no index at {directory} (no {MANIFEST_FILE}); index a corpus there first")

@@ -105,11 +105,7 @@ def mask_of(wanted: Filter, columns: Columns) -> Mask:
 
 
 def _of_mixed(condition: Condition, batches: Batches) -> Mask:
-    """Return which values of a column of several types meet a condition.
-
-    Raises:
-        QueryError: no value has the type of one that they are compared with.
-    """
+    """Return which values of a column of several types meet a condition; QueryError if none has a type it asks for."""
     values = [value for kind, batch in batches for value in _values_of(kind, batch)]
     if condition.operator != "exists" and condition.values:
         counts = Counter(kind for value in values for kind in _kinds_in(value))

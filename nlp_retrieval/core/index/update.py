@@ -154,14 +154,7 @@ class IndexChange:
         return publish(scratch, self.directory, "deleted", fingerprint)
 
     def _publish(self, corpus: CorpusRecord, n_kept: int, write: _Write, items: ItemTable) -> None:
-        """Publish the index of these items.
-
-        Args:
-            corpus: record of the items.
-            n_kept: how many of their segments the retrievers already have; there may be one more.
-            write: writes that additional segment for a retriever.
-            items: the opened items.
-        """
+        """Publish the index of these items; retrievers have the first ``n_kept`` segments, and ``write`` writes one more."""
         new = [(rows, ItemTable(self.directory / rows.folder / ITEMS_FILE)) for rows in corpus.segments[n_kept:]]
         retrievers = []
         for builder, old in zip(self.builders, self.manifest.retrievers, strict=True):
@@ -273,11 +266,7 @@ def compact_index(path: str | Path, resolve: Resolve) -> UpdateReport:
 
 
 def drop_retriever(path: str | Path, name: str) -> Manifest:
-    """Remove one retriever of an index with its files, and return what is left.
-
-    Args:
-        path: the index directory.
-        name: registry name of the retriever; the second of a name is ``bm25-2``.
+    """Remove one retriever of an index with its files, and return what is left; the second of a name is ``bm25-2``.
 
     Raises:
         ConfigurationError: there is none of this name, it is the only one, or another one searches with it.

@@ -214,6 +214,8 @@ def open_segments(segments: Sequence[SegmentFolder], index_type: FaissIndexType)
         dimension = dimension_of(first)
         return FlatIndex(Stack(*(_flat(segment, dimension) for segment in segments)))
     index = AnnIndex(read_ann(first.folder, len(first)), index_type)
+    if dimension_of(first) != index.dimension:
+        raise damaged(first.folder / SHAPE_FILE, f"the vectors of {ANN_FILE} have {index.dimension} numbers")
     return ExtendedIndex(index, Stack(*(_flat(segment, index.dimension) for segment in others))) if others else index
 
 
