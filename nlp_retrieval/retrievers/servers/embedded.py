@@ -81,6 +81,7 @@ class Running:
     @classmethod
     def of(cls, folder: Path, start: Callable[[], Running]) -> Running:
         """Return the server of a folder, which is started if this process does not use it yet."""
+        folder = folder.resolve()
         with cls._starting:
             running = cls._by_folder.get(folder)
             if running is None or running.process != os.getpid():

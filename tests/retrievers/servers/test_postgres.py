@@ -80,6 +80,16 @@ def test_it_runs_in_the_index_closed_to_others_and_stops_with_its_last_user(fold
     assert found(embedded().open(index)) == before
 
 
+def test_a_server_stays_while_it_is_used_by_another_path_of_its_folder(folder: Path) -> None:
+    (folder / "real").mkdir()
+    (folder / "link").symlink_to(folder / "real")
+    server, other = EmbeddedServer(folder / "real" / ".postgres"), EmbeddedServer(folder / "link" / ".postgres")
+    url = server.url()
+    assert other.url()
+    other.close()
+    psycopg.connect(url).close()
+
+
 def test_a_server_made_by_somebody_else_is_not_run_before_it_is_trusted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     embedded().index(corpus(20), folder / "index")
     server = folder / "index" / ".postgres"
