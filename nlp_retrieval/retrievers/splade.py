@@ -56,13 +56,7 @@ class WeightedPostings(NamedTuple):
 
 
 def build_files(folder: Path, batches: Iterable[TermWeights], dimension: int) -> None:
-    """Write the index of passages.
-
-    Args:
-        folder: an empty folder.
-        batches: the weights of consecutive passages.
-        dimension: how many terms there are.
-    """
+    """Write the index of consecutive passages."""
     runs: list[Run] = []
     counts = [np.zeros(0, np.int32)]
     first = 0
@@ -79,12 +73,7 @@ def build_files(folder: Path, batches: Iterable[TermWeights], dimension: int) ->
 
 
 def join_files(folder: Path, segments: Sequence[tuple[WeightedPostings, Mask | None]]) -> None:
-    """Join several indexes into one, without deleted items and with consecutive rows.
-
-    Args:
-        folder: an empty folder.
-        segments: opened files in the order of their rows, each with a mask of the items not deleted (None for all).
-    """
+    """Join several indexes into one, without deleted items and with consecutive rows."""
     runs: list[Run] = []
     counts = [np.zeros(0, np.int32)]
     first = 0
@@ -99,15 +88,7 @@ def join_files(folder: Path, segments: Sequence[tuple[WeightedPostings, Mask | N
 
 
 def open_files(folder: Path, n_items: int | None = None) -> WeightedPostings:
-    """Open an index.
-
-    Args:
-        folder: folder of its files.
-        n_items: how many items it must have; None for any number.
-
-    Raises:
-        IndexDamagedError: a file is missing or holds something else, or the files contradict one another.
-    """
+    """Open an index."""
     rows: NDArray[np.int32] = mapped(folder / ROWS, np.int32)
     weights: NDArray[np.float32] = mapped(folder / WEIGHTS, np.float32, rows.shape)
     indptr: NDArray[np.int64] = mapped(folder / INDPTR, np.int64)

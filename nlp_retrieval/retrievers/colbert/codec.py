@@ -106,14 +106,9 @@ class Codec:
 
 
 def train_codec(sample: Vectors, n_centroids: int, bits: Bits, seed: int) -> Codec:
-    """Train a codec.
+    """Train a codec on tokens of length 1, in random order, at least as many as centroids.
 
-    Args:
-        sample: ``[tokens, dimension]`` of length 1, in random order; at least ``n_centroids``. Up to one in twenty is held
-            out of the k-means, as in ColBERTv2, because the tokens that centroids were fitted to have too small residuals.
-        n_centroids: how many centroids to train.
-        bits: bits per dimension of a residual.
-        seed: seed of the k-means.
+    Up to one in twenty is held out of the k-means, as in ColBERTv2: the residuals of tokens that it fits are too small.
     """
     if not len(sample):
         return Codec(np.zeros((n_centroids, sample.shape[1]), np.int16), np.zeros(2**bits, np.float32))
@@ -125,14 +120,9 @@ def train_codec(sample: Vectors, n_centroids: int, bits: Bits, seed: int) -> Cod
 
 
 def bucket_weights(residuals: Vectors, count: int) -> Vectors:
-    """The buckets with the least error: k-means in one dimension, starting from quantiles (Lloyd, 1982, and Max, 1960).
+    """What each bucket of ascending residuals stands for, with the least error (Lloyd, 1982, and Max, 1960).
 
-    Args:
-        residuals: ascending.
-        count: number of buckets.
-
-    Returns:
-        ``[count]`` ascending, what each bucket stands for; two meet halfway.
+    This is k-means in one dimension, which starts from quantiles; two buckets meet halfway.
     """
     sums = np.append(0.0, np.cumsum(residuals, dtype=np.float64))
     ends = np.arange(count + 1) * residuals.size // count
@@ -152,10 +142,7 @@ class Nearest:
     """Finds the nearest of some centroids.
 
     A few are all compared. Many are put into groups first, and those of the nearest groups are compared, which costs only the
-    square root and sometimes finds the second nearest.
-
-    Args:
-        centroids: ``[centroids, dimension]``, in units.
+    square root and sometimes finds the second nearest. All vectors are in units.
     """
 
     def __init__(self, centroids: Vectors) -> None:
@@ -192,13 +179,7 @@ class Nearest:
 
 
 def kmeans(sample: Vectors, count: int, seed: int) -> Vectors:
-    """Return ``[count, dimension]`` centroids of length 1, in units, by spherical k-means (Lloyd, 1982).
-
-    Args:
-        sample: ``[vectors, dimension]`` in units; at least ``count`` vectors.
-        count: number of centroids.
-        seed: seed for drawing the initial vectors.
-    """
+    """Return centroids of length 1, in units, of at least as many vectors: spherical k-means (Lloyd, 1982)."""
     centroids = sample[np.sort(np.random.default_rng(seed).choice(len(sample), count, replace=False))]
     for _ in range(_ROUNDS):
         numbers = Nearest(centroids)(sample)

@@ -164,13 +164,7 @@ def write_compressed(folder: Path, codec: Codec, offsets: Rows, blocks: Iterable
 
 
 def _write_lists(folder: Path, counts: NDArray[np.int64], offsets: Rows) -> None:
-    """Write the passages of each centroid, in several passes over the codes, each with about a million pairs in memory.
-
-    Args:
-        folder: folder of the index, which holds the codes.
-        counts: ``[centroids]``, how many tokens have each.
-        offsets: ``[passages + 1]``, where the tokens of each passage begin.
-    """
+    """Write the passages of each centroid in several passes over the codes, each with about a million pairs in memory."""
     lengths = np.zeros(len(counts), np.int64)
     ends = np.cumsum(counts)
     with Stream(folder / "list_rows.npy", np.int32) as rows:
@@ -241,13 +235,7 @@ def _live_tokens(segment: SegmentFolder, offsets: Rows) -> Iterator[Rows]:
 
 
 def blocks_of(rows: Rows, offsets: Rows, most: int) -> Iterator[slice]:
-    """Cut a list of passages into slices with at most ``most`` tokens; a longer passage is a slice of its own.
-
-    Args:
-        rows: rows of the passages.
-        offsets: ``[passages + 1]``, where the tokens of each passage begin.
-        most: the most tokens in a slice.
-    """
+    """Cut a list of passages into slices with at most ``most`` tokens; a longer passage is a slice of its own."""
     ends = np.cumsum(offsets[rows + 1] - offsets[rows])
     begin = 0
     while begin < len(rows):

@@ -35,11 +35,7 @@ class SearchSettings:
 
 
 class CompressedIndex:
-    """Search over centroids and residuals; a passage that is scored has the same score in any segment.
-
-    Args:
-        segments: the files of each; rows of passages run through all segments.
-    """
+    """Search over centroids and residuals of all segments; a passage that is scored has the same score in any of them."""
 
     def __init__(self, segments: Sequence[CompressedFiles]) -> None:
         codecs: list[Codec] = []
@@ -52,14 +48,7 @@ class CompressedIndex:
         self._has_tokens = np.concatenate([np.diff(files.offsets) > 0 for files in segments])
 
     def search(self, queries: list[Vectors], k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
-        """Return at most k passages that have tokens per query, best first; ties go to the lowest rows.
-
-        Args:
-            queries: ``[tokens, dimension]`` each, at least one token.
-            k: at most this many.
-            allowed: ``[passages]``, or None.
-            settings: width of the search; candidates are chosen in each segment separately.
-        """
+        """Return at most k passages that have tokens per query, which has one too, best first; ties go to the lowest rows."""
         present = self._has_tokens if allowed is None else self._has_tokens & allowed
         threads = usable_cores() if len(queries) == 1 else 1
         return Hits.from_lists(in_threads(lambda query: self._search(query, k, present, settings, threads), queries))
@@ -85,16 +74,7 @@ class CompressedIndex:
 def _candidates(
     files: CompressedFiles, scores: Vectors, present: Mask, wanted: int, settings: SearchSettings, threads: int
 ) -> Rows:
-    """The passages of a segment to score exactly, ascending; for a segment with more than are wanted.
-
-    Args:
-        files: of the segment.
-        scores: ``[centroids, query tokens]``.
-        present: ``[passages]``, True for allowed ones.
-        wanted: how many passages to score.
-        settings: width of the search.
-        threads: how many to use.
-    """
+    """The passages of a segment to score exactly, ascending, by the scores ``[centroids, query tokens]``; more are present."""
     bounds, by_token = files.list_offsets, np.ascontiguousarray(scores.T)
     nprobe = min(settings.nprobe, len(scores))
     while True:
@@ -151,13 +131,7 @@ def _maxsim(query: Vectors, centroids: Vectors, files: CompressedFiles, rows: Ro
 
 
 def parts_of(rows: Rows, offsets: Rows, threads: int) -> list[slice]:
-    """Cut a list of passages into slices with about as many tokens each: as many as there are threads, if they pay off.
-
-    Args:
-        rows: rows of the passages.
-        offsets: ``[passages + 1]``, where the tokens of each passage begin.
-        threads: at most this many.
-    """
+    """Cut a list of passages into slices with about as many tokens each: as many as there are threads, if they pay off."""
     ends = np.cumsum(offsets[rows + 1] - offsets[rows])
     count = min(threads, int(ends[-1]) // _WORTH_A_THREAD) if len(rows) else 0
     if count < 2:
@@ -178,24 +152,14 @@ _SCORES_AT_ONCE = 16 * 2**20
 
 
 class ExactIndex:
-    """Search over uncompressed tokens.
-
-    Args:
-        segments: the files of each; rows of passages run through all segments.
-    """
+    """Search over the uncompressed tokens of all segments."""
 
     def __init__(self, segments: Sequence[ExactFiles]) -> None:
         self._segments = segments
         self._has_tokens = np.concatenate([np.diff(files.offsets) > 0 for files in segments])
 
     def search(self, queries: list[Vectors], k: int, allowed: Mask | None) -> Hits:
-        """Return at most k passages that have tokens per query, best first; ties go to the lowest rows.
-
-        Args:
-            queries: ``[tokens, dimension]`` each, at least one token.
-            k: at most this many.
-            allowed: ``[passages]``, or None.
-        """
+        """Search as :meth:`CompressedIndex.search` does."""
         rows = np.flatnonzero(self._has_tokens if allowed is None else self._has_tokens & allowed)
         longest = max(map(len, queries), default=1)
         size = max(1, min(_QUERY_TOKENS_AT_ONCE // longest, _SCORES_AT_ONCE // max(len(rows), 1)))
