@@ -54,17 +54,13 @@ class AnswerStore:
 
 @dataclass
 class AnswerScope:
-    """One question, from asking to judging its answer.
-
-    Args:
-        program: fingerprint of the program that asks.
-        only_kept: whether only an answer on disk is wanted.
-        fresh: the server's answers, with the stores and questions that they belong to.
-    """
+    """One question, from asking to judging its answer."""
 
     program: str
+    """Fingerprint of the program that asks."""
     only_kept: bool = False
     fresh: list[tuple[AnswerStore, Question, Answer]] = field(default_factory=list)
+    """The server's answers, with their stores and questions."""
 
     def keep(self) -> None:
         """Store the server's answers, which were usable."""

@@ -224,12 +224,7 @@ class LimitedCalls:
         self._process = os.getpid()
 
     def run(self, attempt: Callable[[], MadeT], wanted: Callable[[], bool] = lambda: True) -> MadeT:
-        """Return what ``attempt`` returns; one that raises a temporary :class:`FailedCallError` is repeated.
-
-        Raises:
-            FailedCallError: the failure of the last attempt, or no answer is wanted any more.
-            CallLimitReachedError: no further request is allowed.
-        """
+        """Return what ``attempt`` returns; one that raises a temporary :class:`FailedCallError` is repeated."""
         number = 0
         while wanted():
             number += 1
@@ -294,15 +289,7 @@ AnswerT = TypeVar("AnswerT", bound=CountedAnswer)
 
 
 class EndpointCalls:
-    """Asks one endpoint over HTTP, from any thread.
-
-    Args:
-        url: of the server.
-        what: to ask for, also the path that is appended to the URL.
-        kind: of server, for messages.
-        key: to send.
-        calls: the limits of the requests, and their count.
-    """
+    """Asks one endpoint over HTTP, from any thread; ``what`` is asked for, and the path that is appended to the URL."""
 
     def __init__(self, url: str, what: str, kind: str, key: EndpointKey, calls: LimitedCalls) -> None:
         self._url, self._what, self._kind, self._key, self._calls = url, what, kind, key, calls
@@ -313,18 +300,7 @@ class EndpointCalls:
     def ask(
         self, request: Mapping[str, object], read: Callable[[bytes], AnswerT], most: int, go_on: Callable[[], bool]
     ) -> AnswerT:
-        """Return the answer to a request.
-
-        Args:
-            request: is sent as JSON.
-            read: reads an answer; the message of its ValueError is half a sentence.
-            most: most bytes of an answer.
-            go_on: returns whether an answer is still wanted; called before each attempt.
-
-        Raises:
-            DependencyError: httpx2 is not installed.
-            ModelError: there is no usable answer.
-        """
+        """Return the answer to a request; the message of a ValueError of ``read`` is half a sentence."""
         body = json.dumps(request).encode()
         try:
             answer = self._calls.run(lambda: self._attempt(body, read, most), go_on)
@@ -385,11 +361,7 @@ class EndpointCalls:
         return FailedCallError(reason, temporary=temporary, wait=_seconds_to_wait(response.headers.get("Retry-After")))
 
     def check_ready(self) -> None:
-        """Require httpx2.
-
-        Raises:
-            DependencyError: it is not installed.
-        """
+        """Require httpx2."""
         try:
             import httpx2  # noqa: F401
         except ImportError as error:

@@ -141,12 +141,7 @@ def load_program(program: Any, compiled: CompiledProgram | str | Path) -> None:
 
 
 def _require_fit(compiled: CompiledProgram, fields: Mapping[str, Mapping[str, str]]) -> None:
-    """Refuse the state of another program.
-
-    Args:
-        compiled: the program as read.
-        fields: for each predictor by its name, the prefix of each field by the field's name, in order.
-    """
+    """Refuse the state of another program; ``fields`` has, by predictor, the prefix of each field by its name, in order."""
     path, state = compiled.path, compiled.state
     if set(state) != set(fields):
         raise ConfigurationError(f"{path} was compiled for another program: it has {sorted(state)}, not {sorted(fields)}")

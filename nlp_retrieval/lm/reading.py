@@ -49,17 +49,7 @@ def _is_empty(answer: str) -> bool:
 
 
 def read_phrases(answer: object, claim: str, most: int, max_words: int) -> list[str] | None:
-    """Return the search phrases in an answer.
-
-    Args:
-        answer: a list, or text that holds one as JSON or as lines.
-        claim: the claim in question; a phrase that repeats it is left out.
-        most: the most phrases to return.
-        max_words: a longer phrase is cut after this many words.
-
-    Returns:
-        Distinct phrases, in order, without those of only stop words; None if there are none.
-    """
+    """Return distinct search phrases in a list, or in text that holds one as JSON or as lines; None if there are none."""
     phrases: dict[tuple[str, ...], str] = {}
     words_of_claim = _words(claim)
     for part in _parts(answer):

@@ -23,11 +23,7 @@ from nlp_retrieval.loaders.records import RecordLoader
 
 
 def check_schema(loader: RecordLoader, location: str, schema: pa.Schema) -> None:
-    """Refuse a table whose columns cannot be id, text and title, before a row of it is read.
-
-    Raises:
-        SourceError: a column is missing, occurs twice, or is not text.
-    """
+    """Refuse a table whose columns cannot be id, text and title, before a row of it is read."""
     for name in schema.names:
         if schema.names.count(name) > 1:
             raise SourceError(f'{location}: {schema.names.count(name)} columns are called "{name[:40]}"; rename one')

@@ -369,11 +369,7 @@ def _facts(location: str, query_id: str, row: JsonObject) -> list[JsonValue]:
 
 
 def _join(sentences: list[JsonValue]) -> tuple[str, list[JsonValue]]:
-    """Join sentences, most of which begin with a space, and add a space where neither side has one.
-
-    Returns:
-        The content, and the start of each sentence in it.
-    """
+    """Join sentences with a space where neither side has one; return the content, and the start of each sentence in it."""
     content = ""
     begins = []
     for sentence in map(str, sentences):

@@ -108,11 +108,7 @@ _IS_A_LIST = "{location}: the file is one JSON list; write one object per line (
 
 
 def read_json_objects(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the objects of a JSON list, each with its location (``hover.json, entry 1``).
-
-    Raises:
-        SourceError: the file is missing or damaged, is not one JSON list, or has an entry that is not an object.
-    """
+    """Yield the objects of a JSON list, each with its location (``hover.json, entry 1``)."""
     for location, value in read_json_list(path):
         if not isinstance(value, dict):
             raise SourceError(f"{location}: expected a JSON object, found {kind(value)}")
@@ -120,22 +116,14 @@ def read_json_objects(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
 
 
 def read_json_file_of_records(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the objects of a file that is one JSON list or JSON lines, each with its location.
-
-    Raises:
-        SourceError: as :func:`read_json_objects` and :func:`~nlp_retrieval.loaders.files.read_json_lines`.
-    """
+    """Yield the objects of a file that is one JSON list or JSON lines, each with its location."""
     with open_bytes(path) as stream:
         start = stream.peek(1024).removeprefix(BOM_UTF8).lstrip()
     return read_json_objects(path) if start.startswith(b"[") else read_json_lines(path)
 
 
 def read_json_list(path: str | Path) -> Iterator[tuple[str, JsonValue]]:
-    """Yield the entries of a JSON list, of any type, each with its location; plain or gzip, one entry in memory at a time.
-
-    Raises:
-        SourceError: the file is missing or damaged, or is not one JSON list.
-    """
+    """Yield the entries of a JSON list, of any type, each with its location; one entry is in memory at a time."""
     with open_bytes(path) as stream:
         number = 0
         try:

@@ -136,11 +136,7 @@ def _is_tsv(path: str | Path) -> bool:
 
 
 def check_encoding(encoding: str) -> None:
-    """Refuse an encoding that is unknown, or not one of text.
-
-    Raises:
-        ConfigurationError: it is refused.
-    """
+    """Refuse an encoding that is unknown, or not one of text."""
     try:
         "".encode(encoding)
     except (LookupError, ValueError, TypeError):

@@ -317,11 +317,7 @@ class _Token(NamedTuple):
 
 
 def _tokens(path: str | Path, text: str) -> Iterator[_Token]:
-    """Yield the markup of a text.
-
-    Raises:
-        SourceError: it declares entities.
-    """
+    """Yield the markup of a text; refuse one that declares entities."""
     at = 0
     never_ends: set[str] = set()
     while match := _TAG.search(text, at):
@@ -342,11 +338,7 @@ def _tokens(path: str | Path, text: str) -> Iterator[_Token]:
 
 
 def _read_topics(path: str | Path, text: str, tokens: Sequence[_Token], wanted: str) -> Iterator[tuple[int, _Fields]]:
-    """The topics of a text: each from its tag to its end, or to the next such tag.
-
-    Raises:
-        SourceError: the number of a topic is outside of all topics, or the last topic alone has no end.
-    """
+    """The topics of a text: each from its tag to its end, or to the next such tag."""
     line, counted, first = 1, 0, None
     marks = [token for token in tokens if token.name == wanted and token.kind in ("tag", "end")]
     if marks[-1].kind == "tag" and not marks[-1].content.endswith("/") and any(mark.kind == "end" for mark in marks):
