@@ -73,7 +73,7 @@ class Baseline:
         queries: by id, in order.
         items: those in the hits, by id.
         identity: what they depend on: corpus, configuration, models, versions.
-        costs: ratio of a query's time to that of a fixed workload, bytes of the index, tokens a query.
+        costs: bytes of the index, tokens a query.
     """
 
     reason: str

@@ -17,8 +17,7 @@ import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr, suppress
-from io import StringIO
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -44,7 +43,6 @@ from nlp_retrieval.reports.logged_run import (
     comparison_table,
     figure_table,
     interval_chart,
-    panels_of,
     runs_of,
     sweep_of,
 )
@@ -317,16 +315,6 @@ class Ledger:
         """Return the group of the sweep's runs."""
         return str(self._own["group"])
 
-    @property
-    def dashboard(self) -> str:
-        """Return the address of the saved view of the sweep's runs; empty if there is none."""
-        return str(self._own.get("dashboard") or "")
-
-    def keep_dashboard(self, address: str) -> None:
-        """Record that a view of the sweep's runs was saved."""
-        self._own["dashboard"] = address
-        self._write()
-
     def id_of(self, name: str) -> str:
         """Return the id of a run, the same whenever it is logged."""
         return run_id(self._sweep, name)
@@ -466,12 +454,12 @@ class WandbLogger(RunLogger):
 
     def log(self, report: BenchmarkReport, folder: Path) -> list[str]:
         """Log a benchmark; see :func:`log_to_wandb`."""
-        runs, dashboard = _log_to_wandb(report, self.settings, folder)
+        runs = log_to_wandb(report, self.settings, folder)
         lines = [f"Weights & Biases runs: {runs[0].parent}"]
         if runs[0].name.startswith("offline-"):
             lines.append(f"  look at them in a terminal: wandb leet {runs[0].parent}")
             lines.append(f"  upload them: wandb sync {runs[0].parent}/offline-run-*")
-        return [*lines, dashboard] if dashboard else lines
+        return lines
 
 
 def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str | Path) -> list[Path]:
@@ -488,7 +476,7 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
     the manifest as an artifact.
 
     Each run is logged once: runs logged before for the same results, by this function into this folder, are not logged
-    again. Online, the package ``wandb-workspaces`` saves a view of the runs in the project if it is installed.
+    again.
 
     Args:
         report: with its files.
@@ -508,11 +496,6 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
         >>> log_to_wandb(report, WandbSettings(project="scifact", mode="offline"), "runs/first")  # doctest: +SKIP
         [PosixPath('runs/first/wandb/...'), ...]
     """
-    return _log_to_wandb(report, settings, folder)[0]
-
-
-def _log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str | Path) -> tuple[list[Path], str]:
-    """Log a finished benchmark; return the folders of its runs, and a line about the saved view, ``""`` offline."""
     mode, _ = mode_of(settings)
     import wandb
 
@@ -526,7 +509,6 @@ def _log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str 
     ledger = Ledger(target, {"where": where, "results": sweep_of(report)}, group)
     view, folders = view_of(report), []
     runs = runs_of(view)
-    entity = settings.entity
     with _wandb_quiet(), _as_wandb_error(wandb, target):
         for logged in runs:
             before = ledger.finished(logged.key)
@@ -536,11 +518,10 @@ def _log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str 
                     _log_run(wandb, run, logged)
                     if logged.job == SUMMARY:
                         _log_comparison(wandb, run, view, runs)
-                    before, entity = Path(run.dir).parent, run.entity or entity
+                    before = Path(run.dir).parent
                 ledger.finish(logged.key, before)
             folders.append(before)
-        note = _dashboard(ledger, settings.project, entity, view) if mode == "online" else ""
-    return folders, note
+    return folders
 
 
 def _group_name(folder: Path, report: BenchmarkReport) -> str:
@@ -669,55 +650,6 @@ def _log_comparison(wandb: Any, run: Any, view: ReportView, runs: list[LoggedRun
 
 def _cutoff(measure: str) -> int:
     return Measure.parse(measure).cutoff or 0
-
-
-def _dashboard(ledger: Ledger, project: str, entity: str | None, view: ReportView) -> str:
-    """Save a view of the sweep's runs in the project, once; return a line with its address, or why there is none."""
-    if ledger.dashboard:
-        return f"  dashboard: {ledger.dashboard}"
-    try:
-        with redirect_stderr(StringIO()):
-            address = _saved_view(ledger, project, entity, view)
-    except ImportError:
-        return "  no dashboard was saved: it needs wandb-workspaces (pip install wandb-workspaces)"
-    except Exception as error:
-        return f"  no dashboard was saved: {without_secrets(first_line(error))}"
-    ledger.keep_dashboard(address)
-    return f"  dashboard: {address}"
-
-
-def _saved_view(ledger: Ledger, project: str, entity: str | None, view: ReportView) -> str:
-    import wandb
-    import wandb_workspaces.reports.v2 as wr
-    import wandb_workspaces.workspaces as ws
-    from wandb_workspaces import expr
-
-    main, panels = view.main_measure, panels_of(view)
-    many = len(view.report.configurations) + len(view.report.failed) + 1
-    shown = [main, f"{main}/low", f"{main}/high", f"significance/{main}/p_holm", *panels[1:]]
-    quality = [
-        wr.MediaBrowser(title=f"{main} with 95% intervals", media_keys=[INTERVALS], num_columns=1),
-        wr.BarPlot(title=f"{main} by configuration", metrics=[main], max_runs_to_show=many, max_bars_to_show=many),
-        wr.ScatterPlot(title="Quality against latency", x=wr.SummaryMetric(panels[1]), y=wr.SummaryMetric(main)),
-        wr.WeavePanelSummaryTable(table_name=COMPARISON),
-    ]
-    costs = [wr.BarPlot(metrics=[cost], max_runs_to_show=many, max_bars_to_show=many) for cost in panels[1:]]
-    workspace = ws.Workspace(
-        entity=entity or wandb.Api().default_entity,
-        project=project,
-        name=ledger.group,
-        sections=[
-            ws.Section(name=main, panels=quality, is_open=True, layout_settings=ws.SectionLayoutSettings(columns=2, rows=2)),
-            ws.Section(name="Cost", panels=costs, is_open=True),
-        ],
-        settings=ws.WorkspaceSettings(max_runs=max(10, many)),
-        runset_settings=ws.RunsetSettings(
-            filters=expr.And(expr.Metric("Group") == ledger.group),
-            order=[expr.Ordering(expr.Summary(main), ascending=False)],
-            pinned_columns=[f"summary:{name}" for name in shown],
-        ),
-    )
-    return str(workspace.save().url)
 
 
 def loggers_of(config: BenchmarkConfig, names: Sequence[str] = ()) -> list[RunLogger]:
