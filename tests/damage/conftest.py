@@ -29,7 +29,7 @@ def lucene_index(tmp_path_factory: pytest.TempPathFactory, believing: Trials) ->
 
 @pytest.fixture(scope="session")
 def believing() -> Iterator[Trials]:
-    """A process that believes every file, whatever its checksum."""
+    """A process that believes every file, whatever its size."""
     trials = Trials()
     yield trials
     trials.close()

@@ -1,7 +1,7 @@
 """Columns in ``.npy`` files, memory-mapped, and checks of their numbers before they are used as indices.
 
 A file must be exactly as long as its header says, and hold no objects; nothing is unpickled. Any other file, and numbers
-out of range, are an error that names the file, even if the checksums match.
+out of range, are an error that names the file: opening an index compares no contents.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = 
     """Map a column that ``numpy.save`` wrote.
 
     Args:
-        path: path of the file, whose checksum has been compared.
+        path: path of the file.
         dtype: required dtype.
         shape: required shape; None stands for any length.
 

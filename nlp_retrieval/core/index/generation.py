@@ -46,7 +46,7 @@ class SegmentFolder:
     """A segment of a retriever.
 
     Args:
-        folder: folder of its files; their checksums have been compared.
+        folder: folder of its files, which have the sizes that the manifest says.
         first_row: row of its first item in the index.
         end_row: the row after its last.
         live: ``[end_row - first_row]``, the items that are not deleted; None for all.
