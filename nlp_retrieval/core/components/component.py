@@ -394,6 +394,8 @@ def check_parameter(cls: type[Component], parameter: str, value: Any) -> Any:
     except ValidationError as error:
         raise ConfigurationError(f"{cls.__name__}: {wrong_parameter(parameter, value, error)}") from None
     refuse_lone_surrogates(value, f"{cls.__name__}: {parameter}", ConfigurationError)
+    if isinstance(checked, int) and not -(2**63) <= checked < 2**64:  # JSON would give it back rounded
+        raise ConfigurationError(f"{cls.__name__}: {parameter}={value}: Input should have at most 64 bits")
     return _as_declared(value, checked)
 
 

@@ -51,6 +51,7 @@ def searcher(tmp_path: Path) -> Searcher:
     [
         (lambda: Searcher(Bm25Retriever()), "retrievers=Bm25Retriever(): Input should be a list or a mapping"),
         (lambda: Searcher("bm25"), "retrievers='bm25': Input should be a list or a mapping"),
+        (lambda: Searcher(["bm25"], depth=2**64), "depth=18446744073709551616: Input should have at most 64 bits"),
         (
             lambda: Searcher([5]),
             "retrievers[0]=5: Input should be an instance of BaseRetriever or an instance of Searcher or a valid string or a",
