@@ -412,7 +412,7 @@ def _with_surroundings(
         currency = CURRENCY_BEFORE.search(plain[max(0, begin - _BEFORE) : begin])
         first = begin - len(currency[0]) if currency else begin
     first, begin = (min(first, begin), begin) if sign < 0 else (first, start)
-    accounting = numeric and bool(_ACCOUNTING.search(plain, 0, start)) and plain[digits.end : digits.end + 1] == ")"
+    accounting = numeric and bool(_ACCOUNTING.search(plain, max(0, start - 3), start)) and plain[digits.end : digits.end + 1] == ")"
     scaled = _scaled(plain, digits, currency is not None, numeric=numeric, closed=accounting)
     end = scaled.end
     value, others, exact = scaled.value, scaled.others, scaled.exact
@@ -617,7 +617,7 @@ def _sign(plain: str, start: int) -> tuple[int, int]:
         before = plain[position - 1 : position]
         opens = not before or before in _OPENING or _is_together(before)
         if opens and before.isspace() and plain[position] != "\u2212":
-            opens = not plain[:position][-3:].rstrip()[-1:].isdigit()
+            opens = not plain[max(0, position - 3) : position].rstrip()[-1:].isdigit()
         return (-1, position) if opens else (1, start)
     if plain[max(0, start - 2) : start] in {"\u2212 ", "\u2212\u00a0"}:
         ahead = plain[max(0, start - 4) : start - 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from attacks.growth import UNENDING, measure
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -95,3 +96,9 @@ def test_a_number_at_the_end_of_a_long_page_is_found() -> None:
     page = " ".join(f"In {year} it moved {year % 97} ships." for year in range(1200, 1900)) + " It was closed in 1988."
     assert unmatched_numbers("It was closed in 1988.", page) == []
     assert [one.written for one in unmatched_numbers("It was closed in 1989.", page)] == ["1989"]
+
+
+def test_a_long_text_of_many_numbers_is_read_in_time_linear_in_it() -> None:
+    code = "from nlp_retrieval.text.numbers import read_numbers\nfor text in (('12 km ' * N)[:N], ('a -5 ' * N)[:N]):\n"
+    grown, ending = measure({"numbers": f"{code}    list(read_numbers(text))"}, 30_000, UNENDING)
+    assert grown == {"numbers": []}, ending
