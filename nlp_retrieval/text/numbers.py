@@ -412,7 +412,8 @@ def _with_surroundings(
         currency = CURRENCY_BEFORE.search(plain[max(0, begin - _BEFORE) : begin])
         first = begin - len(currency[0]) if currency else begin
     first, begin = (min(first, begin), begin) if sign < 0 else (first, start)
-    accounting = numeric and bool(_ACCOUNTING.search(plain, max(0, start - 3), start)) and plain[digits.end : digits.end + 1] == ")"
+    accounting = numeric and plain[digits.end : digits.end + 1] == ")"
+    accounting = accounting and _ACCOUNTING.search(plain, max(0, start - 3), start) is not None
     scaled = _scaled(plain, digits, currency is not None, numeric=numeric, closed=accounting)
     end = scaled.end
     value, others, exact = scaled.value, scaled.others, scaled.exact
