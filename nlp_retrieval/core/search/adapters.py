@@ -38,7 +38,8 @@ def check_signature(cls: type, method: str) -> None:
     """Raise a ConfigurationError unless a method has its signature; further parameters need a default."""
     parameters = list(inspect.signature(getattr(cls, method)).parameters.values())[1:]
     wanted, written = _SIGNATURES[method], tuple(parameter.name for parameter in parameters)
-    required = {parameter.name for parameter in parameters if parameter.default is parameter.empty and parameter.kind < 2}
+    ones = [parameter for parameter in parameters if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)]
+    required = {parameter.name for parameter in ones if parameter.default is parameter.empty}
     if written[: len(wanted)] != wanted or not required <= {*wanted}:
         raise ConfigurationError(
             f"{cls.__name__}.{method}({', '.join(written)}): define {method}(self, {', '.join(wanted)}); further parameters "

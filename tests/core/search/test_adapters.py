@@ -99,6 +99,11 @@ def test_another_signature_is_refused_when_the_class_is_defined():
         class More(BaseReranker):
             def rerank(self, nlqs, results, k, alpha): ...
 
+    with pytest.raises(ConfigurationError, match=r"further parameters need a default"):
+
+        class ByName(BaseReranker):
+            def rerank(self, nlqs, results, k, *, alpha): ...
+
     class Fine(BaseReranker):
         def rerank(self, nlqs, results, k=10, alpha=0.5): ...
 
