@@ -181,7 +181,9 @@ class Gate:
             QueryError: the searcher finds nothing for any query.
             GoldError: the index holds no relevant document.
         """
-        settings, before = self.settings, read_baseline(self.settings.baseline)
+        settings, whole = self.settings, read_baseline(self.settings.baseline)
+        kept = {each: replace(query, hits=query.hits[: settings.k]) for each, query in whole.queries.items()}
+        before = replace(whole, queries=kept, k=min(whole.k, settings.k))
         if judge_change and settings.judging is None:
             raise ConfigurationError("there is no folder for judging projects; write 'judging: FOLDER' in the gate's file")
         results, tokens = self._searched()
@@ -196,7 +198,7 @@ class Gate:
         if settings.judging is not None:
             asked = [query for query in compared if query.query_id in judged] or compared
             change, passages = self._change(settings.judging, asked, before, current, texts, judge_change)
-            judged = with_judged(judged, passages, before, current)
+            judged = with_judged(judged, passages, before, current, settings.relevant_from)
         measured = [query for query in compared if query.query_id in judged]
         verdicts: list[MeasureVerdict] = []
         values: dict[str, tuple[Scores, Scores]] = {}

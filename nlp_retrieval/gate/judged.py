@@ -217,7 +217,7 @@ def gold_of_change(queries: Sequence[Query], passages: Iterable[ChangedPassage])
 
 
 def with_judged(
-    gold: Mapping[str, Gold], passages: Iterable[ChangedPassage], before: Baseline, now: Baseline
+    gold: Mapping[str, Gold], passages: Iterable[ChangedPassage], before: Baseline, now: Baseline, grade: int
 ) -> dict[str, Gold]:
     """Return gold with the passages that were judged relevant and that it lacks.
 
@@ -226,13 +226,14 @@ def with_judged(
         passages: that differ.
         before: the baseline.
         now: the same of the searcher.
+        grade: of a passage that was judged relevant.
     """
     added: dict[str, dict[str, int]] = {}
     for each in passages:
         if each.relevant and each.query_id in gold:
             name = each.item_id if gold[each.query_id].by == "item_id" else _title_of(each.item_id, before, now)
             if name:
-                added.setdefault(each.query_id, {})[name] = 1
+                added.setdefault(each.query_id, {})[name] = grade
     return {
         query_id: Gold(query_id=query_id, relevance=added[query_id] | own.relevance, by=own.by) if query_id in added else own
         for query_id, own in gold.items()

@@ -239,6 +239,14 @@ def test_gold_that_changed_is_used_for_both_sides(accepted: GateSettings, tmp_pa
     assert {each.difference for each in report.measures} == {0.0}
 
 
+def test_of_a_baseline_with_more_hits_as_many_count_as_the_gate_keeps(accepted: GateSettings, tmp_path: Path) -> None:
+    margins = {"nDCG(judged_only=True)@5": 0.05}
+    fewer = GateSettings(accepted.baseline, accepted.query_loader, margins, k=5)
+    report = Gate(fewer, searcher(tmp_path / "again")).check()
+    assert (report.same, report.agreement) == (100, 1.0)
+    assert [each.difference for each in report.measures] == [0.0]
+
+
 def test_gold_that_no_hit_could_have_is_refused(accepted: GateSettings, tmp_path: Path) -> None:
     path = Path(str(accepted.query_loader.config["path"])) / "qrels" / "test.tsv"
     path.write_text(re.sub(r"\td(\d+)\t", r"\tother\1\t", path.read_text()))
