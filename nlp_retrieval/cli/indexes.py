@@ -205,7 +205,7 @@ def delete(
     ] = None,
     trust: Trust = False,
 ) -> None:
-    """Delete items from an index by their ids, or drop one of its retrievers.
+    """Delete items from an index, or drop a retriever of it.
 
     An unknown id is an error, and then nothing is deleted.
     """

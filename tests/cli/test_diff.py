@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 import shutil
 from pathlib import Path
@@ -13,7 +12,6 @@ from benchmarks.small_benchmark import collection, configuration
 from evaluation.test_rankings import Hit, lists_of
 from rich.console import Console
 
-from nlp_retrieval.benchmarks.runs import _checksum
 from nlp_retrieval.evaluation.ranking_difference import QueryDifference, changed_queries, difference
 from nlp_retrieval.evaluation.ranking_files import read_lists
 from nlp_retrieval.evaluation.rankings import RunLists
@@ -157,14 +155,3 @@ def test_a_passage_cannot_command_a_terminal_and_its_shared_words_are_bold() -> 
     assert "\x1b[2J" not in said
     assert "[red]markup[/red]" in said
     assert "\x1b[1mwhat\x1b[0m" in said
-
-
-def test_a_run_of_an_earlier_version_has_no_texts(folder: Path, tmp_path: Path) -> None:
-    shutil.copytree(folder / "run", tmp_path / "run")
-    (tmp_path / "run" / "passages.parquet").unlink()
-    content = json.loads((tmp_path / "run" / "report.json").read_text())
-    del content["files"]["passages.parquet"], content["checksum"]
-    (tmp_path / "run" / "report.json").write_text(json.dumps(content | {"checksum": _checksum(content)}))
-    done = run("diff", f"{tmp_path / 'run'}:clauses", f"{tmp_path / 'run'}:bm25", "--query", "q3")
-    assert done.returncode == 0, done.stderr
-    assert "the run has no texts of passages" in done.stderr

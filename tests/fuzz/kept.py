@@ -278,7 +278,8 @@ def _sealed(data: bytes) -> bytes:
 
 def _parquet(rows: list[dict[str, Any]], name: str, about: Any) -> bytes:
     schema = pq.read_schema(run_folder() / name)
-    rows = [row | {"signals": [tuple(pair) for pair in row["signals"] or ()]} if "signals" in row else row for row in rows]
+    for key in ("signals", "judged"):  # JSON has no tuples, which Arrow wants of a map
+        rows = [row | {key: [tuple(pair) for pair in row[key] or ()]} if key in row else row for row in rows]
     table = pa.Table.from_pylist(rows, schema)
     if name == HITS and about is not None:
         table = table.replace_schema_metadata({b"nlp_retrieval": json.dumps(about)})
