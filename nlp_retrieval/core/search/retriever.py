@@ -64,15 +64,22 @@ def no_such_index(generation: Generation, name: str, wanted: Config) -> IndexMis
     )
 
 
-def _differences(indexed: Config, given_config: Config) -> list[tuple[str, object, object]]:
-    both = {key: (indexed.get(key), given_config.get(key)) for key in sorted(indexed.keys() | given_config.keys())}
-    differences: list[tuple[str, object, object]] = []
-    for key, (before, now) in both.items():
-        if isinstance(before, dict) and isinstance(now, dict):
-            differences += [(f"{key}.{field}", old, new) for field, old, new in _differences(before, now)]
-        elif before != now:
-            differences.append((key, before, now))
-    return differences
+def _differences(indexed: object, given: object, place: str = "") -> list[tuple[str, object, object]]:
+    """List the values that differ, with the place of each; lists of the same components are compared component by component."""
+    if isinstance(indexed, dict) and isinstance(given, dict):
+        prefix = f"{place}." if place else ""
+        pairs = [(f"{prefix}{key}", indexed.get(key), given.get(key)) for key in sorted(indexed.keys() | given.keys())]
+    elif isinstance(indexed, list) and isinstance(given, list) and _names(indexed) and _names(indexed) == _names(given):
+        pairs = [(f"{place}[{n}]", before, now) for n, (before, now) in enumerate(zip(indexed, given, strict=True))]
+    else:
+        return [] if indexed == given else [(place, indexed, given)]
+    return [difference for field, before, now in pairs for difference in _differences(before, now, field)]
+
+
+def _names(components: list[object]) -> list[object]:
+    """Return the components' names, or nothing if some entry is no component."""
+    found = [component.get("name") for component in components if isinstance(component, dict)]
+    return found if len(found) == len(components) else []
 
 
 class BaseRetriever(Component, Expression, ABC):
