@@ -25,24 +25,19 @@ def modules_of(package: str) -> dict[str, str]:
     return {name: module for _, module, _, name, *_ in declared}
 
 
-def public_names(
-    package: str, namespace: dict[str, object], former: Callable[[str], object] | None = None
-) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+def public_names(package: str, namespace: dict[str, object]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` for a package.
 
     Args:
         package: its name.
         namespace: its globals; a name that was used once is kept there.
-        former: finds a name that the package used to have, or raises an AttributeError.
     """
 
     def get(name: str) -> object:
         if name == "__all__":
             return sorted(modules_of(package))
         if name.startswith("__") or name not in modules_of(package):
-            if former is None or name.startswith("_"):
-                raise AttributeError(f"module {package!r} has no attribute {name!r}")
-            return former(name)
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value: object = getattr(import_module(modules_of(package)[name]), name)
         namespace[name] = value
         return value

@@ -294,20 +294,6 @@ def test_the_root_has_what_composes_searches_and_compares():
     assert len(nlp_retrieval.__all__) <= 80
 
 
-def test_a_former_name_of_the_root_answers_with_a_warning_that_says_where_it_is_now():
-    with pytest.warns(DeprecationWarning, match="from nlp_retrieval.core import BaseRetriever"):
-        from nlp_retrieval import BaseRetriever
-    from nlp_retrieval import core
-
-    assert core.BaseRetriever is BaseRetriever
-
-
-def test_a_renamed_class_of_the_root_is_found_by_its_former_name():
-    with pytest.warns(DeprecationWarning, match=r"ClaimPhrases \(nlp_retrieval.hover.ClaimDecomposition is the DSPy sig"):
-        from nlp_retrieval import ClaimDecomposition
-    assert ClaimDecomposition is nlp_retrieval.ClaimPhrases
-
-
 def test_a_name_that_is_not_there_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'Sercher'"):
         nlp_retrieval.Sercher  # noqa: B018

@@ -17,11 +17,3 @@ def test_all_systems_are_registered() -> None:
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_system_has_a_short_name(system: str) -> None:
     assert import_module(f"nlp_retrieval.{system}") is import_module(SYSTEMS[system])
-
-
-def test_a_former_name_of_the_root_answers_with_a_warning_that_says_where_it_is_now() -> None:
-    from nlp_retrieval import evidence
-
-    with pytest.warns(DeprecationWarning, match="from nlp_retrieval.evidence import EvidenceIndex"):
-        from nlp_retrieval import EvidenceIndex  # type: ignore[attr-defined]
-    assert evidence.EvidenceIndex is EvidenceIndex

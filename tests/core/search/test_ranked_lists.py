@@ -165,7 +165,7 @@ def test_a_table_is_taken_by_what_reads_arrow():
 @pytest.mark.parametrize(("package", "method"), [("pandas", "to_pandas"), ("polars", "to_polars")])
 def test_a_missing_package_is_told_with_what_installs_it(package, method):
     code = (
-        f"import sys; sys.modules['{package}'] = None\nfrom nlp_retrieval import RankedLists\n"
+        f"import sys; sys.modules['{package}'] = None\nfrom nlp_retrieval.core import RankedLists\n"
         "from nlp_retrieval.errors import DependencyError\n"
         f"try:\n    RankedLists().{method}()\nexcept DependencyError as error:\n    print(error)\n"
     )
