@@ -340,11 +340,14 @@ class SharedEntities(BaseLinkExtractor):
         table = joining.with_new(joining.known(_ENTITY_TABLE, new.hashes), new)
         return Extracted(joining.touching(self._links(table, len(joining.everything))), {_ENTITY_TABLE: new})
 
+    def entities_of(self, items: Iterable[SearchableItem]) -> Iterator[set[str]]:
+        """Yield the names of the entities of each item, which has its title and no other metadata."""
+        return self._finder.find(item.text for item in items)
+
     def _rows_of_entities(self, items: ItemTable) -> HashedRows:
         hashes, rows = array("Q"), array("q")
         with progress("finding entities", len(items)) as advance:
-            entities = self._finder.find(item.text for item in items.stream({"title"}))
-            for row, names in enumerate(entities):
+            for row, names in enumerate(self.entities_of(items.stream({"title"}))):
                 before = len(hashes)
                 hashes.extend(map(hash_of, names))
                 rows.extend([row] * (len(hashes) - before))

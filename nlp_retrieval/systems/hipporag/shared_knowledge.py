@@ -69,7 +69,7 @@ class SharedKnowledge(SharedEntities):
         self._source = joining_source_of(self.knowledge)
         return super().extend(joining)
 
-    def keys_of(self, items: Iterable[SearchableItem]) -> Iterator[set[str]]:
+    def entities_of(self, items: Iterable[SearchableItem]) -> Iterator[set[str]]:
         """Yield the entities of each item.
 
         Warns:
