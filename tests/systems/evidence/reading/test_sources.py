@@ -237,7 +237,6 @@ GOOD = {"url": "https://example.org/1", "content": "A text."}
         (GOOD | {"fetch_date": "yesterday"}, "\"fetch_date\" is 'yesterday', no date in ISO 8601"),
         (GOOD | {"title": ["x"]}, '"title" is a list; expected text'),
         ([GOOD], "the file is one JSON list"),
-        ('{"url": "https://a.org", "url": "x", "content": "y"}\n', "occurs twice"),
         ('{"url": "https://a.org", "content": "\\ud800"}\n', "half of a surrogate pair"),
         ('{"url": "https://a.org", "content": NaN}\n', "NaN is not JSON"),
         ('{"url": \n', "not valid JSON"),
