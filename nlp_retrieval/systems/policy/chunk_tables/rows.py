@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.core import Scores, parse_json, refuse_lone_surrogates
+from nlp_retrieval.core import Scores, refuse_lone_surrogates
 from nlp_retrieval.errors import ItemError, SourceError, nearest
 from nlp_retrieval.loaders import make_item
 from nlp_retrieval.systems.policy.hop.relation import RELATION_TYPES
@@ -154,11 +154,25 @@ def own_id(key: str, kept: Any) -> str:
     return kept if isinstance(kept, str) and str(chunk_uuid(kept)) == key else key
 
 
+def json_value(text: str) -> Any:
+    """Return the value of a JSON column with its numbers as they were written; ``parse_json`` rounds large whole numbers.
+
+    Raises:
+        ValueError: the text is not JSON, or is nested too deeply.
+    """
+    try:
+        value = json.loads(text)
+        refuse_lone_surrogates(value, "it", ValueError)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return value
+
+
 def _object(where: str, column: str, text: str | None) -> dict[str, Any]:
     if text is None:
         return {}
     try:
-        value = parse_json(text)
+        value = json_value(text)
     except ValueError as error:
         raise SourceError(f"{where}: {column} is not JSON ({error})") from None
     if value is None:

@@ -44,7 +44,6 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB, UUID, insert
 from sqlalchemy.types import UserDefinedType
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.core import parse_json
 from nlp_retrieval.errors import ItemError, ModelError, QueryError, RetrievalWarning, SourceError, nearest
 from nlp_retrieval.systems.policy.chunk_tables.layout import CHUNKS, DOCUMENTS, RELATIONS, Layout, quoted
 from nlp_retrieval.systems.policy.chunk_tables.rows import (
@@ -58,6 +57,7 @@ from nlp_retrieval.systems.policy.chunk_tables.rows import (
     Row,
     StoredRelation,
     chunk_uuid,
+    json_value,
     own_id,
     relation_uuid,
     rows_of,
@@ -709,7 +709,7 @@ def relations_in(connection: Connection, layout: Layout, shown: str) -> Iterator
     with connection.execution_options(yield_per=_RELATIONS_AT_ONCE).execute(statement) as read:
         for row in read:
             try:
-                about = {} if row[6] is None else parse_json(row[6])
+                about = {} if row[6] is None else json_value(row[6])
                 ids = own_id(row[0], row[1]), own_id(row[2], row[3])
                 confidence = float("nan") if row[5] is None else float(row[5])
                 kind, metadata = type_of(row[4]), about if isinstance(about, dict) else {"metadata": about}
