@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -147,11 +149,18 @@ def test_a_wrong_configuration_names_the_key(made: Path, tmp_path: Path, change:
     refused(run("policy", "ask", "study.yaml", folder=tmp_path), 2, said)
 
 
-def test_the_demo_asks_both_ways_judges_and_finds_the_changes(tmp_path: Path) -> None:
-    done = run("policy", "demo", "--output", "demo", folder=tmp_path)
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A folder whose path leaves room for the socket of a PostgreSQL server."""
+    with TemporaryDirectory(prefix="nlpr-test-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def test_the_demo_asks_both_ways_judges_and_finds_the_changes(short_path: Path) -> None:
+    done = run("policy", "demo", "--output", "demo", folder=short_path)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
-    assert len(answers(tmp_path / "demo")) == 12
+    assert len(answers(short_path / "demo")) == 12
     rows = {
         line.split("│")[1].strip(): [float(cell) for cell in line.split("│")[2:5]]
         for line in done.stdout.splitlines()
@@ -161,8 +170,8 @@ def test_the_demo_asks_both_ways_judges_and_finds_the_changes(tmp_path: Path) ->
     assert rows["by signals"][1] > rows["sentence vectors alone"][1]
     known, found = map(int, re.search(r"plans: (\d+) of (\d+) found", done.stderr).groups())  # type: ignore[union-attr]
     assert 0 < known == found
-    page = (tmp_path / "demo" / "report.html").read_text("utf-8")
+    page = (short_path / "demo" / "report.html").read_text("utf-8")
     assert "Windale" in page
     assert 'class="relations"' in page
-    again = run("policy", "ask", "demo/study.yaml", "--hop", folder=tmp_path)
+    again = run("policy", "ask", "demo/study.yaml", "--hop", folder=short_path)
     assert "12 were already answered" in again.stderr, again.stderr
