@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from attacks.conftest import Tally, tally
 from attacks.test_planted_pickles import ITEMS, check_planted
-from core.index.test_checkpoint import Stops, check_together_as_apart, flat, items_of, small_batches
+from core.index.test_checkpoint import Stops, files_of, flat, small_batches
 from core.search.test_copying import check_copied, copied_both_ways
 from core.search.test_from_settings import check_parts
 from core.test_filters import check_filtered, items
-from hashed_words import HashedWords
+from hashed_words import HashedWords, items_of
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever, Searcher
 from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
@@ -34,7 +34,12 @@ def test_parts_given_by_name_are_those_made_by_hand():
 
 def test_parts_of_a_passage_are_not_taken_for_passages(tmp_path: Path) -> None:
     texts = [f"Red foxes met Anna Lindqvist in {word}. They went to Uppsala." for word in "abcdefgh"]
-    check_together_as_apart(lambda: [flat(), HopRetriever(encoder=Stops(), start=flat())], items_of(texts), tmp_path)
+    Searcher([flat(), HopRetriever(flat(), encoder=Stops())]).index(items_of(texts), tmp_path / "together")
+    for alone in (flat(), HopRetriever(flat(), encoder=Stops())):
+        Searcher([alone]).index(items_of(texts), tmp_path / "apart")
+    together, apart = files_of(tmp_path / "together"), files_of(tmp_path / "apart")
+    del together["manifest.json"], apart["manifest.json"]
+    assert together == apart
 
 
 @pytest.mark.filterwarnings("ignore:.*found nothing for:nlp_retrieval.RetrievalWarning")
