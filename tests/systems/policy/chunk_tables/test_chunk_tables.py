@@ -14,6 +14,7 @@ from psycopg import sql as names
 
 from nlp_retrieval import RetrievalWarning, SearchableItem
 from nlp_retrieval.errors import ItemError, ModelError, OutputError, QueryError, SourceError
+from nlp_retrieval.systems.policy.chunk_tables.rows import item_of
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables, ChunkTablesLoader
 
 ATTACK = "x'; DROP TABLE doc_chunks; --\"%(a)s :b {c}"
@@ -78,6 +79,21 @@ def test_numbers_come_back_exactly_and_of_the_same_type(tables: ChunkTables) -> 
     assert {key: repr(value) for key, value in found.metadata.items()} == {
         key: repr(value) for key, value in given.metadata.items()
     }
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
+        ('{"a": "\\ud800"}', "half of a surrogate pair"),
+        ('{"a": NaN}', "not a finite number"),
+        ("[1]", r"chunk_data is \[1\], not an object"),
+    ],
+)
+def test_data_that_no_item_can_have_is_an_error_that_names_the_chunk(data: str, said: str) -> None:
+    row = {"id": "a", "content": "x", "doc_id": None, "data": data, "about": None, "filename": None, "country": None}
+    with pytest.raises(SourceError, match=f"^plans, chunk a: .*{said}"):
+        item_of("plans, chunk", row)
 
 
 def test_the_country_stands_in_one_place_and_the_view_shows_it(
