@@ -17,7 +17,7 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.core.processes import usable_cores
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.encoders.models import as_model_error, kept_model
+from nlp_retrieval.encoders.models import as_model_error, kept_model, require_dense_extra
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line, install
 
 if TYPE_CHECKING:
@@ -309,6 +309,7 @@ def resolved_precision(precision: str, device: str | None) -> str:
     """Return the precision that ``auto`` means with torch on this machine."""
     if precision != "auto":
         return precision
+    require_dense_extra()
     import torch
 
     if device != "cpu" and torch.cuda.is_available():
@@ -333,6 +334,7 @@ def require_device(device: str | None) -> None:
     """
     if device is None:
         return
+    require_dense_extra()
     import torch
 
     try:
@@ -349,6 +351,7 @@ def require_device(device: str | None) -> None:
 
 def on_cpu(device: str | None) -> bool:
     """Return whether torch computes on the CPU here."""
+    require_dense_extra()
     import torch
 
     return device == "cpu" or (device is None and not torch.cuda.is_available() and not torch.backends.mps.is_available())

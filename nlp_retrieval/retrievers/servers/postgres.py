@@ -50,6 +50,15 @@ _GONE = ("3F000", "42P01", "42703")
 """SQLSTATEs of a schema, table or column that does not exist."""
 
 
+def require_driver() -> None:
+    """Raise :class:`DependencyError` unless PostgreSQL's driver is installed."""
+    try:
+        import psycopg  # noqa: F401
+        import psycopg_pool  # noqa: F401
+    except ImportError as error:
+        raise DependencyError(f"PostgreSQL needs its driver: {install('postgres')} ({error})") from error
+
+
 class Connections:
     """Connections to one server, opened on demand and kept for reuse; each new one is handed to ``prepare``."""
 
@@ -64,11 +73,10 @@ class Connections:
         most: int,
         prepare: Callable[[PostgresConnection], None],
     ) -> None:
-        try:
-            import psycopg
-            from psycopg_pool import ConnectionPool
-        except ImportError as error:
-            raise DependencyError(f"PostgreSQL needs its driver: {install('postgres')} ({error})") from error
+        require_driver()
+        import psycopg
+        from psycopg_pool import ConnectionPool
+
         self.process = os.getpid()
         self.shown = hide_secrets(url) if url is not None else repr(embedded)
         self._url = resolve(url) if url is not None else embedded.url() if embedded is not None else ""
@@ -244,6 +252,7 @@ class PostgresRetriever(ServerRetriever[Connections]):
             index: of the column, as SQL (``USING gin (words)``).
             settings: of the server, for this transaction.
         """
+        require_driver()
         from psycopg.sql import SQL, Identifier
 
         name = self.new_name(folder.parent)
