@@ -21,6 +21,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import cache, lru_cache
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, Protocol
 
 from nlp_retrieval.core.context import Workers
@@ -146,6 +147,7 @@ class LocalPool(WorkerPool):
         self._executor = ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn"), _begin)
 
     def submit(self, *what: Any) -> Future[tuple[Any, list[str]]]:
+        ForkingPickler.dumps(what[0])  # what cannot be sent is refused here, and not in a thread of the pool
         try:
             with _environment(threads_of(1) | {"CUDA_VISIBLE_DEVICES": ""}):  # any block may start one more process
                 return self._executor.submit(done, *what)

@@ -112,7 +112,7 @@ def test_what_nobody_expected_is_one_line_that_asks_for_a_report(folder: Path, t
     (package / "odd-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1\n")
     (package / "odd-1.dist-info" / "entry_points.txt").write_text("[nlp_retrieval.rerankers]\nodd = odd:Odd\n")
     (package / "odd.py").write_text(
-        "from nlp_retrieval import BaseReranker\n"
+        "from nlp_retrieval.core import BaseReranker\n"
         "class Odd(BaseReranker):\n"
         "    '''Odd.'''\n"
         "    name = 'odd'\n"

@@ -212,7 +212,7 @@ def test_the_mean_of_all_words_is_subtracted(tmp_path):
 def test_the_same_corpus_gives_the_same_bytes_whatever_the_hash_seed(tmp_path):
     script = (
         "import sys; sys.path.insert(0, sys.argv[2]); from encoders.test_word_vectors import corpus\n"
-        "from nlp_retrieval import train_word_vectors\n"
+        "from nlp_retrieval.encoders import train_word_vectors\n"
         "train_word_vectors(corpus(), sys.argv[1], dimension=8, epochs=2, seed=3)"
     )
     tests = str(Path(__file__).parents[1])

@@ -7,6 +7,7 @@ import random
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -37,7 +38,12 @@ def exact(value):
 
 
 corpora = st.lists(st.tuples(texts, metadata()), min_size=1, max_size=8).map(
-    lambda rows: [SearchableItem(item_id=f"{n}", content=content, metadata=values) for n, (content, values) in enumerate(rows)]
+    lambda rows: [
+        SearchableItem(
+            item_id=f"{n}", content=content, metadata={normalize("NFC", key): value for key, value in values.items()}
+        )
+        for n, (content, values) in enumerate(rows)
+    ]
 )
 
 
