@@ -39,10 +39,8 @@ def exact(value):
 
 corpora = st.lists(st.tuples(texts, metadata()), min_size=1, max_size=8).map(
     lambda rows: [
-        SearchableItem(
-            item_id=f"{n}", content=content, metadata={normalize("NFC", key): value for key, value in values.items()}
-        )
-        for n, (content, values) in enumerate(rows)
+        SearchableItem(item_id=f"{n}", content=content, metadata={normalize("NFC", key): value for key, value in kept.items()})
+        for n, (content, kept) in enumerate(rows)
     ]
 )
 
