@@ -271,15 +271,11 @@ class _Running:
         self.corpus = corpus
         self.evaluator = _evaluator(settings, corpus.item_ids, corpus.titles)
         self.missing = self.evaluator.missing
-        if self.missing is not None and self.missing.all:
-            raise GoldError(f"{self.missing.said}: no figure could be above 0; {self.missing.cure}")
         if self.missing is not None:
             done = "are taken out of the gold" if settings.gold_missing == "drop" else "count as not found"
             warnings.warn(f"{self.missing.said}; they {done}", RetrievalWarning, stacklevel=4)
         if self.missing is not None and settings.gold_missing == "drop":
             kept = without_missing(settings.gold, corpus.item_ids, corpus.titles)
-            if not any(grade > 0 for wanted in kept for grade in wanted.relevance.values()):
-                raise GoldError(f"{self.missing.said}; none is left, so nothing can be measured: {self.missing.cure}")
             kept_ids = {wanted.query_id for wanted in kept}
             self._dropped = [query.query_id for query in settings.queries if query.query_id not in kept_ids]
             queries = [query for query in settings.queries if query.query_id in kept_ids]
@@ -421,13 +417,12 @@ class _CheckedLoader(BaseLoader):
             item_ids.append(item.item_id)
             titles.append(item.title)
             yield item
-        missing = _evaluator(settings, item_ids, titles).missing
-        if missing is not None and missing.all and item_ids:
-            raise GoldError(f"{missing.said}: no figure could be above 0; {missing.cure}")
+        if item_ids:
+            _evaluator(settings, item_ids, titles)
 
 
 def _evaluator(settings: BenchmarkSettings, item_ids: Sequence[str], titles: Sequence[str] | None) -> RetrievalEvaluator:
-    return RetrievalEvaluator(
+    evaluator = RetrievalEvaluator(
         settings.gold,
         item_ids,
         titles,
@@ -436,6 +431,9 @@ def _evaluator(settings: BenchmarkSettings, item_ids: Sequence[str], titles: Seq
         measures=settings.measures,
         relevant_from=settings.relevant_from,
     )
+    if evaluator.missing is not None and evaluator.missing.all:
+        raise GoldError(f"{evaluator.missing.said}: no figure could be above 0; {evaluator.missing.cure}")
+    return evaluator
 
 
 def _reason(error: Exception) -> str:

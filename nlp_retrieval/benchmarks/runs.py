@@ -496,9 +496,7 @@ def read_sources(
             raise ConfigurationError(f"{name} is named twice; name each run once")
         entrants[name] = _added(builder, name, entry, list(gold), unjudged, titles)
         corpora[name] = None
-        depths[name] = (
-            max(map(len, entry.rankings.values()), default=0) if entry.saved is None else depth_of(entry.saved.report)
-        )
+        depths[name] = max(map(len, entry.rankings.values()), default=0)
         if entry.saved is not None:
             corpora[name] = corpora_of(entry.saved.report)[entry.name]
             depths[name] = depth_of(entry.saved.report)
