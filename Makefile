@@ -13,7 +13,7 @@ TEST_TMP = $(or $(TMPDIR),$(shell file=$$(mktemp /dev/shm/XXXXXX 2>/dev/null) &&
 	echo /dev/shm; rm -f "$$file"),/tmp)
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo demo-evidence test soak lint docs dist bench clean
+.PHONY: demo demo-evidence test test-built soak lint docs dist bench clean
 
 # with a language model: make demo LM=openai/gpt-4o-mini, or LM=openai/MODEL LM_BASE_URL=http://localhost:8000/v1
 demo: $(VENV)/.demo $(if $(LM),$(VENV)/.llm)  ## compare eight configurations on the collection that comes with the package
@@ -22,16 +22,21 @@ demo: $(VENV)/.demo $(if $(LM),$(VENV)/.llm)  ## compare eight configurations on
 demo-evidence: $(VENV)/.demo  ## audit a report with fifteen citations against the twelve sources that come with the package
 	$(BIN)/nlp-retrieval evidence demo --output demo-output
 
-# each process of the tests computes in one thread: there are as many of them as cores; the second run is of a CPU without AVX-512,
-# which one with AMX cannot play: torch goes on in its 16 bits, and takes twenty times as long
-test: dist $(BASE_VENV)/.base  ## all tests, and a check of the wheel and of the sdist, each installed without extras
-	TMPDIR=$(TEST_TMP) OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
-	grep -qs amx_bf16 /proc/cpuinfo || TMPDIR=$(TEST_TMP) OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest -q \
-		tests/encoders/test_sentence_transformer.py tests/encoders/test_colbert.py tests/cli/test_demo.py
+# each process of the tests computes in one thread: there are as many of them as cores
+PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 TMPDIR=$(TEST_TMP) $(BIN)/python -m pytest
+
+test: $(VENV)/.dev  ## all tests but those of make test-built
+	$(PYTEST) -n $(TEST_WORKERS) --dist loadfile --ignore tests/distribution
+
+# the last command is of a CPU without AVX-512, which one with AMX cannot play: torch goes on in its 16 bits, and takes 20 times as long
+test-built: dist $(BASE_VENV)/.base  ## the wheel and the sdist, each installed without extras, and encoders on a CPU with AVX2 alone
 	for built in dist/*.whl dist/*.tar.gz; do \
 		$(BASE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $$built && \
 		$(BASE_VENV)/bin/python tests/base_install/check.py || exit 1; \
 	done
+	$(PYTEST) tests/distribution
+	grep -qs amx_bf16 /proc/cpuinfo || ONEDNN_MAX_CPU_ISA=AVX2 $(PYTEST) \
+		tests/encoders/test_sentence_transformer.py tests/encoders/test_colbert.py tests/cli/test_demo.py
 
 # each parser is fuzzed for a minute; for ten: make soak FUZZ_SECONDS=600
 soak: $(VENV)/.soak  ## all tests, with the long part: kills, damage, attacks and fuzzing, for hours; writes bench/RELIABILITY.md
