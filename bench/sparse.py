@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from bench.chat_server import slow_server
 from bench.common import Data, Row, at_most, best_of_each, noted, record_of
-from bench.knowledge.server import slow_server
 from nlp_retrieval import LanguageModel, ListwiseReranker, RetrievalResult, SearchableItem, SpladeRetriever
 from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.index.generation import open_generation

@@ -1,1 +1,0 @@
-"""How fast what passages say is extracted and stored."""

@@ -1,1 +1,0 @@
-"""Answers over what searchers find, between no passages and the gold ones."""
