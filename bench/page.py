@@ -22,7 +22,6 @@ from bench.browser import chromium, opened, wait_for_lists, wait_for_texts, wait
 from bench.page_data import cut, judged_report, random_lists, sweep_lists
 from nlp_retrieval import Gold
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.evaluation.pool import gold_ranks
 from nlp_retrieval.evaluation.ranking_difference import HitDifference, QueryDifference, SignalMove, changed_queries, difference
 from nlp_retrieval.evaluation.rankings import ListsBuilder, RunLists
 from nlp_retrieval.reports.page.page import LIMIT, write_page
@@ -38,10 +37,9 @@ def main(arguments: list[str]) -> int:
         bare = replace(sweep, passages={})
         for name, lists in (("sweep", sweep), ("sweep-without-texts", bare), ("random", random_lists())):
             report, values = judged_report(lists)
-            ranks = {source: gold_ranks(lists, lists.listings[source]) for source in list(lists.listings)[:3]}
             path = (folder / f"{name}.html").absolute()
             begun = time.perf_counter()
-            write_page(report, path, lists, values, ranks)
+            write_page(report, path, lists, values)
             size = path.stat().st_size
             print(f"{name}: {size / 1e6:.2f} MB, written in {time.perf_counter() - begun:.1f} s")
             wrong += [f"{name}: {size} bytes are over {LIMIT}"] if size > LIMIT else []
@@ -140,7 +138,7 @@ def hostile(browser: Browser, folder: Path) -> list[str]:
     path = (folder / "hostile.html").absolute()
     lists = builder.built()
     report = BenchmarkReport([], attack, [5], {"": 1}, 2, {})
-    write_page(report, path, lists, None, {attack: gold_ranks(lists, lists.listings[attack])})
+    write_page(report, path, lists)
     problems: list[str] = []
     page = opened(browser, path.as_uri(), problems)
     wait_for_lists(page)

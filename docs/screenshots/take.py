@@ -49,7 +49,6 @@ def main(path: Path) -> None:
         between(page, "differences", "#significance", "#verdicts")
         between(page, "pairs", "#pairs", ".pairs")
         between(page, "charts", "#charts", "#charts ~ .charts")
-        between(page, "grid", "#grid", ".heats")
         choices = {"one": "bm25", "other": "both, sum, plain", "cutoff": "5", "measure": "recall@5", "order": "gains first"}
         for choice, label in choices.items():
             page.select_option(f"#explorer-{choice}", label=label)
@@ -59,7 +58,6 @@ def main(path: Path) -> None:
             ".find((one) => /gold/.test(one.textContent) && /entered/.test(one.textContent)).click()"
         )
         between(page, "explorer", "#explorer-title", "#explorer")
-        between(page, "pool", "[id^=pool-]", ".pool")
 
 
 if __name__ == "__main__":

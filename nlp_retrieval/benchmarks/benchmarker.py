@@ -44,15 +44,13 @@ from nlp_retrieval.benchmarks.results import (
     masks_of,
 )
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
-from nlp_retrieval.benchmarks.shared_stages import Answered, Retrieved, SharedStages, answer_stage
-from nlp_retrieval.benchmarks.stage_store import StageStore, identity_of, key_of
+from nlp_retrieval.benchmarks.shared_stages import Answered, SharedStages, answer_stage
+from nlp_retrieval.benchmarks.stage_store import StageStore
 from nlp_retrieval.benchmarks.timing import Sample, cost_of, measure
-from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.components.component import Component, Config, with_held
 from nlp_retrieval.core.context import use_workers
 from nlp_retrieval.core.files.atomic import check_folder_for_output
 from nlp_retrieval.core.files.frames import BaseLoader, Items, Queries
-from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem
@@ -73,8 +71,8 @@ from nlp_retrieval.errors import (
 )
 from nlp_retrieval.evaluation.answers import AnswerEvaluator
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
-from nlp_retrieval.evaluation.gold import joined, without_missing
-from nlp_retrieval.evaluation.rankings import ListsBuilder, OwnIds, Ranking, Ranks, are_passages, own_ids
+from nlp_retrieval.evaluation.gold import without_missing
+from nlp_retrieval.evaluation.rankings import ListsBuilder, OwnIds, Ranking, are_passages, own_ids
 from nlp_retrieval.lm.answering import AnsweredQuestion
 from nlp_retrieval.lm.counting import added, record_calls
 
@@ -106,8 +104,6 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
     warn_of_filters(pinned.generation, dict(zip(evaluator.query_ids, settings.filters, strict=True)), qrels, row_of)
     about = evaluator.query_ids, [query.text for query in queries], families, labels
     lists = ListsBuilder(*about, settings.gold, qrels, titles)
-    own_rows = np.array([-1 if own is None else row_of[own] for own in running.own.ids], np.int64)
-    alone = RetrieverRanks(len(queries), *gold_rows_of(qrels, row_of), len(corpus.item_ids), own_rows)
     right = settings.right_answers
     answer_evaluator = AnswerEvaluator(right) if right else None
     answers: dict[str, list[AnsweredQuestion]] = {}
@@ -116,7 +112,7 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
     identities: dict[str, Config] = {}
     for name, searcher in tracked_each("configurations", list(running.left().items())):
         try:
-            outcome = running.searched(name, searcher, row_of, alone)
+            outcome = running.searched(name, searcher, row_of)
             rows = [[row_of[item_id] for item_id, _ in ranking] for ranking in outcome.rankings]
             evaluation = evaluator.evaluate_lists(rows)
             if answer_evaluator is not None and outcome.answered is not None:
@@ -158,7 +154,7 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
     with progress("comparing with the baseline", None, at_once=True):
         report = judged(report, entrants, evaluations, families, groups, settings.seed, settings.resamples)
     return BenchmarkRun(
-        report, lists.built(), {name: evaluations[name].per_query for name in entrants}, alone.ranks(), answers, right
+        report, lists.built(), {name: evaluations[name].per_query for name in entrants}, answers, right
     )
 
 
@@ -352,8 +348,8 @@ class _Running:
             return False
         return True
 
-    def searched(self, name: str, searcher: Entry, row_of: Mapping[str, int], alone: RetrieverRanks) -> _Found:
-        """Search with a configuration, and answer; the candidates of its retrievers are added to ``alone``."""
+    def searched(self, name: str, searcher: Entry, row_of: Mapping[str, int]) -> _Found:
+        """Search with a configuration, and answer."""
         queries, depth = self.settings.queries, self.depth
         if isinstance(searcher, TrecRun):
             self._say(f"{name}: reading {searcher.path}")
@@ -381,8 +377,6 @@ class _Running:
         everything = added(asked.by_model, self.spread.asked.get(name, {}))
         cost = cost_of(searcher.index_records(), everything, measured, *answering)
         self.pinned.check(searcher)
-        if measured.lists is not None:
-            alone.add(name, measured.candidates, measured.lists, sample.filters)
         with no_collection():
             rankings = self.pinned.rankings(searcher, measured.results, row_of)
         return _Found(cost, rankings, measured.results, answered)
@@ -703,87 +697,3 @@ def _explained(
                 )
             )
     return explained
-
-
-# Ranks of the gold in the candidates of each retriever, before fusion and reranking.
-#
-# Equal retrievers of several configurations count as one. With sub-queries, a document's rank is its best in any of
-# their lists.
-
-
-class RetrieverRanks:
-    """Gathers the ranks of gold documents by retriever.
-
-    Args:
-        n_queries: how many there are.
-        gold_queries: ``[gold documents]``, the number of the query of each.
-        gold_rows: ``[gold documents]``, item rows.
-        n_items: number of items of the corpus.
-        own_rows: ``[queries]``, the item that is the query itself and takes no rank; -1 if there is none.
-    """
-
-    def __init__(self, n_queries: int, gold_queries: Rows, gold_rows: Rows, n_items: int, own_rows: Rows | None = None) -> None:
-        self._own_rows = np.full(n_queries, -1, np.int64) if own_rows is None else own_rows
-        self._n_queries = n_queries
-        self._n_items = n_items + 1  # one more for gold that the corpus lacks
-        self._gold = gold_queries * self._n_items + gold_rows
-        self._ranks: dict[str, Ranks] = {}
-        self._names: dict[str, list[str]] = {}
-
-    def add(
-        self,
-        configuration: str,
-        candidates: Mapping[str, Retrieved],
-        lists: Rows,
-        filters: Sequence[Where | None] = (),
-    ) -> None:
-        """Add the output of a configuration's retrievers.
-
-        Args:
-            configuration: its name.
-            candidates: by label.
-            lists: ``[queries + 1]``, start of each query's lists: one each, or one for each of its sub-queries.
-            filters: filters of the queries.
-        """
-        for label, retrieved in candidates.items():
-            if len(retrieved.batch.offsets) - 1 != lists[-1]:
-                continue  # a part of a retriever, with queries of its own
-            content = {"retriever": identity_of(retrieved.retriever), "queries": retrieved.processed}
-            key = key_of("retriever", content | ({"filters": list(filters)} if any(filters) else {}))
-            ranks = self._ranks_of(retrieved, lists)
-            # of searches with several depths, use the deepest
-            if key not in self._ranks or (ranks > 0).sum() > (self._ranks[key] > 0).sum():
-                self._ranks[key] = ranks
-            self._names.setdefault(key, [label, f"{label} ({configuration})"])
-
-    def ranks(self) -> dict[str, Ranks]:
-        """Return ``[gold documents]`` by retriever, 0 if it does not return a document.
-
-        A retriever is named by its label and, if several share one, also by its configuration.
-        """
-        labels = [names[0] for names in self._names.values()]
-        shown = {key: names[0] if labels.count(names[0]) == 1 else names[1] for key, names in self._names.items()}
-        return {shown[key]: ranks for key, ranks in self._ranks.items()}
-
-    def _ranks_of(self, retrieved: Retrieved, lists: Rows) -> Ranks:
-        offsets, rows = retrieved.batch.offsets, retrieved.batch.rows
-        list_of_hit = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        owner_of_list = np.repeat(np.arange(self._n_queries), np.diff(lists))
-        owner = owner_of_list[list_of_hit]
-        counts = rows != self._own_rows[owner]
-        before = np.concatenate([[0], np.cumsum(counts)])  # number of counting hits before each
-        ranks = before[1:] - before[offsets[list_of_hit]]
-        return joined(self._gold, (owner * self._n_items + rows)[counts], ranks[counts])
-
-
-def gold_rows_of(qrels: Mapping[str, Mapping[str, int]], row_of: Mapping[str, int]) -> tuple[Rows, Rows]:
-    """Return the number of the query, and the item row, of every relevant document, in the order of the judgements."""
-    nowhere = len(row_of) and max(row_of.values()) + 1  # the row for gold that the corpus lacks; it is in no list
-    pairs = [
-        (number, row_of.get(item_id, nowhere))
-        for number, grades in enumerate(qrels.values())
-        for item_id, grade in grades.items()
-        if grade > 0
-    ]
-    columns = np.array(pairs, np.int64).reshape(-1, 2).T
-    return columns[0], columns[1]

@@ -239,8 +239,7 @@ def judged_again(
         seed,
         _resamples(report.manifest),
     )
-    retrievers = saved.retrievers if len(names) == len(results) else {}
-    return BenchmarkRun(judged_run, lists, {name: saved.evaluations[name].per_query for name in names}, retrievers)
+    return BenchmarkRun(judged_run, lists, {name: saved.evaluations[name].per_query for name in names})
 
 
 def _resamples(manifest: Config) -> int | None:

@@ -31,7 +31,7 @@ from nlp_retrieval.evaluation.comparison import (
 )
 from nlp_retrieval.evaluation.evaluator import Evaluation
 from nlp_retrieval.evaluation.measures import Measure
-from nlp_retrieval.evaluation.rankings import Ranking, Ranks, RunLists
+from nlp_retrieval.evaluation.rankings import Ranking, RunLists
 from nlp_retrieval.lm.answering import AnsweredQuestion
 
 Measures = dict[str, float]
@@ -303,8 +303,6 @@ class BenchmarkRun:
         report: quality and cost.
         lists: the results of each configuration, and the gold.
         per_query: every measure of every query, by configuration.
-        retrievers: the rank of each gold document in the candidates of each retriever alone, from 1, 0 if it is missing;
-            empty if stages are not shared.
         answers: the questions with the passages read and the answers, by configuration; empty if nothing was answered.
         right_answers: the expected answers, in the order of the queries; empty if there were none.
 
@@ -318,7 +316,6 @@ class BenchmarkRun:
     report: BenchmarkReport
     lists: RunLists
     per_query: dict[str, dict[str, Scores]]
-    retrievers: dict[str, Ranks] = field(default_factory=dict)
     answers: dict[str, list[AnsweredQuestion]] = field(default_factory=dict)
     right_answers: list[GoldAnswer] = field(default_factory=list)
 

@@ -35,13 +35,12 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, RetrievalWarning, SourceError, nearest
 from nlp_retrieval.evaluation.evaluator import Evaluation
-from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES, read_lists, read_retrievers
+from nlp_retrieval.evaluation.ranking_files import HITS, PASSAGES, QUERIES, read_lists
 from nlp_retrieval.evaluation.rankings import (
     Listing,
     ListsBuilder,
     OwnIds,
     Ranking,
-    Ranks,
     RunLists,
     own_ids,
     without_own,
@@ -52,10 +51,10 @@ from nlp_retrieval.loaders.judgements import read_judgements, with_matched_numbe
 REPORT = "report.json"
 PER_QUERY = "per_query.parquet"
 
-FORMAT = 3
+FORMAT = 4
 
 _ADAPTER = TypeAdapter(BenchmarkReport)
-_READ_BACK = (PER_QUERY, HITS, QUERIES, GOLD, PASSAGES)
+_READ_BACK = (PER_QUERY, HITS, QUERIES, PASSAGES)
 _ABOUT = ("configuration", "query_id", "family", "group")
 
 
@@ -68,7 +67,6 @@ class SavedRun:
         report: as written.
         lists: the results of each configuration.
         evaluations: every measure of every query, by configuration.
-        retrievers: the ranks of gold documents in the candidates of each retriever alone.
 
     Examples:
         >>> corpus = JsonlLoader("animals.jsonl")
@@ -83,7 +81,6 @@ class SavedRun:
     report: BenchmarkReport
     lists: RunLists
     evaluations: dict[str, Evaluation]
-    retrievers: dict[str, Ranks]
 
 
 def report_bytes(report: BenchmarkReport, folder: Path) -> bytes:
@@ -122,7 +119,7 @@ def read_run_folder(folder: str | Path) -> SavedRun:
     if absent:
         raise SourceError(f"{folder / REPORT} has {absent[0]!r}, and {HITS} does not name it; run the benchmark again")
     evaluations = _evaluations(folder / PER_QUERY, report, lists.query_ids)
-    return SavedRun(folder, report, lists, evaluations, read_retrievers(folder))
+    return SavedRun(folder, report, lists, evaluations)
 
 
 def is_run_folder(folder: Path) -> bool:

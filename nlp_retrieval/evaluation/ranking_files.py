@@ -1,7 +1,6 @@
 """The lists of a run as Parquet files: a row per hit in ``hits.parquet``, per query in ``queries.parquet``.
 
-``gold.parquet`` has a row for each gold document and each possible source: a configuration, or a retriever alone.
-``passages.parquet`` has the texts of gold and of the first hits, each once; runs of earlier versions have none.
+``passages.parquet`` has the texts of gold and of the first hits, each once.
 
 Reading restores exactly what was written, so a run can be compared and explained again without repeating it.
 """
@@ -9,7 +8,7 @@ Reading restores exactly what was written, so a run can be compared and explaine
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +23,12 @@ from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.evaluation.pool import gold_ranks
-from nlp_retrieval.evaluation.rankings import Listing, Ranks, RunLists
+from nlp_retrieval.evaluation.rankings import Listing, RunLists
 
 FORMAT = 1
 
 HITS = "hits.parquet"
 QUERIES = "queries.parquet"
-GOLD = "gold.parquet"
 PASSAGES = "passages.parquet"
 
 _GOLD_OF_QUERY = pa.list_(pa.struct({"item_id": pa.string(), "title": pa.string(), "grade": pa.int64()}))
@@ -56,17 +53,6 @@ _HITS_SCHEMA = pa.schema(
         "score": pa.float64(),
         "grade": pa.int64(),
         "signals": pa.map_(pa.string(), pa.float64()),
-    }
-)
-_GOLD_SCHEMA = pa.schema(
-    {
-        "query_id": pa.string(),
-        "item_id": pa.string(),
-        "title": pa.string(),
-        "grade": pa.int64(),
-        "kind": pa.string(),
-        "finder": pa.string(),
-        "rank": pa.int64(),
     }
 )
 _PASSAGES_SCHEMA = pa.schema({"item_id": pa.string(), "text": pa.string()})
@@ -116,25 +102,6 @@ def hits_table(lists: RunLists) -> pa.Table:
     return pa.concat_tables(tables).combine_chunks().replace_schema_metadata({_ABOUT: about})
 
 
-def gold_table(lists: RunLists, retrievers: Mapping[str, Ranks]) -> pa.Table:
-    """Return one row for each gold document and configuration, and for each gold document and retriever alone.
-
-    ``rank`` is its rank in the list of its query, from 1, and null if it is not in the list.
-    """
-    ranks = [("configuration", name, gold_ranks(lists, listing)) for name, listing in lists.listings.items()]
-    ranks += [("retriever", name, own) for name, own in retrievers.items()]
-    owner = np.repeat(np.arange(len(lists.query_ids)), np.diff(lists.gold_offsets))
-    queries = pa.array(lists.query_ids, pa.string()).take(pa.array(owner))
-    items = pa.array(lists.item_ids, pa.string()).take(pa.array(lists.gold_items))
-    titles = pa.array(lists.titles, pa.string()).take(pa.array(lists.gold_items))
-    tables = [_GOLD_SCHEMA.empty_table()]
-    for kind, finder, own in ranks:
-        labels = [pa.array([text] * len(owner), pa.string()) for text in (kind, finder)]
-        ids = pa.array(own, pa.int64(), mask=own == 0)
-        tables.append(pa.table([queries, items, titles, pa.array(lists.gold_grades), *labels, ids], _GOLD_SCHEMA))
-    return pa.concat_tables(tables).combine_chunks()
-
-
 def passages_table(lists: RunLists) -> pa.Table:
     """Return one row for each item with a known text."""
     return pa.table([list(lists.passages), list(lists.passages.values())], _PASSAGES_SCHEMA)
@@ -146,23 +113,6 @@ def _passages(path: Path) -> dict[str, str]:
     table = _read(path, _PASSAGES_SCHEMA)
     _require_values(table, ("item_id", "text"), path)
     return dict(zip(*(table.column(name).to_pylist() for name in ("item_id", "text")), strict=True))
-
-
-def read_retrievers(folder: str | Path) -> dict[str, Ranks]:
-    """Read the ranks of gold documents by retriever; 0 if not found.
-
-    Args:
-        folder: the output folder of a benchmark.
-
-    Raises:
-        SourceError: there is no such file, or it was not written by a benchmark.
-    """
-    table = _read(Path(folder) / GOLD, _GOLD_SCHEMA)
-    _require_values(table, ("query_id", "item_id", "grade", "kind", "finder"), Path(folder) / GOLD)
-    table = table.filter(pc.equal(table.column("kind"), "retriever"))
-    finders = np.array(table.column("finder").to_pylist(), object)
-    ranks = pc.fill_null(table.column("rank"), 0).to_numpy()
-    return {name: ranks[finders == name] for name in dict.fromkeys(finders.tolist())}
 
 
 def read_lists(folder: str | Path) -> RunLists:

@@ -330,7 +330,3 @@ def without_own(lists: RunLists, own: OwnIds) -> dict[str, Listing]:
         signals = {signal: values[kept] for signal, values in listing.signals.items()}
         found[name] = Listing(offsets_of(lengths), listing.items[kept], listing.scores[kept], signals)
     return found
-
-
-Ranks = Rows
-"""``[gold documents]``: the rank of each item of :attr:`RunLists.gold_items` in its query's list, from 1; 0: not found."""

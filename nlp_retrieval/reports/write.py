@@ -31,11 +31,9 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.evaluation.answers import ragas_lines
 from nlp_retrieval.evaluation.comparison import verdict
 from nlp_retrieval.evaluation.ranking_files import (
-    GOLD,
     HITS,
     PASSAGES,
     QUERIES,
-    gold_table,
     hits_table,
     passages_table,
     queries_table,
@@ -96,7 +94,6 @@ _FILES = {
     "report_data": REPORT,
     "hits": HITS,
     "queries": QUERIES,
-    "gold": GOLD,
     "passages": PASSAGES,
     "trec": "trec",
 }
@@ -161,10 +158,9 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     write_output(files["latex"], latex_table(view).encode())
     write_output(files["per_query"], parquet_bytes(per_query_table(run), notes))
     write_output(files["hits"], parquet_bytes(hits_table(run.lists), notes))
-    write_output(files["gold"], parquet_bytes(gold_table(run.lists, run.retrievers), notes))
     write_output(files["passages"], parquet_bytes(passages_table(run.lists)))
     write_output(files["queries"], parquet_bytes(queries_table(run.lists), notes))
-    write_page(view, files["report"], run.lists, run.per_query, run.retrievers)
+    write_page(view, files["report"], run.lists, run.per_query)
     write_output(files["report_data"], report_bytes(report, target))
     return report
 

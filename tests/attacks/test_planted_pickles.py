@@ -137,7 +137,7 @@ def test_an_arrow_extension_type_is_not_unpickled(tmp_path: Path, tally: Tally) 
         assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("file", ["report.json", "per_query.parquet", "hits.parquet", "queries.parquet", "gold.parquet"])
+@pytest.mark.parametrize("file", ["report.json", "per_query.parquet", "hits.parquet", "queries.parquet"])
 def test_a_run_folder_with_a_pickle_in_place_of_a_file_is_refused(
     file: str, run_folder: Path, tmp_path: Path, tally: Tally
 ) -> None:

@@ -52,7 +52,7 @@ def test_a_run_leaves_all_its_files(finished: tuple[BenchmarkRun, Path]) -> None
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert found == {
         "report.html", "results.json", "costs.json", "manifest.json", "trec/qrels.txt", "table.md", "table.tex",
-        "per_query.parquet", "hits.parquet", "queries.parquet", "gold.parquet", "passages.parquet",
+        "per_query.parquet", "hits.parquet", "queries.parquet", "passages.parquet",
         "report.json",
         "trec/bm25.trec", "trec/dense.trec", "trec/hybrid___overlap.trec",
     }  # fmt: skip

@@ -17,7 +17,7 @@ from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from .damages import Damage, damaged, flips, structural
 from .trials import Trials
 
-READ_BACK = ["report.json", "per_query.parquet", "hits.parquet", "queries.parquet", "gold.parquet", "passages.parquet"]
+READ_BACK = ["report.json", "per_query.parquet", "hits.parquet", "queries.parquet", "passages.parquet"]
 
 
 @pytest.fixture(scope="module")

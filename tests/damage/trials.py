@@ -108,7 +108,6 @@ def read_run(folder: str) -> object:
     measures = {
         name: {key: values.tolist() for key, values in one.per_query.items()} for name, one in saved.evaluations.items()
     }
-    ranks = {name: values.tolist() for name, values in saved.retrievers.items()}
     lists = {name: saved.lists.rankings(name) for name in saved.lists.listings}
     gold = [sorted(saved.lists.gold_of(number).items()) for number in range(len(saved.lists.query_ids))]
     signals = {
@@ -116,7 +115,7 @@ def read_run(folder: str) -> object:
         for name, one in saved.lists.listings.items()
     }
     texts = [saved.lists.query_ids, saved.lists.texts, saved.lists.families, saved.lists.groups, saved.lists.titles]
-    return [repr(saved.report), measures, ranks, lists, gold, signals, texts]
+    return [repr(saved.report), measures, lists, gold, signals, texts]
 
 
 def read_stage(folder: str, group: str, name: str) -> object:

@@ -24,7 +24,7 @@ from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.encoders.endpoint import KeptVectors
-from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES
+from nlp_retrieval.evaluation.ranking_files import HITS, PASSAGES, QUERIES
 from nlp_retrieval.retrievers.link_graph.graph import Links, write_added_links, write_link_graph
 from nlp_retrieval.retrievers.splade import SpladeRetriever
 
@@ -163,7 +163,7 @@ def _tables() -> list[str | bytes]:
 def _lists() -> list[str | bytes]:
     content: dict[str, Any] = {"about": json.loads(pq.read_schema(run_folder() / HITS).metadata[b"nlp_retrieval"])}
     few: set[str] = set(pq.read_table(run_folder() / QUERIES).column("query_id").to_pylist()[:2])
-    for name in (HITS, QUERIES, GOLD, PER_QUERY, PASSAGES):
+    for name in (HITS, QUERIES, PER_QUERY, PASSAGES):
         rows = pq.read_table(run_folder() / name).to_pylist()
         content[name] = rows[:3] if name == PASSAGES else [row for row in rows if row["query_id"] in few]
     return [json.dumps(content)]

@@ -16,9 +16,8 @@ from markupsafe import Markup
 
 from nlp_retrieval.core.candidates import Rows, Scores, entries_of, offsets_of
 from nlp_retrieval.evaluation.measures import Measure
-from nlp_retrieval.evaluation.pool import PoolReport, gold_ranks, pool_report
 from nlp_retrieval.evaluation.ranking_difference import measured
-from nlp_retrieval.evaluation.rankings import LONGEST_TEXT, Listing, Ranks, RunLists
+from nlp_retrieval.evaluation.rankings import LONGEST_TEXT, Listing, RunLists
 from nlp_retrieval.reports.page.templating import rendered
 from nlp_retrieval.reports.snippets import common_words
 from nlp_retrieval.text.printing import printable, visible
@@ -297,7 +296,6 @@ def explorer_section(
     first: tuple[str, str, str],
     k_values: list[int],
     per_query: Mapping[str, Mapping[str, Scores]] | None,
-    retrievers: Mapping[str, Ranks],
     room: int,
 ) -> Markup:
     """Return the section.
@@ -307,14 +305,8 @@ def explorer_section(
         first: the two configurations that are compared first, and the measure that they are compared by.
         k_values: the cutoffs, ascending.
         per_query: ``[queries]`` by configuration and measure; None to compute it from the lists, with gold counted by items.
-        retrievers: the ranks of gold documents by retriever; empty if unknown.
         room: maximum size of the section, in bytes.
     """
-    configurations = {name: gold_ranks(lists, listing) for name, listing in lists.listings.items()}
-    pools = {"configuration": pool_report(lists, configurations, k_values)}
-    if retrievers:
-        pools["retriever"] = pool_report(lists, retrievers, k_values)
-    tables = pool_tables(pools, dict(zip(lists.query_ids, lists.texts, strict=True)))
 
     def section(block: Block | None, too_many: bool = False, passages: PassageBlock | None = None) -> Markup:
         return rendered(
@@ -329,11 +321,8 @@ def explorer_section(
             n_queries=len(lists.query_ids),
             n_configurations=len(lists.listings),
             has_signals=any(listing.signals for listing in lists.listings.values()),
-            pools=tables,
         )
 
-    if len(lists.listings) < 2:
-        return section(None)
     values = per_query if per_query is not None else measured(lists, lists.listings, k_values)
     without = section(Block("", 0, has_signals=True, queries=0))
     room -= len(without.encode())
@@ -341,9 +330,3 @@ def explorer_section(
     if block is None:
         return section(None, too_many=True)
     return section(block, passages=passages_block(lists, block.items, room - len(block.text)))
-
-
-def pool_tables(pools: Mapping[str, PoolReport], texts: Mapping[str, str]) -> Markup:
-    """Return a table for each kind of source, with examples of gold found by no source or by only one."""
-    judged = {kind: pool for kind, pool in pools.items() if pool.gold}
-    return rendered("pool.html", pools=judged, texts=texts) if judged else Markup()

@@ -22,9 +22,8 @@ from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.evaluation.comparison import Comparison, Pairwise, compare_pairs, turned, verdict
 from nlp_retrieval.evaluation.measures import Measure
-from nlp_retrieval.evaluation.pool import Ranks
 from nlp_retrieval.evaluation.rankings import RunLists
-from nlp_retrieval.reports.figures import best_first, p_phrase, shared_reason, signed, summary_columns
+from nlp_retrieval.reports.figures import best_first, grid_axes, p_phrase, shared_reason, signed, summary_columns
 from nlp_retrieval.reports.findings import headline, tied_with_best
 from nlp_retrieval.reports.page.charts import (
     WIDE,
@@ -37,7 +36,6 @@ from nlp_retrieval.reports.page.charts import (
     stage_time,
 )
 from nlp_retrieval.reports.page.explorer import DATA, explorer_section
-from nlp_retrieval.reports.page.grids import axes_of, heat_maps
 from nlp_retrieval.reports.page.templating import asset, interval_text, rendered
 from nlp_retrieval.reports.view import ReportView, counted, listed, view_of
 
@@ -71,21 +69,18 @@ def render_page(
     report: BenchmarkReport | ReportView,
     lists: RunLists | None = None,
     per_query: Mapping[str, Mapping[str, Scores]] | None = None,
-    retrievers: Mapping[str, Ranks] | None = None,
 ) -> str:
     """Return the page.
 
     Args:
         report: a finished benchmark, or a selection of it.
-        lists: the results of its configurations; without them the page has no lists of queries and no pool.
+        lists: the results of its configurations; without them the page has no lists of queries.
         per_query: ``[queries]`` by configuration and measure; None to compute it from the lists, with gold counted by items.
-        retrievers: the ranks of gold documents in the lists of each retriever alone; see
-            :func:`~nlp_retrieval.evaluation.pool.gold_ranks`.
     """
     view = view_of(report)
     style, script = Markup().join(map(asset, _STYLES)), Markup().join(map(asset, _SCRIPTS))
-    report, stages, axes = view.report, _stages(view.report), axes_of(view.report)
-    ranked, heat = best_first(report), heat_maps(report)
+    report, stages, axes = view.report, _stages(view.report), grid_axes(view.report)
+    ranked = best_first(report)
     parts = {
         "figures": rendered(
             "figures.html",
@@ -96,8 +91,7 @@ def render_page(
             ranked=ranked,
             **_columns(view, axes),
             pairs=pairwise_section(_pairs(report, lists, per_query)),
-            charts=_charts(view, axes, has_maps=heat is not None),
-            grids=rendered("grids.html", heat=heat) if heat is not None else Markup(),
+            charts=_charts(view, axes),
             stages=stages,
             longest=_longest(report, stages),
         ),
@@ -108,12 +102,12 @@ def render_page(
     }
     with_explorer = script + Markup().join(map(asset, _EXPLORER))
     why = Markup()
-    if lists is not None and lists.listings and lists.query_ids and report.k_values:
+    if lists is not None and len(lists.listings) > 1 and lists.query_ids and report.k_values:
         without = rendered("page.html", **parts, header=_header(view, parts), why=why, script=with_explorer)
         room = LIMIT - len(without.encode()) - _CONTENTS
         best = next((result.name for result in ranked if result.name != report.baseline), report.baseline)
         first = (report.baseline, best, report.main_measure)
-        why = explorer_section(lists, first, report.k_values, per_query, retrievers or {}, room)
+        why = explorer_section(lists, first, report.k_values, per_query, room)
     explores = f'id="{DATA}"' in why
     return rendered(
         "page.html", **parts, header=_header(view, parts, why), why=why, script=with_explorer if explores else script
@@ -125,7 +119,6 @@ def write_page(
     path: str | Path,
     lists: RunLists | None = None,
     per_query: Mapping[str, Mapping[str, Scores]] | None = None,
-    retrievers: Mapping[str, Ranks] | None = None,
 ) -> None:
     """Write the page; readers of the path see the old page or the whole new one, never a part.
 
@@ -134,12 +127,11 @@ def write_page(
         path: the file to write. Its folder is created if it is missing.
         lists: as in :func:`render_page`, as are the other arguments.
         per_query: measures of every query.
-        retrievers: ranks of gold documents by retriever.
 
     Raises:
         OutputError: the folder or the file cannot be written.
     """
-    write_output(Path(path), render_page(report, lists, per_query, retrievers).encode())
+    write_output(Path(path), render_page(report, lists, per_query).encode())
 
 
 def _header(view: ReportView, parts: Mapping[str, object], why: str = "") -> Markup:
@@ -247,11 +239,11 @@ def _columns(view: ReportView, axes: Collection[str]) -> dict[str, object]:
 
 
 def _charts(
-    view: ReportView, axes: Mapping[str, Mapping[str, str]], *, has_maps: bool
+    view: ReportView, axes: Mapping[str, Mapping[str, str]]
 ) -> list[tuple[str, str, Mapping[str, str]]]:
     """Each drawing with its title, and the configurations whose language model answers came from disk."""
     report, label = view.report, Measure.parse(view.main_measure).label
-    effects = Markup() if has_maps else Markup().join(marginal_effects(report, axes, width) for width in (WIDER, WIDTH))
+    effects = Markup().join(marginal_effects(report, axes, width) for width in (WIDER, WIDTH))
     curves = Markup().join(over_cutoffs(report, width) for width in (WIDER, WIDTH))
     charts: list[tuple[str, str, Mapping[str, str]]] = [
         (curves, f"{label}, and the same at other cutoffs.", {}),

@@ -20,7 +20,6 @@ from markupsafe import Markup
 from nlp_retrieval.core.explanation import name_of
 from nlp_retrieval.evaluation.comparison import LEVEL, Comparison, limits, sentence, verdict
 from nlp_retrieval.evaluation.measures import Measure
-from nlp_retrieval.evaluation.pool import GoldDocument
 from nlp_retrieval.reports.figures import (
     ALPHA,
     MARK,
@@ -88,7 +87,6 @@ def _environment(folder: Path | None) -> Environment:
         "amount": amount,
         "best_first": _best_first,
         "breakable": _breakable,
-        "by_query": _by_query,
         "counted": counted,
         "family_label": family_label,
         "grouped": "{:,}".format,
@@ -144,13 +142,6 @@ def _breakable(text: str) -> Markup:
 def _best_first(rows: Sequence[Row], column: Column | None) -> list[Row]:
     values = {row.result.name: row.cells[column.key].value if column is not None else None for row in rows}
     return sorted(rows, key=lambda row: -math.inf if (value := values[row.result.name]) is None else value, reverse=True)
-
-
-def _by_query(documents: Sequence[GoldDocument]) -> dict[str, list[GoldDocument]]:
-    queries: dict[str, list[GoldDocument]] = {}
-    for document in documents:
-        queries.setdefault(document.query_id, []).append(document)
-    return queries
 
 
 def _text_lines(text: str) -> Markup:

@@ -7,7 +7,6 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -81,7 +80,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> BenchmarkRun:
 @pytest.fixture(scope="module")
 def path(ran: BenchmarkRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("page") / "report.html"
-    write_page(ran.report, target, ran.lists, ran.per_query, ran.retrievers)
+    write_page(ran.report, target, ran.lists, ran.per_query)
     return target
 
 
@@ -216,28 +215,6 @@ def test_contents_lead_to_every_section(browser: Browser, path: Path, problems: 
         target = links.nth(number).get_attribute("href") or ""
         links.nth(number).click()
         assert page.locator(target).evaluate("e => Math.abs(e.getBoundingClientRect().top) < innerHeight")
-
-
-def test_the_grid_is_drawn_with_the_values_of_the_table(
-    browser: Browser, path: Path, ran: BenchmarkRun, problems: list[str]
-) -> None:
-    page = opened_page(browser, path, problems)
-    heads = texts_of(page, ".heat thead th")
-    assert heads == ["k1 \\ b", *map(str, B)]
-    rows = page.locator(".heat tbody tr")
-    shown = {}
-    for row in range(rows.count()):
-        k1 = rows.nth(row).locator("th").inner_text()
-        for b, value in zip(heads[1:], rows.nth(row).locator("data").all(), strict=True):
-            shown[float(k1), float(b)] = float(value.get_attribute("value") or "nan")
-    measured = {}
-    for result in ran.report.configurations[1:]:
-        retriever = next(iter(result.config["retrievers"])) if isinstance(result.config["retrievers"], list) else None
-        settings = retriever or next(iter(result.config["retrievers"].values()))
-        measured[settings["k1"], settings["b"]] = result.measures["recall@5"]
-    assert shown == measured
-    assert set(shown) == set(product(K1, B))
-    assert "1 configuration outside the grid is not shown" in page.locator("section[aria-labelledby=grid]").inner_text()
 
 
 def test_the_table_is_kept_as_csv_as_it_is_shown(

@@ -19,7 +19,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval import BenchmarkRun, Gold
-from nlp_retrieval.evaluation.pool import gold_ranks
 from nlp_retrieval.evaluation.ranking_difference import measured
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
 from nlp_retrieval.reports.page.explorer import explorer_block, explorer_depth, explorer_measures, rounded
@@ -314,17 +313,8 @@ def test_without_lists_or_with_one_configuration_there_is_no_explorer(ran: Bench
     assert 'id="why"' not in render_page(usual_report())
     assert "ExplorerData" not in Page(render_page(usual_report())).texts("script")[-1]
     lists = lists_of({"only": [plain(["a"])]}, {"q0": {"a": 1}}, 1)
-    source = render_page(report_of(configuration("only", measures_like(0.3))), lists)
-    assert 'id="pool-configuration"' in source
-    assert "explorer-data" not in source
+    assert "explorer-data" not in render_page(report_of(configuration("only", measures_like(0.3))), lists)
     assert "explorer-data" in render_page(ran.report, ran.lists)
-
-
-def test_retrievers_have_a_pool_of_their_own(ran: BenchmarkRun) -> None:
-    ranks = {"bm25": gold_ranks(ran.lists, ran.lists.listing("bm25"))}
-    source = render_page(ran.report, ran.lists, ran.per_query, ranks)
-    assert 'id="pool-retriever"' in source
-    assert 'id="pool-retriever"' not in render_page(ran.report, ran.lists, ran.per_query)
 
 
 def test_the_page_is_written_with_its_lists(ran: BenchmarkRun, tmp_path: Path) -> None:

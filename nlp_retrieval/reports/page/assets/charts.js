@@ -6,7 +6,7 @@
     return;
   }
   const charts = [...document.querySelectorAll(".chart")];
-  const areas = [legend, ...document.querySelectorAll("header .drawing, .charts, .heats, #comparison")];
+  const areas = [legend, ...document.querySelectorAll("header .drawing, .charts, #comparison")];
   const chosen = new Set();
   const names = {};
   for (const entry of legend.querySelectorAll("li")) {
