@@ -153,9 +153,7 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
     groups = masks_of(labels, group_order(queries, settings.group_by))
     with progress("comparing with the baseline", None, at_once=True):
         report = judged(report, entrants, evaluations, families, groups, settings.seed, settings.resamples)
-    return BenchmarkRun(
-        report, lists.built(), {name: evaluations[name].per_query for name in entrants}, answers, right
-    )
+    return BenchmarkRun(report, lists.built(), {name: evaluations[name].per_query for name in entrants}, answers, right)
 
 
 @dataclass(frozen=True)

@@ -238,9 +238,7 @@ def _columns(view: ReportView, axes: Collection[str]) -> dict[str, object]:
     return {"main": main, "families": families, "shown": shown}
 
 
-def _charts(
-    view: ReportView, axes: Mapping[str, Mapping[str, str]]
-) -> list[tuple[str, str, Mapping[str, str]]]:
+def _charts(view: ReportView, axes: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str, Mapping[str, str]]]:
     """Each drawing with its title, and the configurations whose language model answers came from disk."""
     report, label = view.report, Measure.parse(view.main_measure).label
     effects = Markup().join(marginal_effects(report, axes, width) for width in (WIDER, WIDTH))
