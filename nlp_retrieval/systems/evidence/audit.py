@@ -38,7 +38,6 @@ AuditReason = Literal[
     "other entity",
     "another source",
     "changed source",
-    "hidden text",
     "quote not found",
     "not found",
     "not judged",
@@ -421,8 +420,6 @@ class CitationAuditor:
         since = self._supporting_version(citation)
         if since:
             reason, detail = "changed source", f"{since} supports this, the newest does not: {detail}"
-        elif self.index.doubtful(source.key) and self._decided(citation, source, seen_alone=False)[1].supports:
-            reason, detail = "hidden text", "readers of the page may not see the text that supports this"
         elif decision.may_be_elsewhere and (other := self._other_source(citation.sentence, source)):
             reason, detail = "another source", "another indexed source supports this"
         return AuditRow(citation, "REVIEW", reason, support, passage, span, other, detail, decided_by=decision.decided_by)
@@ -447,20 +444,14 @@ class CitationAuditor:
                 done[number] = _as_part(rows[number], result, at, others, passage, span)
         return done
 
-    def _decided(
-        self, citation: Citation, source: SourceVersion, *, newest: bool = True, seen_alone: bool = True
-    ) -> tuple[_Text, Decision]:
-        """Decide about a sentence and its source; text that readers may not see counts only if not ``seen_alone``."""
-        read, whole = self._reading(citation, source, newest=newest, seen_alone=seen_alone)
+    def _decided(self, citation: Citation, source: SourceVersion, *, newest: bool = True) -> tuple[_Text, Decision]:
+        """Decide about a sentence and its source."""
+        read, whole = self._reading(citation, source, newest=newest)
         return read, self._decider.decide([Question(citation.sentence, read.text, whole, quoted=citation.quoted)])[0]
 
-    def _reading(
-        self, citation: Citation, source: SourceVersion, *, newest: bool = True, seen_alone: bool = True
-    ) -> tuple[_Text, str]:
+    def _reading(self, citation: Citation, source: SourceVersion, *, newest: bool = True) -> tuple[_Text, str]:
         """Return the part of a source that is judged for a citation, and all of it with its title."""
         whole = self.index.text(source.key)
-        if seen_alone:
-            whole = _without(whole, self.index.doubtful(source.key))
         return self._text(citation, source, whole, newest=newest), f"{source.title}\n\n{whole}"
 
     def _supporting_version(self, citation: Citation) -> str:
@@ -547,16 +538,6 @@ def _work(citation: Citation) -> _Work:
 def _mark(citation: Citation) -> str:
     """Return the name of a citation in a sentence for people."""
     return f"[{citation.mark}]" if citation.mark else citation.title or citation.url
-
-
-def _without(text: str, spans: list[tuple[int, int]]) -> str:
-    """Return a text with some spans, given in order, replaced by spaces."""
-    parts, end = [], 0
-    for start, stop in spans:
-        begin = max(start, end)
-        parts += [text[end:begin], " " * (stop - begin)]
-        end = max(end, stop)
-    return "".join([*parts, text[end:]])
 
 
 def _unread(citation: Citation, status: AuditStatus, reason: AuditReason, detail: str) -> AuditRow:

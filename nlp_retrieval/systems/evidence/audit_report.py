@@ -32,7 +32,6 @@ _SEVERITY = (
     "quote not found",
     "other entity",
     "changed source",
-    "hidden text",
     "another source",
     "not found",
     "unclear number",

@@ -395,11 +395,9 @@ class ClaimVerifier:
     def _verdict(self, claim: str, claim_type: Literal["C1", "C2"], judged: list[JudgedPassage]) -> ClaimVerdict:
         texts = {key: stored_text(self.index, key) for key in {item.passage.key for item in judged}}
         judged = [item for item in judged if _matches_stored_text(item, texts[item.passage.key])]
-        doubtful = [item for item in judged if self._is_doubtful(item)]
-        sure = [item for item in judged if item not in doubtful]
-        supporting = [item for item in sure if item.decision.supports]
+        supporting = [item for item in judged if item.decision.supports]
         agreeing = {item.passage.key for item in supporting}
-        against = [item for item in sure if item.decision.verdict == "contradicts"]
+        against = [item for item in judged if item.decision.verdict == "contradicts"]
         contradicting = [item for item in against if item.passage.key not in agreeing]
         neutral = [item for item in judged if item not in supporting and item not in contradicting]
         neutral.sort(key=lambda item: item.judgement.neutral)
@@ -413,13 +411,11 @@ class ClaimVerifier:
             for origins, items in ((for_it, supporting), (against_it, contradicting))
             if origins
         ]
-        if doubtful:
-            rule += f"; {len(doubtful)} of {len(judged)} passages do not count, since readers of their page may not see them"
         silent = [item.judgement for item in judged if not item.judgement.was_judged]
         if silent:
             why = "the claim is longer than it reads" if silent[0].unread else "there was no usable answer"
             rule += f"; {len(silent)} of {len(judged)} passages were not judged by {self.verifier.name}: {why}"
-        if lacks := _lacking(sure, self.threshold):
+        if lacks := _lacking(judged, self.threshold):
             rule += f"; {len(lacks)} of {len(judged)} passages do not support it: {lacks[0].decision.detail}"
         return ClaimVerdict(
             claim,
@@ -437,14 +433,6 @@ class ClaimVerifier:
             dict(Counter(item.decision.decided_by for item in judged)),
             self.verifier.cannot_see,
         )
-
-    def _is_doubtful(self, judged: JudgedPassage) -> bool:
-        """Return whether a passage holds text that readers of its page may not see."""
-        try:
-            spans = self.index.doubtful(judged.passage.key)
-        except QueryError:
-            return False
-        return any(start < judged.passage.end and judged.passage.start < stop for start, stop in spans)
 
 
 def _is_weak(origin: Origin, items: Sequence[JudgedPassage]) -> bool:

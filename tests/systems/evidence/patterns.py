@@ -122,9 +122,6 @@ EVIDENCE = {
         "from nlp_retrieval.systems.evidence import grades",
     ),
     "systems/evidence/reading/page.py": in_prose(
-        "page._DOUBT_MARKS.split(text)", "from nlp_retrieval.systems.evidence.reading import page"
-    ),
-    "systems/evidence/reading/page.py, raised": in_prose(
         "[pattern.search(one) for pattern in (raised._IN_TEXT, raised._NOTE_NAMES, raised._NOTE_PLACE) "
         "for one in (text, 'x[1' * 5_000, 'x[' + '1,' * 5_000)]",
         "from nlp_retrieval.systems.evidence.reading import page as raised",

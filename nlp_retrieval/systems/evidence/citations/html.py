@@ -34,16 +34,15 @@ def read_html(text: str, where: str) -> ReportText:
     Raises:
         SourceError: it cannot be parsed, is nested too deeply, or has no text.
     """
-    from nlp_retrieval.systems.evidence.reading.hidden import remove_hidden
+    from nlp_retrieval.systems.evidence.reading.hidden import StylesTooCostlyError, remove_hidden
     from nlp_retrieval.systems.evidence.reading.page import parse_page
-    from nlp_retrieval.systems.evidence.reading.styles import StylesTooCostlyError
 
     page = parse_page(text, where)
     title = " ".join((page.findtext("head/title") or "").split())
     try:
-        removed, _, _ = remove_hidden(page)
-    except StylesTooCostlyError as error:
-        raise SourceError(f"{where}: {error}") from None
+        removed, _ = remove_hidden(page)
+    except StylesTooCostlyError:
+        raise SourceError(f"{where}: its style sheets are too complex to evaluate; save it as plain text") from None
     reader = _Page(page)
     blocks = list(reader.read())
     if not any(piece.text.strip() or piece.url for block in blocks for cell in block.pieces for piece in cell):

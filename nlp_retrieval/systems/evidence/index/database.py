@@ -17,8 +17,6 @@ _TABLES = {
     "versions": "CREATE TABLE versions (id INTEGER PRIMARY KEY, canonical TEXT NOT NULL, moment TEXT NOT NULL, "
     "text_id INTEGER NOT NULL, url TEXT NOT NULL, title TEXT NOT NULL, quality TEXT NOT NULL, fetch_date TEXT NOT NULL, "
     "given TEXT NOT NULL DEFAULT '')",
-    "doubtful": "CREATE TABLE doubtful (text_id INTEGER NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL, "
-    "PRIMARY KEY (text_id, start)) WITHOUT ROWID",
     "versions_by_url": "CREATE INDEX versions_by_url ON versions (canonical, moment, id)",
     "versions_by_text": "CREATE INDEX versions_by_text ON versions (text_id)",
     "deleted": "CREATE TABLE deleted (canonical TEXT PRIMARY KEY, moment TEXT NOT NULL) WITHOUT ROWID",
@@ -38,5 +36,5 @@ class EvidenceDatabase(DatabaseFile):
 
     tables: ClassVar[Mapping[str, str]] = _TABLES
     application: ClassVar[int] = 0x6E6C7265
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     remedy: ClassVar[str] = "add the sources again"

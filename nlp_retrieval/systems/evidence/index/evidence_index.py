@@ -673,14 +673,6 @@ class EvidenceIndex:
             for version in versions
         ]
 
-    def doubtful(self, key: str) -> list[tuple[int, int]]:
-        """Return the spans of a stored text that readers of its page may not see.
-
-        Args:
-            key: of a result or a source, or the whole SHA-256.
-        """
-        return self._store.doubtful(self._sha256(key))
-
     def _place(self, url: str) -> str:
         """Return the URL under which the text of this URL is stored."""
         return self._store.at_place(canonical_url(url), anchor_of(url))

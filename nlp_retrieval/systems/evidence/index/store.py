@@ -81,7 +81,6 @@ FIELDS = ("content", "url", "title", "source_quality", "fetch_date")
 
 _NEEDED = ("content", "url")
 _LONGEST_TITLE = 500
-_MOST_DOUBTFUL = 1000
 
 
 def checked_source(
@@ -118,18 +117,10 @@ def read_source(document: SourceDocument) -> NewSource:
     """
     source = checked_source(document.content, document.url, document.title, document.quality, document.fetch_date)
     moment = source.moment if "fetch_date" in document.given else ""
-    doubtful: list[tuple[int, int]] = []
-    begin = 0
-    for text in document.doubtful[:_MOST_DOUBTFUL]:
-        at = source.text.find(normal_line(text), begin)
-        if at >= 0:
-            begin = at + len(text)
-            doubtful.append((at, begin))
     return replace(
         source,
         given=source.given & document.given,
         moment=moment,
-        doubtful=tuple(doubtful),
         pages=_pages(document, source.text),
         metadata=dict(document.metadata),
     )
@@ -216,7 +207,6 @@ class NewSource:
         moment: when it was fetched, if a person said so; else empty, and it counts as the newest version.
         given: its values that came from a person, not from a rule or page: "quality", "title", both or none.
         anchor: the fragment of the URL, ``#place``; may be empty.
-        doubtful: spans of the text that readers of the page may not see.
         pages: numbers of its pages, and where each begins in the text.
         metadata: more about it, text by name.
     """
@@ -230,7 +220,6 @@ class NewSource:
     moment: str
     given: frozenset[str] = frozenset()
     anchor: str = ""
-    doubtful: tuple[tuple[int, int], ...] = ()
     pages: tuple[tuple[int, int], ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
 
@@ -312,9 +301,6 @@ class EvidenceStore:
         spans = passage_spans(source.text)  # before the transaction, which other processes wait for
         with self.database.changing() as connection:
             text = self._text_id(connection, sha256, source.text, spans)
-            connection.executemany(
-                "INSERT OR REPLACE INTO doubtful VALUES (?, ?, ?)", ((text, start, stop) for start, stop in source.doubtful)
-            )
             connection.executemany(
                 "INSERT OR REPLACE INTO pages VALUES (?, ?, ?)", ((text, number, start) for number, start in source.pages)
             )
@@ -417,7 +403,6 @@ class EvidenceStore:
             for text in texts:
                 if connection.execute("SELECT 1 FROM versions WHERE text_id = ? LIMIT 1", text).fetchone() is None:
                     connection.execute("DELETE FROM passages WHERE text_id = ?", text)
-                    connection.execute("DELETE FROM doubtful WHERE text_id = ?", text)
                     connection.execute("DELETE FROM pages WHERE text_id = ?", text)
                     connection.execute("DELETE FROM texts WHERE id = ?", text)
             if count:
@@ -441,11 +426,6 @@ class EvidenceStore:
         """Return the URL under which the text of a place in a page is stored: its own, or that of the page."""
         own = canonical + anchor
         return own if anchor and self.database.rows("SELECT 1 FROM versions WHERE canonical = ? LIMIT 1", (own,)) else canonical
-
-    def doubtful(self, sha256: str) -> list[tuple[int, int]]:
-        """Return the spans of a text that readers of its page may not see."""
-        select = "SELECT d.start, d.stop FROM doubtful d JOIN texts t ON t.id = d.text_id WHERE t.sha256 = ? ORDER BY d.start"
-        return [(start, stop) for start, stop in self.database.rows(select, (sha256,))]
 
     def newest_at(self, canonicals: Sequence[str]) -> list[str]:
         """Return the SHA-256 of the texts that are the newest versions of some URLs."""

@@ -100,8 +100,6 @@ class ReadText:
         text: plain text, paragraphs separated by blank lines.
         removed: counts of what was omitted since readers of the source do not see it.
         unread_pages: number of pages of a PDF that could not be read.
-        doubtful: spans of the text that readers may not see; the page does not decide it.
-        doubtful_elements: number of such elements of the page.
         outside_words: number of words outside the main text of a page, which were omitted: navigation, comments of readers.
         left_out: omitted texts, each after the reason.
         pages: of a PDF, the number of each page with text, from 1, and where it begins in the text.
@@ -113,8 +111,6 @@ class ReadText:
     text: str
     removed: Removed
     unread_pages: int = 0
-    doubtful: tuple[tuple[int, int], ...] = ()
-    doubtful_elements: int = 0
     outside_words: int = 0
     left_out: tuple[tuple[str, str], ...] = ()
     pages: tuple[tuple[int, int], ...] = ()
@@ -133,7 +129,6 @@ class SourceDocument:
         quality: its grade, "A" (best) to "E".
         fetch_date: when it was fetched, ISO 8601; empty if unknown.
         given: the values that came from a person, not from a rule, page or clock: "title", "quality", "fetch_date".
-        doubtful: parts of the content that readers of the page may not see.
         pages: numbers of its pages with text, from 1, and where each begins in the content.
         metadata: more about it, as its DOI: text by name.
         aliases: more URLs that it is cited by.
@@ -145,7 +140,6 @@ class SourceDocument:
     quality: str = "C"
     fetch_date: str = ""
     given: frozenset[str] = field(default=frozenset(), compare=False)
-    doubtful: tuple[str, ...] = field(default=(), compare=False)
     pages: tuple[tuple[int, int], ...] = field(default=(), compare=False)
     metadata: Mapping[str, str] = field(default_factory=dict, compare=False)
     aliases: tuple[str, ...] = field(default=(), compare=False)

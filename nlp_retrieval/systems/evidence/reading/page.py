@@ -19,8 +19,7 @@ from typing import Any
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
 from nlp_retrieval.systems.evidence.reading.document import ReadText, Removed
-from nlp_retrieval.systems.evidence.reading.hidden import BOX, DOUBT, DOUBT_ENDS, remove_hidden
-from nlp_retrieval.systems.evidence.reading.styles import StylesTooCostlyError
+from nlp_retrieval.systems.evidence.reading.hidden import BOX, StylesTooCostlyError, remove_hidden
 
 # Text of an HTML tree in reading order: paragraphs separated by blank lines, items of lists and rows of tables by lines.
 
@@ -592,8 +591,6 @@ def _link_lists(page: Any) -> set[Any]:
     return lists
 
 
-_DOUBT_MARKS = re.compile(f"([{DOUBT}{DOUBT_ENDS}])")
-
 _FEWEST_WORDS_OF_A_PAGE = 20
 
 _DEEPEST = 250
@@ -640,7 +637,7 @@ def _read(text: str, where: str, removed: Removed, main_text_only: bool) -> Read
     page = parse_page(text, where)
     has_scripts = next(page.iter("script", "noscript"), None) is not None
     try:
-        hidden, doubtful, left_out = remove_hidden(page)
+        hidden, left_out = remove_hidden(page)
     except StylesTooCostlyError:
         raise SourceError(f"{where}: its style sheets are too complex to evaluate; save it as plain text") from None
     write_formulas(page)
@@ -652,16 +649,15 @@ def _read(text: str, where: str, removed: Removed, main_text_only: bool) -> Read
     lines = lines_of(page if body is None else body)
     kept = main_lines(page, lines) if main_text_only else [True] * len(lines)
     outside = [line.text for line, keep in zip(lines, kept, strict=True) if not keep]
-    left_out += [("outside the main text", _DOUBT_MARKS.sub("", part)) for part in outside]
-    content, spans, removed_after = _without_marks(text_of_lines(_kept_lines(lines, kept)))
+    left_out += [("outside the main text", part) for part in outside]
+    content, removed_after = clean_text(text_of_lines(_kept_lines(lines, kept)).strip())  # &#8203; is a character only now
+    content = content.strip()
     few = main_text_only and has_scripts and len(content.split()) < _FEWEST_WORDS_OF_A_PAGE
     note = f"{where}: {len(content.split())} words; if it needs scripts or a login, save it as a browser shows it"
     return ReadText(
         title,
         content,
         removed + hidden + removed_there + removed_after + Removed(marks=count),
-        doubtful=tuple(spans),
-        doubtful_elements=doubtful,
         outside_words=sum(len(part.split()) for part in outside),
         left_out=tuple((why, part) for why, part in left_out if part),
         notes=(note,) if few else (),
@@ -680,27 +676,6 @@ def _kept_lines(lines: list[Line], kept: list[bool]) -> Iterator[Line]:
             last = Line(last.text, last.element, True)
     if last is not None:
         yield last
-
-
-def _without_marks(text: str) -> tuple[str, list[tuple[int, int]], Removed]:
-    """Return a text without the marks of doubt, the spans between them, and counts of what else was removed."""
-    parts: list[str] = []
-    spans: list[tuple[int, int]] = []
-    removed, begin, length = Removed(), -1, 0
-    for piece in _DOUBT_MARKS.split(text.strip()):
-        if piece in (DOUBT, DOUBT_ENDS):
-            if piece == DOUBT_ENDS and 0 <= begin < length:
-                spans.append((begin, length))
-            begin = length if piece == DOUBT else -1
-            continue
-        # entities (&#8203;) become characters only when the page is parsed
-        cleaned, n_removed = clean_text(piece)
-        cleaned = cleaned if parts else cleaned.lstrip()
-        parts.append(cleaned)
-        removed += n_removed
-        length += len(cleaned)
-    content = "".join(parts).rstrip()
-    return content, [(start, min(end, len(content))) for start, end in spans if start < len(content)], removed
 
 
 def parse_page(text: str, where: str) -> Any:

@@ -323,10 +323,6 @@ class _Reading:
             self.left_out.detail(shown, why, text)
         for note in read.notes:
             self.left_out.add("notes on how files were read", note)
-        if read.doubtful:
-            reason = "sources with text that readers may not see; it does not count as evidence"
-            self.left_out.add(reason, f"{shown}: {read.doubtful_elements} places")
-        doubtful = tuple(read.text[start:end] for start, end in read.doubtful)
         return SourceDocument(
             read.text,
             url,
@@ -334,7 +330,6 @@ class _Reading:
             said.quality or own.quality or self.quality or self._grade(shown, url),
             said.fetch_date or own.fetch_date or self.fetch_date,
             self._given(*said.given, *own.given),
-            doubtful,
             read.pages,
             {**own.metadata, **said.metadata},
             said.aliases,

@@ -267,9 +267,8 @@ class _PageReader:
         page = self.fetcher.fetch(url)
         read = read_bytes(page.content, name=page.url, media_type=page.media_type)
         quality = assess_source_quality(page.url, self.rules)
-        doubtful = tuple(read.text[start:end] for start, end in read.doubtful)
         title = clean_title(read.title)[0]
-        return SourceDocument(read.text, page.url, title, quality, page.fetch_date, doubtful=doubtful)
+        return SourceDocument(read.text, page.url, title, quality, page.fetch_date)
 
 
 _DELETED = "it was deleted from this project; add it again with the add command"

@@ -9,10 +9,8 @@ import pytest
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import ConfigurationError, InputError
 from nlp_retrieval.systems.evidence.audit import CitationAudit, CitationAuditor
-from nlp_retrieval.systems.evidence.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
-from nlp_retrieval.systems.evidence.reading.document import SourceDocument
 from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, BaseVerifier, Judgement
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
@@ -346,18 +344,3 @@ def test_instructions_in_a_source_change_nothing(tmp_path: Path) -> None:
 def test_a_threshold_that_is_none_is_named(index: EvidenceIndex) -> None:
     with pytest.raises(ConfigurationError, match=r"threshold=1\.5"):
         CitationAuditor(index, LexicalVerifier(), 1.5)
-
-
-@pytest.mark.parametrize("padding", ["", "Nothing else is said of it here. " * 2000])
-def test_text_that_readers_may_not_see_supports_nothing(tmp_path: Path, padding: str) -> None:
-    hidden, seen = "The Old Mill was built in 1821.", "The Old Mill lies by the river Aar."
-    index = EvidenceIndex(tmp_path, searcher=Searcher([Bm25Retriever()]))
-    url = "https://example.org/mill"
-    index.add_source(SourceDocument(f"{seen}\n\n{hidden}\n\n{padding}", url, "Mill", "A", doubtful=(hidden,)))
-    index.build_index()
-    report = f"{hidden[:-1]} [1]. {seen[:-1]} [1].\n\n## References\n\n[1] Mill. {url}\n"
-    rows = CitationAuditor(index, LexicalVerifier(), threshold=0.35).audit(report).rows
-    assert [(row.status, row.reason) for row in rows] == [("REVIEW", "hidden text"), ("PASS", "")]
-    verifier = ClaimVerifier(index, LexicalVerifier(), threshold=0.35)
-    assert verifier.verify(hidden).supporting_evidence == []
-    assert "readers of their page may not see" in verifier.verify(hidden).rule
