@@ -33,18 +33,16 @@ SYSTEMS = {
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """A collection: all its questions as one pool, with the gold, and the texts for a judge that counts words.
+    """A collection: all its questions as one pool, with the gold.
 
     Args:
         pool: of all questions, nothing judged.
         gold: ``[pairs]``, 0 or 1.
-        overlap: ``[pairs]``, the share of the question's words that are in the passage.
         pairs_of: by family, the numbers of its queries.
     """
 
     pool: JudgingPool
     gold: NDArray[np.float64]
-    overlap: NDArray[np.float64]
     pairs_of: list[list[int]]
 
     def drawn(self, families: Sequence[int]) -> tuple[JudgingPool, NDArray[np.int64]]:
@@ -73,18 +71,12 @@ class World:
             systems=systems,
             pair_query=np.repeat(np.arange(len(names)), np.diff(starts)),
             item_ids=[""] * size,
-            inclusion=np.ones(size),
-            query_inclusion=np.ones(len(names)),
             chosen=np.ones(size, bool),
+            drawn=np.ones(len(names), bool),
             grades=np.full(size, np.nan),
             model=np.full(size, np.nan),
         )
         return pool, pairs
-
-    def numbers(self, families: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the queries of families, and per query the place of its family among those given."""
-        queries = [self.pairs_of[family] for family in families.tolist()]
-        return np.concatenate(queries), np.repeat(np.arange(len(queries)), [len(own) for own in queries])
 
     @property
     def _of_query(self) -> list[NDArray[np.int64]]:
@@ -123,14 +115,13 @@ def _world(data: Data, work: Path, name: str) -> World:
         },
         pair_query=query,
         item_ids=[""] * len(query),
-        inclusion=np.ones(len(query)),
-        query_inclusion=np.ones(count),
         chosen=np.ones(len(query), bool),
+        drawn=np.ones(count, bool),
         grades=np.full(len(query), np.nan),
         model=np.full(len(query), np.nan),
     )
     pairs_of = [np.flatnonzero(found["family"] == number).tolist() for number in range(int(found["family"].max()) + 1)]
-    return World(pool, gold, found["overlap"], pairs_of)
+    return World(pool, gold, pairs_of)
 
 
 def _found(items: list[SearchableItem], queries: list[Query], gold: list[Gold], work: Path) -> dict[str, NDArray[Any]]:
@@ -141,7 +132,6 @@ def _found(items: list[SearchableItem], queries: list[Query], gold: list[Gold], 
         "titles": [replace_content(item, item.title or " ") for item in items],
         FIRST_WORDS: first_words(items),
     }
-    words = [set(_words(query.text)) for query in queries]
     rankings = {}
     for place, (system, retriever) in enumerate(SYSTEMS.items()):
         searcher = Searcher([retriever])
@@ -156,9 +146,6 @@ def _found(items: list[SearchableItem], queries: list[Query], gold: list[Gold], 
                 numbers.setdefault((query, item_id), len(numbers))
     arrays: dict[str, NDArray[Any]] = {"query": np.array([query for query, _ in numbers])}
     arrays["gold"] = np.array([_is_relevant(by_id[item], relevant[queries[query].query_id]) for query, item in numbers], float)
-    arrays["overlap"] = np.array(
-        [len(words[query] & set(_words(by_id[item].text))) / max(1, len(words[query])) for query, item in numbers]
-    )
     families = [query.family or query.query_id for query in queries]
     place_of = {family: number for number, family in enumerate(dict.fromkeys(families))}
     arrays["family"] = np.array([place_of[family] for family in families])
@@ -177,10 +164,6 @@ def first_words(items: Sequence[SearchableItem]) -> list[SearchableItem]:
 def replace_content(item: SearchableItem, content: str) -> SearchableItem:
     """Return a passage with another content and without a title."""
     return SearchableItem(item_id=item.item_id, content=content)
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip(".,;:()?!\"'").casefold() for word in text.split()]
 
 
 def _is_relevant(item: SearchableItem, gold: Gold) -> bool:

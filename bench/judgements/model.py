@@ -1,7 +1,7 @@
 """A language model judges for real, and writes questions: ``python -m bench.judgements.model DATA URL MINUTES``.
 
 Claims of SciFact, drawn once, each with the first five passages of BM25 and of BM25 over the first 25 words. The gold is
-"people": of all claims for the agreement, of the first two thirds for estimates and bias. Then it writes questions from
+"people". Then it writes questions from
 passages of the wiki collection. A further call goes on where it stopped: answers are stored.
 """
 
@@ -69,22 +69,16 @@ def judge(data: Data, lm: LanguageModel, seconds: float) -> None:
     grades = {pair: int(gold[pair[0]].get(pair[1], 0) > 0) for pair in pairs}
     model = {pair: int(grade) for pair, grade in zip(pairs, pool.model.tolist(), strict=True) if not math.isnan(grade)}
     agreement = measure_agreement({"gold": grades, "model": model}).pairs[0]
-    print(f"{len(pairs)} pairs of {len(done)} claims; {said.not_judged} not judged; by grade {dict(said.by_grade)}")
+    print(f"{len(pairs)} pairs of {len(done)} claims; not judged: {dict(said.not_judged)}; by grade {dict(said.by_grade)}")
     print(
         f"kappa {agreement.kappa:.2f} [{agreement.kappa_interval[0]:.2f}, {agreement.kappa_interval[1]:.2f}]; same "
         f"{agreement.same:.2f}; called relevant: gold {agreement.means[0]:.2f}, model {agreement.means[1]:.2f}"
     )
-    judged = {query.query_id for query in done[: 2 * len(done) // 3]}
     for number, pair in enumerate(pairs):
-        if pair[0] in judged:
-            whole.judge(number, grades[pair], by="gold")
-    report = report_of(whole, ["ndcg@5", "precision@5"])
-    for bias in report.biases:
+        whole.judge(number, grades[pair], by="gold")
+    report = report_of(whole).model
+    for bias in report.biases if report else ():
         print(f"bias, {bias.part}: {bias.bias:+.2f} of {bias.pairs} pairs")
-    for each in report.estimates:
-        shown = [f"{part.value:.3f} [{part.low:.3f}, {part.high:.3f}]" if part else "-" for part in (each.people, each.both)]
-        named = f"{each.system} - {each.baseline}" if each.baseline else each.system
-        print(f"{each.measure}, {named}: people {shown[0]}, both {shown[1]}, weight {each.weight:.2f}")
 
 
 def write(data: Data, lm: LanguageModel) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,12 +13,14 @@ from nlp_retrieval.cli.console import parse_component, parse_prices, say
 from nlp_retrieval.cli.indexes import Loader, LoaderOptions, Trust, corpus_loader
 from nlp_retrieval.cli.search import FusionName, RerankerName, Retrievers, SearcherConfig, SearcherName, composed, configured
 from nlp_retrieval.errors import ConfigurationError, SourceError
+from nlp_retrieval.text.printing import not_a_command
 
 if TYPE_CHECKING:
     from nlp_retrieval.core.models import Query, SearchableItem
     from nlp_retrieval.evaluation.rankings import Ranking
     from nlp_retrieval.judging.agreement import JudgeAgreement
     from nlp_retrieval.judging.model_judge import ModelPlan
+    from nlp_retrieval.judging.project import JudgingProject
     from nlp_retrieval.judging.report import JudgingReport
     from nlp_retrieval.lm.language_model import LanguageModel
 
@@ -47,6 +49,7 @@ Budget = Annotated[
 PlanOnly = Annotated[bool, typer.Option("--plan", help="Say what would be asked, and ask nothing.", rich_help_panel="Budget")]
 
 _MUCH_LESS = 0.8
+_DIFFERENCE, _MOST_COMPARED = 0.05, 10
 
 _DESIGN, _SCALE = "What is judged", "How it is judged"
 
@@ -68,7 +71,7 @@ def new(
     loader: Loader = None,
     option: LoaderOptions = None,
     design: Annotated[
-        str, typer.Option(help="depth-k, stratified, decisive or move-to-front.", rich_help_panel=_DESIGN)
+        str, typer.Option(help="depth-k: every pair; decisive: the pairs that tell systems apart.", rich_help_panel=_DESIGN)
     ] = "depth-k",
     budget: Annotated[int | None, typer.Option(help="Number of pairs to judge; default: all.", rich_help_panel=_DESIGN)] = None,
     measure: Annotated[
@@ -134,17 +137,37 @@ def new(
         comparisons=_compared(compare, list(by_system)),
         groups=groups,
     )
-    pool, progress = made.pool(), made.progress("")
+    pool = made.pool()
     say(
-        f"{project}: {progress.chosen:,} of {len(pool.item_ids):,} pairs to judge, of {len(pool.query_ids):,} questions and "
+        f"{project}: {pool.chosen.sum():,} of {len(pool.item_ids):,} pairs to judge, of {pool.drawn.sum():,} questions and "
         f"{len(pool.systems):,} systems. Next: nlp-retrieval judge serve {project} --judge NAME"
     )
-    deciding = made.deciding_pairs()
-    if made.design != "decisive" and 0 < deciding < _MUCH_LESS * progress.chosen:
-        say(
-            f"{deciding:,} pairs would do to compare in {made.measure} alone: nlp-retrieval judge design {project} decisive, "
-            "before anybody judges"
+    for line in _prospects(made):
+        say(line)
+
+
+def _prospects(made: JudgingProject) -> Iterator[str]:
+    """Yield what is better known before anybody judges: how many questions it takes, and whether fewer pairs would do."""
+    from itertools import combinations
+
+    from nlp_retrieval.evaluation.resampling import family_numbers
+    from nlp_retrieval.judging.pool import choose, is_sum
+    from nlp_retrieval.judging.sequences import families_to_decide
+
+    pool, settings = made.pool(), made.settings
+    compared = list(settings.comparisons or combinations(pool.systems, 2))
+    if not compared or not is_sum(settings.measure):
+        return
+    needed = [families_to_decide(pool, settings.measure, one, other, _DIFFERENCE) for one, other in compared[:_MOST_COMPARED]]
+    if known := [number for number in needed if number is not None]:
+        has = len(set(family_numbers(pool.families)[pool.drawn].tolist()))
+        yield (
+            f"A difference of {_DIFFERENCE:g} in {settings.measure} takes about {max(known):,} families of questions; "
+            f"this project has {has:,}"
         )
+    deciding = choose(pool, "decisive", None, 0, settings.measure, settings.comparisons).chosen & pool.drawn[pool.pair_query]
+    if settings.design != "decisive" and 0 < deciding.sum() < _MUCH_LESS * pool.chosen.sum():
+        yield f"{deciding.sum():,} pairs would do to compare in {settings.measure}: make the project with --design decisive"
 
 
 def serve(
@@ -190,25 +213,11 @@ def import_(
 def export(
     project: Project,
     file: Annotated[Path, typer.Argument(help="TREC qrels; .jsonl or .csv: with who, when, note and seconds.")],
-    corpus: Annotated[
-        str | None,
-        typer.Option("--corpus", help="Passages cut in another way: qrels for those that cover what was judged relevant."),
-    ] = None,
-    loader: Loader = None,
-    option: LoaderOptions = None,
-    at_least: Annotated[float, typer.Option("--at-least", help="Least share of it that a passage has to cover.")] = 0.5,
 ) -> None:
     """Write the judgements to a file."""
-    from nlp_retrieval.evaluation.trec import write_qrels
     from nlp_retrieval.judging.project import JudgingProject
 
-    opened = JudgingProject(project, check_design=False)
-    if corpus is None:
-        say(f"{file}: {opened.export(file):,} judgements")
-        return
-    gold = opened.gold_of_chunks(corpus_loader(corpus, loader, option).stream(), at_least)
-    write_qrels(file, {each.query_id: each.relevance for each in gold})
-    say(f"{file}: {sum(len(each.relevance) for each in gold):,} passages of {corpus} for {len(gold):,} questions")
+    say(f"{file}: {JudgingProject(project, check_design=False).export(file):,} judgements")
 
 
 def refresh(
@@ -229,24 +238,6 @@ def refresh(
     say(f"{changed:,} texts changed{done}; {len(differences) - changed:,} are missing")
 
 
-def design(
-    project: Project,
-    name: Annotated[str, typer.Argument(help="depth-k, stratified, decisive or move-to-front.")],
-    budget: Annotated[int | None, typer.Option(help="Number of pairs to judge; default: all.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
-    compare: Annotated[
-        list[str] | None,
-        typer.Option(metavar="A:B", help="Two systems to decide between. Repeatable; default: as before."),
-    ] = None,
-) -> None:
-    """Choose the pairs anew, before anybody judges."""
-    from nlp_retrieval.judging.project import JudgingProject
-
-    opened = JudgingProject(project)
-    opened.redesign(name, budget, seed, _compared(compare, opened.systems))  # type: ignore[arg-type]  # checked there
-    say(f"{project}: {opened.progress('').chosen:,} pairs to judge, chosen by {name}")
-
-
 def report(
     project: Project,
     measures: Annotated[
@@ -256,7 +247,7 @@ def report(
     baseline: Annotated[str | None, typer.Option(help="System to compare with; default: every two.")] = None,
     margin: Annotated[float, typer.Option(help="Differences below it do not matter.")] = 0.0,
     model_name: Annotated[
-        str | None, typer.Option("--model", help="Model whose grades are used; default: that with most grades.")
+        str | None, typer.Option("--model", help="Model to compare with people; default: that with most grades.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -270,51 +261,64 @@ def report(
 
     made = report_of(JudgingProject(project), names_of(measures), baseline=baseline, margin=margin, model=model_name)
     if as_json:
-        typer.echo(json.dumps(asdict(made), ensure_ascii=False))
+        typer.echo(json.dumps(_finite(asdict(made)), ensure_ascii=False, allow_nan=False))
         return
     for line in report_lines(made):
-        typer.echo(line)
+        typer.echo(not_a_command(line))
+
+
+def _finite(value: Any) -> Any:
+    """Return plain values with None for each NaN."""
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if value != value else value  # noqa: PLR0124 -- NaN
 
 
 def report_lines(made: JudgingReport) -> Iterator[str]:
-    """Yield the lines of a report: its sentence, the estimates, and what is known of the model."""
-    from nlp_retrieval.judging.report import figure
-
+    """Yield the lines of a report: its sentence, the decisions, the means, and what is known of the model."""
     yield made.sentence
     yield f"{made.judged:,} of {made.chosen:,} chosen pairs are judged."
     yield from (f"Note: {note}." for note in made.notes)
-    rows = [("measure", "system", "people alone", *(("with the model", "weight") if made.model else ()))]
-    missing = dict.fromkeys(each.reason for each in made.estimates if each.reason)
-    for each in made.estimates:
-        if each.people is None:
-            continue
-        name = each.system if each.baseline is None else f"{each.system} - {each.baseline}"
-        beside = () if not made.model else ("" if each.both is None else figure(each.both), f"{each.weight:.2f}")
-        rows.append((each.measure, name, figure(each.people), *beside))
-    if len(rows) > 1:
+    if made.decisions:
+        together = f", all {len(made.decisions):,} differences together" if len(made.decisions) > 1 else ""
         yield ""
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        yield from ("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+        yield f"Differences in {made.measure}, with 95% intervals that hold at every look{together}:"
+        yield from _table(
+            (f"{each.system} - {each.baseline}", "" if value is None else f"{value:+.3f}", interval, each.decision.verdict)
+            for each in made.decisions
+            for value in [each.decision.value]
+            for interval in [each.decision.reason or f"[{each.decision.low:.3f}, {each.decision.high:.3f}]"]
+        )
+    known = [name for name, means in made.means.items() if means]
+    if known:
         yield ""
-        several = len(made.decisions) > 1
-        by_itself, together = (", each by itself", f", all {len(made.decisions):,} together") if several else ("", "")
-        yield f"95% intervals over families of questions, for one look at the end{by_itself}. At every look{together}:"
-        for named in made.decisions:
-            decision = named.decision
-            interval = decision.reason or f"[{decision.low:.3f}, {decision.high:.3f}]"
-            yield f"  {named.system} - {named.baseline}: {decision.verdict} {interval}"
-    yield from (f"Not estimated: {reason}." for reason in missing)
-    if made.model:
+        yield "Means of the questions that are judged completely; the pool is taken for all that is relevant:"
+        systems = dict.fromkeys(system for name in known for system in made.means[name])
+        yield from _table([("system", *known), *(
+            (system, *(f"{value:.3f}" if (value := made.means[name].get(system)) is not None else "" for name in known))
+            for system in systems
+        )])  # fmt: skip
+    if made.model is not None:
         yield ""
-        yield f"Model: {made.model}."
-        if not made.biases:
-            yield "How far it is off is unknown: too few pairs were judged by people and by it."
-        for bias in made.biases:
-            yield f"  {bias.part}: {bias.bias:+.2f} on average, on {bias.pairs:,} pairs that people judged too"
-        alone = [each for each in made.estimates if each.baseline is None and each.uncalibrated is not None]
-        if alone:
-            said = ", ".join(f"{each.system} {each.uncalibrated:.3f}" for each in alone if each.measure == alone[0].measure)
-            yield f"Uncalibrated, from the model alone, and no result: {alone[0].measure} {said}."
+        if made.model.agreement is None:
+            yield f"{made.model.name} as a judge: how far it agrees with people is unknown; too few pairs were judged by both."
+            return
+        agreed = made.model.agreement
+        yield (
+            f"{made.model.name} as a judge: kappa with people {_figure(agreed.kappa, agreed.kappa_interval)}, weighted "
+            f"{_figure(agreed.weighted, agreed.weighted_interval)}; its grade minus theirs, on average:"
+        )
+        yield from _table((bias.part, f"{bias.bias:+.2f}", f"of {bias.pairs:,} pairs") for bias in made.model.biases)
+
+
+def _table(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    lines = list(rows)
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    yield from (
+        "  " + "  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
 
 
 def health(
@@ -327,16 +331,15 @@ def health(
 
     found = health_of(JudgingProject(project), k)
     for warning in found.warnings or ["Nothing unsafe was found"]:
-        typer.echo(f"{warning}.")
+        typer.echo(not_a_command(f"{warning}."))
     typer.echo("")
-    names = ("judged", "precision", "condensed", "rbp", "residual", "bpref", "inf_ap", "alone", "relevant_alone")
-    rows = [("system", *(f"{name}@{found.k}" if name in ("judged", "precision", "condensed") else name for name in names))]
-    for each in found.systems:
-        values = [getattr(each, name) for name in names]
-        rows.append((each.system, *("" if v is None else f"{v:,}" if isinstance(v, int) else f"{v:.3f}" for v in values)))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        typer.echo("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+    rows = [("system", f"judged@{found.k}", "unjudged", f"precision@{found.k}", "found alone", "relevant of these")]
+    rows += [
+        (each.system, f"{each.judged:.3f}", f"{each.unjudged:,}", f"{each.precision:.3f}", f"{each.alone:,}",
+         f"{each.relevant_alone:,}") for each in found.systems
+    ]  # fmt: skip
+    for line in _table(rows):
+        typer.echo(not_a_command(line))
 
 
 def agreement(project: Project) -> None:
@@ -387,9 +390,9 @@ def model(
     budget: Budget = None,
     plan: PlanOnly = False,
 ) -> None:
-    """Let a model judge every pair, to make the intervals narrower.
+    """Let a model judge every pair.
 
-    Its grades are never a result by themselves: they count as far as they agree with people's, which the report measures.
+    Its grades decide nothing: the report says how far they agree with people's.
     """
     from nlp_retrieval.core.components.registry import build_as
     from nlp_retrieval.core.search.reranker import BaseReranker
@@ -409,7 +412,9 @@ def model(
     if plan:
         return
     done = judge.judge(opened)
-    say(f"{done.graded:,} pairs graded by {judge.name}, {done.not_judged:,} not judged; {_calls(judge.lm, prices)}")
+    say(f"{done.graded:,} pairs graded by {judge.name}; {_calls(judge.lm, prices)}")
+    for reason, count in done.not_judged.items():
+        say(f"{count:,} not judged: {reason}")
 
 
 def _language_model(lm: str) -> LanguageModel:
@@ -423,7 +428,7 @@ def _language_model(lm: str) -> LanguageModel:
 def _say_plan(planned: ModelPlan, prices: tuple[float, float] | None, budget: float | None, less: str) -> None:
     """Say what is to be asked, and raise an error if it costs more than the budget."""
     costs = "" if prices is None else f", at most about {planned.price(*prices):.2f}"
-    say(f"{planned.calls:,} questions, about {planned.tokens_in:,} tokens in and {planned.tokens_out:,} out{costs}")
+    say(f"{planned.calls:,} calls, about {planned.tokens_in:,} tokens in and {planned.tokens_out:,} out{costs}")
     if budget is not None and prices is None:
         raise ConfigurationError("--budget needs the prices of the model: --price IN,OUT for a million tokens")
     if budget is not None and prices is not None and planned.price(*prices) > budget:
@@ -632,6 +637,6 @@ def write(
     say(f"{file}: {len(written.queries):,} of {written.asked:,} questions kept, all synthetic; {_calls(writer.lm, prices)}")
 
 
-for _command in (new, serve, report, health, agreement, model, design, export, refresh):
+for _command in (new, serve, report, health, agreement, model, export, refresh):
     app.command(_command.__name__)(_command)
 app.command("import")(import_)

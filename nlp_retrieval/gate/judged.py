@@ -100,13 +100,13 @@ class JudgedTexts:
             if not (path / PROJECT_FILE).exists():
                 continue
             project = JudgingProject(path)
-            if project.unit != "item":
+            if project.settings.unit != "item":
                 raise ConfigurationError(f"{path} judges titles, and a gate needs judgements of passages; move it elsewhere")
             pool = project.pool()
             for number, question, item in project.texts():
                 key = (question, item.item_id, digest(item.text))
                 if not np.isnan(pool.grades[number]):
-                    grades.setdefault(key, []).append(int(pool.grades[number] >= project.relevant_from))
+                    grades.setdefault(key, []).append(int(pool.grades[number] >= project.settings.relevant_from))
                 elif pool.chosen[number]:
                     self.waiting[key] = path
             project.close()

@@ -3,8 +3,6 @@
 from nlp_retrieval.judging.agreement import cohen_kappa as cohen_kappa
 from nlp_retrieval.judging.agreement import krippendorff_alpha as krippendorff_alpha
 from nlp_retrieval.judging.agreement import measure_agreement as measure_agreement
-from nlp_retrieval.judging.estimates import Estimate as Estimate
-from nlp_retrieval.judging.estimates import estimate_measures as estimate_measures
 from nlp_retrieval.judging.model_judge import ModelJudge as ModelJudge
 from nlp_retrieval.judging.model_judge import ScoreJudge as ScoreJudge
 from nlp_retrieval.judging.pool import JudgingPool as JudgingPool
@@ -13,5 +11,7 @@ from nlp_retrieval.judging.query_log import sample_log as sample_log
 from nlp_retrieval.judging.question_writer import QuestionWriter as QuestionWriter
 from nlp_retrieval.judging.question_writer import choose_sources as choose_sources
 from nlp_retrieval.judging.records import ModelGrade as ModelGrade
+from nlp_retrieval.judging.report import JudgingReport as JudgingReport
+from nlp_retrieval.judging.report import report_of as report_of
 from nlp_retrieval.judging.sequences import DifferenceVerdict as DifferenceVerdict
 from nlp_retrieval.judging.sequences import decide as decide

@@ -27,17 +27,10 @@ _DRAWS = 1000
 
 @dataclass(frozen=True)
 class PairAgreement:
-    """Agreement of two judges on the pairs that both graded.
+    """Agreement of two judges on the ``n`` pairs that both graded.
 
-    Args:
-        judges: their names.
-        n: number of pairs.
-        same: share with the same grade.
-        kappa: Cohen's kappa; NaN if one grade was given alone.
-        kappa_interval: of 95%, by a bootstrap over questions.
-        weighted: kappa with quadratic weights, for ordered grades.
-        weighted_interval: of 95%.
-        means: mean grade of each.
+    ``same`` is the share with the same grade, ``weighted`` is kappa with quadratic weights, for ordered grades, and ``means``
+    holds the mean grade of each. Kappas are NaN if one grade was given alone.
     """
 
     judges: tuple[str, str]

@@ -29,9 +29,16 @@ from nlp_retrieval.text.quotations import located
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
+NO_ANSWER = "no usable answer"
+NOT_ON_SCALE = "its grade is not on the scale"
+NO_QUOTE = "a grade above 0 without a quote"
+FALSE_QUOTE = "its quote is not in the passage"
+DIVIDED = "too few of its samples can be used"
+"""Why a pair is not judged."""
+
+CHARACTERS_OF_TOKEN = 4
 _BATCH = 64
 _MOST_QUESTION = 2_000
-CHARACTERS_OF_TOKEN = 4
 _PROMPT_TOKENS, _ANSWER_TOKENS = 350, 80
 _ALIKE = 20
 _MOST_REASON = 500
@@ -39,13 +46,7 @@ _OTHER_TEMPERATURE = 0.7
 
 
 class PassageGrade(BaseModel):
-    """The answer of a model.
-
-    Args:
-        quote: of the passage, word for word; empty only with grade 0.
-        reason: in a sentence.
-        grade: on the scale.
-    """
+    """The answer of a model."""
 
     quote: Annotated[str, Field(description="the deciding words of the passage, word for word; empty if nothing in it helps")]
     reason: Annotated[str, Field(description="one short sentence")] = ""
@@ -54,37 +55,24 @@ class PassageGrade(BaseModel):
 
 @dataclass(frozen=True)
 class ModelPlan:
-    """What a model is to be asked.
+    """What a model is to be asked: about ``things`` pairs (or sources of questions), in calls with about so many tokens."""
 
-    Args:
-        pairs: number of pairs that it has not judged yet; of a writer of questions, of sources.
-        calls: number of questions; those with a stored answer cost nothing.
-        tokens_in: of all prompts, about (4 characters a token).
-        tokens_out: of all answers, about.
-    """
-
-    pairs: int
+    things: int
     calls: int
     tokens_in: int
     tokens_out: int
 
     def price(self, per_million_in: float, per_million_out: float) -> float:
-        """Return about what it costs at most, in the currency of the prices."""
+        """Return about what it costs at most, in the currency of the prices; calls with a stored answer cost nothing."""
         return (self.tokens_in * per_million_in + self.tokens_out * per_million_out) / 1e6
 
 
 @dataclass(frozen=True)
 class ModelJudged:
-    """What a model said.
-
-    Args:
-        graded: number of pairs with a grade.
-        not_judged: without a usable answer, or with a quote that is not in the passage.
-        by_grade: number of pairs by grade.
-    """
+    """What a model said: number of pairs with a grade, of the others by the reason, and of pairs by grade."""
 
     graded: int
-    not_judged: int
+    not_judged: Mapping[str, int]
     by_grade: Mapping[float, int]
 
 
@@ -129,10 +117,10 @@ class ModelJudge:
         Args:
             project: to judge.
         """
-        texts = _unjudged(project, self.name)
+        texts = self._unjudged(project)
         shown = sum(min(len(item.text), self.most_characters) + len(question) for _, question, item in texts)
         calls = self.samples * len(texts)
-        per_call = _PROMPT_TOKENS + len(project.instructions) // CHARACTERS_OF_TOKEN
+        per_call = _PROMPT_TOKENS + len(project.settings.instructions) // CHARACTERS_OF_TOKEN
         tokens = self.samples * shown // CHARACTERS_OF_TOKEN + per_call * calls
         return ModelPlan(len(texts), calls, tokens, _ANSWER_TOKENS * calls)
 
@@ -143,40 +131,45 @@ class ModelJudge:
             project: to judge.
 
         Raises:
-            ConfigurationError: the model may be asked fewer questions than there are (``max_calls``); nothing was asked.
+            ConfigurationError: the model may be asked less often than is needed (``max_calls``); nothing was asked.
             DependencyError: DSPy is not installed.
         """
-        plan = self.plan(project)
-        refuse_too_many_calls(self.lm, plan, "pairs", "take fewer samples")
+        refuse_too_many_calls(self.lm, self.plan(project), "pairs", "take fewer samples")
         self.lm.check_ready()
         from nlp_retrieval.lm.asking import AskingLine
 
-        texts, line, grades = _unjudged(project, self.name), AskingLine(self.lm.give_up_after), Counter[float]()
+        texts, line = self._unjudged(project), AskingLine(self.lm.give_up_after)
+        grades, unused, best = Counter[float](), Counter[str](), len(project.settings.scale) - 1
         for begin in range(0, len(texts), _BATCH):
             batch = texts[begin : begin + _BATCH]
             questions = [self._question(project, question, item.text) for _, question, item in batch]
             answers = [self._answers(questions, number, line) for number in range(self.samples)]
             said = []
             for (pair, _, item), given in zip(batch, zip(*answers, strict=True), strict=True):
-                chosen = _majority(given, item.text, len(project.scale))
-                if chosen is None:
-                    said.append(ModelGrade(pair, None, note=_why_not(given)))
-                    continue
-                grades[chosen.grade] += 1
-                said.append(ModelGrade(pair, chosen.grade, chosen.quote, chosen.reason[:_MOST_REASON]))
+                chosen = _majority(given, item.text, best)
+                if isinstance(chosen, str):
+                    unused[chosen] += 1
+                    said.append(ModelGrade(pair, None, note=chosen))
+                else:
+                    grades[chosen.grade] += 1
+                    said.append(ModelGrade(pair, chosen.grade, chosen.quote, chosen.reason[:_MOST_REASON]))
             project.judge_by_model(self.name, said)
-        return _summed(self.name, grades, len(texts))
+        _warn_if_alike(self.name, grades)
+        return ModelJudged(grades.total(), dict(unused.most_common()), dict(sorted(grades.items())))
+
+    def _unjudged(self, project: JudgingProject) -> list[Any]:
+        judged = [each for each in project.judgements() if each.judge == self.name and each.grade is not None]
+        done = {(each.query_id, each.item_id) for each in judged}
+        pool = project.pool()
+        keys = [(pool.query_ids[query], item) for query, item in zip(pool.pair_query.tolist(), pool.item_ids, strict=True)]
+        return [text for text in project.texts() if keys[text[0]] not in done]
 
     def _question(self, project: JudgingProject, question: str, passage: str) -> dict[str, str]:
         """Return the input fields."""
         asked, shown = fenced(question[:_MOST_QUESTION]), fenced(passage[: self.most_characters])
-        scale = "; ".join(f"{grade}: {name}" for grade, name in enumerate(project.scale))
-        return {
-            "task": fenced(project.instructions),
-            "scale": fenced(scale),
-            "question": asked,
-            "passage": marked(shown, asked),
-        }
+        scale = "; ".join(f"{grade}: {name}" for grade, name in enumerate(project.settings.scale))
+        task = fenced(project.settings.instructions)
+        return {"task": task, "scale": fenced(scale), "question": asked, "passage": marked(shown, asked)}
 
     def _answers(self, questions: Sequence[Mapping[str, str]], sample: int, line: Any) -> list[PassageGrade | None]:
         from nlp_retrieval.lm.asking import ask_all
@@ -189,17 +182,9 @@ class ModelJudge:
         lm = self.lm.dspy_lm()
         if self.samples > 1:
             lm = lm.copy(rollout_id=sample, temperature=_OTHER_TEMPERATURE)
+        read, what = partial(read_answer, PassageGrade), f"judging by {self.lm.model}"
         with dspy.context(lm=lm):
-            return ask_all(
-                self.lm,
-                program,
-                questions,
-                "judgement",
-                partial(read_answer, PassageGrade),
-                f"judging by {self.lm.model}",
-                "are not judged by it",
-                line,
-            )
+            return ask_all(self.lm, program, questions, "judgement", read, what, "are not judged by it", line, "pairs")
 
 
 class ScoreJudge:
@@ -239,14 +224,13 @@ class ScoreJudge:
         self.reranker.warn_of_cut(cut)
         scores = columns["score"]
         spread = float(np.ptp(scores)) if len(scores) else 0.0
-        grades = (scores - scores.min(initial=np.inf)) / spread if spread else np.zeros(len(scores))
-        best = len(project.scale) - 1
-        counts, said = Counter[float](), []
-        for (pair, _, _), grade in zip(texts, (grades * best).tolist(), strict=True):
-            counts[round(grade)] += 1
-            said.append(ModelGrade(pair, round(grade, 6)))
-        project.judge_by_model(self.name, said)
-        return _summed(self.name, counts if spread else Counter({0.0: len(texts)}), len(texts))
+        shares = (scores - scores.min(initial=np.inf)) / spread if spread else np.zeros(len(scores))
+        grades = [round(grade, 6) for grade in (shares * (len(project.settings.scale) - 1)).tolist()]
+        project.judge_by_model(self.name, [ModelGrade(pair, grade) for (pair, _, _), grade in zip(texts, grades, strict=True)])
+        counts = Counter[float](map(round, grades))
+        if not spread:
+            _warn_if_alike(self.name, counts)
+        return ModelJudged(len(grades), {}, dict(sorted(counts.items())))
 
 
 def _signatures() -> list[Any]:
@@ -275,40 +259,30 @@ def _signatures() -> list[Any]:
     return [JudgePassage, passage_first]
 
 
-def _unjudged(project: JudgingProject, name: str) -> list[Any]:
-    done = {(each.query_id, each.item_id) for each in project.judgements() if each.judge == name and each.grade is not None}
-    pool = project.pool()
-    return [text for text in project.texts() if (pool.query_ids[pool.pair_query[text[0]]], pool.item_ids[text[0]]) not in done]
-
-
-def _majority(given: Sequence[PassageGrade | None], passage: str, n_grades: int) -> PassageGrade | None:
-    """Return an answer with the grade of most usable ones; None if there is none, or the unusable ones are more than those."""
-    usable = [answer for answer in given if answer is not None and _stands(answer, passage, n_grades)]
+def _majority(given: Sequence[PassageGrade | None], passage: str, best: int) -> PassageGrade | str:
+    """Return an answer with the grade of most usable ones; why there is none, if the unusable ones are not fewer than those."""
+    reasons = [_why_unused(answer, passage, best) for answer in given]
+    usable = [answer for answer, reason in zip(given, reasons, strict=True) if answer is not None and not reason]
     if 2 * len(usable) <= len(given):
-        return None
+        return DIVIDED if usable else Counter(reasons).most_common(1)[0][0]
     counts = Counter(answer.grade for answer in usable)
     most = min(grade for grade, count in counts.items() if count == max(counts.values()))
     return next(answer for answer in usable if answer.grade == most)
 
 
-def _stands(answer: PassageGrade, passage: str, n_grades: int) -> bool:
-    if answer.grade >= n_grades:
-        return False
-    quote = answer.quote.strip()
-    return answer.grade == 0 if not quote else located(quote[:LONGEST_ANSWER], passage) is not None
-
-
-def _why_not(given: Sequence[PassageGrade | None]) -> str:
-    return "no usable answer" if all(answer is None for answer in given) else "its quote is not in the passage"
+def _why_unused(answer: PassageGrade | None, passage: str, best: int) -> str:
+    """Return why an answer cannot be used; empty if it can."""
+    if answer is None:
+        return NO_ANSWER
+    if answer.grade > best:
+        return NOT_ON_SCALE
+    if not (quote := answer.quote.strip()):
+        return NO_QUOTE if answer.grade else ""
+    return "" if located(quote[:LONGEST_ANSWER], passage) is not None else FALSE_QUOTE
 
 
 def read_answer(kind: type[AnswerT], _: Mapping[str, Any], answer: object) -> AnswerT | None:
-    """Return the answer of a model as an object of a class; None if it does not fit.
-
-    Args:
-        kind: the class.
-        answer: an object of it, or a text with JSON.
-    """
+    """Return the answer of a model, an object or a text with JSON, as an object of a class; None if it does not fit."""
     if isinstance(answer, kind):
         return answer
     values = read_object(answer) if isinstance(answer, str) else None
@@ -319,37 +293,26 @@ def read_answer(kind: type[AnswerT], _: Mapping[str, Any], answer: object) -> An
 
 
 def marked(passage: str, *others: str) -> str:
-    """Return a fenced passage between two lines with a mark that no text of the prompt contains: it is a digest of them all.
-
-    Args:
-        passage: to show.
-        others: the other texts that nobody vouches for.
-    """
+    """Return a fenced passage between two lines with a mark that no text of the prompt contains: it is a digest of them all."""
     mark = hashlib.sha256("\n".join([*others, passage]).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return f"{mark} begin\n{passage}\n{mark} end"
 
 
 def refuse_too_many_calls(lm: LanguageModel, plan: ModelPlan, what: str, cure: str) -> None:
-    """Raise an error if a model may be asked fewer questions than are planned.
-
-    Raises:
-        ConfigurationError: its ``max_calls`` is too small; the message says that nothing was asked, and what to do.
-    """
+    """Raise a ConfigurationError if a model's ``max_calls`` is too small for a plan."""
     most = lm.endpoint.max_calls
     if most is not None and plan.calls > most:
         raise ConfigurationError(
-            f"{plan.calls:,} questions for {plan.pairs:,} {what}, and max_calls={most:,}: nothing was asked; allow more calls, "
+            f"{plan.calls:,} calls for {plan.things:,} {what}, and max_calls={most:,}: nothing was asked; allow more calls, "
             f"or {cure}"
         )
 
 
-def _summed(name: str, grades: Counter[float], n: int) -> ModelJudged:
-    graded = grades.total()
-    if graded >= _ALIKE and len(grades) == 1:
+def _warn_if_alike(name: str, grades: Counter[float]) -> None:
+    if grades.total() >= _ALIKE and len(grades) == 1:
         warnings.warn(
-            f"{name} gave all {graded:,} passages the grade {next(iter(grades)):g}: it tells nothing apart, and no estimate "
-            "gets narrower by it; look at its model, instructions and scale",
+            f"{name} gave all {grades.total():,} passages the grade {next(iter(grades)):g}: it tells nothing apart; look at "
+            "its model, instructions and scale",
             RetrievalWarning,
             stacklevel=3,
         )
-    return ModelJudged(graded, n - graded, dict(sorted(grades.items())))

@@ -1,13 +1,12 @@
 """A judging project: pairs of question and passage in one SQLite file, how they were chosen, and every judgement.
 
-Judgements are only ever added: one that is changed or taken back stays in the history. Each belongs to the text that was judged
-(its SHA-256); if the corpus changes, those on another text do not count. How pairs were chosen, and with what probability, is
-protected by a digest, because the estimates rest on it.
+Judgements are only ever added: one that is changed or taken back stays in the history. Each belongs to the text that was
+judged (its SHA-256); if the corpus changes, those on another text do not count. How pairs were chosen is protected by a digest,
+because what is decided rests on it.
 """
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -23,23 +22,23 @@ from nlp_retrieval.core.candidates import Mask, Scores
 from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.core.files.database_file import DatabaseRow
 from nlp_retrieval.core.files.records import encode_id
-from nlp_retrieval.core.models import Gold, Query, SearchableItem
+from nlp_retrieval.core.models import Query, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMissingError, InputError, SourceError
 from nlp_retrieval.evaluation.rankings import Ranking
 from nlp_retrieval.evaluation.resampling import family_numbers
-from nlp_retrieval.judging.pool import JudgingPool
+from nlp_retrieval.judging.pool import Design, JudgingPool, choose
 from nlp_retrieval.judging.project_file import (
     PROJECT_FILE,
+    SCALES,
+    JudgedText,
     JudgingDatabase,
-    checked_settings,
+    ProjectSettings,
+    Unit,
     digest_of_design,
-    judging_order,
     pooled,
-    read_comparisons,
     read_pool,
     texts_of_corpus,
     write_pool,
-    written_comparisons,
 )
 from nlp_retrieval.judging.records import (
     Decision,
@@ -50,40 +49,28 @@ from nlp_retrieval.judging.records import (
     judgements_csv,
     judgements_jsonl,
 )
-from nlp_retrieval.judging.sampling import Design, check_comparisons, choose, move_to_front
-from nlp_retrieval.judging.spans import coverage
-from nlp_retrieval.judging.weights import is_additive
 from nlp_retrieval.loaders.judgements import read_judgements
 from nlp_retrieval.text.printing import visible
-from nlp_retrieval.text.titles import normalize_title
-
-Unit = Literal["item", "title"]
 
 INSTRUCTIONS = "Judge whether the passage helps to answer the question. Judge by the passage alone, not by what else you know."
 
-_MOST_GRADES, _MOST_NOTE, _MOST_NAME, _MOST_TEXT = 10, 10_000, 100, 2_000
+_MOST_NOTE, _MOST_NAME = 10_000, 100
 _LEASE = timedelta(minutes=30)
 _PACE = 30
 _FEWEST_PACE = 3
 _LONGEST_PAUSE = 300.0
 _SHOWN = 5
 
-
 _JUDGEMENT = (
     "SELECT q.query_id, p.item_id, j.sha256, j.decision, j.grade, j.judge, j.is_model, j.note, j.quote, j.seconds, j.begins, "
     "j.ends, j.moment FROM judgements j JOIN pairs p ON p.number = j.pair JOIN queries q ON q.number = p.query"
 )
-_PAIR = (
-    "SELECT p.number, q.query_id, q.text, t.title, t.content, p.before, p.after, p.sha256 "
-    "FROM pairs p "
-    "JOIN queries q ON q.number = p.query JOIN texts t ON t.sha256 = p.sha256 "
-)
 _DISPUTED = (
     "SELECT pair FROM standing WHERE is_model = 0 AND decision IN ('graded', 'settled') GROUP BY pair "
-    "HAVING count(DISTINCT grade) > 1 AND sum(decision = 'settled') = 0"
+    "HAVING count(DISTINCT grade) > 1 AND sum(decision = 'settled') = 0 ORDER BY pair"
 )
 _OPEN = """
-SELECT p.number, p.query FROM pairs p LEFT JOIN standing own ON own.pair = p.number AND own.judge = :judge
+SELECT p.number FROM pairs p LEFT JOIN standing own ON own.pair = p.number AND own.judge = :judge
 WHERE p.chosen = 1 AND coalesce(own.decision, 'skipped') = 'skipped'
 AND (SELECT count(*) FROM standing s WHERE s.pair = p.number AND s.is_model = 0 AND s.decision <> 'skipped')
   + (SELECT count(*) FROM handed h WHERE h.pair = p.number AND h.judge <> :judge AND h.until > :now AND NOT EXISTS
@@ -117,12 +104,17 @@ class JudgingProject:
     def __init__(self, path: str | Path, *, check_design: bool = True) -> None:
         self.path = Path(path).expanduser()
         self._database = JudgingDatabase(self.path / PROJECT_FILE)
-        about: dict[str, str] = dict(self._database.rows("SELECT name, value FROM about"))
+        about = self._database.rows("SELECT settings, digest FROM about")
         if not about:
             raise IndexMissingError(f"{self.path} is no judging project; make one with nlp-retrieval judge new")
-        self._about = about
-        if check_design:
-            self._check_digest()
+        ((settings, digest),) = about
+        if check_design and digest != digest_of_design(self._database.rows, settings):
+            raise IndexDamagedError(
+                f"{self.path / PROJECT_FILE}: how its pairs were chosen was changed by hand, so it decides nothing. Put back a "
+                "copy; or export the judgements (nlp-retrieval judge export), make a new project from the same runs with the "
+                "same seed, and import them"
+            )
+        self.settings = ProjectSettings.from_json(settings)
 
     @classmethod
     def create(
@@ -151,18 +143,16 @@ class JudgingProject:
             queries: questions; those that no system answered are left out.
             runs: by system and query id, ``(item id, score)``, best first.
             items: the corpus; only texts of what was found are kept.
-            design: how pairs are chosen: "depth-k", "stratified", "decisive" or "move-to-front".
+            design: "depth-k" has every pair judged; "decisive" those that move the differences asked about.
             depth: number of passages of each list.
-            budget: number of pairs to judge; None for all. Needed for "stratified" and "decisive".
+            budget: number of pairs to judge: so many families of questions are drawn; None for all.
             seed: of all random choices.
             scale: "binary", "graded" (0 to 3), or the names of 2 to 10 grades, from 0.
             relevant_from: the least grade that counts as relevant.
             instructions: for judges, shown on the page and to models.
             unit: "item", or "title" where any passage of a title counts for the title.
-            measure: that of the comparison, which "decisive" chooses pairs for: precision@k or rbp; by default precision at the
-                depth.
-            comparisons: the pairs of systems that are to be decided, which "decisive" chooses pairs for and reports show; None
-                for every two.
+            measure: that of the comparison; by default precision at the depth. "decisive" takes precision@k or rbp.
+            comparisons: the pairs of systems that are to be decided; None for every two.
             groups: ids of queries by the name of a group.
 
         Raises:
@@ -170,132 +160,41 @@ class JudgingProject:
             SourceError: passages of the runs are not in the corpus.
         """
         target = Path(path).expanduser()
+        taken = ConfigurationError(f"{target} is a judging project already; choose another folder, or judge in it")
         if (target / PROJECT_FILE).exists():
-            raise ConfigurationError(f"{target} is a judging project already; choose another folder, or judge in it")
-        about = checked_settings(design, depth, budget, seed, scale, relevant_from, instructions, unit, measure, comparisons)
-        pool, order, texts = pooled(list(queries), runs, items, about, groups or {})
-        positions = judging_order(pool, seed)
+            raise taken
+        if budget is not None and budget < 1:
+            raise ConfigurationError(f"budget={budget}; take at least 1 pair")
+        settings = ProjectSettings(
+            design,
+            depth,
+            SCALES.get(scale, (scale,)) if isinstance(scale, str) else tuple(scale),
+            relevant_from,
+            instructions,
+            unit,
+            measure or f"precision@{depth}",
+            None if comparisons is None else tuple(comparisons),
+        )
+        pool, order, texts = pooled(list(queries), runs, items, settings, groups or {})
+        pool = choose(pool, design, budget, seed, settings.measure, settings.comparisons)
         database = JudgingDatabase(target / PROJECT_FILE)
         with database.changing() as connection:
             if connection.execute("SELECT count(*) FROM about").fetchone()[0]:
-                raise ConfigurationError(f"{target} is a judging project already; choose another folder, or judge in it")
-            write_pool(connection, pool, order, texts, positions)
-            about["digest"] = digest_of_design(connection.execute, about)
-            connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
+                raise taken
+            write_pool(connection, pool, order, texts, seed)
+            written = settings.as_json()
+            connection.execute("INSERT INTO about VALUES (?, ?)", (written, digest_of_design(connection.execute, written)))
         database.close()
         return cls(target)
 
-    def redesign(
-        self,
-        design: Design,
-        budget: int | None = None,
-        seed: int = 0,
-        comparisons: Sequence[tuple[str, str]] | None = None,
-    ) -> None:
-        """Choose the pairs to judge anew, as by a model's grades; only as long as no person has judged.
-
-        Args:
-            design: how pairs are chosen.
-            budget: number of pairs to judge; None for all.
-            seed: of all random choices.
-            comparisons: the pairs of systems that are to be decided; None for those of the project.
-
-        Raises:
-            ConfigurationError: people have judged, so that the choice could depend on what they said; or a setting cannot be
-                used.
-        """
-        unknown = self.pool()
-        if not np.isnan(unknown.grades).all():
-            raise ConfigurationError(
-                f"{self.path}: people have judged here, and pairs that are chosen by what they said bias every estimate; make "
-                "a new project, and import these judgements (nlp-retrieval judge import)"
-            )
-        asked = self.comparisons if comparisons is None else list(comparisons)
-        check_comparisons(asked or [], self.systems)
-        changed = {"design": design, "budget": "" if budget is None else str(budget), "seed": str(seed)}
-        changed["comparisons"] = written_comparisons(asked)
-        ones = np.ones(len(unknown.item_ids))
-        whole = replace(unknown, chosen=ones > 0, inclusion=ones, query_inclusion=np.ones(len(unknown.query_ids)))
-        pool = choose(whole, design, budget=budget, seed=seed, measure=self.measure, comparisons=asked)
-        with self._database.changing() as connection:
-            connection.executemany(
-                "UPDATE pairs SET inclusion = ?, chosen = ? WHERE number = ?",
-                list(zip(pool.inclusion.tolist(), pool.chosen.tolist(), range(len(ones)), strict=True)),
-            )
-            connection.executemany(
-                "UPDATE queries SET inclusion = ? WHERE number = ?",
-                list(zip(pool.query_inclusion.tolist(), range(len(pool.query_ids)), strict=True)),
-            )
-            connection.execute("DELETE FROM handed")
-            about = self._about | changed
-            about["digest"] = digest_of_design(connection.execute, about)
-            connection.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", about.items())
-        self._about = about
-        del self._design
-
-    # Settings
-
-    @property
-    def scale(self) -> tuple[str, ...]:
-        """Return the names of the grades, from 0."""
-        return tuple(json.loads(self._about["scale"]))
-
-    @property
-    def instructions(self) -> str:
-        """Return the instructions for judges."""
-        return self._about["instructions"]
-
-    @property
-    def relevant_from(self) -> int:
-        """Return the least grade that counts as relevant."""
-        return int(self._about["relevant_from"])
-
-    @property
-    def design(self) -> str:
-        """Return how pairs were chosen."""
-        return self._about["design"]
-
-    @property
-    def depth(self) -> int:
-        """Return how many passages of each list take part."""
-        return int(self._about["depth"])
-
-    @property
-    def unit(self) -> str:
-        """Return what is judged: "item" or "title"."""
-        return self._about["unit"]
-
     @cached_property
     def _design(self) -> JudgingPool:
-        return read_pool(self._database, float(self.relevant_from))
+        return read_pool(self._database, self.settings.relevant_from)
 
     @property
-    def _moves(self) -> bool:
-        return self.design == "move-to-front"
-
-    @property
-    def measure(self) -> str:
-        """Return the measure of the comparison."""
-        return self._about["measure"]
-
-    @property
-    def comparisons(self) -> list[tuple[str, str]] | None:
-        """Return the pairs of systems that are to be decided; None for every two."""
-        return read_comparisons(self._about)
-
-    @cached_property
     def systems(self) -> list[str]:
         """Return the names of the systems; judges do not see them."""
-        return [name for (name,) in self._database.rows("SELECT DISTINCT system FROM rankings ORDER BY system")]
-
-    def deciding_pairs(self) -> int:
-        """Return how many pairs move the differences that are to be decided in the measure of the comparison; 0 if unknown."""
-        pool = self._design
-        if len(pool.systems) < 2 or not is_additive(self.measure):
-            return 0
-        return int(
-            choose(pool, "decisive", budget=None, seed=0, measure=self.measure, comparisons=self.comparisons).chosen.sum()
-        )
+        return list(self._design.systems)
 
     # Judging
 
@@ -309,21 +208,19 @@ class JudgingProject:
         """
         name, now = checked_name(judge), datetime.now(UTC)
         values = {"judge": name, "now": _moment(now), "overlap": overlap, "count": count}
-        order = {pair: place for place, pair in enumerate(move_to_front(self.pool()).tolist())} if self._moves else None
         with self._database.changing(durable=False) as connection:
-            if order is None:
-                numbers = [number for number, _ in connection.execute(_OPEN, values)]
-            else:
-                numbers = _moved(connection.execute(_OPEN, values | {"count": -1}).fetchall(), order)[:count]
+            numbers = [number for (number,) in connection.execute(_OPEN, values)]
             until = _moment(now + _LEASE)
             connection.executemany("INSERT OR REPLACE INTO handed VALUES (?, ?, ?)", [(n, name, until) for n in numbers])
         return [self.pair(number) for number in numbers]
 
     def disputed(self) -> list[PairToJudge]:
         """Return the pairs to which people gave different grades and that nobody settled, with their grades."""
-        numbers = [number for (number,) in self._database.rows(f"{_DISPUTED} ORDER BY pair")]
         select = "SELECT judge, grade FROM standing WHERE pair = ? AND is_model = 0 AND grade IS NOT NULL ORDER BY judge"
-        return [replace(self.pair(number), grades=dict(self._database.rows(select, (number,)))) for number in numbers]
+        return [
+            replace(self.pair(number), grades=dict(self._database.rows(select, (number,))))
+            for (number,) in self._database.rows(_DISPUTED)
+        ]
 
     def pair(self, number: int) -> PairToJudge:
         """Return a pair.
@@ -334,10 +231,14 @@ class JudgingProject:
         Raises:
             InputError: it does not exist.
         """
-        rows = self._database.rows(f"{_PAIR} WHERE p.number = ?", (number,))
-        if not rows:
-            raise InputError(f"there is no pair {number}; the project has {self.progress('').chosen} to judge")
-        return PairToJudge(*rows[0])
+        if not 0 <= number < len(self._design.item_ids):
+            raise InputError(f"there is no pair {number}; the project has {len(self._design.item_ids):,}, from 0")
+        (row,) = self._database.rows(
+            "SELECT p.number, q.query_id, q.text, t.title, t.content, p.before, p.after, p.sha256 FROM pairs p "
+            "JOIN queries q ON q.number = p.query JOIN texts t ON t.sha256 = p.sha256 WHERE p.number = ?",
+            (number,),
+        )
+        return PairToJudge(*row)
 
     def judge(
         self,
@@ -347,7 +248,7 @@ class JudgingProject:
         *,
         decision: Decision = "graded",
         note: str = "",
-        seconds: float = float("nan"),
+        seconds: float | None = None,
         span: tuple[int, int] | None = None,
         sha256: str = "",
     ) -> RelevanceJudgement:
@@ -367,11 +268,11 @@ class JudgingProject:
             InputError: the grade is not on the scale, a value cannot be used, the pair does not exist, or its text was changed
                 since it was shown.
         """
-        pair, name, best = self.pair(number), checked_name(by), len(self.scale) - 1
+        pair, name, scale = self.pair(number), checked_name(by), self.settings.scale
         if decision not in ("graded", "skipped", "settled"):
             raise InputError(f"{decision!r} is no decision; take graded, skipped or settled")
-        if (decision == "skipped") != (grade is None) or (grade is not None and not 0 <= grade <= best):
-            raise InputError(f"the grade is {grade}; grades here are 0 ({self.scale[0]}) to {best} ({self.scale[-1]})")
+        if (decision == "skipped") != (grade is None) or (grade is not None and not 0 <= grade < len(scale)):
+            raise InputError(f"the grade is {grade}; grades here are 0 ({scale[0]}) to {len(scale) - 1} ({scale[-1]})")
         if span is not None and not 0 <= span[0] < span[1] <= len(pair.content):
             raise InputError(f"the span {list(span)} is not in the passage, which has {len(pair.content)} characters")
         if len(note) > _MOST_NOTE:
@@ -393,7 +294,7 @@ class JudgingProject:
         Raises:
             InputError: a grade is not on the scale, or a person has this name.
         """
-        judge, best = checked_name(name), len(self.scale) - 1
+        judge, best = checked_name(name), len(self.settings.scale) - 1
         with self._database.changing() as connection:
             _refuse_taken(connection, judge, is_model=True)
             for each in grades:
@@ -440,9 +341,8 @@ class JudgingProject:
             (judge, _PACE),
         )
         pace = statistics.median(min(seconds, _LONGEST_PAUSE) for (seconds,) in rows) if len(rows) >= _FEWEST_PACE else None
-        pending = chosen - judged
-        disputed = len(self._database.rows(_DISPUTED))
-        return Progress(chosen, judged, mine, skipped, pending, None if pace is None else pace * pending, disputed)
+        left = None if pace is None else pace * (chosen - judged)
+        return Progress(chosen, judged, mine, skipped, left, len(self._database.rows(_DISPUTED)))
 
     # Reading
 
@@ -483,33 +383,33 @@ class JudgingProject:
         if model is not None and model not in models:
             raise InputError(f"no model {visible(model)!r} has judged here (models that have: {', '.join(models) or 'none'})")
         chosen_model = model or next(iter(models), "")
-        pool = self._design
-        grades, estimates = pool.grades.copy(), pool.model.copy()
-        by_pair: dict[int, list[int]] = {}
+        grades, by_model = np.full((2, len(self._design.item_ids)), np.nan)
+        given: dict[int, list[int]] = {}
         settled: dict[int, int] = {}
         for pair, judge, decision, grade, is_model in self._database.rows(
             "SELECT pair, judge, decision, grade, is_model FROM standing WHERE grade IS NOT NULL ORDER BY judgement"
         ):
             if is_model:
                 if judge == chosen_model:
-                    estimates[pair] = grade
+                    by_model[pair] = grade
             elif decision == "settled":
                 settled[pair] = grade
             else:
-                by_pair.setdefault(pair, []).append(grade)
-        for pair, given in by_pair.items():
-            grades[pair] = settled.get(pair, statistics.median_low(given))
-        return replace(pool, grades=grades, model=estimates, reached=self._reached(pool, grades))
+                given.setdefault(pair, []).append(grade)
+        for pair, own in given.items():
+            grades[pair] = settled.get(pair, statistics.median_low(own))
+        return replace(self._design, grades=grades, model=by_model, reached=self._reached(grades))
 
-    def _reached(self, pool: JudgingPool, grades: Scores) -> Mask:
+    def _reached(self, grades: Scores) -> Mask:
         """``[queries]``: those before the first family that comes after all judged ones and still has chosen pairs."""
+        pool = self._design
         judged, waiting = (
             np.bincount(pool.pair_query[pool.chosen & mask], minlength=len(pool.query_ids)) > 0
             for mask in (~np.isnan(grades), np.isnan(grades))
         )
         families = family_numbers(pool.families).tolist()
         in_order: dict[int, list[int]] = {}
-        for query in self._order:
+        for query in self.query_order:
             in_order.setdefault(families[query], []).append(query)
         members = list(in_order.values())
         last = max((place for place, queries in enumerate(members) if judged[queries].any()), default=-1)
@@ -521,11 +421,8 @@ class JudgingProject:
         return reached
 
     @cached_property
-    def _order(self) -> list[int]:
-        return self.query_order()
-
     def query_order(self) -> list[int]:
-        """Return the numbers of all queries in the order in which they are judged: by families in random order."""
+        """The numbers of all queries in the order in which they are judged: by families in random order."""
         rows = self._database.rows(
             "SELECT q.number FROM queries q LEFT JOIN pairs p ON p.query = q.number GROUP BY q.number "
             "ORDER BY min(p.position) IS NULL, min(p.position)"
@@ -547,7 +444,7 @@ class JudgingProject:
         """Return people's grades by item id (or title), by query id; of pairs that are judged, also those with grade 0."""
         pool = self.pool()
         qrels: dict[str, dict[str, int]] = {}
-        for pair in np.flatnonzero(~np.isnan(pool.grades)).tolist():
+        for pair in np.flatnonzero(pool.judged).tolist():
             query_id = pool.query_ids[pool.pair_query[pair]]
             qrels.setdefault(query_id, {})[pool.item_ids[pair]] = int(pool.grades[pair])
         return qrels
@@ -561,7 +458,7 @@ class JudgingProject:
             path: a file; its suffix decides the form. Qrels hold people's grades alone, one for each pair.
 
         Returns:
-            The number of lines written.
+            The number of judgements written.
 
         Raises:
             OutputError: the file cannot be written.
@@ -594,19 +491,15 @@ class JudgingProject:
             SourceError: the file cannot be read, contradicts itself or what the judge said, or has a grade that is not on the
                 scale.
         """
-        name, qrels = checked_name(judge), read_judgements(path)
-        pairs = {
-            (query, item): number
-            for query, item, number in self._database.rows(
-                "SELECT q.query_id, p.item_id, p.number FROM pairs p JOIN queries q ON q.number = p.query"
-            )
-        }
+        name, qrels, best = checked_name(judge), read_judgements(path), len(self.settings.scale) - 1
+        pool = self._design
+        pairs = {(pool.query_ids[pool.pair_query[pair]], item): pair for pair, item in enumerate(pool.item_ids)}
         entries = [((query, item), grade) for query, grades in qrels.items() for item, grade in grades.items()]
         known = [(pairs[key], key, max(grade, 0)) for key, grade in entries if key in pairs]
-        if wrong := next(((key, grade) for _, key, grade in known if grade >= len(self.scale)), None):
+        if wrong := next(((key, grade) for _, key, grade in known if grade > best), None):
             raise SourceError(
                 f"{path}: query {wrong[0][0]!r}, item {wrong[0][1]!r} has grade {wrong[1]}, and this project's grades end at "
-                f"{len(self.scale) - 1}; scale the grades of the file, or make a project with the scale of the file"
+                f"{best}; scale the grades of the file, or make a project with the scale of the file"
             )
         with self._database.changing() as connection:
             select = "SELECT pair, grade FROM standing WHERE judge = ? AND grade IS NOT NULL"
@@ -641,80 +534,32 @@ class JudgingProject:
             SourceError: it is another corpus: most of the passages are missing.
         """
         known: dict[str, str] = dict(self._database.rows("SELECT item_id, sha256 FROM pairs"))
-        seen = texts_of_corpus(items, known, self.unit)
-        differences = {item_id: "missing" for item_id in known if item_id not in seen}
-        if 2 * len(differences) > len(known):
+        seen: dict[str, JudgedText] = {}
+        for _, key, text in texts_of_corpus(items, self.settings.unit):
+            if key in known and (key not in seen or text.sha256 == known[key]):  # any passage stands for its title
+                seen[key] = text
+        missing = [key for key in known if key not in seen]
+        if 2 * len(missing) > len(known):
             raise SourceError(
-                f"another corpus: {len(differences):,} of the {len(known):,} passages of this project are not in it (first: "
-                f"{next(iter(differences))!r}); give the corpus that the runs were made with, or make a new project"
+                f"another corpus: {len(missing):,} of the {len(known):,} passages of this project are not in it (first: "
+                f"{missing[0]!r}); give the corpus that the runs were made with, or make a new project"
             )
-        differences |= {item_id: "changed" for item_id, text in seen.items() if text.sha256 != known[item_id]}
+        changed = {key: text for key, text in seen.items() if text.sha256 != known[key]}
         if update:
             with self._database.changing() as connection:
-                for item_id in (item_id for item_id, what in differences.items() if what == "changed"):
-                    text = seen[item_id]
+                for key, text in changed.items():
                     connection.execute("INSERT OR IGNORE INTO texts VALUES (?, ?, ?)", (text.sha256, text.title, text.content))
                     connection.execute(
                         "UPDATE pairs SET sha256 = ?, before = ?, after = ? WHERE item_id = ?",
-                        (text.sha256, text.before, text.after, item_id),
+                        (text.sha256, text.before, text.after, key),
                     )
-                    for (pair,) in connection.execute("SELECT number FROM pairs WHERE item_id = ?", (item_id,)).fetchall():
+                    for (pair,) in connection.execute("SELECT number FROM pairs WHERE item_id = ?", (key,)).fetchall():
                         _settle_standing(connection, pair)
-        return differences
-
-    def gold_of_chunks(self, items: Iterable[SearchableItem], at_least: float = 0.5) -> list[Gold]:
-        """Return gold for other passages of the same documents: one counts as far as it covers what was judged relevant.
-
-        A judgement's span, or the whole passage where none was marked, is looked for in the passages with the same title (or
-        ``parent_id``). The grade counts for a passage that holds at least a share of it.
-
-        Args:
-            items: passages, cut in another way.
-            at_least: least share of the characters of the span, above 0, at most 1.
-
-        Raises:
-            ConfigurationError: ``at_least`` is out of range.
-        """
-        if not 0 < at_least <= 1:
-            raise ConfigurationError(f"at_least={at_least}; take a share above 0, at most 1")
-        spans = self._relevant_spans()
-        relevance: dict[str, dict[str, int]] = {}
-        for item in items:
-            for query_id, quoted, grade in spans.get(normalize_title(item.title), ()):
-                if coverage(quoted, item.content) >= at_least:
-                    grades = relevance.setdefault(query_id, {})
-                    grades[item.item_id] = max(grade, grades.get(item.item_id, 0))
-        return [Gold(query_id=query_id, relevance=grades) for query_id, grades in relevance.items()]
+        return dict.fromkeys(missing, "missing") | dict.fromkeys(changed, "changed")
 
     def close(self) -> None:
         """Close the file; it is reopened when needed."""
         self._database.close()
-
-    def _relevant_spans(self) -> dict[str, list[tuple[str, str, int]]]:
-        texts = {
-            (query, item): (title, content)
-            for query, item, title, content in self._database.rows(
-                "SELECT q.query_id, p.item_id, t.title, t.content FROM pairs p JOIN queries q ON q.number = p.query "
-                "JOIN texts t ON t.sha256 = p.sha256"
-            )
-        }
-        spans: dict[str, list[tuple[str, str, int]]] = {}
-        for judgement in self.judgements():
-            if judgement.is_model or judgement.grade is None or judgement.grade < self.relevant_from:
-                continue
-            title, content = texts[judgement.query_id, judgement.item_id]
-            text = content if judgement.span is None else content[slice(*judgement.span)]
-            spans.setdefault(normalize_title(title), []).append((judgement.query_id, text, int(judgement.grade)))
-        return spans
-
-    def _check_digest(self) -> None:
-        expected = digest_of_design(self._database.rows, self._about)
-        if self._about.get("digest") != expected:
-            raise IndexDamagedError(
-                f"{self.path / PROJECT_FILE}: how its pairs were chosen, or with what probability, was changed by hand, so no "
-                "estimate from it can be trusted. Put back a copy; or export the judgements (nlp-retrieval judge export), make "
-                "a new project from the same runs with the same seed, and import them"
-            )
 
 
 def checked_name(name: str) -> str:
@@ -727,12 +572,6 @@ def checked_name(name: str) -> str:
     if not stripped or len(stripped) > _MOST_NAME or visible(stripped) != stripped:
         raise InputError(f"the judge's name is {visible(stripped[:40])!r}; write 1 to {_MOST_NAME} visible characters")
     return stripped
-
-
-def _moved(rows: list[DatabaseRow], order: Mapping[int, int]) -> list[int]:
-    """Return pairs question by question as before, and those of a question in another order; skipped ones stay last."""
-    place = {query: number for number, query in enumerate(dict.fromkeys(query for _, query in rows))}
-    return [pair for pair, _ in sorted(rows, key=lambda row: (place[row[1]], order.get(row[0], len(order))))]
 
 
 def _refuse_taken(connection: sqlite3.Connection, name: str, *, is_model: bool) -> None:
@@ -750,17 +589,13 @@ def _insert(
     is_model: bool = False,
     note: str = "",
     quote: str = "",
-    seconds: float = float("nan"),
+    seconds: float | None = None,
     span: tuple[int, int] | None = None,
 ) -> int:
-    begins, ends = span or (None, None)
     cursor = connection.execute(
         "INSERT INTO judgements (pair, sha256, decision, grade, judge, is_model, note, quote, seconds, begins, ends, moment) "
         "SELECT number, sha256, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM pairs WHERE number = ?",
-        (
-            *(decision, grade, judge, is_model, note, quote),
-            *(seconds if seconds >= 0 else None, begins, ends, _moment(datetime.now(UTC)), pair),
-        ),
+        (decision, grade, judge, is_model, note, quote, seconds, *(span or (None, None)), _moment(datetime.now(UTC)), pair),
     )
     connection.execute("DELETE FROM handed WHERE pair = ? AND judge = ?", (pair, judge))
     _settle_standing(connection, pair)
@@ -795,21 +630,9 @@ def _settle_standing(connection: sqlite3.Connection, pair: int) -> None:
 
 
 def _as_judgement(row: DatabaseRow) -> RelevanceJudgement:
-    query_id, item_id, sha256, decision, grade, judge, is_model, note, quote, seconds, begins, ends, moment = row
-    return RelevanceJudgement(
-        query_id,
-        item_id,
-        sha256,
-        decision,
-        grade,
-        judge,
-        bool(is_model),
-        note,
-        quote,
-        float("nan") if seconds is None else seconds,
-        None if begins is None else (begins, ends),
-        moment,
-    )
+    *first, is_model, note, quote, seconds, begins, ends, moment = row
+    span = None if begins is None else (begins, ends)
+    return RelevanceJudgement(*first, bool(is_model), note, quote, seconds, span, moment)
 
 
 def _moment(moment: datetime) -> str:

@@ -1,4 +1,4 @@
-"""The file of a judging project: its tables, and how the pool of pairs is made, written, read and protected."""
+"""The file of a judging project: its settings and tables, and how the pool of pairs is made, written, read and protected."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import hashlib
 import json
 import random
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import ClassVar
+from itertools import chain
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,11 @@ from nlp_retrieval.core.models import Query, SearchableItem, join_title
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.evaluation.rankings import Ranking
 from nlp_retrieval.evaluation.resampling import family_numbers
-from nlp_retrieval.judging.pool import SYNTHETIC_GROUP, JudgingPool
-from nlp_retrieval.judging.sampling import DESIGNS, check_comparisons, choose
+from nlp_retrieval.judging.pool import DESIGNS, SYNTHETIC_GROUP, Design, JudgingPool
 from nlp_retrieval.text.titles import normalize_title
 
 PROJECT_FILE = "judgements.sqlite3"
+Unit = Literal["item", "title"]
 
 SCALES: Mapping[str, tuple[str, ...]] = {
     "binary": ("not relevant", "relevant"),
@@ -39,13 +40,13 @@ class JudgingDatabase(DatabaseFile):
     """The tables of a project; triggers keep every judgement."""
 
     tables: ClassVar[Mapping[str, str]] = {
-        "about": "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+        "about": "CREATE TABLE about (settings TEXT NOT NULL, digest TEXT NOT NULL)",
         "queries": "CREATE TABLE queries (number INTEGER PRIMARY KEY, query_id TEXT NOT NULL UNIQUE, text TEXT NOT NULL, "
-        "family TEXT, groups TEXT NOT NULL, inclusion REAL NOT NULL)",
+        "family TEXT, groups TEXT NOT NULL, drawn INTEGER NOT NULL)",
         "texts": "CREATE TABLE texts (sha256 TEXT PRIMARY KEY, title TEXT NOT NULL, content TEXT NOT NULL) WITHOUT ROWID",
         "pairs": "CREATE TABLE pairs (number INTEGER PRIMARY KEY, query INTEGER NOT NULL, item_id TEXT NOT NULL, "
-        "sha256 TEXT NOT NULL, inclusion REAL NOT NULL, chosen INTEGER NOT NULL, position INTEGER NOT NULL, "
-        "before TEXT NOT NULL, after TEXT NOT NULL, UNIQUE (query, item_id))",
+        "sha256 TEXT NOT NULL, chosen INTEGER NOT NULL, position INTEGER NOT NULL, before TEXT NOT NULL, "
+        "after TEXT NOT NULL, UNIQUE (query, item_id))",
         "pairs_by_position": "CREATE INDEX pairs_by_position ON pairs (chosen, position)",
         "rankings": "CREATE TABLE rankings (system TEXT NOT NULL, query INTEGER NOT NULL, rank INTEGER NOT NULL, "
         "pair INTEGER NOT NULL, PRIMARY KEY (system, query, rank)) WITHOUT ROWID",
@@ -61,8 +62,51 @@ class JudgingDatabase(DatabaseFile):
         "PRIMARY KEY (pair, judge)) WITHOUT ROWID",
     }
     application: ClassVar[int] = 0x6E6C726A
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     remedy: ClassVar[str] = "make the project again and import the judgements that were exported"
+
+
+@dataclass(frozen=True)
+class ProjectSettings:
+    """The settings of a project; ``scale`` names the grades from 0, ``comparisons`` is None for every two systems."""
+
+    design: Design
+    depth: int
+    scale: tuple[str, ...]
+    relevant_from: int
+    instructions: str
+    unit: Unit
+    measure: str
+    comparisons: tuple[tuple[str, str], ...] | None
+
+    def __post_init__(self) -> None:
+        if self.design not in DESIGNS:
+            raise ConfigurationError(f"design={self.design!r}; take {' or '.join(DESIGNS)}")
+        if not 2 <= len(set(self.scale)) == len(self.scale) <= _MOST_GRADES or not all(name.strip() for name in self.scale):
+            raise ConfigurationError(
+                f"scale={list(self.scale)}; take {' or '.join(SCALES)}, or give the names of 2 to {_MOST_GRADES} different "
+                "grades, from 0"
+            )
+        if not 1 <= self.relevant_from < len(self.scale):
+            raise ConfigurationError(f"relevant_from={self.relevant_from}; the grades above 0 end at {len(self.scale) - 1}")
+        if not 1 <= self.depth <= 1000:
+            raise ConfigurationError(f"depth={self.depth}; take 1 to 1,000 passages of each list")
+        if self.unit not in ("item", "title"):
+            raise ConfigurationError(f"unit={self.unit!r}; take item or title")
+        if not self.instructions.strip() or len(self.instructions) > _MOST_TEXT:
+            raise ConfigurationError(f"the instructions have {len(self.instructions):,} characters; write 1 to {_MOST_TEXT:,}")
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the settings that a file holds."""
+        values = json.loads(text)
+        compared = values["comparisons"]
+        comparisons = None if compared is None else tuple((one, other) for one, other in compared)
+        return cls(**values | {"scale": tuple(values["scale"]), "comparisons": comparisons})
+
+    def as_json(self) -> str:
+        """Return the settings as text."""
+        return canonical_json(asdict(self))
 
 
 @dataclass(frozen=True)
@@ -79,90 +123,31 @@ class JudgedText:
         return hashlib.sha256(join_title(self.title, self.content).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def checked_settings(
-    design: str,
-    depth: int,
-    budget: int | None,
-    seed: int,
-    scale: str | Sequence[str],
-    relevant_from: int,
-    instructions: str,
-    unit: str,
-    measure: str | None,
-    comparisons: Sequence[tuple[str, str]] | None = None,
-) -> dict[str, str]:
-    """Return the settings of a new project as they are written.
-
-    Raises:
-        ConfigurationError: one of them cannot be used.
-    """
-    if design not in DESIGNS:
-        raise ConfigurationError(f"design={design!r}; take {', '.join(DESIGNS)}")
-    names = SCALES.get(scale, ()) if isinstance(scale, str) else tuple(scale)
-    if not 2 <= len(names) <= _MOST_GRADES or len(set(names)) < len(names) or not all(name.strip() for name in names):
-        raise ConfigurationError(
-            f"scale={scale!r}; take {' or '.join(SCALES)}, or give the names of 2 to {_MOST_GRADES} different grades, from 0"
-        )
-    if not 1 <= relevant_from < len(names):
-        raise ConfigurationError(f"relevant_from={relevant_from}; the grades above 0 end at {len(names) - 1}")
-    if not 1 <= depth <= 1000:
-        raise ConfigurationError(f"depth={depth}; take 1 to 1,000 passages of each list")
-    if budget is not None and budget < 1:
-        raise ConfigurationError(f"budget={budget}; take at least 1 pair")
-    if unit not in ("item", "title"):
-        raise ConfigurationError(f"unit={unit!r}; take item or title")
-    if not instructions.strip() or len(instructions) > _MOST_TEXT:
-        raise ConfigurationError(f"the instructions have {len(instructions):,} characters; write 1 to {_MOST_TEXT:,}")
-    return {
-        "design": design,
-        "depth": str(depth),
-        "budget": "" if budget is None else str(budget),
-        "seed": str(seed),
-        "scale": json.dumps(list(names), ensure_ascii=False),
-        "relevant_from": str(relevant_from),
-        "instructions": instructions,
-        "unit": unit,
-        "measure": measure or f"precision@{depth}",
-        "comparisons": written_comparisons(comparisons),
-    }
-
-
-def written_comparisons(comparisons: Sequence[tuple[str, str]] | None) -> str:
-    """Return pairs of systems as they are written; empty for every two."""
-    return json.dumps([list(pair) for pair in comparisons], ensure_ascii=False) if comparisons else ""
-
-
-def read_comparisons(about: Mapping[str, str]) -> list[tuple[str, str]] | None:
-    """Return the pairs of systems that are compared; None for every two, as in projects from before they could be named."""
-    written = about.get("comparisons")
-    return [(one, other) for one, other in json.loads(written)] if written else None
-
-
 def pooled(
-    queries: list[Query],
+    queries: Sequence[Query],
     runs: Mapping[str, Mapping[str, Ranking]],
     items: Iterable[SearchableItem],
-    about: Mapping[str, str],
+    settings: ProjectSettings,
     groups: Mapping[str, Sequence[str]],
 ) -> tuple[JudgingPool, list[Query], list[JudgedText]]:
-    """Return the pool with its design, its queries, and the text of each pair."""
-    depth, unit = int(about["depth"]), about["unit"]
+    """Return the pool with every pair chosen, its queries, and the text of each pair."""
     if not runs:
         raise ConfigurationError("there are no runs; give the rankings of at least one system")
     answered = {query_id for run in runs.values() for query_id, ranking in run.items() if ranking}
-    unknown = answered - {query.query_id for query in queries}
     order = [query for query in queries if query.query_id in answered]
     if not order:
+        example = f" (which have {min(answered)!r}, for instance)" if answered else ""
         raise ConfigurationError(
-            f"no query of the {len(queries):,} given is in the runs"
-            + (f" (which have {sorted(unknown)[0]!r}, for instance)" if unknown else "")
-            + "; are both of the same collection?"
+            f"no query of the {len(queries):,} given is in the runs{example}; are both of the same collection?"
         )
-    wanted = {item_id for run in runs.values() for ranking in run.values() for item_id, _ in ranking[: 10 * depth]}
-    title_of: dict[str, str] = {}
-    texts = texts_of_corpus(items, wanted, unit, title_of)
-    missing = sorted(wanted - (title_of.keys() if unit == "title" else texts.keys()))
-    if missing:
+    wanted = {item_id for run in runs.values() for ranking in run.values() for item_id, _ in ranking[: 10 * settings.depth]}
+    texts: dict[str, JudgedText] = {}
+    key_of: dict[str, str] = {}
+    for item_id, key, text in texts_of_corpus(items, settings.unit):
+        if item_id in wanted:
+            key_of[item_id] = key
+            texts.setdefault(key, text)
+    if missing := sorted(wanted - key_of.keys()):
         raise SourceError(
             f"the corpus lacks {len(missing):,} of the {len(wanted):,} passages that the runs found (first: {missing[0]!r}); "
             "give the corpus that they were made with"
@@ -170,62 +155,42 @@ def pooled(
     numbers: dict[tuple[int, str], int] = {}
     systems: dict[str, list[NDArray[np.int64]]] = {}
     for system, run in runs.items():
-        lists = []
+        systems[system] = []
         for number, query in enumerate(order):
-            found = [item_id for item_id, _ in run.get(query.query_id, [])]
-            if unit == "title":
-                found = [title_of[item_id] for item_id in found if item_id in title_of]
-            keys = list(dict.fromkeys(found))[:depth]
-            lists.append(np.array([numbers.setdefault((number, key), len(numbers)) for key in keys], np.int64))
-        systems[system] = lists
+            found = dict.fromkeys(key_of[item_id] for item_id, _ in run.get(query.query_id, []) if item_id in key_of)
+            keys = list(found)[: settings.depth]
+            systems[system].append(np.array([numbers.setdefault((number, key), len(numbers)) for key in keys], np.int64))
     written = [query.query_id for query in order if query.is_synthetic]
     all_groups = {**groups, **({SYNTHETIC_GROUP: [*written, *groups.get(SYNTHETIC_GROUP, [])]} if written else {})}
-    pairs = list(numbers)
-    ones = np.ones(len(pairs))
     pool = JudgingPool(
         query_ids=[query.query_id for query in order],
         families=[query.family for query in order],
         groups={name: np.array([query.query_id in set(ids) for query in order], bool) for name, ids in all_groups.items()},
         systems=systems,
-        pair_query=np.array([query for query, _ in pairs], np.int64),
-        item_ids=[key for _, key in pairs],
-        inclusion=ones,
-        query_inclusion=np.ones(len(order)),
-        chosen=np.ones(len(pairs), bool),
-        grades=np.full(len(pairs), np.nan),
-        model=np.full(len(pairs), np.nan),
-        relevant_from=float(about["relevant_from"]),
+        pair_query=np.array([query for query, _ in numbers], np.int64),
+        item_ids=[key for _, key in numbers],
+        chosen=np.ones(len(numbers), bool),
+        drawn=np.ones(len(order), bool),
+        grades=np.full(len(numbers), np.nan),
+        model=np.full(len(numbers), np.nan),
+        relevant_from=settings.relevant_from,
     )
-    budget = int(about["budget"]) if about["budget"] else None
-    asked = read_comparisons(about)
-    check_comparisons(asked or [], list(systems))
-    pool = choose(pool, about["design"], budget=budget, seed=int(about["seed"]), measure=about["measure"], comparisons=asked)
-    return pool, order, [texts[key] for _, key in pairs]
+    return pool, order, [texts[key] for _, key in numbers]
 
 
-def texts_of_corpus(
-    items: Iterable[SearchableItem], wanted: Iterable[str], unit: str, title_of: dict[str, str] | None = None
-) -> dict[str, JudgedText]:
-    """Return the texts of wanted items, or by title those of the first item, with the passages beside them."""
-    names = set(wanted)
-    texts: dict[str, JudgedText] = {}
-    previous: SearchableItem | None = None
-    last = ""
-    for item in items:
-        together = previous is not None and document_of(previous) == document_of(item) != ""
-        if together and last:
-            texts[last] = replace(texts[last], after=item.content)
-        last = ""
-        title = normalize_title(item.title) or item.item_id
-        key = title if unit == "title" else item.item_id
-        if (item.item_id if title_of is not None or unit == "item" else key) in names:
-            if title_of is not None:
-                title_of[item.item_id] = key
-            if key not in texts:
-                before = previous.content if together and previous is not None else ""
-                texts[key], last = JudgedText(item.title, item.content, before), key
-        previous = item
-    return texts
+def texts_of_corpus(items: Iterable[SearchableItem], unit: Unit) -> Iterator[tuple[str, str, JudgedText]]:
+    """Yield id, key (the id, or the title) and text of each item, with the passages beside it in its document."""
+    before: SearchableItem | None = None
+    item: SearchableItem | None = None
+    for after in chain(items, (None,)):
+        if item is not None:
+            document = document_of(item)
+            beside = [
+                other.content if other is not None and document_of(other) == document != "" else "" for other in (before, after)
+            ]
+            key = item.item_id if unit == "item" else normalize_title(item.title) or item.item_id
+            yield item.item_id, key, JudgedText(item.title, item.content, *beside)
+        before, item = item, after
 
 
 def document_of(item: SearchableItem) -> str:
@@ -252,41 +217,26 @@ def judging_order(pool: JudgingPool, seed: int) -> list[int]:
 
 
 def write_pool(
-    connection: sqlite3.Connection, pool: JudgingPool, queries: list[Query], texts: list[JudgedText], positions: list[int]
+    connection: sqlite3.Connection, pool: JudgingPool, queries: Sequence[Query], texts: Sequence[JudgedText], seed: int
 ) -> None:
     """Write the pairs, their queries, texts and order, and the rankings."""
+    groups = [[name for name, members in pool.groups.items() if members[number]] for number in range(len(queries))]
     connection.executemany(
         "INSERT INTO queries VALUES (?, ?, ?, ?, ?, ?)",
         [
-            (
-                number,
-                query.query_id,
-                query.text,
-                query.family,
-                json.dumps([name for name, members in pool.groups.items() if members[number]], ensure_ascii=False),
-                float(pool.query_inclusion[number]),
-            )
-            for number, query in enumerate(queries)
+            (number, query.query_id, query.text, query.family, json.dumps(own, ensure_ascii=False), drawn)
+            for number, (query, own, drawn) in enumerate(zip(queries, groups, pool.drawn.tolist(), strict=True))
         ],
     )
     connection.executemany(
         "INSERT OR IGNORE INTO texts VALUES (?, ?, ?)", [(text.sha256, text.title, text.content) for text in texts]
     )
+    columns = (pool.pair_query.tolist(), pool.item_ids, texts, pool.chosen.tolist(), judging_order(pool, seed))
     connection.executemany(
-        "INSERT INTO pairs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO pairs VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         [
-            (number, query, item_id, text.sha256, inclusion, chosen, position, text.before, text.after)
-            for number, (query, item_id, text, inclusion, chosen, position) in enumerate(
-                zip(
-                    pool.pair_query.tolist(),
-                    pool.item_ids,
-                    texts,
-                    pool.inclusion.tolist(),
-                    pool.chosen.tolist(),
-                    positions,
-                    strict=True,
-                )
-            )
+            (number, query, item_id, text.sha256, chosen, position, text.before, text.after)
+            for number, (query, item_id, text, chosen, position) in enumerate(zip(*columns, strict=True))
         ],
     )
     connection.executemany(
@@ -300,42 +250,37 @@ def write_pool(
     )
 
 
-def read_pool(database: DatabaseFile, relevant_from: float) -> JudgingPool:
+def read_pool(database: DatabaseFile, relevant_from: int) -> JudgingPool:
     """Return the pairs and their design, without any grade."""
-    queries = database.rows("SELECT query_id, family, groups, inclusion FROM queries ORDER BY number")
-    pairs = database.rows("SELECT query, item_id, inclusion, chosen FROM pairs ORDER BY number")
+    queries = database.rows("SELECT query_id, family, groups, drawn FROM queries ORDER BY number")
+    pairs = database.rows("SELECT query, item_id, chosen FROM pairs ORDER BY number")
     members = [json.loads(groups) for _, _, groups, _ in queries]
-    names = list(dict.fromkeys(name for each in members for name in each))
     lists: dict[str, list[list[int]]] = {}
     for system, query, pair in database.rows("SELECT system, query, pair FROM rankings ORDER BY system, query, rank"):
-        if system not in lists:
-            lists[system] = [[] for _ in queries]
-        lists[system][query].append(pair)
+        lists.setdefault(system, [[] for _ in queries])[query].append(pair)
     unknown = np.full(len(pairs), np.nan)
     return JudgingPool(
         query_ids=[query_id for query_id, *_ in queries],
         families=[family for _, family, _, _ in queries],
-        groups={name: np.array([name in each for each in members], bool) for name in names},
+        groups={name: np.array([name in own for own in members], bool) for name in dict.fromkeys(chain.from_iterable(members))},
         systems={name: [np.array(each, np.int64) for each in of_system] for name, of_system in lists.items()},
         pair_query=np.array([query for query, *_ in pairs], np.int64),
-        item_ids=[item_id for _, item_id, _, _ in pairs],
-        inclusion=np.array([inclusion for _, _, inclusion, _ in pairs], np.float64),
-        query_inclusion=np.array([inclusion for *_, inclusion in queries], np.float64),
+        item_ids=[item_id for _, item_id, _ in pairs],
         chosen=np.array([bool(chosen) for *_, chosen in pairs], bool),
+        drawn=np.array([bool(drawn) for *_, drawn in queries], bool),
         grades=unknown,
         model=unknown,
         relevant_from=relevant_from,
     )
 
 
-def digest_of_design(select: Callable[[str], Iterable[DatabaseRow]], about: Mapping[str, str]) -> str:
-    """Return a digest of all that the estimates rest on: settings, queries, pairs with their probabilities, rankings."""
-    digest = hashlib.sha256(canonical_json({name: value for name, value in about.items() if name != "digest"}).encode())
+def digest_of_design(select: Callable[[str], Iterable[DatabaseRow]], settings: str) -> str:
+    """Return a digest of all that a decision rests on: settings, queries, the pairs that were chosen, rankings."""
+    digest = hashlib.sha256(settings.encode())
     for statement in (
-        "SELECT number, query_id, family, groups, inclusion FROM queries ORDER BY number",
-        "SELECT number, query, item_id, inclusion, chosen, position FROM pairs ORDER BY number",
+        "SELECT number, query_id, family, groups, drawn FROM queries ORDER BY number",
+        "SELECT number, query, item_id, chosen, position FROM pairs ORDER BY number",
         "SELECT system, query, rank, pair FROM rankings ORDER BY system, query, rank",
     ):
-        rows = map(repr, select(statement))  # of a number, all of its digits
-        digest.update("\n".join([*rows, ""]).encode("utf-8", "surrogatepass"))
+        digest.update("\n".join([*map(repr, select(statement)), ""]).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()

@@ -113,36 +113,18 @@ def sample_log(path: str | Path, count: int | None = None, *, seed: int = 0, col
 
 
 def same_question(text: str) -> str:
-    """Return the form in which two entries of a log are one question.
-
-    Examples:
-        >>> same_question("Who  eats KRILL?")
-        'who eats krill'
-    """
+    """Return the form in which two entries of a log are one question: ``"who eats krill"`` of ``"Who  eats KRILL?"``."""
     folded = " ".join(normalize("NFKC", normalize("NFKC", text).casefold()).split())
     return folded.rstrip(_ENDS) or folded
 
 
 def question_id(kind: str, text: str) -> str:
-    """Return an id that depends on the text alone: ``"log-2c26b46b68ff"``.
-
-    Args:
-        kind: where the question is from.
-        text: that identifies it.
-    """
+    """Return an id that depends on the text alone: ``"log-2c26b46b68ff"``."""
     return f"{kind}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
 
 def families_of(texts: Sequence[str]) -> list[int]:
-    """Return for each question the first one of its family of near-duplicates, by number.
-
-    Args:
-        texts: different questions.
-
-    Examples:
-        >>> families_of(["who eats krill", "eating krill", "krill size", "sizes of krill"])
-        [0, 0, 2, 2]
-    """
+    """Return for each question the first one of its family of near-duplicates, by number."""
     keys, numbers = array("q"), array("q")
     for number, text in enumerate(texts):
         for key in _keys(text):
@@ -155,16 +137,7 @@ def families_of(texts: Sequence[str]) -> list[int]:
 
 
 def first_of_each(count: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
-    """Return for each number below ``count`` the least that it is joined to, through others too.
-
-    Args:
-        count: how many there are.
-        pairs: that belong together.
-
-    Examples:
-        >>> first_of_each(4, [(1, 2), (2, 3)])
-        [0, 1, 1, 1]
-    """
+    """Return for each number below ``count`` the least that it is joined to, through others too."""
     firsts = list(range(count))
 
     def first_of(number: int) -> int:

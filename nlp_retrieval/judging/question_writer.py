@@ -60,13 +60,7 @@ Source = tuple[SearchableItem, ...]
 
 
 class WrittenQuestion(BaseModel):
-    """The answer of a model.
-
-    Args:
-        question: in the style of the examples.
-        answer: words of a passage, word for word.
-        link: over two passages: words of the one without the answer, word for word, on which the question rests.
-    """
+    """The answer of a model."""
 
     question: Annotated[str, Field(description="one question")]
     answer: Annotated[str, Field(description="a few words of the passage that answer it, word for word")]

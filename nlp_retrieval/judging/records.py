@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -19,16 +18,7 @@ Decision = Literal["graded", "skipped", "withdrawn", "settled", "not judged"]
 class PairToJudge:
     """A pair of question and passage as a judge sees it: without system, rank and score.
 
-    Args:
-        number: of the pair, from 0.
-        query_id: of the question.
-        question: its text.
-        title: of the passage; empty if it has none.
-        content: its text.
-        before: the passage before it in the same document; empty if there is none.
-        after: the passage after it.
-        sha256: of title and content.
-        grades: what others said, by their names, where a disagreement is to be settled.
+    ``before`` and ``after`` are the passages beside it in its document; ``grades``, by judge, are those to settle.
     """
 
     number: int
@@ -67,22 +57,10 @@ class ModelGrade:
 
 @dataclass(frozen=True)
 class RelevanceJudgement:
-    """One decision of a person or a model about one pair.
+    """One decision of a person or a model about one pair; it belongs to the text with the digest.
 
-    Args:
-        query_id: of the question.
-        item_id: of the passage, or its title in a project by titles.
-        sha256: of the text that was judged.
-        decision: "graded", "settled" (a disagreement), "skipped", "withdrawn", or "not judged" (a model without a usable
-            answer).
-        grade: None unless "graded" or "settled"; a model may give one between two grades.
-        judge: who.
-        is_model: whether it is a model or another component.
-        note: in the judge's words.
-        quote: of the passage, by a model.
-        seconds: that it took; NaN if unknown.
-        span: part of the passage that answers, in characters of its content; None for all of it.
-        date: ISO 8601, in UTC.
+    ``grade`` is None unless a grade was given or a disagreement settled; ``seconds`` is how long it took, None if unknown;
+    ``span`` is the part of the passage that answers, in characters of its content; ``date`` is ISO 8601, in UTC.
     """
 
     query_id: str
@@ -94,35 +72,24 @@ class RelevanceJudgement:
     is_model: bool = False
     note: str = ""
     quote: str = ""
-    seconds: float = float("nan")
+    seconds: float | None = None
     span: tuple[int, int] | None = None
     date: str = ""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far judging has come.
+    """How far judging has come: in all (``chosen``, ``judged``, ``disputed``), and of one judge.
 
-    Args:
-        chosen: pairs that the design chose.
-        judged: of these, judged by at least one person.
-        mine: judged by this judge.
-        skipped: skipped by this judge.
-        pending: of the chosen, still to be judged by this judge.
-        seconds_left: for these at this judge's pace (median of the last 30); None before three judgements.
-        disputed: pairs with different grades that nobody settled.
+    ``seconds_left`` is at the judge's pace (median of the last 30); None before three judgements.
     """
 
     chosen: int
     judged: int
     mine: int
     skipped: int
-    pending: int
     seconds_left: float | None
     disputed: int
-
-
-# Judgements as files.
 
 
 _COLUMNS = (
@@ -132,29 +99,19 @@ _COLUMNS = (
 
 def judgements_jsonl(judgements: Sequence[RelevanceJudgement]) -> str:
     """Return judgements as JSON lines."""
-    return "".join(canonical_json(_plain(each)) + "\n" for each in judgements)
+    return "".join(canonical_json(asdict(each)) + "\n" for each in judgements)
 
 
 def judgements_csv(judgements: Sequence[RelevanceJudgement]) -> str:
     """Return judgements as CSV."""
     written = io.StringIO()
-    table = csv.DictWriter(written, _COLUMNS, lineterminator="\n")
-    table.writeheader()
-    table.writerows({name: _cell(row[name]) for name in _COLUMNS} for row in map(_plain, judgements))
+    table = csv.writer(written, lineterminator="\n")
+    table.writerow(_COLUMNS)
+    table.writerows([_cell(getattr(each, name)) for name in _COLUMNS] for each in judgements)
     return written.getvalue()
 
 
-def _plain(judgement: RelevanceJudgement) -> dict[str, Any]:
-    values = asdict(judgement)
-    seconds = values["seconds"]
-    span = judgement.span
-    return values | {
-        "seconds": None if math.isnan(seconds) else round(seconds, 2),
-        "span": None if span is None else list(span),
-    }
-
-
-def _cell(value: object) -> str:
+def _cell(value: Any) -> str:
     if value is None:
         return ""
     shown = " ".join(visible(str(value)).split())

@@ -18,16 +18,19 @@ from typing import Literal
 import numpy as np
 
 from nlp_retrieval.core.candidates import Scores
-from nlp_retrieval.errors import ConfigurationError, GoldError, nearest
+from nlp_retrieval.errors import ConfigurationError, GoldError
+from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.resampling import family_numbers, family_sums
-from nlp_retrieval.judging.estimates import query_values
-from nlp_retrieval.judging.pool import JudgingPool
+from nlp_retrieval.judging.pool import JudgingPool, is_sum, known_system, pair_weights, values_by_query, why_unknown
 
 Verdict = Literal["better", "worse", "smaller than the margin", "open"]
 
 _GRID = 501
 _MOST = 0.75  # share of the stake that a single bet may lose
 _ALPHA = 0.05
+_FEWEST = 5
+_FARTHEST = 3_000
+_SAME = "both systems have the same rankings as far as the measure looks"
 
 
 @dataclass(frozen=True)
@@ -36,13 +39,13 @@ class DifferenceVerdict:
 
     Args:
         verdict: "better" or "worse" than the baseline, "smaller than the margin", or "open".
-        value: mean difference so far; NaN before the first family.
+        value: mean difference so far; None before the first family, or if it cannot be known.
         low: lower end of the sequence's present interval.
         high: upper end.
         families: judged completely.
         judgements: in them.
-        more_judgements: about how many are still missing to a decision, if value and variance stay as they are; None if it is
-            decided, nothing can be said, or the value is too near to the margin.
+        more_families: about how many are still missing to a decision, if further ones are like these; None if it is decided,
+            fewer than five are judged, or even thousands would not do.
         reason: why it cannot be decided at all; empty if it can.
 
     Examples:
@@ -53,18 +56,13 @@ class DifferenceVerdict:
     """
 
     verdict: Verdict
-    value: float
+    value: float | None
     low: float
     high: float
     families: int
     judgements: int
-    more_judgements: int | None = None
+    more_families: int | None = None
     reason: str = ""
-
-    @property
-    def decided(self) -> bool:
-        """Return whether judging can stop."""
-        return self.verdict != "open"
 
 
 def decide(
@@ -81,7 +79,7 @@ def decide(
 
     Args:
         pool: judged in part.
-        measure: its name.
+        measure: its name. Recall and nDCG take the pool as all that is relevant.
         system: the system.
         baseline: that it is compared with.
         margin: a smaller difference does not matter; 0 if every one does.
@@ -95,65 +93,74 @@ def decide(
 
     Examples:
         >>> runs = {"a": {"q1": [("whale", 1.0)]}, "b": {"q1": [("krill", 1.0)]}}
-        >>> decide(JudgingProject.create("judging", queries, runs, items).pool(), "mrr@1", "b", "a", margin=0.02).decided
-        False
+        >>> decide(JudgingProject.create("judging", queries, runs, items).pool(), "mrr@1", "b", "a", margin=0.02).verdict
+        'open'
     """
-    if system not in pool.systems:
-        raise ConfigurationError(f"the pool has no system {system!r}; {nearest(system, list(pool.systems))}")
+    known_system(pool, system)
+    known_system(pool, baseline)
     if system == baseline or not 0 <= margin < 1 or together < 1:
         raise ConfigurationError(
             f"system={system!r}, baseline={baseline!r}, margin={margin}, together={together}; take two systems, "
             "0 <= margin < 1, and 1 or more differences"
         )
-    alpha = _ALPHA / together
-    values = query_values(pool, measure, baseline)
-    row = values.rows.index((system, baseline))
+    complete = pool.complete
+    judgements = int((complete[pool.pair_query] & pool.chosen & pool.judged).sum())
     numbers = family_numbers(pool.families)
-    sizes = np.bincount(numbers).astype(np.float64)
-    mean_size = sizes.mean()
     in_order = np.arange(len(numbers)) if order is None else np.asarray(order, np.int64)
-    first_seen = list(dict.fromkeys(numbers[in_order].tolist()))
-    complete = np.zeros(len(sizes), bool)
-    complete[numbers[values.complete]] = True
-    done = [family for family in first_seen if complete[family]]
-    judged = int((values.complete[pool.pair_query] & pool.chosen & ~np.isnan(pool.grades)).sum())
-    if values.reasons[row]:
-        return DifferenceVerdict("open", math.nan, -1, 1, len(done), judged, reason=values.reasons[row])
-    if values.is_ratio:
-        return DifferenceVerdict("open", math.nan, -1, 1, len(done), judged, reason=_RATIO)
-    by_family = family_sums(values.people[[row]], numbers)[0][done] / mean_size
-    low, high = values.bounds[row] / mean_size
-    if low == high:
-        return DifferenceVerdict(
-            "smaller than the margin" if margin > 0 else "open", 0.0, 0.0, 0.0, len(done), judged, reason=_SAME
-        )
+    done = list(dict.fromkeys(numbers[in_order][complete[in_order]].tolist()))
+    if reason := why_unknown(pool, measure, system, baseline):
+        return DifferenceVerdict("open", None, -1, 1, len(done), judgements, reason=reason)
+    values, lowest, highest = values_by_family(pool, measure, system, baseline)
+    if lowest == highest:
+        verdict: Verdict = "smaller than the margin" if margin > 0 else "open"
+        return DifferenceVerdict(verdict, 0.0, 0.0, 0.0, len(done), judgements, reason=_SAME)
     if not done:
-        return DifferenceVerdict("open", math.nan, max(-1.0, float(low)), min(1.0, float(high)), 0, 0)
-    ends = confidence_sequence(by_family, (float(low), float(high)), alpha)
-    low, high = ends[-1].tolist()
-    value = float(by_family.mean())
-    verdict: Verdict = "open"
-    if low > 0 or high < 0:
-        verdict = "better" if low > 0 else "worse"
-    if -margin < low and high < margin:
-        verdict = "smaller than the margin"
-    more = None if verdict != "open" else _missing(by_family, value, margin, judged / len(done), alpha)
-    return DifferenceVerdict(verdict, value, low, high, len(done), judged, more)
+        return DifferenceVerdict("open", None, max(-1.0, lowest), min(1.0, highest), 0, 0)
+    alpha, bounds = _ALPHA / together, (lowest, highest)
+    low, high = confidence_sequence(values[done], bounds, alpha)[-1].tolist()
+    verdict = _verdict(low, high, margin)
+    more = _families_missing(values[done], bounds, alpha, margin) if verdict == "open" else None
+    return DifferenceVerdict(verdict, float(values[done].mean()), low, high, len(done), judgements, more)
 
 
-_RATIO = "the ratio of two sums changes with every judgement; ask for precision, or judge whole questions (depth-k)"
-_SAME = "both systems have the same rankings as far as the measure looks"
+def families_to_decide(pool: JudgingPool, measure: str, system: str, baseline: str, difference: float) -> int | None:
+    """Return about how many families of questions it takes to decide a difference, before anybody judges.
+
+    Half of the pairs that one system alone finds are taken to be relevant, shifted so far that the difference comes out.
+
+    Args:
+        pool: of which nothing is judged yet.
+        measure: precision@k or rbp.
+        system: the system.
+        baseline: that it is compared with.
+        difference: that is to be found.
+
+    Returns:
+        The number; None if it is larger than thousands, or the rankings are too alike for such a difference.
+    """
+    weights = pair_weights(pool, measure, system) - pair_weights(pool, measure, baseline)
+    reach = np.abs(weights).sum() / len(pool.query_ids)
+    if 2 * difference > reach:
+        return None
+    draw = np.random.default_rng(0)
+    chance = 0.5 + difference / reach * np.sign(weights)
+    numbers = family_numbers(pool.families)
+    sizes = np.bincount(numbers)
+    _, lowest, highest = values_by_family(pool, measure, system, baseline)
+    values: list[Scores] = []
+    while len(values) * len(sizes) < _FARTHEST:
+        sums = np.bincount(numbers[pool.pair_query], weights * (draw.random(len(weights)) < chance), len(sizes))
+        values.append(draw.permutation(sums / sizes.mean()))
+    return _first_decided(np.concatenate(values)[:_FARTHEST], (lowest, highest), _ALPHA, 0.0)
 
 
 def confidence_sequence(values: Sequence[float] | Scores, bounds: tuple[float, float], alpha: float = _ALPHA) -> Scores:
     """Return ``[values, 2]``, after each value the interval of the mean; all of them hold it with probability 1 - alpha.
 
-    Nothing is assumed but the bounds, and that each value has the same mean, given those before it.
-
     Args:
-        values: in the order of observation.
-        bounds: the lowest and highest possible.
-        alpha: probability that the sequence ever leaves the mean out.
+        values: ``[values]``, in random order.
+        bounds: the least and the greatest possible value.
+        alpha: chance that any interval misses the mean.
 
     Raises:
         GoldError: a value is outside the bounds.
@@ -189,14 +196,63 @@ def confidence_sequence(values: Sequence[float] | Scores, bounds: tuple[float, f
     return ends * span + lowest
 
 
-def _missing(values: Scores, value: float, margin: float, per_family: float, alpha: float) -> int | None:
-    """About how many more judgements decide, if mean and variance stay as they are."""
-    n = len(values)
-    goal = max(abs(value), margin - abs(value))
-    if n < 5 or goal <= 0:
+def _verdict(low: float, high: float, margin: float) -> Verdict:
+    if -margin < low and high < margin:
+        return "smaller than the margin"
+    return "better" if low > 0 else "worse" if high < 0 else "open"
+
+
+def _families_missing(values: Scores, bounds: tuple[float, float], alpha: float, margin: float) -> int | None:
+    """Return about how many more families decide: the sequence goes on with those judged so far, again and again."""
+    if len(values) < _FEWEST:
         return None
-    variance = float(values.var(ddof=1))
-    needed = n
-    while needed < 100_000 and math.sqrt(2 * variance * math.log(math.sqrt(needed) * 2 / alpha) / needed) > goal:
-        needed = int(needed * 1.1) + 1
-    return None if needed >= 100_000 else max(1, round((needed - n) * per_family))
+    rest = np.random.default_rng(0).choice(values, _FARTHEST)
+    rest += values.mean() - rest.mean()  # drawn values have another mean by chance
+    found = _first_decided(np.concatenate([values, np.clip(rest, *bounds)])[:_FARTHEST], bounds, alpha, margin)
+    return None if found is None else max(1, found - len(values))
+
+
+def _first_decided(values: Scores, bounds: tuple[float, float], alpha: float, margin: float) -> int | None:
+    """Return after how many values there is a verdict; None if there is none."""
+    for count in (len(values) // 25, len(values) // 5, len(values)):  # most are decided early
+        ends = confidence_sequence(values[:count], bounds, alpha)
+        for number, (low, high) in enumerate(ends.tolist(), start=1):
+            if _verdict(low, high, margin) != "open":
+                return number
+    return None
+
+
+def values_by_family(pool: JudgingPool, measure: str, system: str, baseline: str) -> tuple[Scores, float, float]:
+    """Return ``[families]``, the difference of each, and the lowest and highest that the rankings of the pool allow.
+
+    Sums over a family are divided by the mean size of families, so that their mean is that over questions.
+    """
+    numbers = family_numbers(pool.families)
+    mean_size = float(np.bincount(numbers).mean())
+    if is_sum(measure):
+        weights = pair_weights(pool, measure, system) - pair_weights(pool, measure, baseline)
+        weights = np.where(np.abs(weights) < 1e-12, 0, weights)
+        rows = [weights * pool.relevant, np.minimum(weights, 0), np.maximum(weights, 0)]
+        by_query = np.stack([np.bincount(pool.pair_query, row, len(pool.query_ids)) for row in rows])
+    else:
+        values, reach = (
+            values_by_query(pool, measure, [system, baseline]),
+            _reach(pool, system, baseline, Measure.read(measure)),
+        )
+        by_query = np.stack([values[system] - values[baseline], -reach, reach])
+    values_of, low, high = family_sums(by_query, numbers) / mean_size
+    return values_of, float(low.min()), float(high.max())
+
+
+def _reach(pool: JudgingPool, system: str, baseline: str, measure: Measure) -> Scores:
+    """``[queries]``, how far the difference of two systems can be from 0 by the rankings."""
+    cut = slice(None, measure.cutoff)
+    reach = np.empty(len(pool.query_ids))
+    for query, (one, other) in enumerate(zip(pool.systems[system], pool.systems[baseline], strict=True)):
+        first, second = one[cut].tolist(), other[cut].tolist()
+        if measure.family in ("recall", "perfect_recall", "f1"):
+            reach[query] = set(first) != set(second)
+            continue
+        same = next((n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second)))
+        reach[query] = 0 if first == second else 1 / (same + 1) if measure.family == "mrr" else 1
+    return reach

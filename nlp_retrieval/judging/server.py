@@ -72,7 +72,7 @@ class DecidedAnswer(BaseModel):
 class DecisionBody(RequestBody):
     """A decision about a pair."""
 
-    number: Annotated[int, Field(ge=0)]
+    number: Annotated[int, Field(ge=0, lt=2**63)]
     decision: Literal["graded", "skipped"]
     grade: Annotated[int, Field(ge=0, le=9)] | None = None
     note: Annotated[str, StringConstraints(max_length=10_000)] = ""
@@ -125,16 +125,7 @@ class JudgingService(BaseService):
         overlap: float = 0.0,
         settles: bool = False,
     ) -> Self:
-        """Open a project.
-
-        Args:
-            path: its folder.
-            retrievers: have no effect.
-            trust: has no effect: the file of a project decides nothing.
-            judge: name of the person.
-            overlap: share of the pairs that two people judge.
-            settles: whether disagreements are settled.
-        """
+        """Open a project; retrievers and trust have no effect, because its file decides nothing."""
         return cls(JudgingProject(path), judge, overlap, settles=settles)
 
     @property
@@ -144,17 +135,8 @@ class JudgingService(BaseService):
         return [
             Endpoint("/", "The page for judging.", self._page, str, media=html, without_token=True),
             Endpoint("/next", "The next pair.", self._next, JudgingState, NothingBody, writes=True),
-            Endpoint(
-                "/judge",
-                "Grade or skip a pair, and return the next one.",
-                self._decide,
-                JudgingState,
-                DecisionBody,
-                writes=True,
-            ),
-            Endpoint(
-                "/undo", "Take back the last decision, and return its pair.", self._undo, JudgingState, NothingBody, writes=True
-            ),
+            Endpoint("/judge", "Grade or skip a pair.", self._decide, JudgingState, DecisionBody, writes=True),
+            Endpoint("/undo", "Take back the last decision.", self._undo, JudgingState, NothingBody, writes=True),
             Endpoint("/decided", "What is decided so far.", self._decided, DecidedAnswer),
         ]
 
@@ -193,7 +175,7 @@ class JudgingService(BaseService):
             self._judge,
             decision="settled" if is_settling else body.decision,
             note=body.note,
-            seconds=float("nan") if body.seconds is None else body.seconds,
+            seconds=body.seconds,
             span=span,
             sha256=body.sha256,
         )
@@ -223,8 +205,8 @@ class JudgingService(BaseService):
         state = JudgingState(
             pair=None if pair is None else shown_pair(pair, grades),
             judge=self._judge,
-            scale=list(self._project.scale),
-            instructions=printable(self._project.instructions),
+            scale=list(self._project.settings.scale),
+            instructions=printable(self._project.settings.instructions),
             settles=self._settles,
             chosen=progress.chosen,
             judged=progress.judged,

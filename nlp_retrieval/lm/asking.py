@@ -176,6 +176,7 @@ def ask_all(
     what: str,
     otherwise: str = "are searched as they are",
     line: AskingLine | None = None,
+    things: str = "queries",
 ) -> list[T | None]:
     """Ask many questions, as many at a time as its endpoint allows; each gets a value or None.
 
@@ -188,6 +189,7 @@ def ask_all(
         what: name on the progress bar and in the warning.
         otherwise: treatment of queries without an answer, for the warning.
         line: the batch that these questions belong to; by default a new one.
+        things: what is asked about, for the warning.
 
     Returns:
         One per question. If any is None, one warning gives their number and the reason.
@@ -214,7 +216,7 @@ def ask_all(
         outcomes = side_by_side(ask_one, distinct, lm.endpoint.calls_at_once if lm is not None else _CALLS_AT_ONCE)
     by_question = {repr(sorted(question.items())): o for question, o in zip(distinct, outcomes, strict=True)}
     outcomes = [by_question[repr(sorted(question.items()))] for question in questions]
-    _warn(lm, outcomes, what, otherwise)
+    _warn(lm, outcomes, what, otherwise, things)
     return [outcome.value for outcome in outcomes]
 
 
@@ -290,7 +292,7 @@ def _part(text: str, field: str, outputs: list[str]) -> str | None:
     return _MARKER.sub("", text).strip() if len(outputs) == 1 else None
 
 
-def _warn(lm: LanguageModel | None, outcomes: Sequence[Outcome[T]], task: str, otherwise: str) -> None:
+def _warn(lm: LanguageModel | None, outcomes: Sequence[Outcome[T]], task: str, otherwise: str, things: str) -> None:
     reasons = Counter(outcome.reason for outcome in outcomes if outcome.value is None)
     if not reasons:
         return
@@ -299,7 +301,7 @@ def _warn(lm: LanguageModel | None, outcomes: Sequence[Outcome[T]], task: str, o
     more = f"; and {len(reasons) - 3} other reasons" if len(reasons) > 3 else ""
     model = lm.model if lm is not None else "the language model"
     add_note(
-        f"{task}: no usable answer from {model} for {sum(reasons.values())} of {len(outcomes)} queries, "
+        f"{task}: no usable answer from {model} for {sum(reasons.values())} of {len(outcomes)} {things}, "
         f"which {otherwise} ({commonest}{more})",
         stacklevel=4,
     )

@@ -42,7 +42,7 @@ def test_grades_come_with_a_quote_and_are_asked_for_once(project, server: ChatSe
     done = judge.judge(project)
     pool = project.pool()
     assert pool.model.tolist() == [1 - int(item[1:]) % 2 for item in pool.item_ids]
-    assert (done.graded, done.not_judged, sum(done.by_grade.values())) == (len(pool.item_ids), 0, len(pool.item_ids))
+    assert (done.graded, done.not_judged, sum(done.by_grade.values())) == (len(pool.item_ids), {}, len(pool.item_ids))
     assert np.isnan(pool.grades).all(), "a model's grade is nobody's"
     quotes = {each.quote for each in project.judgements() if each.grade}
     assert all("sings." in quote for quote in quotes)
@@ -62,23 +62,26 @@ def test_the_model_sees_neither_system_nor_rank_nor_what_people_said(project, se
 
 
 @pytest.mark.parametrize(
-    "reply",
+    ("reply", "why"),
     [
-        answered(1, "Whale 99 sings."),
-        answered(1, ""),
-        answered(0, "nothing of the kind is said here"),
-        answered(7, "says that whale"),
-        answered("high", "says that whale"),
-        "I think it is relevant.",
-        "",
+        (answered(1, "Whale 99 sings."), "its quote is not in the passage"),
+        (answered(1, ""), "a grade above 0 without a quote"),
+        (answered(0, "nothing of the kind is said here"), "its quote is not in the passage"),
+        (answered(7, "says that whale"), "its grade is not on the scale"),
+        (answered("high", "says that whale"), "no usable answer"),
+        ("I think it is relevant.", "no usable answer"),
+        ("", "no usable answer"),
     ],
 )
-def test_an_answer_that_cannot_be_used_is_not_judged(project, server, model, recwarn, reply):
+def test_an_answer_that_cannot_be_used_is_not_judged_and_it_is_said_why(project, server, model, recwarn, reply, why):
     server.answer = lambda _: reply
     done = ModelJudge(model(retries=0)).judge(project)
-    assert done.graded == 0
+    pairs = len(project.pool().item_ids)
+    assert (done.graded, done.not_judged) == (0, {why: pairs})
     assert np.isnan(project.pool().model).all()
-    assert {each.decision for each in project.judgements()} == {"not judged"}
+    assert {(each.decision, each.note) for each in project.judgements()} == {("not judged", why)}
+    said = [str(each.message) for each in recwarn if "no usable answer" in str(each.message)]
+    assert all(f"of {pairs} pairs" in each for each in said)
 
 
 def test_a_passage_that_demands_a_grade_decides_at_most_its_own(tmp_path, server, model):
@@ -119,7 +122,7 @@ def test_the_grade_of_most_samples_counts_in_both_orders(project, server, model)
 
 
 def test_a_budget_that_does_not_reach_is_an_error_before_the_first_call(project, server, model):
-    with pytest.raises(ConfigurationError, match=r"max_calls=5: nothing was asked"):
+    with pytest.raises(ConfigurationError, match=r"calls for \d+ pairs, and max_calls=5: nothing was asked"):
         ModelJudge(model(max_calls=5)).judge(project)
     assert server.calls == 0
     plan = ModelJudge(model(), samples=2).plan(project)

@@ -163,7 +163,7 @@ def test_questions_from_one_document_are_a_family_and_the_same_one_is_written_on
 def test_limits_come_before_the_first_call(tmp_path, server, model):
     searching = searcher(tmp_path / "index")
     sources = [(item,) for item in ITEMS]
-    with pytest.raises(ConfigurationError, match=r"3 questions for 3 passages, and max_calls=2: nothing was asked"):
+    with pytest.raises(ConfigurationError, match=r"3 calls for 3 passages, and max_calls=2: nothing was asked"):
         QuestionWriter(model(max_calls=2)).write(sources, searching)
     with pytest.raises(ConfigurationError, match="6 examples"):
         QuestionWriter(model(), ["a"] * 6)
@@ -181,7 +181,7 @@ def test_the_command_writes_a_file_and_its_gold(tmp_path, server, monkeypatch):
     words = ["judge", "questions", "write", "index", "asked.jsonl", "--lm", lm, "--single", "3", "--examples", "examples.txt"]
     planned = ended([*words, "--plan", "--price", "1,1"])
     assert planned.code == 0, planned.err
-    assert "3 questions, about" in planned.err
+    assert "3 calls, about" in planned.err
     refused = ended([*words, "--price", "1,1", "--budget", "0.0001"])
     assert refused.code != 0
     assert "nothing was asked; take a cheaper model, fewer passages" in " ".join(refused.err.split())

@@ -1,22 +1,20 @@
-"""The report says in its first sentence which system is better, or what is missing, and a model never decides alone."""
+"""The report says in its first sentence which system is better, or what is missing; a model decides nothing."""
 
 from __future__ import annotations
 
 import json
-import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from cli.commands import run
+from fuzz.command_lines import ended
 
 from nlp_retrieval import Query, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, InputError
-from nlp_retrieval.judging import JudgingProject, ModelGrade
-from nlp_retrieval.judging.report import biases_of, decided, report_of
-from nlp_retrieval.judging.sampling import choose
-
-from .test_estimates import judged, world
+from nlp_retrieval.evaluation.resampling import family_numbers, family_sums
+from nlp_retrieval.judging import JudgingProject, ModelGrade, cohen_kappa, decide, report_of
+from nlp_retrieval.judging.pool import values_by_query
+from nlp_retrieval.judging.report import decided
+from nlp_retrieval.judging.sequences import confidence_sequence
 
 N = 60
 QUESTIONS = [Query(query_id=f"q{n}", text=f"Question {n}?") for n in range(N)]
@@ -43,6 +41,11 @@ def simulated(folder, runs, relevant, questions: int = N, **settings) -> Judging
 
 
 TWO = {"good": answers(0, 1), "bad": answers(2, 3)}
+THREE = {**TWO, "mixed": answers(0, 2)}
+
+
+def pairs_of(report):
+    return [(each.system, each.baseline) for each in report.decisions]
 
 
 def test_a_clear_difference_is_decided_and_judging_can_stop(tmp_path):
@@ -50,9 +53,7 @@ def test_a_clear_difference_is_decided_and_judging_can_stop(tmp_path):
     report = report_of(project)
     assert report.sentence.startswith("good is better than bad by 0.500 [")
     assert f"in precision@2, after {4 * N} judgements of {N} families of questions." in report.sentence
-    (difference,) = [each for each in report.estimates if each.measure == "precision@2" and each.baseline]
-    assert difference.people is not None
-    assert abs(difference.people.value) == 0.5
+    assert report.means["precision@2"] == {"good": 0.5, "bad": 0.0}
     assert decided(project).endswith("You can stop.")
 
 
@@ -67,17 +68,42 @@ def test_before_and_between_the_sentence_says_what_is_missing(tmp_path):
     assert report_of(alone).sentence == "There is one system alone; a comparison needs two."
 
 
+def test_a_difference_that_these_questions_cannot_decide_asks_for_more_of_them(tmp_path):
+    """A difference of .025 in 60 questions, of which 50 are judged: no judgement of the other ten decides it."""
+    project = simulated(tmp_path / "p", TWO, lambda n, rank: rank == (0, 2, 0)[n % 3] or n % 4 == rank, questions=50)
+    sentence = report_of(project).sentence
+    assert "more judgements, of" in sentence
+    assert "and 10 are left: make a project with more questions" in sentence
+    even = simulated(tmp_path / "even", TWO, lambda n, rank: rank == 2 * (n % 2), questions=60)
+    assert "thousands more would not decide it: say with --margin" in report_of(even).sentence
+
+
+def test_decisive_judges_what_moves_the_named_difference_and_the_report_begins_with_it(tmp_path):
+    project = simulated(tmp_path / "p", THREE, lambda n, rank: rank == 0, design="decisive", comparisons=[("mixed", "good")])
+    pool = project.pool()
+    first = {name: set(np.concatenate(pairs).tolist()) for name, pairs in pool.systems.items()}
+    assert set(np.flatnonzero(pool.chosen).tolist()) == first["mixed"] ^ first["good"]
+    report = report_of(project)
+    assert pairs_of(report) == [("mixed", "good")]
+    assert report.sentence.startswith("It is open whether mixed or good is better: 0.000")
+    assert set(report.means) == {"precision@2", "ndcg@2"}
+    assert not any(report.means.values())
+    assert "--compare" in report_of(project, baseline="bad").decisions[0].decision.reason
+    assert JudgingProject(project.path).settings.comparisons == (("mixed", "good"),)
+    for compared, said in ((("good", "god"), "no system 'god'"), (("good", "good"), "compared with itself")):
+        with pytest.raises(ConfigurationError, match=said):
+            JudgingProject.create(tmp_path / "q", QUESTIONS, THREE, PASSAGES, comparisons=[compared])
+
+
 def test_questions_without_a_chosen_pair_count_in_their_turn(tmp_path):
     """They are complete from the start: counted before their turn, they would pull every difference to 0."""
-    settings = {"design": "decisive", "budget": 30, "seed": 5}
-    none = simulated(tmp_path / "none", TWO, lambda n, rank: rank == 0, questions=0, **settings)
+    runs = {"good": answers(0, 1), "bad": {**answers(0, 1), **{f"q{n}": answers(2, 3)[f"q{n}"] for n in range(0, N, 3)}}}
+    none = simulated(tmp_path / "none", runs, lambda n, rank: rank == 0, questions=0, design="decisive")
     assert not decided(none)
-    early = {each.families for each in report_of(none).estimates}
-    project = simulated(tmp_path / "p", TWO, lambda n, rank: rank == 0, questions=5, **settings)
-    (difference,) = [each for each in report_of(project).estimates if each.baseline]
-    assert max(early) < difference.families < N
-    whole = simulated(tmp_path / "whole", TWO, lambda n, rank: rank == 0, **settings)
-    assert {each.families for each in report_of(whole).estimates} == {N}
+    project = simulated(tmp_path / "p", runs, lambda n, rank: rank == 0, questions=5, design="decisive")
+    assert 5 < report_of(project).decisions[0].decision.families < 40
+    whole = simulated(tmp_path / "whole", runs, lambda n, rank: rank == 0, design="decisive")
+    assert report_of(whole).decisions[0].decision.families == N
 
 
 def test_a_difference_below_the_margin_is_said_to_be_that(tmp_path):
@@ -88,41 +114,64 @@ def test_a_difference_below_the_margin_is_said_to_be_that(tmp_path):
         report_of(project, margin=-1)
 
 
-def test_a_model_alone_is_no_result_and_its_bias_is_shown_by_system(tmp_path):
+def test_a_report_decides_all_of_its_differences_together(tmp_path):
+    """The oracle computes each sequence from the values by family, at 0.05 divided by the number of differences."""
+    project = simulated(tmp_path / "p", THREE, lambda n, rank: rank == n % 3, questions=25)
+    pool = project.pool()
+    values = values_by_query(pool, "precision@2", list(pool.systems))
+    numbers = family_numbers(pool.families)
+    order = [number for number in project.query_order if pool.complete[number]]
+    report = report_of(project, ["precision@2"])
+    assert len(report.decisions) == 3
+    for named in report.decisions:
+        sums = family_sums((values[named.system] - values[named.baseline])[None], numbers)[0][order]
+        lists = zip(pool.systems[named.system], pool.systems[named.baseline], strict=True)
+        apart = max(len(set(one) - set(other)) for one, other in lists) / 2
+        low, high = confidence_sequence(sums, (-apart, apart), 0.05 / 3)[-1]
+        assert (named.decision.low, named.decision.high) == pytest.approx((low, high))
+        alone = decide(pool, "precision@2", named.system, named.baseline, order=project.query_order)
+        assert alone.low >= low
+        assert alone.high <= high
+    assert "at every look, all 3 differences together:" in ended(["judge", "report", str(project.path)]).out
+
+
+def test_a_model_decides_nothing_and_its_agreement_and_bias_are_shown(tmp_path):
     project = simulated(tmp_path / "p", TWO, lambda n, rank: rank == 0, questions=20)
+    before = report_of(project)
     pool = project.pool()
     favours = {pair for ranking in pool.systems["bad"] for pair in ranking.tolist()}
-    grades = [ModelGrade(pair, 0.9 if pair in favours else 0.4) for pair in range(len(pool.item_ids))]
-    project.judge_by_model("partial", grades)
+    project.judge_by_model("partial", [ModelGrade(p, 0.9 if p in favours else 0.4) for p in range(len(pool.item_ids))])
     report = report_of(project)
-    assert report.sentence.startswith("good"), "the model prefers the other"
-    biases = {each.part: each.bias for each in report.biases}
+    assert (report.sentence, report.decisions, report.means) == (before.sentence, before.decisions, before.means)
+    assert report.model is not None
+    biases = {each.part: each.bias for each in report.model.biases}
     assert biases["system bad"] == pytest.approx(0.9)
     assert biases["system good"] == pytest.approx(0.4 - 0.5)
     assert biases["grade 1"] == pytest.approx(0.4 - 1)
-    printed = run("judge", "report", str(project.path)).stdout
-    assert printed.splitlines()[0] == report.sentence
-    assert [line for line in printed.splitlines() if "0.900" in line] == [
-        line for line in printed.splitlines() if line.startswith("Uncalibrated, from the model alone, and no result")
-    ]
+    both = np.flatnonzero(~np.isnan(pool.grades))
+    kappa = cohen_kappa(pool.grades[both].astype(int).tolist(), [int(pair in favours) for pair in both.tolist()])
+    assert report.model.agreement is not None
+    assert report.model.agreement.kappa == pytest.approx(kappa)
+    assert f"partial as a judge: kappa with people {kappa:.2f} [" in ended(["judge", "report", str(project.path)]).out
 
 
 def test_a_project_of_a_model_alone_says_nothing_about_the_systems(tmp_path):
     project = simulated(tmp_path / "p", TWO, lambda n, rank: rank == 0, questions=0)
     project.judge_by_model("all knowing", [ModelGrade(pair, float(pair % 2)) for pair in range(len(project.pool().item_ids))])
-    report = report_of(project)
-    assert report.sentence.startswith("Nothing can be said yet")
-    assert report.biases == []
-    assert "unknown: too few pairs" in run("judge", "report", str(project.path)).stdout
+    assert report_of(project).sentence.startswith("Nothing can be said yet")
+    printed = ended(["judge", "report", str(project.path)]).out
+    assert "how far it agrees with people is unknown; too few pairs" in printed
 
 
-def test_the_report_is_json_too(tmp_path):
-    project = simulated(tmp_path / "p", TWO, lambda n, rank: rank == 0)
-    done = run("judge", "report", str(project.path), "--measures", "precision@1,ndcg@2", "--json")
-    report = json.loads(done.stdout)
-    assert {each["measure"] for each in report["estimates"]} == {"precision@1", "ndcg@2"}
-    assert report["decisions"][0]["decision"]["verdict"] in ("better", "worse")
-    assert math.isclose(report["judged"], 4 * N)
+@pytest.mark.parametrize("questions", [0, N])
+def test_the_report_is_json_without_any_nan(tmp_path, questions):
+    project = simulated(tmp_path / "p", TWO, lambda n, rank: True, questions=questions)
+    project.judge_by_model("same", [ModelGrade(pair, 1.0) for pair in range(len(project.pool().item_ids))])
+    done = ended(["judge", "report", str(project.path), "--measures", "precision@1,ndcg@2", "--json"])
+    report = json.loads(done.out, parse_constant=pytest.fail)
+    assert set(report["means"]) == {"precision@1", "ndcg@2"}
+    assert report["judged"] == 4 * questions
+    assert report["decisions"][0]["decision"]["verdict"] == "open"
 
 
 def test_names_that_do_not_exist_are_told(tmp_path):
@@ -135,28 +184,26 @@ def test_names_that_do_not_exist_are_told(tmp_path):
         report_of(project, ["presicion@2"])
 
 
-@pytest.mark.parametrize("design", ["depth-k", "stratified", "decisive"])
-def test_the_bias_of_a_model_is_that_over_all_pairs_however_they_were_chosen(design):
-    """The oracle is the mean over all pairs of which the grades are known, in 200 draws of the design.
-
-    The model overrates what is relevant by nothing and what is not the more, the rarer the design chooses it.
-    """
-    pool, truth = world(24, seed=3)
-    size = choose(pool, "stratified", budget=80, seed=0).inclusion
-    pool = replace(pool, model=truth + (1 - size) * (1 - truth))
-    possible = choose(pool, design, budget=80, seed=0, measure="precision@5").inclusion > 0
-    wrong = pool.model - truth
-    found: dict[str, list[float]] = {}
-    plain = []
-    for seed in range(200):
-        drawn = judged(choose(pool, design, budget=80, seed=seed, measure="precision@5"), truth)
-        for each in biases_of(drawn):
-            found.setdefault(each.part, []).append(each.bias)
-        plain.append(wrong[drawn.chosen].mean())
-    own = np.zeros(len(truth), bool)
-    own[np.concatenate(pool.systems["a"])] = True
-    for part, members in {"all": possible, "grade 0": possible & (truth == 0), "system a": possible & own}.items():
-        error = np.std(found[part]) / np.sqrt(len(found[part]))
-        assert abs(np.mean(found[part]) - wrong[members].mean()) < 4 * error + 0.004, "a ratio is biased a little itself"
-    if design == "stratified":
-        assert abs(np.mean(plain) - wrong[possible].mean()) > 0.05, "unweighted, this would find nothing"
+def test_the_command_takes_names_with_colons_and_says_before_anybody_judges_what_it_takes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, ranks in (("::error::1:2", (0, 1)), ("k1", (0, 2))):
+        lines = [f"{q} Q0 {item} {rank} {score} x\n" for q, ranking in answers(*ranks).items()
+                 for rank, (item, score) in enumerate(ranking, 1)]  # fmt: skip
+        (tmp_path / f"{name}.trec").write_text("".join(lines))
+    (tmp_path / "queries.tsv").write_text("".join(f"{query.query_id}\t{query.text}\n" for query in QUESTIONS))
+    corpus = "id,content\n" + "".join(f"{item.item_id},{item.content}\n" for item in PASSAGES)
+    (tmp_path / "corpus.csv").write_text(corpus)
+    words = ["--runs", "::error::1:2.trec", "--runs", "k1.trec", "--queries", "queries.tsv", "--corpus", "corpus.csv"]
+    made = ended(["judge", "new", "p", *words, "--compare", "::error::1:2:k1", "--depth", "2"])
+    assert made.code == 0, made.err
+    project = JudgingProject(tmp_path / "p")
+    assert project.settings.comparisons == (("::error::1:2", "k1"),)
+    assert "A difference of 0.05 in precision@2 takes about" in made.err
+    assert "families of questions; this project has 60" in made.err
+    assert f"{2 * N} pairs would do to compare in precision@2: make the project with --design decisive" in made.err
+    for pair in project.next_pairs("Ann", 1000):
+        project.judge(pair.number, int(project.pool().item_ids[pair.number].endswith("-1")), "Ann")
+    report = ended(["judge", "report", "p"]).out
+    assert report.startswith(": :error::1:2 is better than k1")
+    assert not any(line.lstrip().startswith("::") for line in report.splitlines()), "a runner would obey such a line"
+    assert "--compare k1:3: write two systems as A:B" in ended(["judge", "new", "q", *words, "--compare", "k1:3"]).err

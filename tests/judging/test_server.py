@@ -87,6 +87,8 @@ def test_a_judge_works_through_the_pairs_by_the_service(project):
             assert after["pair"]["number"] != body["number"]
             refused = client.post("/judge", json=body | {"grade": 9})
             assert (refused.status_code, "grades here are 0" in refused.json()["error"]["message"]) == (422, True)
+            none = client.post("/judge", json=body | {"number": 2**63})
+            assert none.status_code == 422, "no number of a pair, and no fault of the service"
             again = client.post("/undo", json={}).json()
             assert (again["judged"], again["pair"]["number"]) == (0, body["number"])
             client.post("/judge", json=body)
