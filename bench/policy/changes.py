@@ -2,7 +2,7 @@
 
 DATA holds policy/cat_changes; MODEL is a sentence-transformers model. A row is a system; recall@10 with the country as a
 filter, over the questions that name the country (``named``) and those that say "the country" (``filter``), and without a filter
-over those that name it. Settings are chosen on the countries of the other folds. More than half of the questions concern one
+over those that name it. More than half of the questions concern one
 country, so all is told without it too. The second table compares the relations found between editions with the collection's
 own.
 """
@@ -13,7 +13,6 @@ import csv
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -24,16 +23,13 @@ from bench.policy.remembering import RememberingEncoder
 from nlp_retrieval import BeirLoader, Bm25Retriever, FaissRetriever, Query, Searcher
 from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.index.generation import Generation, open_generation
-from nlp_retrieval.systems.policy.hop.relation import RELATION_TYPES
+from nlp_retrieval.systems.policy.hop.ranking import EDITED
+from nlp_retrieval.systems.policy.hop.relation import TEMPORAL_FOLLOWS
 from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
-from nlp_retrieval.systems.policy.hop.versions import EDITED
 
 _LARGEST = "Ethiopia"
-_K, _FOLDS = 10, 5
-_GRID = [
-    {"beside_weight": beside, "newness_power": power} for beside, power in product((0.0, 0.25, 0.5, 1.0), (0.0, 0.1, 0.3, 1.0))
-]
-FOLDED = "hop, settings by folds"
+_K = 10
+OWN = "hop, as it comes"
 
 Found = NDArray[np.float64]
 Recalls = Callable[[bool], Found]
@@ -100,9 +96,8 @@ def measured(data: Data, model: str) -> Changes:
         "BM25": recalls(lexical),
         "dense": recalls(dense),
         "hop, changes=none": recalls(_with(hop, changes="none")),
-        "hop, as it comes": recalls(hop),
+        OWN: recalls(hop),
         "hop over BM25": recalls(_with(hop, start=lexical)),
-        FOLDED: lambda filtered: _folded(hop, generation, questions, filtered),
         "hop, changes shuffled": lambda filtered: _shuffled(hop, generation, questions, filtered),
     }
     found = {name: (of(True), of(False)) for name, of in measures.items()}
@@ -141,27 +136,13 @@ def _recalls(opened: BaseRetriever, generation: Generation, questions: Sequence[
 
 
 def _with(hop: HopRetriever, **settings: object) -> HopRetriever:
-    return HopRetriever(**({"start": hop.start, "encoder": hop.encoder} | settings))  # type: ignore[arg-type]
-
-
-def _folded(hop: HopRetriever, generation: Generation, questions: Sequence[Question], filtered: bool) -> Found:
-    """Each country by the settings that are best on the countries of the other folds, every country counting alike."""
-    table = np.array([_recalls(_with(hop, **one).open(generation), generation, questions, filtered) for one in _GRID])
-    countries = sorted({one.country for one in questions})
-    of = np.array([countries.index(one.country) for one in questions])
-    chosen = np.zeros(len(questions))
-    for fold in range(_FOLDS):
-        others = [number for number in range(len(countries)) if number % _FOLDS != fold]
-        means = np.mean([table[:, of == number].mean(1) for number in others], axis=0)
-        here = of % _FOLDS == fold
-        chosen[here] = table[int(means.argmax()), here]
-    return chosen
+    return HopRetriever(**({"start": hop.start} | settings))  # type: ignore[arg-type]
 
 
 def _shuffled(hop: HopRetriever, generation: Generation, questions: Sequence[Question], filtered: bool) -> Found:
     """The control: how much of a passage is new or gone is dealt out anew among the passages of the same edition."""
     opened = hop.open(generation)
-    changes = opened._changes
+    changes = opened._known
     new, gone = changes.new.copy(), changes.gone.copy()
     draw = np.random.default_rng(0)
     editions = np.stack([changes.families, changes.versions])
@@ -169,15 +150,15 @@ def _shuffled(hop: HopRetriever, generation: Generation, questions: Sequence[Que
         members = np.flatnonzero((editions == edition[:, None]).all(0))
         dealt = draw.permutation(members)
         new[members], gone[members] = new[dealt], gone[dealt]
-    opened._changes = replace(changes, new=new, gone=gone)
+    opened._known = replace(changes, new=new, gone=gone)
     return _recalls(opened, generation, questions, filtered)
 
 
 def _judged(hop: HopRetriever, generation: Generation, path: Path, rows: dict[str, int]) -> list[str]:
     """Precision and recall of counterparts, and of what is new and gone, by the collection's own relations."""
     opened = hop.open(generation)
-    relations, changes = opened.relations, opened._changes
-    temporal = relations.types == RELATION_TYPES.index("TEMPORAL_FOLLOWS")
+    relations, changes = opened.relations, opened._known
+    temporal = relations.types == TEMPORAL_FOLLOWS
     pairs = set(zip(relations.sources[temporal].tolist(), relations.targets[temporal].tolist(), strict=True))
     with path.open(encoding="utf-8", newline="") as file:
         gold = list(csv.DictReader(file, delimiter="\t"))

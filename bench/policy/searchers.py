@@ -19,7 +19,7 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.encoders import train_word_vectors
 from nlp_retrieval.rerankers.multi_signal.features import SIGNALS
-from nlp_retrieval.systems.policy.hop.retriever import RELATION_WEIGHTS, HopRetriever
+from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
 
 FEEDBACK = "feedback"
 SUM = "signals, weights as described"
@@ -101,8 +101,8 @@ class Parts:
         """Along relations: all, without those of each type, and from the hits of feedback."""
         without = {
             f"hop without {kind}": HopRetriever(self.dense, changes="none", relation_weights={kind: 0.0})
-            for kind in RELATION_WEIGHTS
+            for kind in ("FOLLOWS", "TEMPORAL_FOLLOWS")
         }
-        over = HopRetriever(self.fed(), self.dense.encoder, changes="none")
+        over = HopRetriever(self.fed(), changes="none")
         retrievers = {"hop": HopRetriever(self.dense, changes="none")} | without | {"hop over feedback": over}
         return {name: Searcher([retriever]) for name, retriever in retrievers.items()}

@@ -14,8 +14,7 @@ from nlp_retrieval.systems.policy.functions import open_study as open_study
 from nlp_retrieval.systems.policy.functions import retrieve_chunks as retrieve_chunks
 from nlp_retrieval.systems.policy.functions import retrieve_chunks_with_hop as retrieve_chunks_with_hop
 from nlp_retrieval.systems.policy.functions import run_script as run_script
-from nlp_retrieval.systems.policy.hop.relation_files import chunk_relations as chunk_relations
-from nlp_retrieval.systems.policy.hop.relation_files import graph_relations as graph_relations
+from nlp_retrieval.systems.policy.hop.relation import chunk_relations as chunk_relations
 from nlp_retrieval.systems.policy.hop.retriever import HopRetriever as HopRetriever
 from nlp_retrieval.systems.policy.page.page import write_study_page as write_study_page
 from nlp_retrieval.systems.policy.study import PolicyStudy as PolicyStudy

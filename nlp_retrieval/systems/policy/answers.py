@@ -196,9 +196,14 @@ def combined_score(result: RetrievalResult) -> float | None:
     return result.signals.get(COMBINED)
 
 
+def named_document(item: SearchableItem) -> str:
+    """Return the document that the metadata of a passage name; empty if they name none."""
+    return next((str(item.metadata[key]) for key in _DOCUMENT if item.metadata.get(key) is not None), "")
+
+
 def document_of(item: SearchableItem) -> str:
     """Return the document of a passage; its own id if its metadata do not name one."""
-    return next((str(item.metadata[key]) for key in _DOCUMENT if item.metadata.get(key) is not None), item.item_id)
+    return named_document(item) or item.item_id
 
 
 def chunk_of(

@@ -17,7 +17,7 @@ from nlp_retrieval import MultiSignalReranker, RetrievalResult, SearchableItem
 from nlp_retrieval.core import BaseSearcher
 from nlp_retrieval.encoders import BaseEncoder, Vectors
 from nlp_retrieval.rerankers import Profile
-from nlp_retrieval.systems.policy.answers import document_of
+from nlp_retrieval.systems.policy.answers import named_document
 from nlp_retrieval.text import FUNCTION_WORDS, sentences_of, stems_of_language
 
 _WORD = re.compile(r"\w+|\n")
@@ -127,14 +127,14 @@ class PlainPassages:
         self._keywords = KeywordLists(profile)
         documents: dict[str, list[SearchableItem]] = {}
         for item in items:
-            documents.setdefault(_document(item), []).append(item)
+            documents.setdefault(named_document(item), []).append(item)
         self._running = {name: RunningText.of(passages) for name, passages in documents.items()}
         self._split: dict[str, tuple[str, str]] = {}
 
     def split(self, item: SearchableItem) -> tuple[str, str]:
         """Return what a passage says, and its running text; either may be empty."""
         if item.item_id not in self._split:
-            own, running = self._running[_document(item)].split(item)
+            own, running = self._running[named_document(item)].split(item)
             self._split[item.item_id] = self._keywords.without(own), running
         return self._split[item.item_id]
 
@@ -231,9 +231,3 @@ def unit_vectors(vectors: Vectors) -> NDArray[np.float64]:
     lengths = np.linalg.norm(whole, axis=1, keepdims=True)
     scaled: NDArray[np.float64] = np.divide(whole, lengths, out=np.zeros_like(whole), where=lengths > 0)
     return scaled
-
-
-def _document(item: SearchableItem) -> str:
-    """Return the document of a passage; empty, for one that all of them share, if its metadata do not name one."""
-    name = document_of(item)
-    return "" if name == item.item_id else name

@@ -22,7 +22,7 @@ from nlp_retrieval import RetrievalResult, SearchableItem
 from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.rerankers import Profile, ProfileQuestion
 from nlp_retrieval.systems.policy.answers import document_of
-from nlp_retrieval.systems.policy.changes import editions_of
+from nlp_retrieval.systems.policy.editions import editions_of
 from nlp_retrieval.systems.policy.running_text import PlainPassages, unit_vectors
 from nlp_retrieval.systems.policy.values import values_of
 from nlp_retrieval.text import FUNCTION_WORDS, sentences_of, stems_of_language

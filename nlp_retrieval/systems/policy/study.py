@@ -49,7 +49,7 @@ from nlp_retrieval.systems.policy.asking import (
     subjects_of,
     warn_of_limits,
 )
-from nlp_retrieval.systems.policy.changes import EditionChanges, changes_of, n_editions
+from nlp_retrieval.systems.policy.editions import EditionChanges, changes_of, n_editions
 from nlp_retrieval.systems.policy.log import note
 from nlp_retrieval.systems.policy.running_text import PlainPassages, encoder_of
 from nlp_retrieval.systems.policy.silence import RULE, Finding, Silence

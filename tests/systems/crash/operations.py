@@ -18,7 +18,7 @@ KNOWLEDGE = str(Path(__file__).parents[1] / "hipporag" / "openie.json")
 """What the items of :func:`crash.index_operations.corpus` say, with the seeds and counts that are used there."""
 
 MADE["knowledge"] = lambda: HippoRagRetriever(HashedWords(), KNOWLEDGE)
-MADE["hops"] = lambda: HopRetriever(FaissRetriever(HashedWords()), subject="seed", position="year", version=["year"])
+MADE["hops"] = lambda: HopRetriever(FaissRetriever(HashedWords()), subject="seed")
 
 _ALL: list[Operation] = [*evidence_operations(), *study_operations()]
 _ALL += engine_operations(", every engine of a system", ("bm25", "knowledge", "hops"))

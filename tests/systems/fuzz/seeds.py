@@ -115,7 +115,7 @@ def _knowledge_tables() -> list[bytes]:
 
 def _relations() -> list[bytes]:
     folder = scratch() / "seed-hop"
-    Searcher([HopRetriever(FaissRetriever(HashedWords(4)), encoder=HashedWords(4), min_similarity=0.4)]).index(_items(), folder)
+    Searcher([HopRetriever(FaissRetriever(HashedWords(4)))]).index(_items(), folder)
     (files,) = folder.glob("hop-*")
     return [joined(files, RELATIONS)]
 

@@ -11,14 +11,8 @@ from nlp_retrieval.errors import IndexDamagedError, QueryError
 from nlp_retrieval.systems.policy.config import StudyConfig
 from nlp_retrieval.systems.policy.hop.relation import RelationTables
 
-RELATIONS = tuple(
-    f"{name}.npy"
-    for name in (
-        *(f"relation_{name}" for name in ("sources", "targets", "types", "confidences", "spans", "carried", "changed")),
-        *(f"node_{name}" for name in ("rows", "versions", "new", "gone", "families")),
-        *("families", "editions", "told", "centrality"),
-    )
-)
+COLUMNS = ("sources", "targets", "types", "confidences", "families", "versions", "new", "gone")
+RELATIONS = (*(f"{name}.npy" for name in COLUMNS), "relation_names.json")
 
 
 def studies(data: bytes) -> bool:
@@ -40,8 +34,7 @@ def relations(data: bytes) -> bool:
         return False
     ends = np.concatenate([found.relations.sources, found.relations.targets])
     assert ((ends >= 0) & (ends < N_PASSAGES)).all()
-    versions, new, gone = found.nodes.over(N_PASSAGES)
-    assert len(versions) == len(new) == len(gone) == N_PASSAGES
+    assert len(found.versions) == len(found.new) == len(found.gone) == N_PASSAGES
     return True
 
 

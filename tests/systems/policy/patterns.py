@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 POLICY = {
-    "systems/policy/hop/versions.py": """
+    "systems/policy/editions.py": """
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.systems.policy.hop.versions import RelationFields, aligned
-fields = RelationFields("country", "document", "position", ("version",), ())
+from nlp_retrieval.systems.policy import editions
 for text in ("1" * N, "1." * N, "2025-01-01T" + "1" * N, "2025-" * N, " " * N, "-" * N, "a" * 900 + "1" * 99):
-    fields.place_of(SearchableItem(item_id="a", content="", metadata={"country": text, "version": text}))
-for text in ("a " * N, "a" * N, "_" * N, "a b " * N, " ".join(map(str, range(N // 5)))):
-    aligned([text, "x"], [text, text], 0.25)
-""",
-    "systems/policy/hop/judging.py": """
-from nlp_retrieval.systems.policy.hop.judging import clause_terms, statements_of
-for text in ("(" * N, "()" * N, "(a" * N, "because " * N, "as a result " * N, "leads to " * N, ". " * N, "," * N,
-             "5 % of a, " * N, "results in by " * N, "n't " * N, " " * N):
-    for one in statements_of(text):
-        for quantity in one.quantities[:3]:
-            clause_terms(one, quantity, frozenset())
+    editions.edition_numbers([SearchableItem(item_id="a", content="", metadata={"country": text, "version": text})])
+for text in ("a " * N, "a" * N, "_" * N, "a b " * N, " ".join(map(str, range(N // 5))), "." * N, "\\n" * N):
+    editions.aligned([text, "x"], [text, text])
+    editions._TOKEN.findall(text)
 """,
     "systems/policy/hop/ranking.py": """
 from nlp_retrieval.systems.policy.hop.ranking import change_asked
@@ -27,12 +19,6 @@ for text in ("what " * N, "the " * N, "since the " * N, "the previous " * N, "no
              "what" + " " * N):
     change_asked(text)
     change_asked(text, "added")
-""",
-    "systems/policy/changes.py": """
-from nlp_retrieval.systems.policy import changes
-for text in ("a" * N, " " * N, "a " * N, "." * N, "\\n" * N):
-    changes._WORD.findall(text)
-    changes._TOKEN.findall(text)
 """,
     "systems/policy/answers.py": """
 from nlp_retrieval import SearchableItem

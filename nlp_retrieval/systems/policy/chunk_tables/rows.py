@@ -20,8 +20,11 @@ from nlp_retrieval import SearchableItem
 from nlp_retrieval.core import Scores, refuse_lone_surrogates
 from nlp_retrieval.errors import ItemError, SourceError, nearest
 from nlp_retrieval.loaders import make_item
-from nlp_retrieval.systems.policy.hop.relation import RELATION_TYPES
 from nlp_retrieval.text import printable
+
+RELATION_TYPES = ("SUPPORTS", "EXPLAINS", "CONTRADICTS", "FOLLOWS", "TEMPORAL_FOLLOWS", "CAUSES")
+"""Types of relations: the source FOLLOWS the target as the next passage of its document, TEMPORAL_FOLLOWS it in the next
+edition, and SUPPORTS, EXPLAINS, CONTRADICTS or CAUSES what the target says."""
 
 _CHUNKS = uuid.UUID("6f1d8b0e-6f0c-5c0e-9a52-2b6c7f9f6d11")
 _DOCUMENTS = uuid.UUID("0b8a6c1a-41c5-5f6e-8d57-6f4c2f0f9a2e")

@@ -49,6 +49,7 @@ from nlp_retrieval.systems.policy.chunk_tables.layout import CHUNKS, DOCUMENTS, 
 from nlp_retrieval.systems.policy.chunk_tables.rows import (
     DOCUMENT_KEY,
     ID_KEY,
+    RELATION_TYPES,
     ChunkCounts,
     ChunkRelation,
     ChunkRow,
@@ -63,7 +64,6 @@ from nlp_retrieval.systems.policy.chunk_tables.rows import (
     rows_of,
     type_of,
 )
-from nlp_retrieval.systems.policy.hop.relation import RELATION_TYPES
 
 Floats = NDArray[np.float32]
 

@@ -1,4 +1,4 @@
-"""Result lists of a hop search, and questions about changes between versions of a text.
+"""Result lists of a hop search, and questions about changes between editions of a plan.
 
 A short list of English cues decides the kind of change: something new, or something gone, with a version ("since the previous
 edition", "in the later assessment", "than in the last plan") or without ("what is new about", "no longer stands"). A question
@@ -16,9 +16,12 @@ import numpy as np
 
 from nlp_retrieval.core import Mask, Rows, Scores
 from nlp_retrieval.systems.policy.hop.graph import RelationPath
-from nlp_retrieval.systems.policy.hop.versions import EDITED
+from nlp_retrieval.systems.policy.hop.relation import FOLLOWS, RelationTables
 
 ChangeKind = Literal["added", "dropped"]
+
+EDITED = 0.05
+"""Least share of new words of an edited passage; another figure is an edit too."""
 
 _LONGEST = 10_000
 _WHICH = (
@@ -116,18 +119,14 @@ class RankedPassages:
     def then(self, others: RankedPassages, k: int) -> RankedPassages:
         """Return these, followed by the missing ones of another list with the same distances; at most k."""
         kept = np.flatnonzero(~np.isin(others.rows, self.rows))[: max(0, k - len(self.rows))]
-        signals = {
-            key: np.concatenate([
-                self.signals.get(key, np.full(len(self.rows), np.nan)),
-                others.signals.get(key, np.full(len(others.rows), np.nan))[kept],
-            ])
-            for key in dict.fromkeys([*self.signals, *others.signals])
-        }  # fmt: skip
         following = others.scores[kept]
         if len(self.rows) and len(following):
             following = float(self.scores.min()) - 1.0 - (float(others.scores.max()) - following)
-        scores = np.concatenate([self.scores, following])
-        whole = RankedPassages(np.concatenate([self.rows, others.rows[kept]]), scores, signals)
+        whole = RankedPassages(np.concatenate([self.rows, others.rows[kept]]), np.concatenate([self.scores, following]), {})
+        for key in dict.fromkeys([*self.signals, *others.signals]):
+            first = self.signals.get(key, np.full(len(self.rows), np.nan))
+            second = others.signals.get(key, np.full(len(others.rows), np.nan))[kept]
+            whole.signals[key] = np.concatenate([first, second])
         return whole.head(k)
 
     def head(self, k: int) -> RankedPassages:
@@ -135,116 +134,82 @@ class RankedPassages:
         return RankedPassages(self.rows[:k], self.scores[:k], {key: column[:k] for key, column in self.signals.items()})
 
 
-def pooled(rows: Rows, own: Scores, paths: list[RelationPath], hop_weight: float, central: Scores, k: int) -> RankedPassages:
+def pooled(rows: Rows, own: Scores, paths: list[RelationPath], hop_weight: float, k: int) -> RankedPassages:
     """Rank found passages, and those reached from them."""
     reached = np.array([path.row for path in paths], np.int64)
     every = np.union1d(rows, reached)
-    scores_found, walked, hops = np.zeros(len(every)), np.zeros(len(every)), np.full(len(every), np.nan)
-    scores_found[np.searchsorted(every, rows)] = own
+    found, walked, hops = np.zeros(len(every)), np.zeros(len(every)), np.full(len(every), np.nan)
+    found[np.searchsorted(every, rows)] = own
     places = np.searchsorted(every, reached)
     walked[places] = [path.strength for path in paths]
     hops[places] = [len(path.relations) for path in paths]
-    scores = (scores_found + hop_weight * walked + central[every]).round(9)
+    scores = (found + hop_weight * walked).round(9)
     order = np.lexsort((every, -scores))[:k]
     return RankedPassages(every[order], scores[order], {"path": walked[order], "hops": hops[order]})
-
-
-@dataclass(frozen=True, eq=False)
-class VersionChanges:
-    """Changes between versions, by row of an index.
-
-    Args:
-        versions: number of the version of each passage in its family; -1 for none.
-        families: number of its family.
-        new: share of its words that the version before does not have; NaN if there is none.
-        gone: share of its words that the next version does not have; NaN if there is none.
-        following: rows with a row before them in their document.
-        followed: for each, the row before it.
-    """
-
-    versions: Rows
-    families: Rows
-    new: Scores
-    gone: Scores
-    following: Rows
-    followed: Rows
-
-    def side(self, kind: str, allowed: Mask | None) -> tuple[Mask, Mask]:
-        """Return the passages of the requested version, and those of them that changed.
-
-        This is the last version of each family with a version before it (or, for dropped passages, after it), of the allowed
-        ones.
-
-        Args:
-            kind: ``added`` or ``dropped``.
-            allowed: ``[rows]``, whether a row may be found.
-        """
-        shares = self.new if kind == "added" else self.gone
-        comparable = ~np.isnan(shares)
-        if allowed is not None:
-            comparable = comparable & allowed
-        rows = np.flatnonzero(comparable)
-        last = np.full(int(self.families.max(initial=0)) + 1, -1)
-        np.maximum.at(last, self.families[rows], self.versions[rows])
-        comparable = comparable & (self.versions == last[self.families])
-        return comparable, comparable & (np.nan_to_num(shares) >= EDITED)
-
-    def smoothed(self, rows: Rows, scores: Scores, weight: float) -> Scores:
-        """Return scores that include those of the passages before and after: a topic often takes several passages.
-
-        Args:
-            rows: the passages that have a score.
-            scores: 0 to 1.
-            weight: of a neighbour, compared with 1 for the passage itself.
-        """
-        by_row = np.full(len(self.versions), np.nan)
-        by_row[rows] = scores
-        sums, counts = np.nan_to_num(by_row), np.ones(len(by_row))
-        for ahead, behind in ((self.following, self.followed), (self.followed, self.following)):
-            known = ~np.isnan(by_row[behind])
-            np.add.at(sums, ahead[known], weight * by_row[behind[known]])
-            np.add.at(counts, ahead[known], weight)
-        means: Scores = sums / counts
-        return means[rows]
 
 
 Search = Callable[[str, int, Mask], tuple[Rows, Scores]]
 """Finds at most so many allowed rows for a query: rows, best first, and their scores."""
 
 
-def changed(
-    changes: VersionChanges,
-    kind: str,
-    query: str,
-    search: Search,
-    allowed: Mask | None,
-    depth: int,
-    weight: float,
-    power: float,
-) -> RankedPassages:
-    """Rank passages changed by a version, by relevance to a query and by the share that is new, or gone.
+def changed(tables: RelationTables, asked: ChangeQuestion, search: Search, allowed: Mask | None, depth: int) -> RankedPassages:
+    """Rank passages that an edition changed, by relevance to a question and by the share that is new, or gone.
 
     Args:
-        changes: between versions.
-        kind: ``added`` or ``dropped``.
-        query: the subject of the question.
+        tables: of the index.
+        asked: the question.
         search: finds passages.
         allowed: ``[rows]``, whether a row may be found.
         depth: number of changed passages, and of others, to search for.
-        weight: of the passages before and after.
-        power: exponent of the share that is new.
     """
-    side, is_changed = changes.side(kind, allowed)
-    rows, scores = search(query, depth, is_changed)
+    side, is_changed = changed_side(tables, asked.kind, allowed)
+    rows, scores = search(asked.rest, depth, is_changed)
     if not len(rows):
         return RankedPassages(rows, scores, {})
-    others, other_scores = search(query, depth, side & ~is_changed)
+    others, other_scores = search(asked.rest, depth, side & ~is_changed)
     all_scores = np.concatenate([scores, other_scores])
     lowest = float(all_scores.min())
     span = float(all_scores.max()) - lowest
     relevance = (all_scores - lowest) / span if span > 0 else np.ones(len(all_scores))
-    smooth = changes.smoothed(np.concatenate([rows, others]), relevance, weight)[: len(rows)]
-    shares = (changes.new if kind == "added" else changes.gone)[rows]
-    final = ((0.01 + smooth) * shares**power).round(9)
+    smooth = _smoothed(tables, np.concatenate([rows, others]), relevance)[: len(rows)]
+    final = ((0.01 + smooth) * _shares(tables, asked.kind)[rows] ** _NEWNESS_POWER).round(9)
     order = np.lexsort((rows, -final))
     return RankedPassages(rows[order], final[order], {"relevance": smooth[order]})
+
+
+_NEWNESS_POWER, _BESIDE = 0.1, 0.5
+"""Exponent of the share that is new, and weight of the passages before and after one, compared with 1."""
+
+
+def _shares(tables: RelationTables, kind: ChangeKind) -> Scores:
+    return tables.new if kind == "added" else tables.gone
+
+
+def changed_side(tables: RelationTables, kind: ChangeKind, allowed: Mask | None) -> tuple[Mask, Mask]:
+    """Return the passages of the edition that is asked for, and those of them that changed.
+
+    It is the last edition of each family with one before it (or, for dropped passages, after it), of the allowed ones.
+    """
+    comparable = ~np.isnan(_shares(tables, kind))
+    if allowed is not None:
+        comparable = comparable & allowed
+    _, families = np.unique(tables.families, return_inverse=True)
+    last = np.full(int(families.max(initial=0)) + 1, -1)
+    np.maximum.at(last, families[comparable], tables.versions[comparable])
+    comparable = comparable & (tables.versions == last[families])
+    return comparable, comparable & (np.nan_to_num(_shares(tables, kind)) >= EDITED)
+
+
+def _smoothed(tables: RelationTables, rows: Rows, scores: Scores) -> Scores:
+    """Return scores that include those of the passages before and after: a topic often takes several passages."""
+    by_row = np.full(len(tables.versions), np.nan)
+    by_row[rows] = scores
+    sums, counts = np.nan_to_num(by_row), np.ones(len(by_row))
+    is_next = tables.relations.types == FOLLOWS
+    following, followed = tables.relations.sources[is_next], tables.relations.targets[is_next]
+    for ahead, behind in ((following, followed), (followed, following)):
+        known = ~np.isnan(by_row[behind])
+        np.add.at(sums, ahead[known], _BESIDE * by_row[behind[known]])
+        np.add.at(counts, ahead[known], _BESIDE)
+    means: Scores = sums / counts
+    return means[rows]

@@ -21,28 +21,13 @@ class TestHop(EverythingMatches, RetrieverRules):
     def other_values(self):
         return {
             "start": FaissRetriever(HashedWords(dimension=24), index="hnsw"),
-            "encoder": HashedWords(seed=1),
             "subject": "place",
-            "document": "title",
-            "position": "year",
-            "version": ["year"],
-            "version_order": ["draft", "final"],
             "relation_weights": {"SUPPORTS": 0.1},
             "relations": ChunkTablesLoader("env:PLANS", schema="plans"),
         }
 
     def make(self):
-        return HopRetriever(FaissRetriever(HashedWords(dimension=24)), min_similarity=0.2, across=10, centrality_weight=0.1)
-
-
-@pytest.mark.soak
-class TestHopOverWords(Searching):
-    component = HopRetriever
-    tolerance = 1e-6
-    order_depends_on_filter = True
-
-    def make(self):
-        return HopRetriever(Bm25Retriever(), encoder=HashedWords(dimension=24), min_similarity=0.4, max_hops=3)
+        return HopRetriever(FaissRetriever(HashedWords(dimension=24)))
 
 
 @pytest.mark.soak
@@ -52,7 +37,7 @@ class TestHopOfChanges(Searching):
     order_depends_on_filter = True
 
     def make(self):
-        return HopRetriever(FaissRetriever(HashedWords(dimension=24)), changes="added", min_similarity=0.4)
+        return HopRetriever(Bm25Retriever(), changes="added", max_hops=3)
 
 
 class TestChunkVectors(ComponentRules):

@@ -7,44 +7,33 @@ from pathlib import Path
 import pytest
 from attacks.conftest import Tally, tally
 from attacks.test_planted_pickles import ITEMS, check_planted
-from core.index.test_checkpoint import Stops, files_of, flat, small_batches
 from core.search.test_copying import check_copied, copied_both_ways
 from core.search.test_from_settings import check_parts
 from core.test_filters import check_filtered, items
-from hashed_words import HashedWords, items_of
+from hashed_words import HashedWords
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever, Searcher
 from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
 
-__all__ = ["small_batches", "tally"]
+__all__ = ["tally"]
 
 
-def hops(start: object = None, **settings: object) -> HopRetriever:
-    return HopRetriever(start or Bm25Retriever(), encoder=HashedWords(16), **settings)  # type: ignore[arg-type]
+def hops() -> HopRetriever:
+    return HopRetriever(Bm25Retriever())
 
 
 @copied_both_ways
 def test_a_copy_of_an_opened_searcher_searches_the_same_index(copied, tmp_path):
-    check_copied(Searcher([hops(document="old", position="year", centrality_weight=0.1)]), copied, tmp_path)
+    check_copied(Searcher([HopRetriever(Bm25Retriever(), subject="old")]), copied, tmp_path)
 
 
 def test_parts_given_by_name_are_those_made_by_hand():
     check_parts(HopRetriever("bm25"), HopRetriever(Bm25Retriever()))
 
 
-def test_parts_of_a_passage_are_not_taken_for_passages(tmp_path: Path) -> None:
-    texts = [f"Red foxes met Anna Lindqvist in {word}. They went to Uppsala." for word in "abcdefgh"]
-    Searcher([flat(), HopRetriever(flat(), encoder=Stops())]).index(items_of(texts), tmp_path / "together")
-    for alone in (flat(), HopRetriever(flat(), encoder=Stops())):
-        Searcher([alone]).index(items_of(texts), tmp_path / "apart")
-    together, apart = files_of(tmp_path / "together"), files_of(tmp_path / "apart")
-    del together["manifest.json"], apart["manifest.json"]
-    assert together == apart
-
-
 @pytest.mark.filterwarnings("ignore:.*found nothing for:nlp_retrieval.RetrievalWarning")
 def test_it_gives_k_items_that_fulfil_the_filter_wherever_k_do(tmp_path: Path) -> None:
-    searcher = Searcher([HopRetriever(FaissRetriever(HashedWords()), min_similarity=0.4)])
+    searcher = Searcher([HopRetriever(FaissRetriever(HashedWords()))])
     searcher.index(items(), tmp_path)
     check_filtered(searcher, exact=False)
 

@@ -80,7 +80,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("start", [DENSE, Bm25Retriever()])
 def test_what_a_version_added_comes_first_and_what_it_kept_does_not(start: object, tmp_path: Path) -> None:
-    searcher = Searcher([HopRetriever(start, encoder=ENCODER)])  # type: ignore[arg-type]
+    searcher = Searcher([HopRetriever(start)])  # type: ignore[arg-type]
     searcher.index(ITEMS, tmp_path)
     # the moved passage 2 was edited; passage 1 has another figure in it; passage 0 is as it was
     assert set(ids(searcher, NEW, 2, country="Alder")) == {"a-new-3", "a-new-4"}
@@ -127,10 +127,10 @@ def test_dealt_out_among_passages_of_the_same_version_the_relations_answer_nothi
     found = []
     for turn in range(5):
         opened = HopRetriever(DENSE).open(generation)
-        later = np.flatnonzero(allowed & (opened._changes.versions == 1))
-        new = opened._changes.new.copy()
+        later = np.flatnonzero(allowed & (opened._known.versions == 1))
+        new = opened._known.new.copy()
         new[later] = np.roll(new[later], turn)
-        opened._changes = replace(opened._changes, new=new)
+        opened._known = replace(opened._known, new=new)
         hits = opened.find(["What is new in the later plan?"], 2, len(generation.items), allowed)
         found.append(set(hits.rows.tolist()) == wanted)
     assert found == [True, False, False, False, False]

@@ -13,7 +13,6 @@ from soaking import mostly_soaked
 from nlp_retrieval import Bm25Retriever, FaissRetriever, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.encoders import passages as passage_encoding
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.systems.policy.hop import retriever as room
 from nlp_retrieval.systems.policy.hop.retriever import RELATION_WEIGHTS, HopRetriever
@@ -40,7 +39,7 @@ def passages(count: int, seed: int) -> list[SearchableItem]:
 
 
 def made(start: BaseRetriever = DENSE, **settings: object) -> HopRetriever:
-    return HopRetriever(start, **({"encoder": ENCODER, "min_similarity": 0.4} | settings))  # type: ignore[arg-type]
+    return HopRetriever(start, **settings)  # type: ignore[arg-type]
 
 
 def relations_of(folder: Path, retriever: HopRetriever) -> set[tuple[object, ...]]:
@@ -48,17 +47,11 @@ def relations_of(folder: Path, retriever: HopRetriever) -> set[tuple[object, ...
     generation = open_generation(folder)
     opened = retriever.open(generation)
     names = generation.items.ids()
-    columns = opened.relations
-    found: set[tuple[object, ...]] = set()
-    for number in range(len(columns)):
-        one = columns.at(number)
-        spans = one.source_span, one.target_span, repr(round(one.carried, 5)), one.changed
-        found.add((names[one.source], names[one.target], one.type, round(one.confidence, 5), *spans))
-    for row, name in enumerate(names):
-        if name:
-            told = opened._changes.new[row], opened._changes.gone[row], *opened._centrality[row].tolist()
-            found.add((name, *(repr(round(float(value), 4)) for value in told)))
-    return found
+    found: set[tuple[object, ...]] = {
+        (names[one.source], names[one.target], one.type, round(one.confidence, 5)) for one in opened.relations
+    }
+    shares = zip(names, opened._known.new.round(4).tolist(), opened._known.gone.round(4).tolist(), strict=True)
+    return found | {(name, repr(new), repr(gone)) for name, new, gone in shares if name}
 
 
 def found_by(searcher: Searcher, query: str, k: int = 50, **where: object) -> dict[str, float]:
@@ -81,7 +74,7 @@ def test_passages_that_join_have_the_relations_of_an_index_built_at_once(seed: i
     assert len(searcher.opened.manifest.corpus.segments) > 1
     grown, whole = relations_of(tmp_path / "grown", made()), relations_of(tmp_path / "whole", made())
     assert grown == whole
-    assert len({one[2] for one in whole if len(one) == 8}) >= 4, "the corpus shows most types of relations"
+    assert {one[2] for one in whole if len(one) == 4} == {"FOLLOWS", "TEMPORAL_FOLLOWS"}
     for query in QUERIES:
         at_once = Searcher([made()]).open(tmp_path / "whole")
         assert found_by(searcher, query) == pytest.approx(found_by(at_once, query))
@@ -104,19 +97,6 @@ def test_deleted_passages_lose_their_relations_and_compacting_is_a_rebuild(seed:
     assert relations_of(tmp_path / "grown", made()) == relations_of(tmp_path / "whole", made())
 
 
-def test_compacting_encodes_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    searcher = Searcher([made()])
-    searcher.index(passages(10, 0), tmp_path)
-    searcher.add(passages(5, 1), auto_compact=False)
-
-    def encoded(*_: object) -> None:
-        raise AssertionError("the vectors are there")
-
-    monkeypatch.setattr(passage_encoding, "encoded_passages", encoded)
-    searcher.compact()
-    assert len(searcher.opened.manifest.corpus.segments) == 1
-
-
 @pytest.mark.parametrize("start", [DENSE, BM25])
 @pytest.mark.parametrize("where", [{}, {"country": "A"}])
 def test_scores_are_start_plus_strongest_path(
@@ -124,7 +104,7 @@ def test_scores_are_start_plus_strongest_path(
 ) -> None:
     monkeypatch.setattr(room, "_RELATIONS_OF_A_PASSAGE", 1000)
     items = passages(40, 5)
-    retriever = made(start, hop_weight=0.5, centrality_weight=0.25, max_starts=4, max_hops=2, decay=0.8, changes="none")
+    retriever = made(start, hop_weight=0.5, max_starts=4, max_hops=2, decay=0.8, changes="none")
     searcher, alone = Searcher([retriever]), Searcher([start])
     searcher.index(items, tmp_path)
     alone.open(tmp_path)
@@ -141,8 +121,7 @@ def test_scores_are_start_plus_strongest_path(
         reached: dict[str, float] = {}
         starts = sorted(own, key=lambda name: (-started[name], ids.index(name)))[:4]
         steps: dict[str, list[tuple[str, float]]] = {}
-        for number in range(len(opened.relations)):
-            one = opened.relations.at(number)
+        for one in opened.relations:
             worth = one.confidence * RELATION_WEIGHTS[one.type] * 0.8
             steps.setdefault(ids[one.source], []).append((ids[one.target], worth))
             steps.setdefault(ids[one.target], []).append((ids[one.source], worth))
@@ -154,7 +133,7 @@ def test_scores_are_start_plus_strongest_path(
                         if end != origin and end in allowed:
                             reached[end] = max(reached.get(end, 0.0), own[origin] * first * second)
         expected = {
-            name: own.get(name, 0.0) + 0.5 * reached.get(name, 0.0) + 0.25 * float(opened._centrality[ids.index(name)].mean())
+            name: own.get(name, 0.0) + 0.5 * reached.get(name, 0.0)
             for name in own.keys() | {name for name, strength in reached.items() if strength > 0}
         }
         assert found_by(searcher, query, 50, **where) == pytest.approx(expected, abs=1e-5)
@@ -180,28 +159,13 @@ def test_a_reason_that_shares_no_word_with_the_question_is_reached_and_explained
     assert str(told["b"]).endswith("b: reached from a by FOLLOWS")
 
 
-def test_the_walk_shows_the_evidence_of_a_relation(tmp_path: Path) -> None:
-    cause = "Rising tides in the river lead to flooding of the old harbour quarter."
-    items = [
-        chunk("a", f"The plan begins here. {cause}"),
-        chunk("b", "Flooding of the harbour quarter closed old shops.", position=5),
-    ]
-    searcher = Searcher([made(BM25, min_similarity=0.1)])
-    searcher.index(items, tmp_path)
-    (hits,) = searcher.search(["begins"], 5)
-    told = [one["hop"] for one in searcher.explain("begins", hits)]
-    (step,) = told[1].steps
-    assert (step.kind, step.along, step.sentence) == ("CAUSES", True, cause)
-    assert str(told[1]).splitlines()[1] == f"b: reached from a by CAUSES, because its text says: [{cause}]"
-
-
 def test_only_passages_that_pass_the_filter_are_walked_over(tmp_path: Path) -> None:
     items = [
         chunk(name, f"{word} stands alone", position=n)
         for n, (name, word) in enumerate([("a", "fox"), ("b", "owl"), ("c", "elk")])
     ]
     items = [item.model_copy(update={"metadata": item.metadata | {"open": item.item_id != "b"}}) for item in items]
-    searcher = Searcher([made(BM25, max_hops=2, min_similarity=1.0)])
+    searcher = Searcher([made(BM25, max_hops=2)])
     searcher.index(items, tmp_path)
     assert list(found_by(searcher, "fox")) == ["a", "b", "c"]
     assert list(found_by(searcher, "fox", open=True)) == ["a"]
@@ -213,12 +177,11 @@ def test_signals_say_where_a_score_comes_from(tmp_path: Path) -> None:
     (hits,) = searcher.search(["diesel buses and a tram line"], 20)
     signals = {hit.item.item_id: hit.signals for hit in hits}
     assert {key for one in signals.values() for key in one} >= {
-        f"hop.{key}" for key in "score start path hops degree pagerank betweenness class new gone".split()
+        f"hop.{key}" for key in "score start path hops new gone".split()
     }
     assert signals["a-new-0"]["hop.new"] == 0
     assert signals["a-old-2"]["hop.gone"] > 0.5
     assert "hop.gone" not in signals["a-new-0"], "no version comes after it"
-    assert all(0 <= one["hop.degree"] <= 1 and one["hop.class"] in range(4) for one in signals.values())
 
 
 def test_weights_of_relations_that_are_none_are_refused_with_the_nearest() -> None:
@@ -230,7 +193,7 @@ def test_weights_of_relations_that_are_none_are_refused_with_the_nearest() -> No
 
 @pytest.mark.parametrize(
     ("parameter", "value"),
-    [("max_hops", 4), ("max_hops", 0), ("decay", 0), ("min_similarity", 2), ("changes", "new"), ("subject", ""), ("depth", 0)],
+    [("max_hops", 4), ("max_hops", 0), ("decay", 0), ("changes", "new"), ("subject", ""), ("depth", 0)],
 )
 def test_parameters_out_of_range_are_refused(parameter: str, value: object) -> None:
     with pytest.raises(ConfigurationError, match=parameter):
@@ -239,5 +202,5 @@ def test_parameters_out_of_range_are_refused(parameter: str, value: object) -> N
 
 def test_search_settings_share_an_index_and_the_default_start_is_dense() -> None:
     assert made(max_hops=3, relation_weights={"CAUSES": 0.1}, hop_weight=1.0).identity == made(BM25).identity
-    assert made(version=("edition",)).identity != made().identity
-    assert HopRetriever(encoder=ENCODER).config == HopRetriever(DENSE).config
+    assert made(subject="town").identity != made().identity
+    assert HopRetriever().config == HopRetriever("faiss").config

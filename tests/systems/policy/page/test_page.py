@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.systems.policy.answers import AnswerChunk, ChunkMatch
-from nlp_retrieval.systems.policy.page.page import marked_runs, relation_graph, render_study, study_view, write_study_page
+from nlp_retrieval.systems.policy.answers import ChunkMatch
+from nlp_retrieval.systems.policy.page.page import marked_runs, render_study, study_view, write_study_page
 from nlp_retrieval.systems.policy.study import PolicyStudy
 from systems.policy.study.studies import plans, study
 
@@ -134,41 +134,6 @@ def test_changes_stand_side_by_side_with_the_words_that_changed(asked: PolicyStu
     assert "supplies <ins>30</ins>% of the power" in page
     relations = [attributes["data-relation"] for attributes in Tags(page).of("article") if "data-relation" in attributes]
     assert sorted(map(str, relations)) == ["added", "dropped", "edited", "edited"]
-
-
-def chunk(name: str, *steps: tuple[str, str, str]) -> AnswerChunk:
-    """A passage with a chain of relations: source, target, type."""
-    told = {
-        "id": name, "content": name, "combined_score": 0.5, "transformer_similarity": None, "word2vec_similarity": None,
-        "regex_score": None, "fuzzy_score": None, "score": 0.5, "title": "", "document": "d", "metadata": {}, "signals": {},
-        "matches": [],
-    }  # fmt: skip
-    chain = [{"source": source, "target": target, "kind": kind} for source, target, kind in steps]
-    if chain:
-        told["chain"] = {"first": chain[0]["source"], "origin": "", "strength": 1.0, "steps": chain}
-    return AnswerChunk.model_validate(told)
-
-
-def test_the_graph_has_a_node_for_every_passage_of_a_chain_and_an_arrow_for_every_relation() -> None:
-    drawn = relation_graph(
-        [chunk("a"), chunk("b", ("a", "x", "FOLLOWS"), ("x", "b", "CAUSES")), chunk("c", ("a", "x", "FOLLOWS"))]
-    )
-    tags = Tags(drawn)
-    assert drawn.count('class="found"') == 2
-    assert drawn.count('class="passed"') == 1
-    assert "2 relations between 3 passages" in drawn
-    assert sum("M" in str(path["d"]) and "L" in str(path["d"]) for path in tags.of("path")) == 2
-    assert re.findall(r'text-anchor="middle">(\d+)<', drawn) == ["1", "2"]
-    assert "nan" not in drawn
-    assert relation_graph([chunk("a"), chunk("b")]) == ""
-
-
-def test_a_graph_of_many_passages_stays_small_and_of_hostile_ones_harmless() -> None:
-    steps = [("a", f"<script>{number}", "<b>") for number in range(500)]
-    drawn = relation_graph([chunk("a", *steps)])
-    assert "<script" not in drawn
-    assert "<b>" not in drawn
-    assert len(drawn) < 20_000
 
 
 def test_what_documents_say_is_shown_and_does_nothing(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def study(
     searcher.index(plans() if items is None else items, index)
     along = None
     if hop:
-        along = Searcher([HopRetriever(FaissRetriever(encoder), min_similarity=0.2)])
+        along = Searcher([HopRetriever(FaissRetriever(encoder))])
         along.index(plans() if items is None else items, index)
     return PolicyStudy(profile(**changes), searcher, along, keywords=keywords)
 

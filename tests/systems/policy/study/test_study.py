@@ -11,7 +11,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from nlp_retrieval import FaissRetriever, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, FaissRetriever, SearchableItem, Searcher
 from nlp_retrieval.errors import (
     ConfigurationError,
     IndexMismatchError,
@@ -21,6 +21,8 @@ from nlp_retrieval.errors import (
     RetrievalWarning,
 )
 from nlp_retrieval.systems.policy.answers import SIGNAL_FIELDS, AnswerFile
+from nlp_retrieval.systems.policy.config import searchers_of
+from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
 from nlp_retrieval.systems.policy.log import log_to
 from nlp_retrieval.systems.policy.study import PolicyStudy
 
@@ -335,3 +337,13 @@ def test_a_log_that_cannot_be_written_or_has_no_such_level_is_refused(tmp_path: 
         pass
     with pytest.raises(ConfigurationError, match="did you mean 'DEBUG'"), log_to(None, "debgu"):
         pass
+
+
+@pytest.mark.parametrize(("told", "expected"), [("max_hops: 1", 1), ("", 2)])
+def test_relations_are_followed_as_far_as_a_profile_says(tmp_path: Path, told: str, expected: int) -> None:
+    (tmp_path / "mine.yaml").write_text(f"name: mine\nsubject: country\n{told}\n", "utf-8")
+    Searcher([HopRetriever(Bm25Retriever(), decay=0.5)]).index(plans(), tmp_path / "index")
+    _, along = searchers_of(tmp_path / "index", str(tmp_path / "mine.yaml"), trust=True)
+    assert along is not None
+    (hop,) = along.retrievers.values()
+    assert (hop.config["max_hops"], hop.config["decay"]) == (expected, 0.5)

@@ -12,8 +12,8 @@ from sqlalchemy import CheckConstraint, Column, Float, ForeignKey, Text, UniqueC
 from sqlalchemy.dialects.postgresql import JSONB, UUID
 
 from nlp_retrieval.systems.policy.chunk_tables.layout import CHUNKS, DOCUMENTS, ONE_PLACE, RELATIONS, VECTOR_COLUMNS
+from nlp_retrieval.systems.policy.chunk_tables.rows import RELATION_TYPES
 from nlp_retrieval.systems.policy.chunk_tables.statements import Vector
-from nlp_retrieval.systems.policy.hop.relation import RELATION_TYPES
 
 revision = "1"
 down_revision = None
