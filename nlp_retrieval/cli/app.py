@@ -192,7 +192,8 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
 }
 for _title, _commands in _COMMANDS.items():
     for _name, _command in _commands.items():
-        app.command(_name, cls=_Command, rich_help_panel=_title)(_command)
+        _settings = {"auto_envvar_prefix": serve.VARIABLES} if _name == "serve" else None
+        app.command(_name, cls=_Command, rich_help_panel=_title, context_settings=_settings)(_command)
 for _name, _group in (("judge", judge.app), ("agents", agents.app)):
     _with_own_help(_group)
     app.add_typer(_group, name=_name, cls=_KnownOptions, rich_help_panel="Compare")

@@ -1,7 +1,7 @@
 """Exits with 0 if the service of this container is ready: ``python -m nlp_retrieval.cli.health``, the image's health check.
 
 It asks at the address that ``serve`` listens on: from its command line (that of the container's first process, or the words
-given), the environment, and the settings file.
+given), and the environment.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import os
 import uuid
 from collections.abc import Mapping
@@ -16,18 +17,26 @@ import typer
 
 from nlp_retrieval.cli.console import parse_component, parse_options, say
 from nlp_retrieval.cli.indexes import Trust
-from nlp_retrieval.cli.service_settings import TOKEN, is_given, read_settings
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, nearest
 
 if TYPE_CHECKING:
     from nlp_retrieval.service.endpoints import BaseService
     from nlp_retrieval.service.settings import ServiceSettings
 
+VARIABLES = "NLP_RETRIEVAL"
+"""How the names of environment variables begin that set options of ``serve``, such as ``NLP_RETRIEVAL_PORT``."""
+
+_log = logging.getLogger("nlp_retrieval")
 _COMMON = ("path", "retrievers", "trust")
 """Parameters of every service that have command-line options of their own."""
 
-_OF_HTTP = ("mcp_http", "workers", "host", "port", "token_file", "token_env", "allowed_host")
-"""Parameters that say nothing about the protocol over standard input; in the environment or a file they may stand unused."""
+
+def _option(panel: str, about: str, *names: str) -> Any:
+    return typer.Option(*names, help=about, rich_help_panel=panel)
+
+
+_limit, _access, _operation, _recording = "Limits", "Access", "Operation", "Recording"
+_mcp = "Model Context Protocol"
 
 
 @dataclass(frozen=True)
@@ -79,41 +88,25 @@ def _added() -> dict[str, EntryPoint]:
 
 
 def command(
-    context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="An index directory, or a folder of another kind that can be served.")],
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; a token is required for any but this machine.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")] = 8000,
-    workers: Annotated[int, typer.Option(help="Number of processes; each opens the index.", rich_help_panel="Limits")] = 1,
-    threads: Annotated[int, typer.Option(help="Number of concurrent requests per process.", rich_help_panel="Limits")] = 4,
-    waiting: Annotated[
-        int, typer.Option(help="Number of requests that may wait for a thread; more are refused.", rich_help_panel="Limits")
-    ] = 128,
-    seconds: Annotated[
-        float,
-        typer.Option(help="Maximum seconds per request; requests that add sources have ten minutes.", rich_help_panel="Limits"),
-    ] = 30.0,
-    max_body: Annotated[
-        float, typer.Option("--max-body", help="Maximum size of a request body, in MiB.", rich_help_panel="Limits")
-    ] = 16.0,
-    token_env: Annotated[
-        str | None,
-        typer.Option(
-            "--token-env", help=f"Environment variable with the token; default: {TOKEN}, if set.", rich_help_panel="Access"
-        ),
-    ] = None,
-    token_file: Annotated[
-        Path | None, typer.Option("--token-file", help="File with the token.", rich_help_panel="Access")
-    ] = None,
-    allowed_host: Annotated[
-        list[str] | None,
-        typer.Option("--allowed-host", help="An additional host name to accept. Repeatable.", rich_help_panel="Access"),
-    ] = None,
+    path: Annotated[
+        Path,
+        typer.Argument(help="An index directory, or a folder of another kind that can be served.", envvar=f"{VARIABLES}_PATH"),
+    ],
+    host: Annotated[str, _option(_access, "Address to listen on; a token is required for any but this machine.")] = "127.0.0.1",
+    port: Annotated[int, _option(_access, "Port to listen on; 0 for any free one.")] = 8000,
+    token_file: Annotated[Path | None, _option(_access, f"File with the token; or set {VARIABLES}_TOKEN to it.")] = None,
+    allowed_host: Annotated[list[str] | None, _option(_access, "An additional host name to accept. Repeatable.")] = None,
+    proxy: Annotated[str, _option(_access, "Address of a proxy whose X-Forwarded-For is believed.")] = "",
+    workers: Annotated[int, _option(_limit, "Number of processes; each opens the index.")] = 1,
+    threads: Annotated[int, _option(_limit, "Number of concurrent requests per process.")] = 4,
+    waiting: Annotated[int, _option(_limit, "Number of requests that may wait for a thread; more are refused.")] = 128,
+    seconds: Annotated[float, _option(_limit, "Maximum seconds per request; ten minutes for one that adds sources.")] = 30.0,
+    max_body: Annotated[float, _option(_limit, "Maximum size of a request body, in MiB.")] = 16.0,
     served_as: Annotated[
         str | None,
         typer.Option(
             "--as",
+            envvar=f"{VARIABLES}_AS",
             help="Kind of folder: index, or one that a package adds, such as project (which may be empty: sources are added "
             "by POST /index). Default: by its content.",
         ),
@@ -126,68 +119,23 @@ def command(
         list[str] | None,
         typer.Option(
             "--set",
+            envvar=f"{VARIABLES}_SET",
             help="KEY=VALUE, a setting of the service. An index takes fusion and reranker: a name (reranker=overlap), "
             "or a mapping with its parameters (reranker='{name: overlap, blend: rank}'). Repeatable.",
         ),
     ] = None,
-    mcp: Annotated[
-        bool,
-        typer.Option(
-            "--mcp",
-            help="Serve the Model Context Protocol on standard input and output instead of HTTP.",
-            rich_help_panel="Model Context Protocol",
-        ),
-    ] = False,
-    mcp_http: Annotated[
-        bool,
-        typer.Option(
-            "--mcp-http",
-            help="Also serve the Model Context Protocol at /mcp, with the same rules.",
-            rich_help_panel="Model Context Protocol",
-        ),
-    ] = False,
-    warm: Annotated[
-        bool,
-        typer.Option("--warm", help="Load models and ask a query before /readyz says ready.", rich_help_panel="Operation"),
-    ] = False,
-    drain: Annotated[
-        float,
-        typer.Option(
-            help="Seconds to go on accepting requests after SIGTERM, while /readyz says 503.", rich_help_panel="Operation"
-        ),
-    ] = 0.0,
-    log_format: Annotated[
-        str, typer.Option("--log-format", help="text, or json: one object a line.", rich_help_panel="Operation")
-    ] = "text",
-    log_level: Annotated[
-        str, typer.Option("--log-level", help="debug, info, warning or error.", rich_help_panel="Operation")
-    ] = "info",
-    log_queries: Annotated[
-        bool, typer.Option("--log-queries", help="Also log the bodies of requests.", rich_help_panel="Operation")
-    ] = False,
+    mcp: Annotated[bool, _option(_mcp, "Serve it on standard input and output instead of HTTP.", "--mcp")] = False,
+    mcp_http: Annotated[bool, _option(_mcp, "Also serve it at /mcp, with the same rules.", "--mcp-http")] = False,
+    warm: Annotated[bool, _option(_operation, "Load models and ask a query before /readyz says ready.", "--warm")] = False,
+    log_format: Annotated[str, _option(_operation, "text, or json: one object a line.")] = "text",
+    log_level: Annotated[str, _option(_operation, "debug, info, warning or error.")] = "info",
+    log_queries: Annotated[bool, _option(_operation, "Also log the bodies of requests.", "--log-queries")] = False,
     record: Annotated[
         Path | None,
-        typer.Option(
-            "--record",
-            help="Folder in which the sessions of agents are recorded: queries, ids of results, what was read; no texts.",
-            rich_help_panel="Recording",
-        ),
+        _option(_recording, "Folder for the sessions of agents: queries, ids of results, what was read; no texts."),
     ] = None,
-    record_days: Annotated[
-        float,
-        typer.Option("--record-days", help="Days after its last step that a session is kept.", rich_help_panel="Recording"),
-    ] = 30.0,
+    record_days: Annotated[float, _option(_recording, "Days after its last step that a session is kept.")] = 30.0,
     trust: Trust = False,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "--config",
-            callback=read_settings,
-            is_eager=True,
-            help="YAML file of settings: options by name (port: 9000). The environment overrides it (NLP_RETRIEVAL_PORT=9000), "
-            "and options override both.",
-        ),
-    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Open everything, report what would be served, and exit.")] = False,
 ) -> None:
     """Answer searches over HTTP.
@@ -196,41 +144,32 @@ def command(
     it answers and is ready, /metrics has figures for Prometheus. SIGTERM and Ctrl-C stop it after finishing current
     requests. With --mcp it offers tools to a language model's client instead.
     """
-    del config  # it was read by read_settings
+    from nlp_retrieval.core.secrets import read_variable
     from nlp_retrieval.service.application import require_packages
     from nlp_retrieval.service.serving import listen, serve
     from nlp_retrieval.service.sessions import SessionRecord
     from nlp_retrieval.service.settings import ServiceLimits, ServiceSettings, read_token
 
-    if not 0 < max_body <= 1024:
-        raise ConfigurationError(f"--max-body {max_body}: take a number of MiB above 0, at most 1024")
     limits = ServiceLimits(body=int(max_body * 2**20), seconds=seconds, threads=threads, waiting=waiting)
     kind = _kind_of(path, served_as)
     opening = _Opening(path, kind, tuple(retriever or ()), parse_options(setting or []), trust)
     if record is not None and record.resolve().is_relative_to(path.resolve()):
         raise ConfigurationError(f"--record {record}: it is inside of what is served; choose a folder beside {path}")
     if mcp:
-        if any(is_given(context, name) for name in _OF_HTTP):
-            raise ConfigurationError(
-                "--mcp answers the program that started it, on standard input and output; leave out --mcp-http, --workers, "
-                "--host, --port, --allowed-host and the options of the token, which are for HTTP"
-            )
         settings = ServiceSettings(limits=limits, record=record, record_days=record_days)
         _serve_stdio(opening, settings, f"the {kind} {path}", check=check)
         return
-    if is_given(context, "token_env") and not is_given(context, "token_file"):
-        token_file = None  # of the environment or the file
-    token = read_token(token_env or TOKEN, token_file, required=token_env is not None)
+    token = read_token(read_variable(f"{VARIABLES}_TOKEN"), token_file)
     settings = ServiceSettings(
         host=host,
         port=port,
         token=token,
         allowed_hosts=tuple(allowed_host or ()),
+        proxy=proxy,
         workers=workers,
         limits=limits,
         mcp=mcp_http,
         warm=warm,
-        drain=drain,
         log_format=log_format,  # type: ignore[arg-type]  # checked there
         log_level=log_level,  # type: ignore[arg-type]
         log_queries=log_queries,
@@ -238,7 +177,8 @@ def command(
         record_days=record_days,
     )
     if not check:
-        serve(opening, settings, lambda address: say(f"serving the {kind} {path} on {address}"))
+        announce = _log.info if log_format == "json" else say
+        serve(opening, settings, lambda address: announce(f"serving the {kind} {path} on {address}"))
         return
     require_packages()
     SessionRecord.of(settings)

@@ -32,8 +32,8 @@ _SECRET_VALUE = re.compile(
     r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"  # Amazon
     r"|\bAIza[A-Za-z0-9_-]{30,}"  # Google
     r"|\beyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"  # JSON web tokens
-    r"|\bBearer\s+\S+"
-    r"|(?<=\bAuthorization: Basic )\S+",
+    r"|\bBearer\s+[^\s\"',]+"
+    r"|(?<=\bAuthorization: Basic )[^\s\"',]+",
     re.IGNORECASE,
 )
 _PREFIXES = ("sk", "hf", "gho", "ghp", "ghs", "ghu", "ghr", "pk", "glpat", "github_pat")

@@ -50,24 +50,13 @@ __all__ = [
 ]
 
 
-# Error answers of the service: one format, a status, and never a traceback.
-#
-# The answer is ``{"error": {"type": ..., "message": ..., "request_id": ...}}``; programs read the type, people the message. It
-# contains no server paths; the log has the whole message, with the same id.
-
 _LONGEST = 2_000
 _SHOWN_FAULTS = 5
 _RETRY = {"retry-after": "1"}
 
 
 class ErrorDetail(BaseModel):
-    """An error.
-
-    Args:
-        type: for programs; stable across versions.
-        message: for people: the problem, its location, and what to do.
-        request_id: of the request, as in the header ``X-Request-ID`` and in the log.
-    """
+    """An error: its type for programs, its message for people, and the id of the request, as in the log."""
 
     type: str
     message: str
@@ -76,20 +65,6 @@ class ErrorDetail(BaseModel):
 
 class ErrorAnswer(BaseModel):
     """The answer to a refused request."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "error": {
-                        "type": "invalid_request",
-                        "message": "k: Input should be less than or equal to 1000",
-                        "request_id": "7d1f0c52e6a94c3f",
-                    }
-                }
-            ]
-        }
-    )
 
     error: ErrorDetail
 
@@ -102,6 +77,12 @@ class RefusedError(RetrievalError):
         kind: the type of the error, for programs.
         message: for people.
         headers: additional headers of the answer.
+
+    Examples:
+        >>> raise RefusedError(404, "not_found", "no item has this id")
+        Traceback (most recent call last):
+            ...
+        nlp_retrieval.service.endpoints.RefusedError: no item has this id
     """
 
     def __init__(self, status: int, kind: str, message: str, headers: Mapping[str, str] | None = None) -> None:
@@ -135,11 +116,7 @@ _PATH = re.compile(r"(?<![^\s'\"(\[=,;:])(?!https?://)[^\s'\"(),;]*[/\\][^'\"(),
 
 
 def refusal_of(error: Exception) -> RefusedError:
-    """Return the answer to an error.
-
-    Args:
-        error: an error of this package; other errors reveal nothing, because their messages were not written for clients.
-    """
+    """Return the answer to an error; one that is not of this package reveals nothing."""
     if isinstance(error, RefusedError):
         return error
     for kind, status, name, public_message in _STATUSES:
@@ -157,11 +134,7 @@ _SAID = {"extra_forbidden": "there is no such field", "dict_type": _OBJECT, "mod
 
 
 def faults_of(faults: Sequence[Mapping[str, Any]]) -> str:
-    """Return the faults of a request and their places; not its values, which may be anything.
-
-    Args:
-        faults: as pydantic lists them.
-    """
+    """Return the faults of a request and their places, as pydantic lists them; not its values, which may be anything."""
     shown = []
     for fault in faults[:_SHOWN_FAULTS]:
         field = ".".join(str(part)[:60] for part in fault["loc"] if part != "body")

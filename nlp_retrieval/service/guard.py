@@ -19,15 +19,15 @@ from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.service.endpoints import RefusedError
 from nlp_retrieval.service.settings import ServiceSettings, is_address
 
-__all__ = ["PROBES", "RequestGuard", "answer_refusal", "known_hosts"]
+__all__ = ["PROBES", "App", "Message", "Receive", "RequestGuard", "Send", "answer_refusal", "known_hosts"]
 
-PROBES = frozenset({"/healthz", "/livez", "/readyz"})
+PROBES = frozenset({"/livez", "/readyz"})
 """Paths answered without a token, which reveal only whether the service works."""
 
-_Message = MutableMapping[str, Any]
-_Receive = Callable[[], Awaitable[_Message]]
-_Send = Callable[[_Message], Awaitable[None]]
-_App = Callable[[_Message, _Receive, _Send], Awaitable[None]]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 _TO_CLIENTS, _TO_BROWSERS = 'Bearer realm="nlp-retrieval"', 'Basic realm="nlp-retrieval", charset="UTF-8"'
 """How the token is asked for; of several ways in one header Chromium reads only the first."""
@@ -44,14 +44,14 @@ class RequestGuard:
         without_token: further paths that are answered without a token.
     """
 
-    def __init__(self, app: _App, settings: ServiceSettings, without_token: frozenset[str] = frozenset()) -> None:
+    def __init__(self, app: App, settings: ServiceSettings, without_token: frozenset[str] = frozenset()) -> None:
         self._app = app
         self._without_token = PROBES | without_token
         self._limits = settings.limits
         self._digest = None if settings.token is None else _digest(settings.token.encode())
         self._hosts = known_hosts(settings)
 
-    async def __call__(self, scope: _Message, receive: _Receive, send: _Send) -> None:
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
@@ -100,7 +100,7 @@ class RequestGuard:
                 {"www-authenticate": _TO_BROWSERS if b"text/html" in b"".join(headers.get(b"accept", [])) else _TO_CLIENTS},
             )
 
-    async def _body(self, headers: dict[bytes, list[bytes]], receive: _Receive) -> bytes | None:
+    async def _body(self, headers: dict[bytes, list[bytes]], receive: Receive) -> bytes | None:
         """The body, with only JSON in it; None if the client went away."""
         kind = b"".join(headers.get(b"content-type", [])).partition(b";")[0].strip().lower()
         declared = b"".join(headers.get(b"content-length", []))
@@ -136,7 +136,7 @@ class RequestGuard:
             raise RefusedError(400, "invalid_json", f"the body cannot be read: {error}") from None
         return body
 
-    async def _too_large(self, receive: _Receive) -> RefusedError:
+    async def _too_large(self, receive: Receive) -> RefusedError:
         """Read on for a moment, because a client that is cut off while it sends may never read the answer."""
         remaining, more = self._limits.body, True
         try:
@@ -161,7 +161,7 @@ def known_hosts(settings: ServiceSettings) -> set[str] | None:
     return named | {"localhost", settings.host.lower()} if settings.on_loopback or named else None
 
 
-async def answer_refusal(refusal: RefusedError, send: _Send) -> None:
+async def answer_refusal(refusal: RefusedError, send: Send) -> None:
     """Send the answer to a refused request."""
     body = refusal.body()
     headers = {"content-type": "application/json", "content-length": str(len(body))} | refusal.headers
@@ -170,17 +170,17 @@ async def answer_refusal(refusal: RefusedError, send: _Send) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def _replayed(body: bytes, receive: _Receive) -> _Receive:
+def _replayed(body: bytes, receive: Receive) -> Receive:
     """Return a receive function that gives a body already read, once, and then the messages after it."""
     bodies = [body]
 
-    async def again() -> _Message:
+    async def again() -> Message:
         return {"type": "http.request", "body": bodies.pop(), "more_body": False} if bodies else await receive()
 
     return again
 
 
-def _headers(scope: _Message) -> dict[bytes, list[bytes]]:
+def _headers(scope: Message) -> dict[bytes, list[bytes]]:
     values_of: dict[bytes, list[bytes]] = {}
     for name, value in scope["headers"]:
         values_of.setdefault(name.lower(), []).append(value)

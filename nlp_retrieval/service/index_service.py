@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.context import collected_notes, record_steps, search_steps
@@ -76,19 +75,12 @@ class SearchResults(BaseModel):
     notes: list[str] = Field(default=[], description="What was left out or found nothing, and what to do.")
 
 
-class RetrieverFigures(BaseModel):
-    """A retriever in use, and the size of its files."""
-
-    name: str
-    bytes: int
-
-
 class IndexFigures(BaseModel):
-    """Contents of the index."""
+    """Contents of the index; of each retriever its name and the size of its files."""
 
     n_items: int
     generation: int
-    retrievers: list[RetrieverFigures]
+    retrievers: list[dict[str, str | int]]
     stages: list[str]
 
 
@@ -147,15 +139,7 @@ class IndexService(BaseService):
         fusion: Config | str | None = None,
         reranker: Config | str | None = None,
     ) -> Self:
-        """Open an index directory.
-
-        Args:
-            path: the directory.
-            retrievers: see :meth:`BaseService.from_path`.
-            trust: see :meth:`BaseService.from_path`.
-            fusion: merges the lists of several retrievers.
-            reranker: reorders their results.
-        """
+        """Open an index directory; a fusion merges the lists of several retrievers, and a reranker reorders the results."""
         chosen = retrievers or retrievers_of(path, trust=trust)
         return cls(Searcher(chosen, fusion=fusion, reranker=reranker).open(path))
 
@@ -175,14 +159,6 @@ class IndexService(BaseService):
     @property
     def tools(self) -> list[McpTool]:
         """Search, and reading one whole item."""
-
-        def search(arguments: ItemSearchArguments) -> bytes:
-            body = {"query": arguments.query, "k": arguments.k} | (
-                {} if arguments.where is None else {"where": arguments.where}
-            )
-            answer = json.loads(self._search(SearchBody.model_validate(body)))
-            return json.dumps({"results": answer["results"][0], "notes": answer["notes"]}).encode()
-
         return [
             McpTool(
                 "search",
@@ -190,7 +166,7 @@ class IndexService(BaseService):
                 "content, metadata and score; read_passage gives one whole by its item_id.",
                 ItemSearchArguments,
                 ItemsFound,
-                search,
+                self._search_one,
                 hints={"where": describe_filter(self.searcher.opened.items.kinds)},
                 records=True,
             ),
@@ -224,9 +200,6 @@ class IndexService(BaseService):
     def read(self, item_id: str) -> bytes:
         """Return an item as JSON.
 
-        Args:
-            item_id: id of an item.
-
         Raises:
             RefusedError: there is no such item.
         """
@@ -238,34 +211,37 @@ class IndexService(BaseService):
                 raise RefusedError(404, "not_found", f"no item of this index has the id {item_id!r}; search gives ids")
         return items.items(rows)[0].model_dump_json().encode()
 
-    def _search(self, body: SearchBody) -> bytes:
+    def _found(
+        self, queries: list[str], k: int, where: dict[str, JsonValue] | None
+    ) -> tuple[list[list[RetrievalResult]], list[str]]:
         self._refresh()
-        with record_steps(search_steps(body.texts, body.k, body.where)) as steps, collected_notes() as notes:
-            results = self.searcher.search(body.texts, body.k, body.where)
+        with record_steps(search_steps(queries, k, where)) as steps, collected_notes() as notes:
+            results = self.searcher.search(queries, k, where)
             for step, found in zip(steps, results, strict=False):
                 step["results"] = [result.item.item_id for result in found]
+        return results, notes
+
+    def _search(self, body: SearchBody) -> bytes:
+        results, notes = self._found(body.texts, body.k, body.where)
         return SearchResults.model_construct(results=results, notes=notes).model_dump_json().encode()
+
+    def _search_one(self, asked: ItemSearchArguments) -> bytes:
+        (results,), notes = self._found([asked.query], asked.k, asked.where)
+        return ItemsFound.model_construct(results=results, notes=notes).model_dump_json().encode()
 
     def _stats(self, _: None) -> bytes:
         self._refresh()
         manifest = self.searcher.opened.manifest
-        retrievers = [
-            RetrieverFigures(
-                name=record.config["name"],
-                bytes=sum(segment.bytes for segment in record.segments),
-            )
-            for record in self.searcher.index_records()
-        ]
-        return (
-            IndexFigures(
-                n_items=manifest.corpus.n_items,
-                generation=manifest.generation,
-                retrievers=retrievers,
-                stages=self.searcher.stages,
-            )
-            .model_dump_json()
-            .encode()
+        figures = IndexFigures(
+            n_items=manifest.corpus.n_items,
+            generation=manifest.generation,
+            retrievers=[
+                {"name": record.config["name"], "bytes": sum(segment.bytes for segment in record.segments)}
+                for record in self.searcher.index_records()
+            ],
+            stages=self.searcher.stages,
         )
+        return figures.model_dump_json().encode()
 
     def _refresh(self) -> None:
         """Switch to a newer generation; while one thread opens it, the others search the old one."""

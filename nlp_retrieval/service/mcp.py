@@ -9,8 +9,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -26,17 +26,9 @@ from nlp_retrieval.service.work import WorkPool, leave_notes_out
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
-    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.server.transport_security import TransportSecuritySettings
     from mcp_types import CallToolResult, Tool
     from starlette.routing import Route
-
-# The server of the protocol: it lists the tools and calls them in a limited number of threads, over any transport.
-#
-# An error of a tool is an answer with the same message as over HTTP, without internals of this program.
-
-MCP_PATH = "/mcp"
-"""Path of the protocol over HTTP."""
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -55,38 +47,26 @@ def require_mcp() -> None:
     del mcp, mcp_types
 
 
-def create_mcp_server(
-    service: BaseService, body: int, reading: WorkPool, writing: WorkPool, record: SessionRecord | None = None
-) -> Server[Any]:
-    """Return the protocol server of a service.
+def _create_server(service: BaseService, body: int, reading: WorkPool, writing: WorkPool, record: SessionRecord) -> Server[Any]:
+    """Return the server that lists the tools, and calls them in a limited number of threads, over any transport.
 
-    Args:
-        service: the service.
-        body: maximum size of the arguments of a call, in bytes.
-        reading: runs calls that change nothing.
-        writing: runs the other calls.
-        record: records sessions; None records nothing.
-
-    Raises:
-        DependencyError: the protocol's package is not installed.
+    An error of a tool is an answer with the same message as over HTTP, without internals of this program.
     """
-    require_mcp()
     from mcp.server.lowlevel import Server
     from mcp_types import CallToolResult, ListToolsResult, TextContent
 
-    recorded = record or SessionRecord()
-    tools = {tool.name: tool for tool in recorded.tools(service.tools)}
+    tools = {tool.name: tool for tool in record.tools(service.tools)}
     schemas = {tool.name: tool.input_schema for tool in tools.values()}
 
     async def list_tools(*_: object) -> ListToolsResult:
-        listed = await reading.run(lambda: [_tool_of(tool) for tool in recorded.tools(service.tools)])
+        listed = await reading.run(lambda: [_tool_of(tool) for tool in record.tools(service.tools)])
         return ListToolsResult(tools=listed)
 
     async def call_tool(_: object, params: Any) -> CallToolResult:
         try:
             tool, arguments = _check_arguments(tools, params.name, params.arguments or {}, body)
             pool = writing if tool.writes else reading
-            with recorded.called_with(params.meta):
+            with record.called_with(params.meta):
                 structured, text = await pool.run(functools.partial(_call, tool, arguments))
         except Exception as error:
             refusal = refusal_of(error)
@@ -139,22 +119,33 @@ def _call(tool: McpTool, arguments: Any) -> tuple[dict[str, Any], str]:
     return answer, json.dumps(answer, ensure_ascii=False)
 
 
-def session_manager_of(server: Server[Any], settings: ServiceSettings) -> StreamableHTTPSessionManager:
-    """Return the HTTP transport of the protocol; without sessions, so that any process can answer any request.
+class McpOverHttp:
+    """The protocol over HTTP; without sessions, so that any process can answer any request, and nothing is sent unasked."""
 
-    Args:
-        server: server of the protocol.
-        settings: access and limits.
-    """
-    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    def __init__(
+        self, service: BaseService, settings: ServiceSettings, reading: WorkPool, writing: WorkPool, record: SessionRecord
+    ) -> None:
+        require_mcp()
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-    return StreamableHTTPSessionManager(
-        server,
-        json_response=True,
-        stateless=True,
-        security_settings=_security(settings),
-        max_request_body_size=settings.limits.body,
-    )
+        self._manager = StreamableHTTPSessionManager(
+            _create_server(service, settings.limits.body, reading, writing, record),
+            json_response=True,
+            stateless=True,
+            security_settings=_security(settings),
+            max_request_body_size=settings.limits.body,
+        )
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Answer inside the block."""
+        return self._manager.run()
+
+    def route(self) -> Route:
+        """Return the route of the protocol."""
+        from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
+        from starlette.routing import Route
+
+        return Route("/mcp", endpoint=StreamableHTTPASGIApp(self._manager), methods=["POST"])
 
 
 def _security(settings: ServiceSettings) -> TransportSecuritySettings:
@@ -164,40 +155,16 @@ def _security(settings: ServiceSettings) -> TransportSecuritySettings:
     named = known_hosts(settings)
     if named is None:  # a token is required, which no page of another origin has
         return TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    hosts = _with_ports([*_LOOPBACK, *(f"[{name}]" if ":" in name else name for name in sorted(named))])
+    names = {*_LOOPBACK, *(f"[{name}]" if ":" in name else name for name in named)}
+    hosts = [written for name in sorted(names) for written in (name, f"{name}:*")]
     origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
     return TransportSecuritySettings(enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins)
 
 
-def _with_ports(hosts: Sequence[str]) -> list[str]:
-    return [written for host in dict.fromkeys(hosts) for written in (host, f"{host}:*")]
-
-
-def mcp_route(manager: StreamableHTTPSessionManager) -> Route:
-    """Return the route of the protocol; the server sends no unrequested messages, so there is no GET.
-
-    Args:
-        manager: the transport.
-    """
-    from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
-    from starlette.routing import Route
-
-    return Route(MCP_PATH, endpoint=StreamableHTTPASGIApp(manager), methods=["POST"])
-
-
-# The protocol over standard input and output, for the program that started this one; nothing else is written there.
-
-
 def serve_stdio(
-    opening: Callable[[], BaseService], limits: ServiceLimits, on_ready: Callable[[], None], record: SessionRecord | None = None
+    opening: Callable[[], BaseService], limits: ServiceLimits, on_ready: Callable[[], None], record: SessionRecord
 ) -> None:
-    """Answer messages on standard input until it ends, or until a signal ends the process.
-
-    Args:
-        opening: opens the service.
-        limits: limits of a call.
-        on_ready: called when it is open.
-        record: records the session; None records nothing.
+    """Answer messages on standard input until it ends, or until a signal ends the process; nothing else is written to output.
 
     Raises:
         DependencyError: the protocol's package is not installed.
@@ -216,12 +183,12 @@ def serve_stdio(
         signal.signal(signal.SIGINT, before)
 
 
-async def _answer(service: BaseService, limits: ServiceLimits, record: SessionRecord | None) -> None:
+async def _answer(service: BaseService, limits: ServiceLimits, record: SessionRecord) -> None:
     from mcp.server.stdio import stdio_server
 
     reading = WorkPool(limits.threads, limits.waiting, limits.seconds)
     writing = WorkPool(1, limits.waiting, limits.writing_seconds)
-    server = create_mcp_server(service, limits.body, reading, writing, record)
+    server = _create_server(service, limits.body, reading, writing, record)
     try:
         async with stdio_server() as (incoming, outgoing):  # all other output meanwhile goes to standard error
             await server.run(incoming, outgoing, server.create_initialization_options())

@@ -1,39 +1,40 @@
 """Listening: one process or several on one socket, until stopped; requests in progress are finished first.
 
-Several processes are started fresh, not forked, and each opens the index itself.
+Several processes are started fresh, not forked, and each opens the index itself; uvicorn starts those again that end.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import logging.config
+import multiprocessing
 import os
 import resource
 import signal
 import socket
+import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, RetrievalError
 from nlp_retrieval.service.application import create_app, require_packages
 from nlp_retrieval.service.endpoints import BaseService
-from nlp_retrieval.service.logs import configure_logs, log_config
-from nlp_retrieval.service.metrics import shared_metrics
+from nlp_retrieval.service.logs import log_config
 from nlp_retrieval.service.settings import ServiceSettings
 from nlp_retrieval.service.work import leave_notes_out
 
 if TYPE_CHECKING:
-    from uvicorn import Config, Server
+    from uvicorn import Config
 
-__all__ = [
-    "BoundedConnection",
-    "listen",
-    "most_connections",
-    "serve",
-]
+    from nlp_retrieval.service.observer import Observer
+
+__all__ = ["listen", "serve"]
 
 
 # Limits on connections: their number, and the time for sending a request and reading its answer.
@@ -45,7 +46,7 @@ _MOST, _FEWEST, _FOR_OTHER_FILES = 2048, 16, 96
 _READING_SECONDS = 30
 
 
-def most_connections() -> int:
+def _most_connections() -> int:
     """Return the maximum number of connections: a fifth of the descriptors not used by other files, at most 2,048.
 
     asyncio accepts as many again in each of three rounds before the first of them can be closed.
@@ -54,7 +55,7 @@ def most_connections() -> int:
     return _MOST if soft == resource.RLIM_INFINITY else max(_FEWEST, min(_MOST, (soft - _FOR_OTHER_FILES) // 5))
 
 
-class BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # one of two classes, chosen when imported
+class _BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # one of two classes, chosen when imported
     """A uvicorn connection that is closed if no request arrives, or if nobody reads the answer."""
 
     _timer: asyncio.TimerHandle | None = None
@@ -64,6 +65,11 @@ class BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # 
     def idle(self) -> bool:
         """Return whether no request is in progress."""
         return self.cycle is None or self.cycle.response_complete
+
+    @property
+    def address(self) -> str:
+        """Return the address of the client."""
+        return self.client[0] if self.client else ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Start waiting for the head of a request, and make room for other connections."""
@@ -112,16 +118,11 @@ class BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # 
             self._timer = None
 
     def _make_room(self) -> None:
+        """End the idle connection that asked least recently, of the address that has the most."""
         idle = [other for other in self.connections if other is not self and other.idle and not other.transport.is_closing()]
         if idle:
-            per_address = Counter(_client_address(other) for other in idle)
-            busiest = max(per_address.values())
-            candidates = [other for other in idle if per_address[_client_address(other)] == busiest]
-            min(candidates, key=lambda other: other.asked_last).transport.abort()
-
-
-def _client_address(connection: BoundedConnection) -> str:
-    return connection.client[0] if connection.client else ""
+            counts = Counter(other.address for other in idle)
+            min(idle, key=lambda other: (-counts[other.address], other.asked_last)).transport.abort()
 
 
 _BACKLOG = 1024
@@ -141,23 +142,19 @@ def listen(settings: ServiceSettings) -> socket.socket:
         )[0]
         # with the protocol named, asyncio sends small answers at once; otherwise each would wait 40 ms for the client's reply
         listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(_BACKLOG)
+        except OSError:
+            listener.close()
+            raise
     except OSError as error:
-        raise _port_error(settings, error) from None
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(_BACKLOG)
-    except OSError as error:
-        listener.close()
-        raise _port_error(settings, error) from None
+        raise ConfigurationError(
+            f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}; choose another --port, or 0 "
+            "for any that is free"
+        ) from None
     return listener
-
-
-def _port_error(settings: ServiceSettings, error: OSError) -> ConfigurationError:
-    return ConfigurationError(
-        f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}; choose another --port, or 0 for "
-        "any that is free"
-    )
 
 
 def serve(opening: Callable[[], BaseService], settings: ServiceSettings, on_ready: Callable[[str], None]) -> None:
@@ -169,7 +166,7 @@ def serve(opening: Callable[[], BaseService], settings: ServiceSettings, on_read
         on_ready: called with the address.
 
     Raises:
-        DependencyError: FastAPI or uvicorn is not installed.
+        DependencyError: a package of the service is not installed.
         RetrievalError: the service cannot be opened.
     """
     require_packages()
@@ -177,38 +174,72 @@ def serve(opening: Callable[[], BaseService], settings: ServiceSettings, on_read
         from nlp_retrieval.service.mcp import require_mcp
 
         require_mcp()
-    configure_logs(settings.log_format, settings.log_level)
+    logging.config.dictConfig(log_config(settings.log_format, settings.log_level))
     leave_notes_out()
     service = opening()  # before other processes open it, so that an error is reported once
     with listen(settings) as listener:
+        host, port = listener.getsockname()[:2]
+        on_ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
         if settings.workers > 1:
             service.close()
             del service
-            on_ready(_address(listener))
             _serve_by_many(opening, settings, listener)
         else:
-            from uvicorn import Server
+            _serve_alone(service, settings, listener)
 
-            server = Server(_config(settings, create_app(service, settings)))
-            with _ended_by_signals(server):
-                on_ready(_address(listener))
-                server.run([listener])
+
+def _serve_alone(service: BaseService, settings: ServiceSettings, listener: socket.socket) -> None:
+    from uvicorn import Server
+
+    server = Server(_config(settings, create_app(service, settings)))
+
+    def end(*_: object) -> None:
+        server.should_exit = True
+
+    for number in (signal.SIGTERM, signal.SIGINT):  # the server sends them to itself again when it has ended
+        signal.signal(number, end)
+    server.run([listener])
 
 
 def _serve_by_many(opening: Callable[[], BaseService], settings: ServiceSettings, listener: socket.socket) -> None:
-    from nlp_retrieval.service.workers import NOT_STARTED, ServiceProcess, Supervisor
+    from uvicorn.config import STARTUP_FAILURE
+    from uvicorn.supervisors import Multiprocess
 
-    with shared_metrics():
-        supervisor = Supervisor(_config(settings, ServiceProcess(opening, settings, os.getpid()), factory=True), listener)
-        supervisor.run()
-    if any(process.exitcode == NOT_STARTED for process in supervisor.processes):
+    supervisor = Multiprocess(_config(settings, _Worker(opening, settings), factory=True), [listener])
+    supervisor.run()
+    if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
         raise RetrievalError("a worker could not start; see its output above")
+
+
+@dataclass(frozen=True)
+class _Worker:
+    """Creates the application in a process of its own; it is pickled, so it holds plain values."""
+
+    opening: Callable[[], BaseService]
+    settings: ServiceSettings
+
+    def __call__(self) -> Observer:
+        from uvicorn.config import STARTUP_FAILURE
+
+        leave_notes_out()
+        threading.Thread(target=self._end_with_parent, daemon=True).start()
+        try:
+            return create_app(self.opening(), self.settings)
+        except RetrievalError as error:
+            logging.getLogger(__name__).error("%s", without_secrets(str(error)))  # noqa: TRY400 -- a message for people
+            raise SystemExit(STARTUP_FAILURE) from None
+
+    def _end_with_parent(self) -> None:
+        """End if the parent process was killed: nobody else would stop this one."""
+        if (parent := multiprocessing.parent_process()) is not None:
+            parent.join()
+            os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _config(settings: ServiceSettings, app: Callable[..., object], *, factory: bool = False) -> Config:
     from uvicorn import Config
 
-    most = most_connections()
+    most = _most_connections()
     longest = max(settings.limits.seconds, settings.limits.writing_seconds)
     return Config(
         app,
@@ -218,32 +249,13 @@ def _config(settings: ServiceSettings, app: Callable[..., object], *, factory: b
         lifespan="on",
         log_config=log_config(settings.log_format, settings.log_level),
         access_log=False,
-        proxy_headers=False,
+        proxy_headers=bool(settings.proxy),
+        forwarded_allow_ips=settings.proxy,
         server_header=False,
-        http=BoundedConnection,
+        http=_BoundedConnection,
         limit_concurrency=most,
         timeout_keep_alive=max(1, min(_IDLE_SECONDS, int(settings.limits.seconds))),
         backlog=min(_BACKLOG, most),  # maximum accepted at once
         timeout_graceful_shutdown=int(longest) + _GRACE,
         timeout_worker_healthcheck=60,
     )
-
-
-@contextmanager
-def _ended_by_signals(server: Server) -> Iterator[None]:
-    """Let the signals that stop the server stop only the server: it sends them to itself again afterwards."""
-
-    def end(*_: object) -> None:
-        server.should_exit = True
-
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _address(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

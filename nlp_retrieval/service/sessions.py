@@ -60,21 +60,13 @@ class SessionRecord:
     def of(cls, settings: ServiceSettings, name: str = "") -> Self:
         """Return the record that settings ask for.
 
-        Args:
-            settings: with the folder.
-            name: as for the class.
-
         Raises:
             OutputError: the folder cannot be written.
         """
         return cls(None if settings.record is None else Recorder(settings.record, days=settings.record_days), name)
 
     def endpoints(self, endpoints: Sequence[Endpoint]) -> list[Endpoint]:
-        """Return endpoints that are recorded, and the one that takes the agent's answer.
-
-        Args:
-            endpoints: of the service.
-        """
+        """Return endpoints that are recorded, and the one that takes the agent's answer."""
         if self._recorder is None:
             return list(endpoints)
         recorded = [replace(each, run=self._recorded(each.run, each.path)) if each.records else each for each in endpoints]
@@ -82,36 +74,26 @@ class SessionRecord:
         return [*recorded, Endpoint("/submit_answer", summary, self._take_answer, AnswerTaken, AnswerBody, writes=True)]
 
     def tools(self, tools: Sequence[McpTool]) -> list[McpTool]:
-        """Return tools that are recorded, and the one that takes the agent's answer.
-
-        Args:
-            tools: of the service.
-        """
+        """Return tools that are recorded, and the one that takes the agent's answer."""
         if self._recorder is None:
             return list(tools)
-        recorded = [
-            replace(tool, run=self._recorded(tool.run if tool.records else _as_step(tool.run), tool.name)) for tool in tools
-        ]
+        recorded = [replace(tool, run=self._recorded(tool.run, tool.name, other=not tool.records)) for tool in tools]
         about = "Submit the final answer to the user's question, once, with the ids of the items that it cites."
-        return [
-            *recorded,
-            McpTool("submit_answer", about, AnswerBody, AnswerTaken, self._take_answer, shows_texts=False, writes=True),
-        ]
+        answer = McpTool("submit_answer", about, AnswerBody, AnswerTaken, self._take_answer, shows_texts=False, writes=True)
+        return [*recorded, answer]
 
     @contextmanager
     def called_with(self, meta: Mapping[str, Any] | None) -> Iterator[None]:
-        """Take names of the session from the ``_meta`` of a tool call.
-
-        Args:
-            meta: as the client sent it.
-        """
+        """Take names of the session from the ``_meta`` of a tool call."""
         token = current_request.set(replace(current_request.get(), meta=meta or {}))
         try:
             yield
         finally:
             current_request.reset(token)
 
-    def _recorded(self, run: Callable[[Any], bytes], tool: str) -> Callable[[Any], bytes]:
+    def _recorded(self, run: Callable[[Any], bytes], tool: str, *, other: bool = False) -> Callable[[Any], bytes]:
+        """A call that records its steps; that of another tool is one step, whatever it searches."""
+
         def run_recorded(argument: Any) -> bytes:
             session = self._session()
 
@@ -121,7 +103,10 @@ class SessionRecord:
                 session.take({**step, "tool": tool, **late})
 
             with changed_context(record=record):
-                return run(argument)
+                if not other:
+                    return run(argument)
+                with record_steps([{"kind": "other"}]):
+                    return run(argument)
 
         return run_recorded
 
@@ -137,31 +122,17 @@ class SessionRecord:
         Raises:
             RefusedError: a name is no short word.
         """
-        if self._recorder is None:  # pragma: no cover -- nothing is wrapped then
+        if self._recorder is None:
             raise RefusedError(404, "not_found", "nothing is recorded")
-        meta, headers = current_request.get().meta, current_request.get().headers
-        names = {name: _word(name, meta.get(name) or _header(headers, header)) for name, header in _NAMES.items()}
-        question = question or str(meta.get("question") or "")[:10_000]
-        session, question_id, agent = names.values()
+        meta, headers = current_request.get().meta, dict(current_request.get().headers)
+        names = [_word(name, meta.get(name) or headers.get(header, b"").decode("latin-1")) for name, header in _NAMES.items()]
+        session, question_id, agent = names
         if not session:
-            transport = _header(headers, b"mcp-session-id")
-            called = f"mcp-{hashlib.sha256(transport.encode()).hexdigest()[:32]}" if transport else self._name
+            transport = headers.get(b"mcp-session-id")
+            called = f"mcp-{hashlib.sha256(transport).hexdigest()[:32]}" if transport else self._name
             session = ":".join(filter(None, [called or f"day-{datetime.now(UTC):%Y-%m-%d}", question_id, agent]))
+        question = question or str(meta.get("question") or "")[:10_000]
         return self._recorder.session(session, question_id=question_id, question=question, agent=agent)
-
-
-def _as_step(run: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
-    """A call of another tool as one step, whatever it searches."""
-
-    def run_as_step(argument: Any) -> bytes:
-        with record_steps([{"kind": "other"}]):
-            return run(argument)
-
-    return run_as_step
-
-
-def _header(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> str:
-    return next((value.decode("latin-1") for name, value in headers if name == wanted), "")
 
 
 def _word(name: str, value: object) -> str:

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from string import ascii_lowercase, digits
 
-from nlp_retrieval.core.secrets import read_variable
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.service.logs import LOG_FORMATS, LOG_LEVELS, LogFormat, LogLevel
 
-__all__ = ["ServiceLimits", "ServiceSettings", "is_address", "is_host_name", "is_loopback", "read_token"]
+__all__ = ["ServiceLimits", "ServiceSettings", "is_address", "read_token"]
 
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 4096
 _OF_NAMES = frozenset(f"{ascii_lowercase}{digits}.-_")
@@ -28,7 +27,7 @@ class ServiceLimits:
     Args:
         body: maximum bytes of a request's body.
         seconds: time limit for receiving a request's body, and for answering a request that adds no sources.
-        writing_seconds: time limit for answering a request that adds sources; the command line has no option for it.
+        writing_seconds: time limit for answering a request that adds sources.
         threads: number of concurrent requests.
         waiting: number of requests that wait for a thread; more are refused.
     """
@@ -41,12 +40,11 @@ class ServiceLimits:
 
     def __post_init__(self) -> None:
         """Raise an error for invalid values."""
-        for name, value, least in (("body", self.body, 1024), ("threads", self.threads, 1), ("waiting", self.waiting, 0)):
-            if value < least:
-                raise ConfigurationError(f"{name}={value}; it must be at least {least}")
-        for name, seconds in (("seconds", self.seconds), ("writing_seconds", self.writing_seconds)):
-            if not 0 < seconds <= 86_400:
-                raise ConfigurationError(f"{name}={seconds}; it must be above 0, and at most 86,400 (a day)")
+        _check_range("body", self.body, 1024, 2**30)
+        _check_range("threads", self.threads, 1, 1024)
+        _check_range("waiting", self.waiting, 0, 100_000)
+        _check_range("seconds", self.seconds, 0.001, 86_400)
+        _check_range("writing_seconds", self.writing_seconds, 0.001, 86_400)
 
 
 @dataclass(frozen=True)
@@ -58,12 +56,11 @@ class ServiceSettings:
         port: 0 for any free one.
         token: required of every request; needed to listen on other addresses than this machine's.
         allowed_hosts: additional host names to accept (of a proxy in front of the service).
+        proxy: address of a proxy whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed; empty for none.
         workers: number of processes.
         limits: limits of one process.
         mcp: whether to serve the Model Context Protocol too.
         warm: whether models are loaded and a query is answered before the service says that it is ready.
-        drain: seconds in which requests are still accepted after the signal to end, while the service says that it is not
-            ready, so that a load balancer can send them elsewhere.
         log_format: ``text`` or ``json``.
         log_level: of the lowest records that are logged: ``debug``, ``info``, ``warning`` or ``error``.
         log_queries: whether the bodies of requests are logged, cut to 2,000 characters.
@@ -78,11 +75,11 @@ class ServiceSettings:
     port: int = 8000
     token: str | None = field(default=None, repr=False)
     allowed_hosts: tuple[str, ...] = ()
+    proxy: str = ""
     workers: int = 1
     limits: ServiceLimits = field(default_factory=ServiceLimits)
     mcp: bool = False
     warm: bool = False
-    drain: float = 0.0
     log_format: LogFormat = "text"
     log_level: LogLevel = "info"
     log_queries: bool = False
@@ -91,26 +88,20 @@ class ServiceSettings:
 
     def __post_init__(self) -> None:
         """Raise an error for invalid values."""
-        if not 0 <= self.port <= 65_535:
-            raise ConfigurationError(f"port={self.port}; ports are 0 (any free one) to 65,535")
-        if not 1 <= self.workers <= 256:
-            raise ConfigurationError(f"workers={self.workers}; take 1 to 256 processes")
-        if not 0 <= self.drain <= 3600:
-            raise ConfigurationError(f"drain={self.drain}; take 0 to 3,600 seconds")
-        if not 0 < self.record_days <= 36_500:
-            raise ConfigurationError(f"record_days={self.record_days}; it must be above 0, and at most 36,500 (a century)")
-        for name, value, known in (
-            ("log_format", self.log_format, LOG_FORMATS),
-            ("log_level", self.log_level, LOG_LEVELS),
-        ):
+        _check_range("port", self.port, 0, 65_535)
+        _check_range("workers", self.workers, 1, 256)
+        _check_range("record_days", self.record_days, 0.001, 36_500)
+        for name, value, known in (("log_format", self.log_format, LOG_FORMATS), ("log_level", self.log_level, LOG_LEVELS)):
             if value not in known:
                 raise ConfigurationError(f"{name}={value!r}: {nearest(str(value), known)}")
         for name in self.allowed_hosts:
-            if not is_host_name(name):
+            if not name or not (set(name.lower()) <= _OF_NAMES or is_address(name)):
                 raise ConfigurationError(
                     f"allowed_host={name[:100]!r} is not a host name; write it without scheme, port and path, such as "
                     "search.example.org, and several of them in a variable between spaces"
                 )
+        if self.proxy and not is_address(self.proxy):
+            raise ConfigurationError(f"proxy={self.proxy[:100]!r} is not the address of a machine, such as 10.0.0.2")
         if self.token is None and not self.on_loopback:
             raise ConfigurationError(
                 f"host={self.host!r} can be reached from other machines, and no token is set: anyone could send requests. Put "
@@ -119,13 +110,23 @@ class ServiceSettings:
 
     @property
     def on_loopback(self) -> bool:
-        """Return whether only this machine can reach the service."""
-        return is_loopback(self.host)
+        """Whether the address, or every address of the name, belongs to this machine alone.
+
+        Raises:
+            ConfigurationError: the address does not exist.
+        """
+        if not self.host:
+            raise ConfigurationError("host is empty, which would mean every address; name one, such as 127.0.0.1")
+        try:
+            found = socket.getaddrinfo(self.host, None, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            raise ConfigurationError(f"host={self.host[:100]!r} is not an address to listen on ({error})") from None
+        return all(ipaddress.ip_address(str(address[4][0]).partition("%")[0]).is_loopback for address in found)
 
 
-def is_host_name(name: str) -> bool:
-    """Return whether a header ``Host`` could name this: a name in ASCII, or an address."""
-    return bool(name) and (set(name.lower()) <= _OF_NAMES or is_address(name))
+def _check_range(name: str, value: float, least: float, most: float) -> None:
+    if not least <= value <= most:
+        raise ConfigurationError(f"{name}={value}; take {least:,} to {most:,}")
 
 
 def is_address(name: str) -> bool:
@@ -137,48 +138,25 @@ def is_address(name: str) -> bool:
     return True
 
 
-def is_loopback(host: str) -> bool:
-    """Return whether an address, or every address of a name, belongs to this machine alone.
-
-    Raises:
-        ConfigurationError: the address does not exist.
-    """
-    if not host:
-        raise ConfigurationError("host is empty, which would mean every address; name one, such as 127.0.0.1")
-    try:
-        addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise ConfigurationError(f"host={host[:100]!r} is not an address to listen on ({error}); use 127.0.0.1") from None
-    return all(ipaddress.ip_address(str(address[4][0]).partition("%")[0]).is_loopback for address in addresses)
-
-
-def read_token(variable: str, file: Path | None, *, required: bool = False) -> str | None:
-    """Return the token that requests must have, or None if none is set.
-
-    Args:
-        variable: environment variable with the token.
-        file: file with the token, used instead of the variable; white space around it is ignored.
-        required: whether the variable must be set.
+def read_token(token: str, file: Path | None) -> str | None:
+    """Return the token that requests must have, or None if neither the text nor the file has one.
 
     Raises:
         ConfigurationError: it cannot be read, is too short to be a secret, or cannot be sent in a header.
     """
+    where = "the environment variable NLP_RETRIEVAL_TOKEN" if file is None else str(file)
     if file is not None:
         try:
             with file.open("rb") as opened:
-                token = opened.read(_LONGEST_TOKEN + 1).decode("ascii", "replace").strip()
+                token = opened.read(_LONGEST_TOKEN + 1).decode("ascii", "replace")
         except OSError as error:
             raise ConfigurationError(f"the token in {file} cannot be read: {error.strerror or error}") from None
-        where = str(file)
-    else:
-        token, where = read_variable(variable).strip(), f"the environment variable {variable}"
-        if not token and not required:
-            return None
-    if len(token) < _SHORTEST_TOKEN:
+    token = token.strip()
+    if not token and file is None:
+        return None
+    if not _SHORTEST_TOKEN <= len(token) <= _LONGEST_TOKEN or not all("!" <= character <= "~" for character in token):
         raise ConfigurationError(
-            f"{where} holds {'no token' if not token else 'too short a token'}; use at least {_SHORTEST_TOKEN} characters, "
+            f"{where} holds no usable token; take at least {_SHORTEST_TOKEN} ASCII letters, digits and signs on one line, "
             "for example from: openssl rand -hex 32"
         )
-    if len(token) > _LONGEST_TOKEN or not all("!" <= character <= "~" for character in token):
-        raise ConfigurationError(f"{where} holds an invalid token: use ASCII letters, digits and punctuation, on one line")
     return token

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import copy_context
 from threading import Event
 from typing import Any, TypeVar
@@ -55,7 +56,7 @@ class WorkPool:
         waiting: maximum number of requests waiting for a thread.
         seconds: time limit for an answer, including the time in the queue.
         name: of the pool, in figures.
-        metrics: where its queue and the calls of models are counted; None for nowhere.
+        metrics: where refusals and the calls of models are counted; None for nowhere.
     """
 
     def __init__(
@@ -67,56 +68,37 @@ class WorkPool:
         self._name, self._metrics = name, metrics
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Run a function in a thread.
+        """Return the result of a function that runs in a thread.
 
         Work that takes too long continues, because a thread cannot be stopped, and keeps its thread until it ends or calls
         :func:`stop_where_nobody_waits`.
-
-        Args:
-            work: returns the answer.
 
         Raises:
             RefusedError: the queue is full, or the time limit was exceeded.
         """
         self._under_way = {running for running in self._under_way if not running.done()}
         if len(self._under_way) >= self._most:
-            self._reject("overloaded")
-            raise RefusedError(
-                503, "overloaded", f"{len(self._under_way)} requests are waiting; try again in a second", {"retry-after": "1"}
-            )
+            raise self._rejection(503, "overloaded", f"{len(self._under_way)} requests are waiting; try again in a second")
         abandoned = Event()
-
-        def awaited() -> T:
-            self._wait(-1)
-            with changed_context(abandoned=abandoned), self._calls_counted():
-                return work()
-
-        self._wait(1)
-        future = self._threads.submit(copy_context().run, awaited)
+        future = self._threads.submit(copy_context().run, self._counted, work, abandoned)
         self._under_way.add(future)
         finished, _ = await asyncio.wait([asyncio.wrap_future(future)], timeout=self._seconds)
         if not finished:
             abandoned.set()
-            if future.cancel():
-                self._wait(-1)
-            self._reject("too_long")
-            raise RefusedError(504, "too_long", f"it took more than {self._seconds:g} seconds; ask for less at a time")
+            future.cancel()
+            raise self._rejection(504, "too_long", f"it took more than {self._seconds:g} seconds; ask for less at a time")
         return finished.pop().result()
 
-    def _wait(self, change: int) -> None:
-        if self._metrics is not None:
-            self._metrics.waiting.labels(self._name).inc(change)
-
-    def _reject(self, reason: str) -> None:
+    def _rejection(self, status: int, reason: str, message: str) -> RefusedError:
         if self._metrics is not None:
             self._metrics.rejected.labels(self._name, reason).inc()
+        return RefusedError(status, reason, message, {"retry-after": "1"} if status == 503 else None)
 
-    @contextmanager
-    def _calls_counted(self) -> Iterator[None]:
-        """Count the models' calls of the block, also if it fails, and log how many questions got no usable answer."""
-        with record_calls() as counter:
+    def _counted(self, work: Callable[[], T], abandoned: Event) -> T:
+        """Run work; count its calls of models, and log how many questions got no usable answer."""
+        with record_calls() as counter, changed_context(abandoned=abandoned, spans=_spans()):
             try:
-                yield
+                return work()
             finally:
                 if degraded := counter.counts.degraded:
                     _log.warning(
@@ -128,6 +110,18 @@ class WorkPool:
     def close(self) -> None:
         """Stop the threads after their current work."""
         self._threads.shutdown(cancel_futures=True)
+
+
+def _spans() -> Callable[[str, Mapping[str, str]], AbstractContextManager[object]] | None:
+    """Return what makes spans of stages and calls of models, without messages of errors, if OpenTelemetry runs here."""
+    if "opentelemetry.sdk.trace" not in sys.modules:
+        return None
+    from opentelemetry import trace
+
+    tracer = trace.get_tracer("nlp_retrieval")
+    return lambda name, attributes: tracer.start_as_current_span(
+        name, attributes=dict(attributes), record_exception=False, set_status_on_exception=False
+    )
 
 
 def leave_notes_out() -> None:

@@ -103,6 +103,14 @@ class Keyed(BaseUserQueryProcessor):
         return [[nlq] for nlq in nlqs]
 
 
+def test_every_one_of_several_bearer_keys_in_a_compact_json_text_is_hidden() -> None:
+    keys = [f"Bearer {SECRET}-{number}" for number in range(4)]
+    for text in (json.dumps(keys, separators=(",", ":")), json.dumps({"query": keys}, separators=(",", ":"))):
+        shown = without_secrets(text)
+        assert SECRET not in shown
+        json.loads(shown)
+
+
 def held_in(folder: Path) -> list[str]:
     """The files below a folder that hold the secret, as text or as it is."""
     return [str(path) for path in folder.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]

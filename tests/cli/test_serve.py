@@ -30,13 +30,9 @@ def test_a_check_opens_everything_and_ends(folder):
         (["index", "--as", "indx"], 2, "--as indx: did you mean 'index'"),
         (["index", "--set", "fuson=rrf"], 2, "--set fuson: served as index, did you mean 'fusion'"),
         (["index", "--host", "0.0.0.0"], 2, "no token is set: anyone could send requests"),
-        (["index", "--token-env", "NO_SUCH_VARIABLE"], 2, "NO_SUCH_VARIABLE holds no token"),
         (["index", "-r", "bm25:stemmer=none"], 3, "bm25"),
         (["nowhere", "--mcp"], 3, "nowhere is no folder"),
         (["index", "--mcp", "-r", "bm25:stemmer=none"], 3, "bm25"),
-        (["index", "--mcp", "--workers", "2"], 2, "leave out --mcp-http, --workers"),
-        (["index", "--mcp", "--mcp-http"], 2, "standard input and output"),
-        (["index", "--mcp", "--port", "9"], 2, "--port"),
         (["index", "--mcp-http", "--host", "0.0.0.0"], 2, "no token is set: anyone could send requests"),
     ],
 )

@@ -129,22 +129,19 @@ def test_what_compose_names_is_there_and_nothing_is_open_to_other_machines() -> 
 
 
 @pytest.mark.parametrize(
-    ("words", "variables", "file", "url"),
+    ("words", "variables", "url"),
     [
-        ((), {}, "", "http://127.0.0.1:8000/readyz"),
-        ((), {"PORT": "9001", "HOST": "0.0.0.0"}, "", "http://127.0.0.1:9001/readyz"),
-        (("/data/index", "--port", "9002"), {"PORT": "9001"}, "", "http://127.0.0.1:9002/readyz"),
-        (("/data/index",), {}, "port: 9003\nhost: '::'", "http://[::1]:9003/readyz"),
+        ((), {}, "http://127.0.0.1:8000/readyz"),
+        ((), {"PORT": "9001", "HOST": "0.0.0.0"}, "http://127.0.0.1:9001/readyz"),
+        (("/data/index", "--port", "9002"), {"PORT": "9001"}, "http://127.0.0.1:9002/readyz"),
+        (("/data/index",), {"PORT": "9003", "HOST": "::"}, "http://[::1]:9003/readyz"),
     ],
 )
 def test_the_health_check_follows_the_address(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], variables: Mapping[str, str], file: str, url: str
+    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], variables: Mapping[str, str], url: str
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(f"NLP_RETRIEVAL_{name}", value)
-    if file:
-        (tmp_path / "settings.yaml").write_text(file)
-        monkeypatch.setenv("NLP_RETRIEVAL_CONFIG", str(tmp_path / "settings.yaml"))
     assert readiness_url(words) == url
 
 

@@ -136,11 +136,6 @@ def read_settings(text: str, folder: Path) -> None:
         file.write_text(yaml.safe_dump(settings), "utf-8")
         StudyConfig.read(file)
         return
-    if "port" in settings:
-        file.write_text(yaml.safe_dump(settings), "utf-8")
-        with pytest.MonkeyPatch.context() as patched:
-            run_command(["nlp-retrieval", "serve", "--config", str(file), "--port", "0", "--check"], patched)
-        return
     settings = settings.get("searcher", settings)
     if {"retrievers", "reranker"} & set(settings):
         settings = {"searchers": {"one": {"retrievers": ["bm25"]} | settings}}

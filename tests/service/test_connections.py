@@ -42,7 +42,7 @@ def test_idle_connections_keep_nobody_out(tmp_path, sent):
     with running(words, descriptors=256, NLP_RETRIEVAL_TOKEN=TOKEN) as service, opened(service, sent, 300):
         for _ in range(5):
             with service.client(TOKEN) as client:
-                assert client.get("/healthz").status_code == 200
+                assert client.get("/readyz").status_code == 200
                 assert client.post("/search", json={"queries": ["fox"], "k": 3}).status_code == 200
 
 
@@ -51,9 +51,9 @@ def test_a_connection_that_asks_nothing_is_ended(tmp_path):
     halves = (
         b"",
         HALF_A_HEAD,
-        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /heal",
-        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf",
+        b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /read",
+        b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf",
     )
     with running([tmp_path / "index", "--seconds", "1"]) as service, contextlib.ExitStack() as stack:
         connections = [stack.enter_context(opened(service, sent, 1))[0] for sent in halves]

@@ -15,13 +15,13 @@ def test_workers_end_where_the_process_that_started_them_is_killed(tmp_path):
     make_index(tmp_path / "index")
     service = Running([tmp_path / "index", "--workers", "2"])
     with service.client() as client:
-        assert client.get("/healthz").status_code == 200
+        assert client.get("/readyz").status_code == 200
     service.process.kill()
     service.process.wait(300)
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         try:
-            httpx2.get(f"{service.url}/healthz", trust_env=False, timeout=2)
+            httpx2.get(f"{service.url}/readyz", trust_env=False, timeout=2)
         except httpx2.ConnectError:
             break
         except httpx2.TransportError:

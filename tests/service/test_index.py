@@ -66,7 +66,7 @@ def test_its_figures_are_those_of_the_index(served):
 
 def test_it_is_well(served):
     _, client, _ = served
-    assert client.get("/healthz").json()["status"] == "ok"
+    assert client.get("/readyz").json()["status"] == "ok"
 
 
 def test_every_answer_has_the_shape_that_the_schema_says(served):
@@ -74,12 +74,12 @@ def test_every_answer_has_the_shape_that_the_schema_says(served):
 
     _, client, _ = served
     schema = client.get("/openapi.json").json()
-    assert set(schema["paths"]) == {"/search", "/stats", "/healthz", "/livez", "/readyz", "/metrics"}
+    assert set(schema["paths"]) == {"/search", "/stats", "/livez", "/readyz", "/metrics"}
     asked = {
         ("/search", "post", "200"): client.post("/search", json={"query": "fox"}),
         ("/search", "post", "422"): client.post("/search", json={"query": 5}),
         ("/stats", "get", "200"): client.get("/stats"),
-        ("/healthz", "get", "200"): client.get("/healthz"),
+        ("/readyz", "get", "200"): client.get("/readyz"),
     }
     for (path, method, status), answer in asked.items():
         assert str(answer.status_code) == status
@@ -190,7 +190,7 @@ def test_a_body_that_is_too_large_is_refused_by_what_it_declares_and_by_what_it_
     ["evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example", "169.254.169.254", "", "[::"],
 )
 def test_a_name_that_is_not_of_this_machine_is_refused(served, host):
-    for path in ("/stats", "/healthz"):
+    for path in ("/stats", "/readyz"):
         error_of(served[1].get(path, headers={"Host": host}), 421, "wrong_host")
 
 
@@ -223,7 +223,7 @@ def test_what_other_processes_do_to_the_index_is_followed_without_a_restart(tmp_
         assert "bm25" in error_of(client.post("/search", json={"query": "lynx"}), 409, "index_state")
         (folder / "manifest.json").unlink()
         assert "there is no index" in error_of(client.post("/search", json={"query": "fox"}), 409, "index_state")
-        error_of(client.get("/healthz"), 503, "not_ready")
+        error_of(client.get("/readyz"), 503, "not_ready")
 
 
 def test_a_client_that_goes_away_changes_nothing(served):
@@ -251,5 +251,23 @@ def test_what_is_no_http_is_refused_and_the_next_is_answered(served):
 
 
 def test_a_client_may_use_http_1_0_with_a_host(served):
-    assert served[0].raw(b"GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n").startswith(b"HTTP/1.1 200")
-    assert served[0].raw(b"GET /healthz HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 421")
+    assert served[0].raw(b"GET /readyz HTTP/1.0\r\nHost: localhost\r\n\r\n").startswith(b"HTTP/1.1 200")
+    assert served[0].raw(b"GET /readyz HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 421")
+
+
+def test_a_slash_behind_a_path_is_no_other_path_and_nothing_is_redirected(served):
+    _, client, searcher = served
+    answer = client.post("/search/", json={"query": "dog"}, follow_redirects=False)
+    assert answer.json()["results"] == as_library(searcher, ["dog"])
+    error_of(client.get("/nowhere/", follow_redirects=False), 404, "not_found")
+
+
+def test_only_a_proxy_that_is_named_says_who_asks(served, tmp_path):
+    make_index(tmp_path / "index", 3)
+    asks = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
+    service, client, _ = served
+    assert client.get("/stats", headers=asks).status_code == 200
+    with running([tmp_path / "index", "--proxy", "127.0.0.1"]) as behind, behind.client() as asking:
+        assert asking.get("/stats", headers=asks).status_code == 200
+    assert "client=203.0.113.9" in "".join(behind.said)
+    assert "203.0.113.9" not in "".join(service.said)

@@ -186,6 +186,7 @@ def test_nothing_is_pushed_and_only_one_path_answers(http, index):
         assert client.get("/mcp", headers=ASKS).status_code == 405
         assert client.delete("/mcp").status_code == 405
         assert client.post("/mcp/x", json=HELLO).status_code == 404
+        assert client.post("/mcp/", json=HELLO, headers=ASKS, follow_redirects=False).status_code == 200
         assert "/mcp" not in client.get("/openapi.json").json()["paths"]
     with running([index]) as service, service.client() as client:
         assert client.post("/mcp", json=HELLO, headers=ASKS).status_code == 404, "without --mcp-http"
@@ -271,14 +272,21 @@ import os, sys
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.service.index_service import IndexService
 from nlp_retrieval.service.mcp import serve_stdio
+from nlp_retrieval.service.sessions import SessionRecord
 from nlp_retrieval.service.settings import ServiceLimits
 
-class Noisy(IndexService):
-    def _search(self, body):
+class Noisy:
+    def __init__(self, searcher):
+        self.searcher = searcher
+
+    def __getattr__(self, name):
+        return getattr(self.searcher, name)
+
+    def search(self, queries, *given):
         noise("searched")
-        if body.query == "defect":
+        if queries == ["defect"]:
             raise RuntimeError("a secret of the inside")
-        return super()._search(body)
+        return self.searcher.search(queries, *given)
 
 def noise(what):
     print("NOISE", what, flush=True)
@@ -287,9 +295,9 @@ def noise(what):
 
 def opening():
     noise("opened")
-    return Noisy(Searcher([Bm25Retriever()]).open(sys.argv[1]))
+    return IndexService(Noisy(Searcher([Bm25Retriever()]).open(sys.argv[1])))
 
-serve_stdio(opening, ServiceLimits(), lambda: None)
+serve_stdio(opening, ServiceLimits(), lambda: None, SessionRecord())
 """
 
 

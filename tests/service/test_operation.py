@@ -1,7 +1,8 @@
-"""What those who run the service see: probes, figures, logs, request ids, and what happens when a process of it dies."""
+"""What those who run the service see: probes, figures, logs, spans, and what happens when a process of it dies."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -10,21 +11,19 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 
 import httpx2
 import pytest
-from prometheus_client import Counter as CollectedCounter
-from prometheus_client.mmap_dict import MmapedDict, mmap_key
 from prometheus_client.parser import text_string_to_metric_families
+from rerank_server import rerank_server
 
-from nlp_retrieval.service import workers
-from nlp_retrieval.service.endpoints import BaseService
-from nlp_retrieval.service.logs import JsonFormatter, RequestContext, TextFormatter, current_request
-from nlp_retrieval.service.metrics import Metrics
-from nlp_retrieval.service.readiness import Readiness
+from nlp_retrieval import Bm25Retriever, HttpReranker, Searcher
+from nlp_retrieval.service import BaseService, IndexService
+from nlp_retrieval.service.application import create_app
+from nlp_retrieval.service.logs import RequestContext, current_request, log_config
+from nlp_retrieval.service.settings import ServiceSettings
 
-from .running import Running, error_of, make_index, running
+from .running import error_of, item, make_index, running
 
 TOKEN = "a-token-of-the-tests-0123456789"
 SECRET_QUERY = "fox confidential-words"
@@ -52,75 +51,55 @@ def until(check):
 def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("operation")
     make_index(folder / "index")
+    (folder / "figures").mkdir()
     words = [folder / "index", "--workers", "2", "--warm", "--log-format", "json", "--log-level", "debug"]
-    with running(words, NLP_RETRIEVAL_TOKEN=TOKEN) as service:
+    shared = {"NLP_RETRIEVAL_TOKEN": TOKEN, "PROMETHEUS_MULTIPROC_DIR": str(folder / "figures")}
+    with running(words, **shared) as service:
         with service.client(TOKEN) as client:
             until(lambda: client.get("/readyz").status_code == 200)
             yield service, client
         assert all(json.loads(line) for line in service.said)
 
 
-def alone(service, path, **headers):
+def alone(service, path):
     """The answer over a connection of its own, which any of the processes may take."""
-    return httpx2.get(service.url + path, headers={"Authorization": f"Bearer {TOKEN}"} | headers, timeout=300, trust_env=False)
+    return httpx2.get(service.url + path, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=300, trust_env=False)
 
 
-def requests_to(service, **labels):
-    wanted = ("nlp_retrieval_requests_total", *sorted(labels.items()))
-    return figures_of(alone(service, "/metrics").text).get(wanted, 0)
-
-
-def test_requests_of_all_processes_are_summed_in_every_scrape(served):
-    service, _ = served
-    before = requests_to(service, route="/stats", method="GET", status="200")
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: alone(service, "/stats").status_code, range(40)))
-    assert answers == [200] * 40
-    assert {requests_to(service, route="/stats", method="GET", status="200") for _ in range(6)} == {before + 40}
-    figures = figures_of(alone(service, "/metrics").text)
-    assert figures["nlp_retrieval_processes",] == 2
-    assert figures["nlp_retrieval_index_items",] == 30
-    assert figures["nlp_retrieval_index_generation",] == 1
-    assert figures["nlp_retrieval_requests_in_flight",] == 1  # this one
-    seconds = ("method", "GET"), ("route", "/stats")
-    assert figures["nlp_retrieval_request_seconds_count", *seconds] == before + 40
-    assert 10 * 2**20 < figures["nlp_retrieval_resident_memory_bytes",] < 10 * 2**30
-
-
-def test_no_client_chooses_a_label(served):
-    _, client = served
+def test_where_processes_share_a_folder_every_scrape_sums_them_up_and_no_client_chooses_a_label(served):
+    service, client = served
     for path in ("/no-such-path", "/passages/secret-key", "/search/../x"):
         assert client.get(path).status_code == 404
     client.request("BREW", "/search")
-    text = client.get("/metrics").text
-    assert "secret-key" not in text
-    assert "BREW" not in text
-    routes = {dict(labels[1:]).get("route") for labels in figures_of(text)} - {None}
-    assert routes <= {"/search", "/stats", "/healthz", "/livez", "/readyz", "/metrics", "/openapi.json", "other"}
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(lambda _: alone(service, "/stats").status_code, range(40))) == {200}
+    text = alone(service, "/metrics").text
+    figures = figures_of(text)
+    assert figures["nlp_retrieval_requests_total", ("method", "GET"), ("route", "/stats"), ("status", "200")] == 40
+    assert figures["nlp_retrieval_request_seconds_count", ("method", "GET"), ("route", "/stats")] == 40
+    assert figures["nlp_retrieval_served", ("figure", "items")] == 30
+    assert not {word for word in ("secret-key", "BREW") if word in text}
+    routes = {dict(labels[1:]).get("route") for labels in figures} - {None}
+    assert routes <= {"/search", "/stats", "/livez", "/readyz", "/metrics", "/openapi.json", "other"}
 
 
 def test_figures_need_the_token_and_probes_do_not(served):
     service, _ = served
     with service.client() as client:
         error_of(client.get("/metrics"), 401, "unauthorized")
-        assert [client.get(path).status_code for path in ("/livez", "/readyz", "/healthz")] == [200, 200, 200]
-        assert [(answer := client.head(path)).status_code for path in ("/livez", "/readyz", "/healthz")] == [200, 200, 200]
-        assert answer.content == b""
+        assert [client.get(path).status_code for path in ("/livez", "/readyz")] == [200, 200]
+        assert client.head("/readyz").content == b""
 
 
-@pytest.mark.parametrize("given", ["a1", "7f3c-11.b_2:z", "x" * 128])
-def test_a_request_keeps_the_id_that_a_proxy_gave_it(served, given):
+def test_a_request_keeps_the_id_of_a_proxy_if_it_is_a_short_word(served, subtests):
     _, client = served
-    answer = client.get("/nowhere", headers={"X-Request-ID": given})
-    assert answer.headers["x-request-id"] == given
-    assert answer.json()["error"]["request_id"] == given
-
-
-@pytest.mark.parametrize("given", ["", "x" * 129, "two words", 'a"b', "a\tb", "émile".encode("latin-1"), "{}"])
-def test_an_id_that_is_no_short_word_is_replaced(served, given):
-    _, client = served
-    found = client.get("/livez", headers={"X-Request-ID": given}).headers["x-request-id"]
-    assert re.fullmatch("[0-9a-f]{32}", found)
+    for given in ("a1", "7f3c-11.b_2:z", "x" * 128):
+        with subtests.test(given):
+            assert client.get("/nowhere", headers={"X-Request-ID": given}).json()["error"]["request_id"] == given
+    for given in ("", "x" * 129, "two words", 'a"b', "a\tb", "émile".encode("latin-1"), "{}"):
+        with subtests.test(given):
+            found = client.get("/livez", headers={"X-Request-ID": given}).headers["x-request-id"]
+            assert re.fullmatch("[0-9a-f]{32}", found)
 
 
 def test_the_log_has_every_request_by_its_id_and_neither_queries_nor_tokens(served):
@@ -140,64 +119,46 @@ def test_the_log_has_every_request_by_its_id_and_neither_queries_nor_tokens(serv
     assert not {word for word in (TOKEN, "confidential-words", "hidden-text") if word in said}
 
 
-def test_a_process_that_is_killed_is_replaced_and_the_log_says_why(served):
+def test_a_process_that_is_killed_is_replaced_and_the_log_says_so(served):
     service, _ = served
-    victim = until(lambda: [line["pid"] for line in map(json.loads, service.said) if line["message"] == "ready"])[-1]
+
+    def ready():
+        return [line["pid"] for line in map(json.loads, list(service.said)) if line["message"] == "ready"]
+
+    victim = until(ready)[-1]
     os.kill(victim, signal.SIGKILL)
-
-    def restarted():
-        found = [line for line in map(json.loads, list(service.said)) if line.get("worker") == victim]
-        return found[0] if found else None
-
-    line = until(restarted)
-    assert (line["level"], line["reason"], line["exit_code"]) == ("error", "signal", -9)
-    assert "SIGKILL" in line["message"]
-    assert line["mib"] > 0
-    until(lambda: figures_of(alone(service, "/metrics").text).get(("nlp_retrieval_processes",)) == 2)
-    figures = figures_of(alone(service, "/metrics").text)
-    assert figures["nlp_retrieval_worker_restarts_total", ("reason", "signal")] == 1
+    until(lambda: [line for line in list(service.said) if f"[{victim}] died" in line])
+    until(lambda: len(ready()) == 3)
     assert alone(service, "/stats").status_code == 200
 
 
-@pytest.mark.parametrize(("still_there", "reason"), [(False, "signal"), (True, "unresponsive")])
-def test_a_process_that_does_not_answer_is_unresponsive_only_if_it_is_still_there(still_there, reason, monkeypatch, caplog):
-    class Ended(SimpleNamespace):
-        def kill(self):
-            pass
+def asked(app, *requests, **client):
+    """Answers to requests of an application in this process, inside its life."""
 
-    running = SimpleNamespace(is_alive=lambda: still_there)
-    ended, new = Ended(pid=os.getpid(), exitcode=None, process=running), SimpleNamespace(pid=1)
-    supervisor = object.__new__(workers.Supervisor)
-    supervisor.config, supervisor.processes = SimpleNamespace(timeout_worker_healthcheck=5), [ended]
-    supervisor._memory, supervisor._out_of_memory = {}, workers._killed_for_memory()
-    supervisor._hung = set()
-    supervisor._restarts = CollectedCounter("restarts", "of a test", ["reason"], registry=None)
+    async def ask():
+        started, ended = asyncio.Event(), asyncio.Event()
 
-    def killed_while_asked(self):
-        ended.kill()  # as uvicorn does, whether it is there or not
-        ended.exitcode, self.processes[0] = -signal.SIGKILL, new
+        async def receive():
+            if started.is_set():
+                await ended.wait()
+                return {"type": "lifespan.shutdown"}
+            return {"type": "lifespan.startup"}
 
-    monkeypatch.setattr(workers.Multiprocess, "keep_subprocess_alive", killed_while_asked)
-    monkeypatch.setattr(workers, "forget_process", lambda process: None)
-    supervisor.keep_subprocess_alive()
-    assert [record.reason for record in caplog.records] == [reason]
+        async def send(message):
+            started.set()
 
+        life = asyncio.create_task(app({"type": "lifespan", "asgi": {}, "state": {}}, receive, send))
+        await started.wait()
+        transport = httpx2.ASGITransport(app=app, **client)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as session:
+            answers = []
+            for request in requests:
+                answers.append(await request(session))
+        ended.set()
+        await life
+        return answers
 
-def test_what_a_service_that_drains_answers(tmp_path):
-    make_index(tmp_path / "index")
-    service = Running([tmp_path / "index", "--drain", "2", "--log-queries"])
-    with service.client() as client:
-        assert client.get("/readyz").status_code == 200
-        assert client.post("/search", json={"query": SECRET_QUERY}).status_code == 200
-        service.process.send_signal(signal.SIGTERM)
-        message = until(lambda: (answer := client.get("/readyz")).status_code == 503 and error_of(answer, 503, "not_ready"))
-        assert "shutting down" in message
-        assert client.get("/livez").status_code == 200
-        assert client.post("/search", json={"query": "fox"}).status_code == 200
-    code, said = service.ended()
-    assert code == 0
-    assert SECRET_QUERY in said  # it was asked for
-    assert "status=503" in said
+    return asyncio.run(ask())
 
 
 class _Cold(BaseService):
@@ -219,44 +180,79 @@ class _Cold(BaseService):
 
 def test_it_is_ready_when_its_first_query_was_answered_and_a_failure_is_tried_again(caplog):
     service = _Cold()
-    readiness = Readiness(service, Metrics(), warm=True, drain=0)
-    caplog.set_level(logging.INFO)
-    with readiness.running():
-        assert readiness.missing == ["models are being loaded"]
+
+    async def while_cold(client):
+        return await client.get("/readyz")
+
+    async def when_warm(client):
         service.loaded.set()
-        until(lambda: not readiness.missing)
-    assert readiness.missing == ["the service is shutting down"]
+        while (answer := await client.get("/readyz")).status_code != 200:
+            await asyncio.sleep(0.05)
+        return answer
+
+    cold, warm = asked(create_app(service, ServiceSettings(warm=True)), while_cold, when_warm)
+    assert error_of(cold, 503, "not_ready") == "models are being loaded"
+    assert warm.status_code == 200
     assert "the model's server is down" in caplog.text
 
 
-def test_a_line_of_the_log_is_one_line_whatever_it_holds(monkeypatch):
+@pytest.fixture
+def spans(monkeypatch):
+    """The spans of this process, as OpenTelemetry's command would have them sent."""
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    kept, provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(kept))
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
+    return kept
+
+
+def test_a_request_is_one_trace_down_to_the_call_of_a_model_and_its_tokens_are_counted(tmp_path, spans):
+    with rerank_server() as server:
+        reranker = HttpReranker(base_url=server.url, model="rerank-small", endpoint={"timeout": 20.0})
+        searcher = Searcher({"words": Bm25Retriever(), "more": Bm25Retriever(b=0.5)}, fusion="rrf", reranker=reranker)
+        searcher.index([item(n, f"fox number{n}") for n in range(5)], tmp_path / "index")
+        trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+        given = {"json": {"query": "fox secret-words"}, "headers": {"traceparent": f"00-{trace}-{parent}-01"}}
+        answer, figures = asked(
+            create_app(IndexService(searcher), ServiceSettings()),
+            lambda client: client.post("/search?hidden-text", **given),
+            lambda client: client.get("/metrics"),
+        )
+    assert answer.status_code == 200
+    found = {span.name: span for span in spans.get_finished_spans()}
+    assert found.keys() >= {"POST /search", "process", "words", "more", "fuse", "http", "model call", "items"}
+    assert f"{found['POST /search'].parent.span_id:016x}" == parent
+    assert {f"{found[name].context.trace_id:032x}" for name in ("POST /search", "words", "model call")} == {trace}
+    assert len({found[name].parent.span_id for name in ("words", "fuse", "http", "items")}) == 1
+    assert found["model call"].parent.span_id == found["http"].context.span_id
+    assert found["model call"].attributes == {"gen_ai.request.model": "http/rerank-small"}
+    shown = "".join(span.to_json() for span in found.values())
+    assert not {word for word in ("secret-words", "hidden-text") if word in shown}
+    assert 'nlp_retrieval_model_calls_total{model="http/rerank-small"} 1.0' in figures.text
+    assert 'nlp_retrieval_model_tokens_total{direction="in",model="http/rerank-small"} 15.0' in figures.text  # three words each
+
+
+def test_a_line_of_the_log_is_one_line_whatever_it_holds_and_shows_no_secret(monkeypatch, subtests):
     monkeypatch.setenv("SOME_API_KEY", "a-very-secret-value")
-    token = current_request.set(RequestContext("id-1"))
-    try:
-        raised = (ValueError, ValueError("two\nlines \x1b[31m of a-very-secret-value"), None)
-        further = {"path": "/\n", "other": {1}}
-        record = logging.getLogger("x").makeRecord("x", 40, "", 0, "a\nb %s \ud800", ("c\r\n",), raised, extra=further)
-        line = JsonFormatter().format(record)
-        text = TextFormatter().format(logging.makeLogRecord({"msg": "a\nb\x1b[31m", "args": None}))
-        wrong = JsonFormatter().format(logging.makeLogRecord({"msg": "%d %d", "args": ("x",)}))
-    finally:
-        current_request.reset(token)
-    assert len(line.splitlines()) == len(text.splitlines()) == 1
-    found = json.loads(line)
-    assert (found["message"], found["request_id"]) == ("a\nb c\r\n \ud800", "id-1")
-    assert (found["level"], found["path"]) == ("error", "/\n")
-    assert "ValueError: two\nlines" in found["traceback"]
-    assert "a-very-secret-value" not in line
-    assert "\x1b" not in text
-    assert "%d %d" in json.loads(wrong)["message"]
-
-
-def test_a_process_that_has_not_yet_written_its_figures_does_not_hide_those_of_others(tmp_path, monkeypatch):
-    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
-    own = MmapedDict(str(tmp_path / "counter_1.db"))
-    own.write_value(mmap_key("asked", "asked_total", [], [], "Asked."), 2.0, 0.0)
-    own.close()
-    for name in ("counter_2.db", "histogram_2.db", "gauge_livesum_2.db"):
-        (tmp_path / name).touch()
-    (tmp_path / "counter_3.db").symlink_to("gone")
-    assert figures_of(Metrics().written().decode())[("asked_total",)] == 2
+    raised = (ValueError, ValueError("two\nlines \x1b[31m of a-very-secret-value"), None)
+    for form in ("text", "json"):
+        with subtests.test(form):
+            formatter = log_config(form, "info")["formatters"]["lines"]["()"]()
+            token = current_request.set(RequestContext("id-1"))
+            further = {"path": "/\n", "other": {1}}
+            line = formatter.format(
+                logging.getLogger("x").makeRecord("x", 40, "", 0, "a\nb\x1b %s", ("c\r",), raised, None, further)
+            )
+            current_request.reset(token)
+            first, _, rest = line.partition("\n")
+            assert "id-1" in first
+            assert "a-very-secret-value" not in line
+            assert "\x1b" not in first
+            if form == "json":
+                assert (json.loads(first)["path"], rest) == ("/\n", "")
+            else:
+                assert rest.startswith("ValueError: two\nlines")

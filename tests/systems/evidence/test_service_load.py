@@ -73,7 +73,7 @@ def test_what_is_too_much_or_too_slow_is_refused_and_health_is_not(tmp_path):
             assert answer.headers["retry-after"] == "1"
         for answer in answers[2:]:
             assert "0.5 seconds" in error_of(answer, 504, "too_long")
-        assert client.get("/healthz").status_code == 200
+        assert client.get("/readyz").status_code == 200
     head = b"POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"
     answer = service.raw(head)
     assert answer.startswith(b"HTTP/1.1 408")
