@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import logging.config
-import multiprocessing
 import os
 import resource
 import signal
 import socket
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -205,7 +205,7 @@ def _serve_by_many(opening: Callable[[], BaseService], settings: ServiceSettings
     from uvicorn.config import STARTUP_FAILURE
     from uvicorn.supervisors import Multiprocess
 
-    supervisor = Multiprocess(_config(settings, _Worker(opening, settings), factory=True), [listener])
+    supervisor = Multiprocess(_config(settings, _Worker(opening, settings, os.getpid()), factory=True), [listener])
     supervisor.run()
     if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
         raise RetrievalError("a worker could not start; see its output above")
@@ -217,6 +217,7 @@ class _Worker:
 
     opening: Callable[[], BaseService]
     settings: ServiceSettings
+    parent: int
 
     def __call__(self) -> Observer:
         from uvicorn.config import STARTUP_FAILURE
@@ -231,9 +232,9 @@ class _Worker:
 
     def _end_with_parent(self) -> None:
         """End if the parent process was killed: nobody else would stop this one."""
-        if (parent := multiprocessing.parent_process()) is not None:
-            parent.join()
-            os.kill(os.getpid(), signal.SIGTERM)
+        while os.getppid() == self.parent:
+            time.sleep(0.5)
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _config(settings: ServiceSettings, app: Callable[..., object], *, factory: bool = False) -> Config:
