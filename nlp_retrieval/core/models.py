@@ -6,9 +6,10 @@ with the same text are two items. Inside, candidates are passed as columns (:mod
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
@@ -59,6 +60,10 @@ class ByKey(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._names())
+
+    def to_json(self) -> str:
+        """Return it as JSON, with everything that it holds."""
+        return json.dumps(self, default=lambda part: dict(part) if isinstance(part, Mapping) else asdict(part))
 
     def _names(self) -> list[str]:
         return [*(each.name for each in fields(self)), *self.also]  # type: ignore[arg-type]

@@ -69,7 +69,7 @@ COLUMNS = (
 )
 """Columns of the table, before those of the file of claims."""
 
-ClaimType = Literal["C1", "C2"]
+ClaimType = Literal["C1", "C2", "C3"]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class FiledClaim:
         number: from 1, in the order of the file.
         id: from the file; by default the number.
         claim: the statement.
-        claim_type: "C1" or "C2".
+        claim_type: "C1", "C2" or "C3".
         fields: other columns of the file.
     """
 
@@ -160,7 +160,7 @@ class ClaimFile:
         waiting = self.claims(after)
         while batch := list(islice(waiting, _BATCH)):
             known = {(each.claim, each.claim_type): self._known(each) for each in batch}
-            for claim_type in ("C1", "C2"):
+            for claim_type in ("C1", "C2", "C3"):
                 new = [claim for (claim, kind), verdict in known.items() if kind == claim_type and verdict is None]
                 for verdict in verifier.verify_all(new, claim_type) if new else []:
                     known[verdict.claim, claim_type] = verdict.as_dict()
@@ -206,9 +206,9 @@ class ClaimFile:
         if len(claim) > LONGEST_CLAIM:
             raise SourceError(f"{location}: a claim of {len(claim):,} characters; at most {LONGEST_CLAIM:,} are read")
         refuse_lone_surrogates(claim, location, SourceError)
-        if kind not in ("C1", "C2", "", None):
+        if kind not in ("C1", "C2", "C3", "", None):
             raise SourceError(
-                f'{location}: "type" is {kind!r:.40}; a type is C1 or C2, or empty; rename a column of other types'
+                f'{location}: "type" is {kind!r:.40}; a type is C1, C2 or C3, or empty; rename a column of other types'
             )
         self._count = number
         self.fields |= dict.fromkeys(row)

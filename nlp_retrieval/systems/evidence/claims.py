@@ -252,7 +252,7 @@ def _origins(count: int) -> str:
 
 # Verifying a claim against the index: the evidence for and against it, and the independent origins of each.
 
-_QUALITY = {"C1": "B", "C2": "C"}
+_QUALITY = {"C1": "B", "C2": "C", "C3": "C"}
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ class ClaimVerdict(ByKey):
 
     Args:
         claim: the statement.
-        claim_type: "C1" or "C2".
+        claim_type: "C1", "C2" or "C3".
         min_quality: the lowest grade of sources that counts.
         supporting_evidence: passages that support it, most likely ones first.
         contradicting_evidence: passages that contradict it, most likely ones first.
@@ -355,12 +355,12 @@ class ClaimVerifier:
         self.index, self.verifier, self.k, self.threshold = index, verifier, k, threshold
         self._decider = Decider(verifier, threshold)
 
-    def verify(self, claim: str, claim_type: Literal["C1", "C2"] = "C2") -> ClaimVerdict:
+    def verify(self, claim: str, claim_type: Literal["C1", "C2", "C3"] = "C2") -> ClaimVerdict:
         """Verify a claim.
 
         Args:
             claim: one statement.
-            claim_type: "C1" for a claim that needs sources of grade B or better, "C2" for one that needs C or better.
+            claim_type: "C1" for a claim that needs sources of grade B or better; "C2" or "C3" for one that needs C or better.
 
         Raises:
             ConfigurationError: the type is unknown.
@@ -369,7 +369,7 @@ class ClaimVerifier:
         (verdict,) = self.verify_all([claim], claim_type)
         return verdict
 
-    def verify_all(self, claims: Sequence[str], claim_type: Literal["C1", "C2"] = "C2") -> list[ClaimVerdict]:
+    def verify_all(self, claims: Sequence[str], claim_type: Literal["C1", "C2", "C3"] = "C2") -> list[ClaimVerdict]:
         """Verify many claims; the verifier judges the passages of all of them in one batch.
 
         Args:
@@ -392,7 +392,7 @@ class ClaimVerifier:
             for claim, passages in zip(claims, found, strict=True)
         ]
 
-    def _verdict(self, claim: str, claim_type: Literal["C1", "C2"], judged: list[JudgedPassage]) -> ClaimVerdict:
+    def _verdict(self, claim: str, claim_type: Literal["C1", "C2", "C3"], judged: list[JudgedPassage]) -> ClaimVerdict:
         texts = {key: stored_text(self.index, key) for key in {item.passage.key for item in judged}}
         judged = [item for item in judged if _matches_stored_text(item, texts[item.passage.key])]
         supporting = [item for item in judged if item.decision.supports]

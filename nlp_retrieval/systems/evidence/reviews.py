@@ -19,7 +19,7 @@ from nlp_retrieval.core import DatabaseFile, DatabaseRow, normalize, read_json_f
 from nlp_retrieval.errors import IndexDamagedError, InputError, SourceError, nearest
 from nlp_retrieval.systems.evidence.citations.report import Citation
 from nlp_retrieval.systems.evidence.index.store import moment_of, now
-from nlp_retrieval.systems.evidence.index.urls import anchor_of, canonical_url
+from nlp_retrieval.systems.evidence.index.urls import canonical_url
 from nlp_retrieval.text import fold, visible, words_of
 
 if TYPE_CHECKING:
@@ -386,7 +386,7 @@ def _line(text: str) -> str:
 def _cited(url: str) -> str:
     """Return the canonical form of a URL, with its fragment; empty if it is not a URL."""
     try:
-        return canonical_url(url) + anchor_of(url) if url else ""
+        return canonical_url(url) if url else ""
     except InputError:
         return ""
 

@@ -32,7 +32,7 @@ from nlp_retrieval.systems.evidence.citations.report import Citation, read_repor
 from nlp_retrieval.systems.evidence.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, SOURCES_FILE, EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
-from nlp_retrieval.systems.evidence.index.store import EvidenceStore, checked_document
+from nlp_retrieval.systems.evidence.index.store import EvidenceStore, document_of
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
 from nlp_retrieval.systems.evidence.reviews import REVIEWS_FILE, Review, ReviewDatabase, ReviewedCitation, reviews_json
 from nlp_retrieval.systems.evidence.service_models import (
@@ -316,7 +316,7 @@ class ProjectService(BaseService):
         ]
         for number, document in enumerate(documents, start=1):  # before any of them is added
             try:
-                checked_document(document)
+                document_of(document)
             except InputError as error:
                 raise type(error)(f"document {number}: {error}; nothing was added") from None
         added = self._index.add_documents(documents)
@@ -353,7 +353,7 @@ class ProjectService(BaseService):
         verdicts = self._verdicts(body.claims or [body.claim], body.claim_type)
         return (VerifyAnswers(verdicts=verdicts) if body.claims else verdicts[0]).model_dump_json().encode()
 
-    def _verdicts(self, claims: Sequence[str], claim_type: Literal["C1", "C2"]) -> list[VerifyAnswer]:
+    def _verdicts(self, claims: Sequence[str], claim_type: Literal["C1", "C2", "C3"]) -> list[VerifyAnswer]:
         """Verify claims, each once, some at a time, so that the work ends where nobody waits for it."""
         distinct, answers = list(dict.fromkeys(claims)), dict[str, VerifyAnswer]()
         for first in range(0, len(distinct), _TOGETHER):
@@ -449,7 +449,7 @@ class ProjectService(BaseService):
         return SourcesAnswer.model_validate({"sources": sources, "total": len(sources)}).model_dump_json().encode()
 
     def _listed(self, arguments: ListArguments) -> bytes:
-        sources = [asdict(source) for source in self._index.sources_like(arguments.match, arguments.min_quality)]
+        sources = [asdict(source) for source in self._index.sources(arguments.match, arguments.min_quality)]
         answer = {"sources": sources[: arguments.limit], "total": len(sources)}
         return SourcesAnswer.model_validate(answer).model_dump_json().encode()
 

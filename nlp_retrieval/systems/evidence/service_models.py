@@ -143,7 +143,9 @@ ProjectFigures: type[BaseModel] = create_model(
 
 
 Claim = Annotated[str, StringConstraints(min_length=1, max_length=10_000, strip_whitespace=True)]
-ClaimType = Annotated[Literal["C1", "C2"], Field(description="C1 needs sources of grade B or better, C2 of C or better.")]
+ClaimType = Annotated[
+    Literal["C1", "C2", "C3"], Field(description="C1 needs sources of grade B or better, C2 and C3 of C or better.")
+]
 
 
 class VerifyBody(RequestBody):

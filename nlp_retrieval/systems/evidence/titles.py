@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from itertools import chain, combinations
 
-from nlp_retrieval.systems.evidence.index.evidence_index import SourceVersion
+from nlp_retrieval.systems.evidence.index.store import SourceVersion
 from nlp_retrieval.text import words_of
 
 _FEWEST_WORDS = 4

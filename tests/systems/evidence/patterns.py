@@ -143,7 +143,7 @@ EVIDENCE = {
     ),
     "systems/evidence/titles.py": in_prose(
         "TitledSources([SourceVersion('', '', text, 'B', '', 0, False)]), TitledSources([]).named_in(text)",
-        f"{_OF}.index.evidence_index import SourceVersion\n{_OF}.titles import TitledSources",
+        f"{_OF}.index.store import SourceVersion\n{_OF}.titles import TitledSources",
     ),
     "systems/evidence/figures.py": in_prose(
         "[miscounted(one, other) for one, other in ((text, '1 day, 2 hours'), ('1 day and 2 hours', text), "

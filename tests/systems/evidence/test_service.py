@@ -263,7 +263,7 @@ def test_what_nobody_sees_in_a_text_is_left_out_as_it_is_of_files(served):
         ("/verify", {"claim": ""}, "claim: "),
         ("/verify", {"claims": ["a", " \n"]}, "claims.1: "),
         ("/verify", {"claim": "x" * 10_001}, "claim: "),
-        ("/verify", {"claim": "a", "claim_type": "C3"}, "claim_type: "),
+        ("/verify", {"claim": "a", "claim_type": "C4"}, "claim_type: "),
         ("/verify", {"claim": "a", "claims": ["b"]}, 'pass either "claim" or "claims"'),
         ("/verify", {}, 'pass either "claim" or "claims"'),
         ("/verify", {"claims": []}, "claims: "),

@@ -33,6 +33,7 @@ class ClaimType(StrEnum):
 
     C1 = "C1"
     C2 = "C2"
+    C3 = "C3"
 
 
 class ClaimFailOn(StrEnum):
@@ -62,7 +63,7 @@ def verify(
         ),
     ],
     claim_type: Annotated[
-        ClaimType, typer.Option("--type", help="C1 needs sources of grade B or better, C2 of C or better.")
+        ClaimType, typer.Option("--type", help="C1 needs sources of grade B or better, C2 and C3 of C or better.")
     ] = ClaimType.C2,
     verifier: VerifierOption = "lexical",
     threshold: Annotated[
@@ -88,7 +89,7 @@ def verify(
     only against it; UNVERIFIED: neither.
 
     A file is read to its end before the first claim is verified; one that stands there twice is verified once. Columns id and
-    type (C1, C2) are optional, others are copied. After an interruption, --csv FILE --resume goes on.
+    type (C1, C2, C3) are optional, others are copied. After an interruption, --csv FILE --resume goes on.
     """
     from nlp_retrieval.errors import ConfigurationError, QueryError
     from nlp_retrieval.systems.evidence.claim_files import is_claim_file

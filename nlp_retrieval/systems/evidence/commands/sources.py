@@ -131,7 +131,7 @@ def list_sources(
     from nlp_retrieval.text import visible
 
     index = existing_project(project, None)
-    sources = index.sources_like(match, min_quality)
+    sources = index.sources(match, min_quality)
     if as_json:
         typer.echo(json.dumps([asdict(source) for source in sources], indent=1))
         return
@@ -245,9 +245,9 @@ def export(
     from nlp_retrieval.reports import counted
     from nlp_retrieval.systems.evidence.index.collection import export_collection
 
-    done = export_collection(existing_project(project, None), output, judged)
-    claims = f" and {counted(done.claims, 'claim')}" if judged is not None else ""
-    say(f"{counted(done.passages, 'passage')}{claims} in {output}")
+    passages, judgements = export_collection(existing_project(project, None), output, judged)
+    claims = f" and {counted(judgements, 'claim')}" if judged is not None else ""
+    say(f"{counted(passages, 'passage')}{claims} in {output}")
 
 
 def print_passages(passages: list[EvidencePassage]) -> None:

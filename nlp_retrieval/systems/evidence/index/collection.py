@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from nlp_retrieval.core import remove_output, write_output
@@ -18,25 +17,10 @@ from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.text import located
 
-__all__ = ["ExportedCollection", "export_collection"]
-
 _FIELDS = ("claim", "query", "url", "quote", "id")
 
 
-@dataclass(frozen=True)
-class ExportedCollection:
-    """Counts of an export.
-
-    Args:
-        passages: number in ``corpus.jsonl``.
-        claims: number of distinct ones in ``queries.jsonl``; 0 if none were given.
-    """
-
-    passages: int
-    claims: int
-
-
-def export_collection(sources: EvidenceIndex, folder: str | Path, judged: str | Path | None = None) -> ExportedCollection:
+def export_collection(sources: EvidenceIndex, folder: str | Path, judged: str | Path | None = None) -> tuple[int, int]:
     """Write the searchable passages of a project, and judged claims, into a folder for a benchmark.
 
     Args:
@@ -46,6 +30,9 @@ def export_collection(sources: EvidenceIndex, folder: str | Path, judged: str | 
         judged: JSON lines, each a claim and a source about it: ``claim`` (or ``query``), ``url``, and optionally ``quote``,
             words of the source. Lines with the same claim are one query. Without a quote every
             passage of the source is gold. Other fields become metadata of the query; ``family`` keeps queries together.
+
+    Returns:
+        The number of passages, and of distinct claims.
 
     Raises:
         SourceError: the file cannot be read, or a line names a source or quotes words that are not in the project.
@@ -62,7 +49,7 @@ def export_collection(sources: EvidenceIndex, folder: str | Path, judged: str | 
         table = "".join(f"{query}\t{item}\t1\n" for query, item in gold)
         write_output(target / "queries.jsonl", _lines(queries))
         write_output(target / "qrels" / "test.tsv", f"query-id\tcorpus-id\tscore\n{table}".encode())
-    return ExportedCollection(len(corpus), len(queries))
+    return len(corpus), len(queries)
 
 
 def _passages(sources: EvidenceIndex) -> dict[str, EvidencePassage]:

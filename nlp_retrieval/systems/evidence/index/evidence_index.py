@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
@@ -33,7 +33,6 @@ from nlp_retrieval.systems.evidence.grades import QualityRules, at_least, check_
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.searchable import SearchablePassages, place_of
 from nlp_retrieval.systems.evidence.index.statistics import (
-    IndexMetadata,
     IndexStatistics,
     QueryCounters,
     bytes_on_disk,
@@ -46,128 +45,21 @@ from nlp_retrieval.systems.evidence.index.statistics import (
 from nlp_retrieval.systems.evidence.index.store import (
     Change,
     EvidenceStore,
-    StoredText,
-    StoredVersion,
-    checked_document,
-    checked_source,
-    checked_title,
+    SourceVersion,
+    document_of,
     moment_of,
-    read_source,
+    normal_title,
+    normalized,
+    source_of,
 )
-from nlp_retrieval.systems.evidence.index.urls import anchor_of, canonical_url
+from nlp_retrieval.systems.evidence.index.urls import canonical_url
 from nlp_retrieval.systems.evidence.reading.document import SourceDocument
-
-
-@dataclass(frozen=True)
-class SourceVersion:
-    """One text under one URL.
-
-    Args:
-        key: of the text: the first 12 characters or more of its SHA-256.
-        url: as it was added.
-        title: of the page.
-        quality: its grade, "A" (best) to "E".
-        fetch_date: when it was fetched, ISO 8601; empty if unknown.
-        passage_count: number of passages of the text.
-        searchable: whether the searched index holds it.
-        pages: number of its last page with text; 0 if it has no pages.
-        metadata: more about it, as its DOI: text by name.
-        version_count: number of versions of the URL.
-    """
-
-    key: str
-    url: str
-    title: str
-    quality: str
-    fetch_date: str
-    passage_count: int
-    searchable: bool
-    pages: int = 0
-    metadata: dict[str, str] = field(default_factory=dict)
-    version_count: int = 1
-
 
 GRAPH_FOLDER = "10_graph"
 SOURCES_FILE = "evidence.sqlite3"
 """Folder of a project's sources and their index."""
 
-
-def passage_of(
-    source: StoredVersion,
-    content: str,
-    start: int,
-    end: int,
-    score: float = 0.0,
-    signals: Mapping[str, float] | None = None,
-    pages: Sequence[tuple[int, int]] = (),
-) -> EvidencePassage:
-    """Return a passage of a stored text in the form that users see."""
-    begins = itemgetter(1)
-    on = pages[max(0, bisect_right(pages, start, key=begins) - 1) : bisect_left(pages, end, key=begins)]
-    return EvidencePassage(
-        content=content[start:end],
-        url=source.url,
-        title=source.title,
-        quality=source.quality,
-        fetch_date=source.fetch_date,
-        score=score,
-        key=source.key,
-        start=start,
-        end=end,
-        signals=dict(signals or {}),
-        pages=[number for number, _ in on],
-        page_breaks=[begin - start for _, begin in on[1:]],
-    )
-
-
-def _unknown(key: object) -> QueryError:
-    return QueryError(f"no text of this project has the key {str(key)[:80]!r}; sources() lists them")
-
-
-# Filters by URL: a text is found by each of its URLs, although the searched index holds only the first.
-
-_KEYS = ("url", "metadata.url")
-
-
-def by_source(where: Where, texts_at: Callable[[Sequence[str]], list[str]]) -> Where:
-    """Return a filter with the URLs that it names replaced by the texts under them."""
-    replaced: dict[str, Any] = {}
-    sources: list[Where] = []
-    for key, value in where.items():
-        if key in ("and", "or"):
-            replaced[key] = [by_source(part, texts_at) for part in value]
-        elif key == "not":
-            replaced[key] = by_source(value, texts_at)
-        elif key in _KEYS:
-            conditions = dict(value) if isinstance(value, Mapping) else {"eq": value}
-            for operator in ("eq", "in"):
-                wanted = conditions.get(operator)
-                urls = [wanted] if isinstance(wanted, str) else wanted
-                if isinstance(urls, Sequence | set | frozenset) and all(isinstance(url, str) for url in urls):
-                    del conditions[operator]
-                    sha256s = texts_at(_canonical(urls))
-                    sources.append({"source": {"in": sha256s}})
-                    if not sha256s:
-                        add_note(f"where: no source has the URL {', '.join(map(repr, list(urls)[:3]))}", stacklevel=4)
-            replaced |= {key: conditions} if conditions else {}
-        else:
-            replaced[key] = value
-    return replaced | {"and": [*replaced.get("and", []), *sources]} if sources else replaced
-
-
-def _canonical(urls: Iterable[str]) -> list[str]:
-    forms: list[str] = []
-    for url in urls:
-        try:
-            forms += dict.fromkeys((canonical_url(url), canonical_url(url) + anchor_of(url)))
-        except InputError:  # no source has it as a URL
-            continue
-    return forms
-
-
 _LONGEST_KEY = 64
-METADATA_FILE = "index_metadata.json"
-_FOR_CLAIMS = 5
 _BUILD_WAIT = 600.0
 
 
@@ -180,16 +72,17 @@ class EvidenceIndex:
         project_path: folder of the project; sources are kept in ``10_graph`` below it.
         searcher: finds passages; by default BM25 and a dense retriever, fused, which needs the extra ``dense``. Pass
             ``Searcher([Bm25Retriever()])`` to do without. Always open a project with the same one: ``build_index`` rebuilds
-            an index of another searcher. The name or folder of a ColBERT model means late interaction with it, as
-            in :meth:`colbert`.
-        index_name: folder of the searcher's index, below ``10_graph``; by default ``index``, and ``colbert_index`` for the
-            name of a model.
+            an index of another searcher.
+        index_name: folder of the searcher's index, below ``10_graph``; by default ``index``, and ``colbert_index`` for
+            ``model_name``.
         rules: of the grades of sources that are added without one, as
             :func:`~nlp_retrieval.systems.evidence.grades.assess_source_quality` takes them; by default the built-in
             ones.
+        model_name: hub name or folder of a ColBERT model, such as "colbert-ir/colbertv2.0", to search by late interaction
+            instead of by a searcher.
 
     Raises:
-        ConfigurationError: the searcher is neither a searcher nor the name of a ColBERT model, or the rules are wrong.
+        ConfigurationError: there are a searcher and a model, the searcher is none, or the rules are wrong.
 
     Examples:
         >>> index = EvidenceIndex("seas", Searcher(["bm25"]))
@@ -204,32 +97,23 @@ class EvidenceIndex:
     def __init__(
         self,
         project_path: str | Path,
-        searcher: BaseSearcher | str | None = None,
+        searcher: BaseSearcher | None = None,
         index_name: str | None = None,
         rules: QualityRules | str | Path | None = None,
+        *,
+        model_name: str | None = None,
     ) -> None:
-        if isinstance(searcher, str):
-            index_name = "colbert_index" if index_name is None else index_name
-        chosen, name = _searcher(searcher), "index" if index_name is None else index_name
+        name = ("index" if model_name is None else "colbert_index") if index_name is None else index_name
         if not name or name.startswith(".") or Path(name).name != name:
             raise InputError(f"index_name={name!r} is not the name of a folder")
         self.project_path = Path(project_path).expanduser().absolute()
-        self.index_path = self.project_path / GRAPH_FOLDER / name
-        self._store = EvidenceStore(self.project_path / GRAPH_FOLDER / SOURCES_FILE)
-        self._passages = SearchablePassages(self.index_path, chosen)
+        graph = self.project_path / GRAPH_FOLDER
+        self.index_path, self.metadata_path = graph / name, graph / "index_metadata.json"
         self.rules = QualityRules.read(rules) if isinstance(rules, str | Path) else rules
-        self.metadata_path = self.project_path / GRAPH_FOLDER / METADATA_FILE
+        self._store = EvidenceStore(graph / SOURCES_FILE)
+        self._passages = SearchablePassages(self.index_path, _searcher(searcher, model_name))
         self._counters = QueryCounters(self._store.database)
-
-    @classmethod
-    def colbert(cls, project_path: str | Path, model: str = "colbert-ir/colbertv2.0") -> Self:
-        """Return an index that is searched by late interaction, in the folder ``10_graph/colbert_index``.
-
-        Args:
-            project_path: folder of the project.
-            model: hub name or local folder of a ColBERT model.
-        """
-        return cls(project_path, model)
+        self._searched = False
 
     def add_document(
         self, content: str, url: str, title: str = "", source_quality: str | None = None, fetch_date: str = ""
@@ -259,7 +143,7 @@ class EvidenceIndex:
             IndexWriteError: the project cannot be written to.
             IndexDamagedError: the stored sources cannot be read.
         """
-        added = self._store.add(checked_source(content, url, title, source_quality, fetch_date, self.rules))
+        added = self._store.add(source_of(content, url, title, source_quality, fetch_date, self.rules))
         self.write_metadata()
         return added
 
@@ -272,11 +156,10 @@ class EvidenceIndex:
         Raises:
             InputError: it cannot be used.
         """
-        added = self._store.add(read_source(source))
-        for url in source.aliases:
-            added = self._store.add(read_source(replace(source, url=url))) or added
+        checked = normalized(source)
+        added = [self._store.add(replace(checked, url=url)) for url in (checked.url, *source.aliases)]
         self.write_metadata()
-        return added
+        return any(added)
 
     def add_documents(self, documents: Iterable[Mapping[str, str | None]]) -> list[bool]:
         """Add many sources; each is on the disk before the next is read.
@@ -294,7 +177,7 @@ class EvidenceIndex:
         try:
             for number, document in enumerate(documents, start=1):
                 try:
-                    added.append(self._store.add(checked_document(document, self.rules)))
+                    added.append(self._store.add(document_of(document, self.rules)))
                 except InputError as error:
                     raise type(error)(f"document {number}: {error}") from None
         finally:
@@ -315,7 +198,7 @@ class EvidenceIndex:
             QueryError: the key is that of a text with several URLs, or of a replaced one.
         """
         is_key = isinstance(url, str) and self._store.sha256_of(url.strip()) is not None
-        count = self._store.delete(self._named(url) if is_key else self._place(url))
+        count = self._store.delete(self._named(url) if is_key else canonical_url(url))
         self.write_metadata()  # even if nothing was deleted: the process that deleted it may have been killed before this
         return count
 
@@ -341,7 +224,9 @@ class EvidenceIndex:
         """
         values: dict[str, str] = {}
         if title is not None:
-            values["title"] = checked_title(title)
+            values["title"] = normal_title(title)
+            if not values["title"]:
+                raise InputError("the title is empty; write one")
         if quality is not None:
             values["quality"] = check_grade(quality, "quality")
         if fetch_date is not None:
@@ -370,10 +255,10 @@ class EvidenceIndex:
         if sha256 is None:
             if isinstance(source, str) and _is_key(source.strip()):
                 raise _unknown(source.strip())
-            place = self._place(source)
-            if not self._store.versions(place):
+            canonical = canonical_url(source)
+            if not self._store.versions(canonical):
                 raise QueryError(f"no text is stored under {source[:200]!r}; sources() lists all")
-            return place
+            return canonical
         urls = [version.canonical for version in self._store.all_versions() if version.sha256 == sha256 and version.newest]
         if len(urls) != 1:
             named = f"has the URLs {', '.join(urls[:5])}" if urls else "was replaced by newer versions"
@@ -449,23 +334,23 @@ class EvidenceIndex:
             InputError: as for :meth:`search`.
         """
         grades = at_least(min_quality)
-        filters = [by_source(where, self._store.newest_at)] if where is not None and parse_filter(where) else []
+        filters = [_by_source(where, self._store.newest_at)] if where is not None and parse_filter(where) else []
         for own in filters:
             self._passages.note_filter(own)
         filters += [{"quality": {"in": grades}}] if grades else []
-        texts: dict[str, StoredText] = {}
+        texts: dict[str, SourceVersion] = {}
 
         def wanted(result: RetrievalResult) -> bool:
             sha256, _ = place_of(result.item.item_id)
             if sha256 not in texts:
                 texts.update(self._store.texts([sha256]))
             text = texts.get(sha256)
-            return text is not None and text.live and (grades is None or text.quality in grades)
+            return text is not None and text.newest and (grades is None or text.quality in grades)
 
         asked = [*([where] if where else []), *([{"quality": {"in": grades}}] if grades else [])]
         step_of = {"kind": "search", "k": k, "where": {"and": asked} if asked else None}
         with record_steps({**step_of, "query": query} for query in queries) as steps:
-            found = self._found(queries, k, {"and": filters} if filters else None, wanted, lambda sha256: texts[sha256].shown)
+            found = self._found(queries, k, {"and": filters} if filters else None, wanted, texts.__getitem__)
             for step, passages in zip(steps, found, strict=False):
                 step["results"] = [f"{passage.key}:{passage.start}" for passage in passages]
         return found
@@ -477,7 +362,7 @@ class EvidenceIndex:
             claim: one statement.
             min_quality: only passages of sources with this grade or a better one.
         """
-        return self.search(claim, _FOR_CLAIMS, min_quality)
+        return self.search(claim, 5, min_quality)
 
     def search_source(self, query: str, url: str, k: int = 5) -> list[EvidencePassage]:
         """Search only in one source: the newest version of this URL, whatever other URLs the text has.
@@ -490,7 +375,7 @@ class EvidenceIndex:
         Returns:
             Passages, best first; empty if there is no such source, the index does not hold it yet, or nothing matches.
         """
-        versions = self._store.versions(self._place(url))
+        versions = self._store.versions(canonical_url(url))
         if not versions:
             check_queries([query])
             check_k(k)
@@ -499,13 +384,13 @@ class EvidenceIndex:
         (passages,) = self._found([query], k, {"source": newest.sha256}, lambda _: True, lambda _: newest)
         return passages
 
-    def metadata(self) -> IndexMetadata:
+    def metadata(self) -> dict[str, Any]:
         """Return the current content of ``index_metadata.json``."""
-        texts, held = self._store.texts(), self._passages.held()
-        return metadata_of(texts, held, self._counters.read(), built=self._passages.is_built)
+        held, counts = self._passages.held(), self._counters.read()
+        return metadata_of(self._store.texts(), held, counts, built=self._passages.is_built)
 
     def write_metadata(self) -> None:
-        """Write ``index_metadata.json``; adding, deleting and building do so too."""
+        """Write ``index_metadata.json``; adding, deleting, building and closing do so too."""
         if self._store.database.path.exists():
             write_metadata(self.metadata_path, self.metadata)
 
@@ -513,8 +398,7 @@ class EvidenceIndex:
         """Return the numbers of documents, sources, passages, domains, bytes and searches."""
         database = self.index_path.parent.glob("evidence.sqlite3*")
         return statistics_of(
-            self._store.texts(),
-            self._store.all_versions(),
+            self._store,
             self._passages.held(),
             self._counters.read(),
             built=self._passages.is_built,
@@ -533,12 +417,12 @@ class EvidenceIndex:
 
     def was_deleted(self, url: str) -> bool:
         """Return whether there was a source under this URL that was deleted."""
-        return self._store.was_deleted(canonical_url(url)) or self._store.was_deleted(canonical_url(url) + anchor_of(url))
+        return canonical_url(url) in self._store.deleted()
 
     @property
     def has_deleted(self) -> bool:
         """Return whether there is a URL whose source was deleted."""
-        return self._store.any_deleted()
+        return bool(self._store.deleted())
 
     def source(self, url: str, date: str | None = None) -> SourceVersion | None:
         """Return the source under a URL.
@@ -559,7 +443,7 @@ class EvidenceIndex:
             url: in any of its forms; for what is no URL there is none.
         """
         try:
-            versions = self._store.versions(self._place(url))
+            versions = self._store.versions(canonical_url(url))
         except InputError:
             return ""
         return versions[-1].sha256 if versions else ""
@@ -572,30 +456,29 @@ class EvidenceIndex:
             until: omit those that were fetched after this date, ISO 8601.
         """
         limit = None if until is None else moment_of(until, last=True)
-        stored = self._store.versions(self._place(url))
+        stored = self._store.versions(canonical_url(url))
         return self._described([version for version in stored if limit is None or version.moment <= limit])
 
-    def sources(self) -> list[SourceVersion]:
-        """Return the newest version of every URL, in the order of adding."""
-        return self._described([version for version in self._store.all_versions() if version.newest])
-
-    def sources_like(self, text: str = "", min_quality: str | None = None) -> list[SourceVersion]:
+    def sources(self, match: str = "", min_quality: str | None = None) -> list[SourceVersion]:
         """Return the newest version of every URL that matches, in the order of adding.
 
         Args:
-            text: in the title or the URL, in any case; empty: all.
+            match: text in the title or the URL, in any case; by default all match.
             min_quality: only sources of this grade or a better one.
 
         Raises:
             InputError: the minimum is not a grade.
         """
-        grades, wanted = at_least(min_quality), text.casefold().strip()
-        return [
-            source
-            for source in self.sources()
-            if (grades is None or source.quality in grades)
-            and (wanted in source.title.casefold() or wanted in source.url.casefold())
-        ]
+        grades, wanted = at_least(min_quality), match.casefold().strip()
+        return self._described(
+            [
+                source
+                for source in self._store.all_versions()
+                if source.newest
+                and (grades is None or source.quality in grades)
+                and (wanted in source.title.casefold() or wanted in source.url.casefold())
+            ]
+        )
 
     def urls(self, key: str) -> list[str]:
         """Return the canonical forms of all URLs under which a text was added, even if it was replaced there later.
@@ -607,8 +490,7 @@ class EvidenceIndex:
             The URLs in the order of adding; empty if there is no such text.
         """
         sha256 = self._store.sha256_of(key)
-        text = None if sha256 is None else self._store.texts([sha256]).get(sha256)
-        return [] if text is None else list(text.urls)
+        return [] if sha256 is None else self._store.urls(sha256)
 
     def text(self, key: str) -> str:
         """Return a stored text.
@@ -640,10 +522,13 @@ class EvidenceIndex:
             raise _unknown(key)
         spans = self._store.spans(sha256).get(sha256, [])
         pages = self._store.pages(sha256)
-        return [passage_of(text.shown, content, start, end, pages=pages) for start, end in spans]
+        return [_passage(text, content, start, end, pages=pages) for start, end in spans]
 
     def close(self) -> None:
         """Close the file of the sources; it is reopened when needed."""
+        if self._searched:  # the searches are counted in the metadata, too
+            self._searched = False
+            self.write_metadata()
         self._store.database.close()
 
     def __enter__(self) -> Self:
@@ -652,30 +537,12 @@ class EvidenceIndex:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _described(self, versions: list[StoredVersion]) -> list[SourceVersion]:
+    def _described(self, versions: list[SourceVersion]) -> list[SourceVersion]:
         held, texts = self._passages.held(), self._store.texts(version.sha256 for version in versions)
-        pages = self._store.page_counts(version.sha256 for version in versions)
-        details = self._store.details(version.number for version in versions)
-        counts = self._store.version_counts(version.canonical for version in versions)
         return [
-            SourceVersion(
-                key=version.key,
-                url=version.url,
-                title=version.title,
-                quality=version.quality,
-                fetch_date=version.fetch_date,
-                passage_count=version.passage_count,
-                searchable=version.sha256 in texts and is_held(texts[version.sha256], held),
-                pages=pages.get(version.sha256, 0),
-                metadata=details.get(version.number, {}),
-                version_count=counts.get(version.canonical, 1),
-            )
+            replace(version, searchable=version.sha256 in texts and is_held(texts[version.sha256], held))
             for version in versions
         ]
-
-    def _place(self, url: str) -> str:
-        """Return the URL under which the text of this URL is stored."""
-        return self._store.at_place(canonical_url(url), anchor_of(url))
 
     def _sha256(self, key: str) -> str:
         sha256 = self._store.sha256_of(key) if isinstance(key, str) else None
@@ -689,7 +556,7 @@ class EvidenceIndex:
         k: int,
         where: Where | None,
         wanted: Callable[[RetrievalResult], bool],
-        shown: Callable[[str], StoredVersion],
+        shown: Callable[[str], SourceVersion],
     ) -> list[list[EvidencePassage]]:
         asked, cut = check_queries(queries), check_k(k)
         contents, spans = dict[str, str | None](), dict[str, list[tuple[int, int]]]()
@@ -705,13 +572,14 @@ class EvidenceIndex:
                 content = contents[sha256]
                 if content is not None and number in range(len(spans.get(sha256, []))):  # not deleted meanwhile
                     start, end = spans[sha256][number]
-                    yield passage_of(shown(sha256), content, start, end, result.score, result.signals, pages[sha256])
+                    yield _passage(shown(sha256), content, start, end, result.score, result.signals, pages[sha256])
 
         found = [list(passages_of(results)) for results in self._passages.find(asked, cut, where, wanted)]
         self._counters.count(
-            (query, len(passages), relevance_of(query, join_title(passages[0].title, passages[0].content)) if passages else 0.0)
+            (len(passages), relevance_of(query, join_title(passages[0].title, passages[0].content)) if passages else 0.0)
             for query, passages in zip(asked, found, strict=True)
         )
+        self._searched = True
         return found
 
 
@@ -719,28 +587,87 @@ def _is_key(text: str) -> bool:
     return EvidenceStore.shortest_key <= len(text) <= _LONGEST_KEY and not text.strip("0123456789abcdef")
 
 
-def _searcher(searcher: object) -> BaseSearcher:
+def _unknown(key: object) -> QueryError:
+    return QueryError(f"no text of this project has the key {str(key)[:80]!r}; sources() lists them")
+
+
+def _passage(
+    source: SourceVersion,
+    content: str,
+    start: int,
+    end: int,
+    score: float = 0.0,
+    signals: Mapping[str, float] | None = None,
+    pages: Sequence[tuple[int, int]] = (),
+) -> EvidencePassage:
+    """Return a passage of a stored text in the form that users see."""
+    begins = itemgetter(1)
+    on = pages[max(0, bisect_right(pages, start, key=begins) - 1) : bisect_left(pages, end, key=begins)]
+    return EvidencePassage(
+        content=content[start:end],
+        url=source.url,
+        title=source.title,
+        quality=source.quality,
+        fetch_date=source.fetch_date,
+        score=score,
+        key=source.key,
+        start=start,
+        end=end,
+        signals=dict(signals or {}),
+        pages=[number for number, _ in on],
+        page_breaks=[begin - start for _, begin in on[1:]],
+    )
+
+
+def _by_source(where: Where, texts_at: Callable[[Sequence[str]], list[str]]) -> Where:
+    """Return a filter with the URLs that it names replaced by the texts under them: the index holds one URL of each."""
+    replaced: dict[str, Any] = {}
+    sources: list[Where] = []
+    for key, value in where.items():
+        if key in ("and", "or"):
+            replaced[key] = [_by_source(part, texts_at) for part in value]
+        elif key == "not":
+            replaced[key] = _by_source(value, texts_at)
+        elif key in ("url", "metadata.url"):
+            conditions = dict(value) if isinstance(value, Mapping) else {"eq": value}
+            for operator in ("eq", "in"):
+                wanted = conditions.get(operator)
+                urls = [wanted] if isinstance(wanted, str) else wanted
+                if isinstance(urls, Sequence | set | frozenset) and all(isinstance(url, str) for url in urls):
+                    del conditions[operator]
+                    sha256s = texts_at(_canonical(urls))
+                    sources.append({"source": {"in": sha256s}})
+                    if not sha256s:
+                        add_note(f"where: no source has the URL {', '.join(map(repr, list(urls)[:3]))}", stacklevel=4)
+            replaced |= {key: conditions} if conditions else {}
+        else:
+            replaced[key] = value
+    return replaced | {"and": [*replaced.get("and", []), *sources]} if sources else replaced
+
+
+def _canonical(urls: Iterable[str]) -> list[str]:
+    forms: list[str] = []
+    for url in urls:
+        try:
+            forms.append(canonical_url(url))
+        except InputError:  # no source has it as a URL
+            continue
+    return forms
+
+
+def _searcher(searcher: object, model_name: str | None) -> BaseSearcher:
     """Return the given searcher, that of a named model, or the default."""
+    from nlp_retrieval import Bm25Retriever, ColbertRetriever, FaissRetriever
+
+    if model_name is not None and searcher is not None:
+        raise ConfigurationError("give either a searcher, or the model_name of a ColBERT model")
+    if model_name is not None:
+        return Searcher([ColbertRetriever(model_name)])
     if searcher is None:
-        return _default_searcher()
-    if isinstance(searcher, BaseSearcher):
-        return searcher
-    if not isinstance(searcher, str) or not searcher.strip():
+        return Searcher([Bm25Retriever(), FaissRetriever()])
+    if not isinstance(searcher, BaseSearcher):
         raise ConfigurationError(
-            f"searcher={searcher!r:.80} is {type(searcher).__name__} not a searcher; pass Searcher([...]), "
-            "or the name of a ColBERT model as text"
+            f"searcher={searcher!r:.80} is {type(searcher).__name__} not a searcher; pass Searcher([...]), or the name of a "
+            "ColBERT model as model_name"
         )
-    if not ("/" in searcher or Path(searcher).expanduser().is_dir()):
-        raise ConfigurationError(
-            f"searcher={searcher!r:.80} is neither a folder nor the name of a model on the hub, as colbert-ir/colbertv2.0 is; "
-            "pass Searcher([...]) for other engines"
-        )
-    from nlp_retrieval import ColbertRetriever
-
-    return Searcher([ColbertRetriever(searcher)])
-
-
-def _default_searcher() -> BaseSearcher:
-    from nlp_retrieval import Bm25Retriever, FaissRetriever
-
-    return Searcher([Bm25Retriever(), FaissRetriever()])
+    return searcher

@@ -26,9 +26,7 @@ from nlp_retrieval.core import (
     suppress_empty_notes,
 )
 from nlp_retrieval.errors import IndexDamagedError, IndexMismatchError, IndexMissingError
-from nlp_retrieval.systems.evidence.index.store import EvidenceStore, StoredText
-
-__all__ = ["SearchablePassages", "place_of"]
+from nlp_retrieval.systems.evidence.index.store import EvidenceStore, SourceVersion
 
 _GONE = ".gone-"
 
@@ -144,7 +142,7 @@ class SearchablePassages:
         """
         for leftover in self.folder.parent.glob(f"{_GONE}*"):
             shutil.rmtree(leftover, ignore_errors=True)
-        wanted = {sha256: text for sha256, text in store.texts().items() if text.live}
+        wanted = {sha256: text for sha256, text in store.texts().items() if text.newest}
         if not wanted:
             self._remove()
             return
@@ -184,7 +182,7 @@ class SearchablePassages:
             shutil.rmtree(aside, ignore_errors=True)
 
 
-def _is_wanted(item_id: str, wanted: Mapping[str, StoredText], spans: Mapping[str, Sequence[tuple[int, int]]]) -> bool:
+def _is_wanted(item_id: str, wanted: Mapping[str, SourceVersion], spans: Mapping[str, Sequence[tuple[int, int]]]) -> bool:
     sha256, number = place_of(item_id)
     return sha256 in wanted and 0 <= number < len(spans.get(sha256, ())) and item_id == f"{sha256}::{number}"
 
@@ -194,7 +192,7 @@ def _metadata(generation: Generation) -> dict[str, dict[str, Any]]:
 
 
 def _items(
-    store: EvidenceStore, texts: Mapping[str, StoredText], spans: Mapping[str, Sequence[tuple[int, int]]]
+    store: EvidenceStore, texts: Mapping[str, SourceVersion], spans: Mapping[str, Sequence[tuple[int, int]]]
 ) -> Iterator[SearchableItem]:
     for sha256, text in texts.items():
         content = store.content(sha256)
@@ -203,14 +201,14 @@ def _items(
                 yield SearchableItem.trusted(f"{sha256}::{number}", content[start:end], _columns(sha256, text, (start, end)))
 
 
-def _columns(sha256: str, text: StoredText, span: tuple[int, int]) -> dict[str, Any]:
+def _columns(sha256: str, text: SourceVersion, span: tuple[int, int]) -> dict[str, Any]:
     """Return the metadata of a passage, for filters; an empty title or date has no column value."""
     columns = {
         "source": sha256,
-        "url": text.first.canonical,
-        "title": text.first.title,
+        "url": text.canonical,
+        "title": text.title,
         "quality": text.quality,
-        "fetch_date": text.first.fetch_date,
+        "fetch_date": text.fetch_date,
         "start": span[0],
         "end": span[1],
     }

@@ -14,17 +14,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
-from nlp_retrieval.core import DatabaseRow, normalize, parse_json, refuse_lone_surrogates
+from nlp_retrieval.core import DatabaseFile, DatabaseRow, normalize, parse_json, refuse_lone_surrogates
 from nlp_retrieval.errors import IndexDamagedError, InputError, ItemError, QueryError, nearest
 from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules, assess_source_quality, check_grade
-from nlp_retrieval.systems.evidence.index.database import EvidenceDatabase
 from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
-from nlp_retrieval.systems.evidence.index.urls import anchor_of, canonical_url, resolved_doi
+from nlp_retrieval.systems.evidence.index.urls import canonical_url, resolved_doi
 from nlp_retrieval.systems.evidence.reading.document import SourceDocument
 
-# Dates of fetching: parsing them, and the moments by which versions are ordered.
+# Dates of fetching, and the moments by which versions are ordered.
 
 
 def moment_of(text: str, *, last: bool = False) -> str:
@@ -46,18 +45,17 @@ def moment_of(text: str, *, last: bool = False) -> str:
             moment += timedelta(days=1, microseconds=-1)
     except (ValueError, OverflowError):
         raise InputError(f"{text[:60]!r} is not a date in ISO 8601; write 2026-01-19 or 2026-01-19T14:30:00Z") from None
-    return _written(moment)
+    return moment.isoformat(timespec="microseconds")
 
 
 def now() -> str:
     """Return the present moment, in the form of :func:`moment_of`."""
-    return _written(datetime.now(UTC))
+    return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
-def after(moment: str) -> str:
-    """Return the moment after a moment in the form of :func:`moment_of`, or the same if there is none."""
+def _after(moment: str) -> str:
     try:
-        return _written(datetime.fromisoformat(moment) + timedelta(microseconds=1))
+        return (datetime.fromisoformat(moment) + timedelta(microseconds=1)).isoformat(timespec="microseconds")
     except (ValueError, OverflowError):
         return moment
 
@@ -70,71 +68,79 @@ def _is_date(text: str) -> bool:
     return True
 
 
-def _written(moment: datetime) -> str:
-    return moment.isoformat(timespec="microseconds")
-
-
-# Checks of new sources before anything is stored.
+# Checks of new sources, before anything is stored.
 
 FIELDS = ("content", "url", "title", "source_quality", "fetch_date")
 """The fields of a document."""
 
-_NEEDED = ("content", "url")
 _LONGEST_TITLE = 500
 
 
-def checked_source(
+def source_of(
     content: str,
     url: str,
     title: str = "",
     source_quality: str | None = None,
     fetch_date: str = "",
     rules: QualityRules | None = None,
-) -> NewSource:
-    """Return a source in the form for storage.
+) -> SourceDocument:
+    """Return a source that a person gave, in the form for storage, graded by the rules if no grade is given.
 
     Raises:
         InputError: a value cannot be used.
     """
-    canonical = canonical_url(url)
-    url = resolved_doi(url)
-    if source_quality is None:
-        grade: str = assess_source_quality(url, rules)
-    else:
-        grade = check_grade(source_quality, "source_quality")
-    shown = _title(title)
-    provided = {name for name, value in (("quality", source_quality), ("title", shown)) if value}
-    moment = "" if fetch_date == "" else moment_of(fetch_date)
-    anchor = anchor_of(url)
-    return NewSource(normal_text(content), canonical, url, shown, grade, fetch_date, moment, frozenset(provided), anchor)
-
-
-def read_source(document: SourceDocument) -> NewSource:
-    """Return a source that was read from a file or a page, in the form for storage.
-
-    Raises:
-        InputError: it cannot be used.
-    """
-    source = checked_source(document.content, document.url, document.title, document.quality, document.fetch_date)
-    moment = source.moment if "fetch_date" in document.given else ""
-    return replace(
-        source,
-        given=source.given & document.given,
-        moment=moment,
-        pages=_pages(document, source.text),
-        metadata=dict(document.metadata),
+    canonical_url(url)
+    given = {"quality": source_quality, "title": title, "fetch_date": fetch_date}
+    grade = (
+        assess_source_quality(resolved_doi(url), rules)
+        if source_quality is None
+        else check_grade(source_quality, "source_quality")
+    )
+    return normalized(
+        SourceDocument(content, url, title, grade, fetch_date, frozenset(name for name, value in given.items() if value))
     )
 
 
-def _pages(document: SourceDocument, text: str) -> tuple[tuple[int, int], ...]:
+def document_of(document: object, rules: QualityRules | None = None) -> SourceDocument:
+    """Return a source that is a mapping from :data:`FIELDS` to strings, in the form for storage.
+
+    Raises:
+        InputError: it is not a mapping, lacks its content or URL, has another field, or a value cannot be used.
+    """
+    if not isinstance(document, Mapping):
+        raise ItemError(f'a document is a mapping such as {{"content": ..., "url": ...}}, not {type(document).__name__}')
+    for name in document:
+        if name not in FIELDS:
+            raise ItemError(f"there is no field {str(name)[:40]!r}; {nearest(str(name)[:40], FIELDS)}")
+    for name in ("content", "url"):
+        if name not in document:
+            raise ItemError(f'the field "{name}" is missing (found: {", ".join(document) or "none"})')
+    return source_of(**document, rules=rules)
+
+
+def normalized(source: SourceDocument) -> SourceDocument:
+    """Return a source in the form for storage; this is idempotent.
+
+    Raises:
+        InputError: a value cannot be used.
+    """
+    canonical_url(source.url)
+    check_grade(source.quality, "quality")
+    if source.fetch_date != "":
+        moment_of(source.fetch_date)
+    title, text = normal_title(source.title), normal_text(source.content)
+    given = source.given if title else source.given - {"title"}
+    pages = _pages(source, text)
+    return replace(source, content=text, url=resolved_doi(source.url), title=title, given=given, pages=pages)
+
+
+def _pages(source: SourceDocument, text: str) -> tuple[tuple[int, int], ...]:
     """Return the pages of a source by their beginnings in the stored text; none if a page is not found in it."""
     pages: list[tuple[int, int]] = []
     begin = 0
-    if not document.pages:
-        return ()
-    ends = [start for _, start in document.pages[1:]] + [len(document.content)]
-    for (number, start), end in zip(document.pages, ends, strict=True):
-        page = "\n".join(line.rstrip() for line in normal_line(document.content[start:end]).split("\n"))
+    ends = [start for _, start in source.pages[1:]] + [len(source.content)]
+    for (number, start), end in zip(source.pages, ends if source.pages else (), strict=True):
+        page = "\n".join(line.rstrip() for line in normalize("NFC", source.content[start:end]).strip().split("\n"))
         at = text.find(page, begin)
         if at < 0:
             return ()
@@ -143,85 +149,53 @@ def _pages(document: SourceDocument, text: str) -> tuple[tuple[int, int], ...]:
     return tuple(pages)
 
 
-def checked_document(document: object, rules: QualityRules | None = None) -> NewSource:
-    """Return a source that is a mapping from :data:`FIELDS` to strings.
+def normal_title(title: str) -> str:
+    """Return a title in one line of at most 500 characters.
 
     Raises:
-        InputError: it is not a mapping, lacks its content or URL, or has another field.
+        InputError: it is not a string.
     """
-    if not isinstance(document, Mapping):
-        raise ItemError(f'a document is a mapping such as {{"content": ..., "url": ...}}, not {type(document).__name__}')
-    for name in document:
-        if name not in FIELDS:
-            raise ItemError(f"there is no field {str(name)[:40]!r}; {nearest(str(name)[:40], FIELDS)}")
-    if lacking := [field for field in _NEEDED if field not in document]:
-        raise ItemError(f'the field "{lacking[0]}" is missing (found: {", ".join(document) or "none"})')
-    return checked_source(**document, rules=rules)
-
-
-def normal_line(text: str) -> str:
-    """Return a piece of text in the form of a stored text."""
-    return normalize("NFC", text).strip()
-
-
-def checked_title(title: str) -> str:
-    """Return a title that a person gave, in the form for storage.
-
-    Raises:
-        InputError: it is empty, or not a string.
-    """
-    shown = _title(title)
-    if not shown:
-        raise InputError("the title is empty; write one")
-    return shown
-
-
-def _title(title: str) -> str:
     if not isinstance(title, str):
         raise InputError(f"a title is a string, not {type(title).__name__}")
     refuse_lone_surrogates(title, "the title", InputError)
     return " ".join(normalize("NFC", title).replace("\0", " ").split())[:_LONGEST_TITLE].rstrip()
 
 
-_VERSION = (
-    "SELECT t.sha256, t.key, t.passage_count, v.canonical, v.url, v.title, v.quality, v.fetch_date, v.id, v.moment, "
-    "NOT EXISTS (SELECT 1 FROM versions n WHERE n.canonical = v.canonical AND (n.moment, n.id) > (v.moment, v.id)) "
-    "FROM versions v JOIN texts t ON t.id = v.text_id"
-)
-_SPANS = "SELECT t.sha256, p.start, p.stop FROM passages p JOIN texts t ON t.id = p.text_id"
-_TYPES = (str, str, int, str, str, str, str, str, int, str, int)
-_MOST_VALUES = 500
-
-
 @dataclass(frozen=True)
-class NewSource:
-    """A checked source to be added.
+class SourceVersion:
+    """One text under one URL, from a moment on.
 
     Args:
-        text: normalised.
-        canonical: form of the URL.
-        url: as it was given.
-        title: of the page; may be empty.
-        quality: its grade.
-        fetch_date: as it was given; may be empty.
-        moment: when it was fetched, if a person said so; else empty, and it counts as the newest version.
-        given: its values that came from a person, not from a rule or page: "quality", "title", both or none.
-        anchor: the fragment of the URL, ``#place``; may be empty.
-        pages: numbers of its pages, and where each begins in the text.
-        metadata: more about it, text by name.
+        key: of the text: the first 12 characters or more of its SHA-256.
+        url: as it was added.
+        title: of the page.
+        quality: its grade, "A" (best) to "E".
+        fetch_date: when it was fetched, ISO 8601; empty if unknown.
+        passage_count: number of passages of the text.
+        searchable: whether the searched index holds it.
+        pages: number of its last page with text; 0 if it has no pages.
+        metadata: more about it, as its DOI: text by name.
+        version_count: number of versions of the URL.
+        sha256: of the text, in hexadecimal digits.
+        canonical: form of the URL, which all URLs of the page share.
+        moment: by which the versions of the URL are ordered.
+        newest: whether no version of the URL is later.
     """
 
-    text: str
-    canonical: str
+    key: str
     url: str
     title: str
     quality: str
     fetch_date: str
-    moment: str
-    given: frozenset[str] = frozenset()
-    anchor: str = ""
-    pages: tuple[tuple[int, int], ...] = ()
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    passage_count: int
+    searchable: bool = False
+    pages: int = 0
+    metadata: dict[str, str] = field(default_factory=dict)
+    version_count: int = 1
+    sha256: str = ""
+    canonical: str = ""
+    moment: str = ""
+    newest: bool = True
 
 
 @dataclass(frozen=True)
@@ -241,43 +215,37 @@ class Change:
     after: str
 
 
-@dataclass(frozen=True)
-class StoredVersion:
-    """One text under one URL, from a moment on. ``number`` is the order of adding; ``newest``: no version is later."""
+class EvidenceDatabase(DatabaseFile):
+    """The file of a project's sources."""
 
-    sha256: str
-    key: str
-    passage_count: int
-    canonical: str
-    url: str
-    title: str
-    quality: str
-    fetch_date: str
-    number: int
-    moment: str
-    newest: bool
+    tables: ClassVar[Mapping[str, str]] = {
+        "texts": "CREATE TABLE texts (id INTEGER PRIMARY KEY, sha256 TEXT NOT NULL UNIQUE, key TEXT NOT NULL UNIQUE, "
+        "content TEXT NOT NULL, passage_count INTEGER NOT NULL, spans TEXT NOT NULL, pages TEXT NOT NULL, "
+        "last_page INTEGER NOT NULL)",
+        "versions": "CREATE TABLE versions (id INTEGER PRIMARY KEY, canonical TEXT NOT NULL, moment TEXT NOT NULL, "
+        "text_id INTEGER NOT NULL, url TEXT NOT NULL, title TEXT NOT NULL, quality TEXT NOT NULL, "
+        "fetch_date TEXT NOT NULL, given TEXT NOT NULL, metadata TEXT NOT NULL)",
+        "versions_by_url": "CREATE INDEX versions_by_url ON versions (canonical, moment, id)",
+        "versions_by_text": "CREATE INDEX versions_by_text ON versions (text_id)",
+        "deleted": "CREATE TABLE deleted (canonical TEXT PRIMARY KEY) WITHOUT ROWID",
+        "counters": "CREATE TABLE counters (name TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID",
+        "changes": "CREATE TABLE changes (id INTEGER PRIMARY KEY, canonical TEXT NOT NULL, moment TEXT NOT NULL, "
+        "field TEXT NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL)",
+        "changes_by_url": "CREATE INDEX changes_by_url ON changes (canonical, id)",
+    }
+    application: ClassVar[int] = 0x6E6C7265
+    version: ClassVar[int] = 5
+    remedy: ClassVar[str] = "add the sources again"
 
 
-@dataclass(frozen=True)
-class StoredText:
-    """One text, for results.
-
-    Args:
-        first: the first added of its live versions, or of all if none is live.
-        quality: the best grade among its live versions.
-        live: whether it is the newest version of some URL.
-        urls: canonical forms of all URLs that ever had it, in the order of adding.
-    """
-
-    first: StoredVersion
-    quality: str
-    live: bool
-    urls: tuple[str, ...]
-
-    @property
-    def shown(self) -> StoredVersion:
-        """Return the first version, with the best grade."""
-        return replace(self.first, quality=self.quality)
+_VERSION = (
+    "SELECT t.key, v.url, v.title, v.quality, v.fetch_date, t.passage_count, 0, t.last_page, v.metadata, "
+    "(SELECT count(*) FROM versions n WHERE n.canonical = v.canonical), t.sha256, v.canonical, v.moment, "
+    "NOT EXISTS (SELECT 1 FROM versions n WHERE n.canonical = v.canonical AND (n.moment, n.id) > (v.moment, v.id)) "
+    "FROM versions v JOIN texts t ON t.id = v.text_id"
+)
+_TYPES = (str, str, str, str, str, int, int, int, str, int, str, str, str, int)
+_MOST_VALUES = 500
 
 
 class EvidenceStore:
@@ -289,75 +257,108 @@ class EvidenceStore:
     def __init__(self, path: Path) -> None:
         self.database = EvidenceDatabase(path)
 
-    def add(self, source: NewSource) -> bool:
-        """Add a source, and return whether the URL got a new version.
+    def add(self, source: SourceDocument) -> bool:
+        """Add a source in the form for storage, and return whether the URL got a new version.
 
         If the URL had this text at that time already, or has it next, only its title (unless empty), grade and date (unless
         older or empty) are updated. A value given by a person stays until a person gives another, for a new text of the URL
-        too. A source without a date is the newest of its URL, whatever the clock says. Two fragments of one page (``#a``,
-        ``#b``) with different texts are two sources.
+        too. A source whose date no person gave is the newest of its URL, whatever the clock says.
         """
-        sha256 = hashlib.sha256(source.text.encode()).hexdigest()
-        spans = passage_spans(source.text)  # before the transaction, which other processes wait for
+        canonical, spans = canonical_url(source.url), passage_spans(source.content)
         with self.database.changing() as connection:
-            text = self._text_id(connection, sha256, source.text, spans)
-            connection.executemany(
-                "INSERT OR REPLACE INTO pages VALUES (?, ?, ?)", ((text, number, start) for number, start in source.pages)
+            text = self._text_id(connection, source, spans)
+            connection.execute("DELETE FROM deleted WHERE canonical = ?", (canonical,))
+            history = connection.execute(
+                "SELECT id, text_id, moment, title, quality, fetch_date, given, metadata FROM versions WHERE canonical = ? "
+                "ORDER BY moment, id",
+                (canonical,),
+            ).fetchall()
+            if source.fetch_date and "fetch_date" in source.given:
+                moment = moment_of(source.fetch_date)
+            else:
+                moment = max([now(), *(_after(row[2]) for row in history[-1:])])
+            before, after = [row for row in history if row[2] <= moment], [row for row in history if row[2] > moment]
+            same = [row for row in (*before[-1:], *after[:1]) if row[1] == text][:1]
+            title, quality, fetch_date, provided = source.title, source.quality, source.fetch_date, set[str]()
+            for row in same or before[-1:]:
+                provided = set(row[6].split())
+                if not title or "title" in provided - source.given:
+                    title = row[3]
+                if "quality" in provided - source.given:
+                    quality = row[4]
+            given = " ".join(sorted(provided | (source.given & {"title", "quality"})))
+            if not same:
+                connection.execute(
+                    "INSERT INTO versions (canonical, moment, text_id, url, title, quality, fetch_date, given, metadata) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (canonical, moment, text, source.url, title, quality, fetch_date, given, _written(source.metadata)),
+                )
+                return True
+            ((version, _, _, _, _, kept, _, metadata),) = same
+            if not fetch_date or (kept and moment_of(kept) >= moment):
+                fetch_date = kept
+            metadata = _written(_metadata(metadata) | dict(source.metadata))
+            connection.execute(
+                "UPDATE versions SET moment = min(moment, ?), title = ?, quality = ?, fetch_date = ?, given = ?, metadata = ? "
+                "WHERE id = ?",
+                (moment, title, quality, fetch_date, given, metadata, version),
             )
-            source = _placed(connection, source, text)
-            source = _dated(connection, source)
-            connection.execute("DELETE FROM deleted WHERE canonical = ?", (source.canonical,))
-            here = "SELECT id, text_id, moment FROM versions WHERE canonical = ? AND moment"
-            before = connection.execute(f"{here} <= ? ORDER BY moment DESC, id DESC LIMIT 1", (source.canonical, source.moment))
-            after = connection.execute(f"{here} > ? ORDER BY moment, id LIMIT 1", (source.canonical, source.moment))
-            same = next((row for row in (before.fetchone(), after.fetchone()) if row is not None and row[1] == text), None)
-            if same is not None:
-                _refresh(connection, same[0], source)
-                _describe(connection, same[0], source.metadata)
-                return False
-            source = _kept(connection, source)
-            provided = " ".join(sorted(source.given))
-            version = connection.execute(
-                "INSERT INTO versions (canonical, moment, text_id, url, title, quality, fetch_date, given) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (source.canonical, source.moment, text, source.url, source.title, source.quality, source.fetch_date, provided),
-            ).lastrowid
-            _describe(connection, int(version or 0), source.metadata)
-        return True
+        return False
+
+    def _text_id(self, connection: sqlite3.Connection, source: SourceDocument, spans: Sequence[tuple[int, int]]) -> int:
+        sha256 = hashlib.sha256(source.content.encode()).hexdigest()
+        known = connection.execute("SELECT id FROM texts WHERE sha256 = ?", (sha256,)).fetchone()
+        if known is not None:
+            if source.pages:
+                connection.execute(
+                    "UPDATE texts SET pages = ?, last_page = ? WHERE id = ?",
+                    (_written(source.pages), source.pages[-1][0], known[0]),
+                )
+            return int(known[0])
+        key = next(
+            sha256[:length]
+            for length in range(self.shortest_key, len(sha256) + 1)
+            if connection.execute("SELECT 1 FROM texts WHERE key = ?", (sha256[:length],)).fetchone() is None
+        )
+        last_page = source.pages[-1][0] if source.pages else 0
+        added = connection.execute(
+            "INSERT INTO texts (sha256, key, content, passage_count, spans, pages, last_page) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (sha256, key, source.content, len(spans), _written(spans), _written(source.pages), last_page),
+        )
+        return int(added.lastrowid or 0)
 
     def edit(self, canonical: str, values: Mapping[str, str]) -> list[Change]:
         """Change values of the newest version of a URL, and return those that changed; each stays in the history.
 
         Args:
             canonical: form of the URL.
-            values: by "title", "quality" or "fetch_date", checked; such a title and grade stay for new versions.
+            values: new ones in the form for storage, by "title", "quality" and "fetch_date".
 
         Raises:
-            QueryError: the URL has no version.
+            QueryError: there is no such source.
         """
         with self.database.changing() as connection:
             newest = connection.execute(
-                "SELECT id, given, title, quality, fetch_date FROM versions WHERE canonical = ? "
+                "SELECT id, given, title, quality, fetch_date, moment FROM versions WHERE canonical = ? "
                 "ORDER BY moment DESC, id DESC LIMIT 1",
                 (canonical,),
             ).fetchone()
             if newest is None:
                 raise QueryError(f"no text is stored under {canonical[:200]!r}; nothing was changed")
-            version, given, *before = newest
-            stored = dict(zip(("title", "quality", "fetch_date"), before, strict=True))
-            moment = now()
-            changes = [Change(moment, name, stored[name], value) for name, value in values.items() if stored[name] != value]
+            version, given, title, quality, fetch_date, moment = newest
+            before = {"title": title, "quality": quality, "fetch_date": fetch_date}
+            changes = [Change(now(), name, before[name], value) for name, value in values.items() if before[name] != value]
             for change in changes:
                 connection.execute(
                     "INSERT INTO changes (canonical, moment, field, before, after) VALUES (?, ?, ?, ?, ?)",
-                    (canonical, moment, change.field, change.before, change.after),
+                    (canonical, change.date, change.field, change.before, change.after),
                 )
                 if change.field == "fetch_date" and change.after:
-                    connection.execute("UPDATE versions SET moment = ? WHERE id = ?", (moment_of(change.after), version))
-            provided = set(given.split()) | (values.keys() & {"title", "quality"})
+                    moment = moment_of(change.after)
+            given = " ".join(sorted(set(given.split()) | (values.keys() & {"title", "quality"})))
             connection.execute(
-                "UPDATE versions SET title = ?, quality = ?, fetch_date = ?, given = ? WHERE id = ?",
-                (*(stored | dict(values)).values(), " ".join(sorted(provided)), version),
+                "UPDATE versions SET title = ?, quality = ?, fetch_date = ?, moment = ?, given = ? WHERE id = ?",
+                (*(before | dict(values)).values(), moment, given, version),
             )
         return changes
 
@@ -366,80 +367,55 @@ class EvidenceStore:
         select = "SELECT moment, field, before, after FROM changes WHERE canonical = ? ORDER BY id"
         return [Change(*map(str, row)) for row in self.database.rows(select, (canonical,))]
 
-    def details(self, numbers: Iterable[int]) -> dict[int, dict[str, str]]:
-        """Return what more is known of some versions, by their number."""
-        rows = self._selected("SELECT version_id, content FROM details WHERE version_id", numbers)
-        return {int(number): _metadata(content) for number, content in rows}
-
-    def pages(self, sha256: str) -> list[tuple[int, int]]:
-        """Return the numbers of a text's pages, and where each begins in it; empty if it has none."""
-        select = "SELECT p.number, p.start FROM pages p JOIN texts t ON t.id = p.text_id WHERE t.sha256 = ?"
-        pages = self.database.rows(f"{select} ORDER BY p.start, p.number", (sha256,))
-        if any(type(value) is not int for page in pages for value in page):
-            raise self._damaged("a page of a text begins nowhere")
-        return [(number, start) for number, start in pages]
-
-    def page_counts(self, sha256s: Iterable[str]) -> dict[str, int]:
-        """Return the last page number of those of some texts that have pages, by their SHA-256."""
-        select = "SELECT t.sha256, max(p.number) FROM pages p JOIN texts t ON t.id = p.text_id WHERE t.sha256"
-        return {str(sha256): int(number) for sha256, number in self._selected(select, sha256s, "GROUP BY p.text_id")}
-
-    def version_counts(self, canonicals: Iterable[str]) -> dict[str, int]:
-        """Return the number of versions of some URLs."""
-        rows = self._selected("SELECT canonical, count(*) FROM versions WHERE canonical", canonicals, "GROUP BY canonical")
-        return {str(canonical): int(count) for canonical, count in rows}
-
     def delete(self, canonical: str) -> int:
         """Delete all versions of a URL, and the texts that are left without a URL; return the number of versions."""
         if not self.versions(canonical):
             return 0
         with self.database.changing() as connection:
             texts = connection.execute("SELECT DISTINCT text_id FROM versions WHERE canonical = ?", (canonical,)).fetchall()
-            connection.execute(
-                "DELETE FROM details WHERE version_id IN (SELECT id FROM versions WHERE canonical = ?)", (canonical,)
-            )
             connection.execute("DELETE FROM changes WHERE canonical = ?", (canonical,))
             count = connection.execute("DELETE FROM versions WHERE canonical = ?", (canonical,)).rowcount
             for text in texts:
-                if connection.execute("SELECT 1 FROM versions WHERE text_id = ? LIMIT 1", text).fetchone() is None:
-                    connection.execute("DELETE FROM passages WHERE text_id = ?", text)
-                    connection.execute("DELETE FROM pages WHERE text_id = ?", text)
-                    connection.execute("DELETE FROM texts WHERE id = ?", text)
-            if count:
-                connection.execute("INSERT OR REPLACE INTO deleted VALUES (?, ?)", (canonical, now()))
+                connection.execute(
+                    "DELETE FROM texts WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM versions WHERE text_id = ?1)", text
+                )
+            connection.execute("INSERT OR REPLACE INTO deleted VALUES (?)", (canonical,))
         return count
 
-    def was_deleted(self, canonical: str) -> bool:
-        """Return whether a URL had versions that were deleted, and has none now."""
-        return bool(self.database.rows("SELECT 1 FROM deleted WHERE canonical = ?", (canonical,)))
+    def deleted(self) -> set[str]:
+        """Return the URLs that had versions which were deleted, and have none now."""
+        return {str(canonical) for (canonical,) in self.database.rows("SELECT canonical FROM deleted")}
 
-    def any_deleted(self) -> bool:
-        """Return whether some URL had versions that were deleted, and has none now."""
-        return bool(self.database.rows("SELECT 1 FROM deleted LIMIT 1"))
-
-    def versions(self, canonical: str) -> list[StoredVersion]:
+    def versions(self, canonical: str) -> list[SourceVersion]:
         """Return the versions of a URL, oldest first."""
-        rows = self.database.rows(f"{_VERSION} WHERE v.canonical = ? ORDER BY v.moment, v.id", (canonical,))
-        return _versions(rows)
+        return _versions(self.database.rows(f"{_VERSION} WHERE v.canonical = ? ORDER BY v.moment, v.id", (canonical,)))
 
-    def at_place(self, canonical: str, anchor: str) -> str:
-        """Return the URL under which the text of a place in a page is stored: its own, or that of the page."""
-        own = canonical + anchor
-        return own if anchor and self.database.rows("SELECT 1 FROM versions WHERE canonical = ? LIMIT 1", (own,)) else canonical
+    def all_versions(self) -> list[SourceVersion]:
+        """Return every version of every URL, in the order of adding."""
+        return _versions(self.database.rows(f"{_VERSION} ORDER BY v.id"))
 
     def newest_at(self, canonicals: Sequence[str]) -> list[str]:
         """Return the SHA-256 of the texts that are the newest versions of some URLs."""
         return [version.sha256 for version in self._among("v.canonical", canonicals) if version.newest]
 
-    def all_versions(self) -> list[StoredVersion]:
-        """Return every version of every URL, in the order of adding."""
-        return _versions(self.database.rows(f"{_VERSION} ORDER BY v.id"))
+    def texts(self, sha256s: Iterable[str] | None = None) -> dict[str, SourceVersion]:
+        """Return how texts are shown, by their SHA-256, in the order of adding.
 
-    def texts(self, sha256s: Iterable[str] | None = None) -> dict[str, StoredText]:
-        """Return texts for results, by their SHA-256."""
-        if sha256s is None:
-            return _texts(self.all_versions())
-        return _texts(self._among("t.sha256", sha256s))
+        That is the first of the versions that are the newest of their URL, or of all if none is, with the best grade of them.
+        """
+        versions = self.all_versions() if sha256s is None else self._among("t.sha256", sha256s)
+        by_text: dict[str, list[SourceVersion]] = {}
+        for version in versions:
+            by_text.setdefault(version.sha256, []).append(version)
+        shown = {}
+        for sha256, of_text in by_text.items():
+            live = [version for version in of_text if version.newest] or of_text
+            shown[sha256] = replace(live[0], quality=min(version.quality for version in live))
+        return shown
+
+    def urls(self, sha256: str) -> list[str]:
+        """Return the canonical forms of all URLs that ever had a text, in the order of adding."""
+        return list(dict.fromkeys(version.canonical for version in self._among("t.sha256", [sha256])))
 
     def sha256_of(self, key: str) -> str | None:
         """Return the SHA-256 of the text with a shown key, or with this SHA-256; None if there is none."""
@@ -461,45 +437,35 @@ class EvidenceStore:
         return content
 
     def spans(self, sha256: str | None = None) -> dict[str, list[tuple[int, int]]]:
-        """Return the spans of the passages by the SHA-256 of their text, in order."""
-        values = () if sha256 is None else (sha256,)
-        of_one = "WHERE t.sha256 = ? " if values else ""
-        spans: dict[str, list[tuple[int, int]]] = {}
-        for text, start, end in self.database.rows(f"{_SPANS} {of_one}ORDER BY p.text_id, p.number", values):
-            if not (isinstance(start, int) and isinstance(end, int) and 0 <= start < end):
-                raise self._damaged(f"a passage of the text {str(text)[:12]} begins or ends nowhere")
-            spans.setdefault(text, []).append((start, end))
-        return spans
+        """Return the spans of the passages of one text, or of all, by the SHA-256, in order."""
+        if sha256 is None:
+            rows = self.database.rows("SELECT sha256, spans FROM texts ORDER BY id")
+        else:
+            rows = self.database.rows("SELECT sha256, spans FROM texts WHERE sha256 = ?", (sha256,))
+        return {text: self._pairs(text, spans) for text, spans in rows}
 
-    def _among(self, column: Literal["t.sha256", "v.canonical"], values: Iterable[str]) -> list[StoredVersion]:
+    def pages(self, sha256: str) -> list[tuple[int, int]]:
+        """Return the numbers of a text's pages, and where each begins in it; empty if it has none."""
+        rows = self.database.rows("SELECT pages FROM texts WHERE sha256 = ?", (sha256,))
+        return [page for (pages,) in rows for page in self._pairs(sha256, pages)]
+
+    def _pairs(self, sha256: str, written: object) -> list[tuple[int, int]]:
+        try:
+            pairs = parse_json(str(written))
+            if all(type(number) is int and number >= 0 for pair in pairs for number in pair):
+                return [(first, second) for first, second in pairs]
+        except (ValueError, TypeError):
+            pass
+        raise self._damaged(f"a passage or page of the text {sha256[:12]} begins or ends nowhere")
+
+    def _among(self, column: Literal["t.sha256", "v.canonical"], values: Iterable[str]) -> list[SourceVersion]:
         """Return versions with one of some values."""
-        return _versions(self._selected(f"{_VERSION} WHERE {column}", values, "ORDER BY v.id"))
-
-    def _selected(self, select: str, values: Iterable[object], rest: str = "") -> list[DatabaseRow]:
-        """Return the rows of a statement whose last column is one of some values."""
         wanted = list(dict.fromkeys(values))
         rows: list[DatabaseRow] = []
         for begin in range(0, len(wanted), _MOST_VALUES):
             part = wanted[begin : begin + _MOST_VALUES]
-            rows += self.database.rows(f"{select} IN ({', '.join('?' * len(part))}) {rest}", part)
-        return rows
-
-    def _text_id(self, connection: sqlite3.Connection, sha256: str, text: str, spans: list[tuple[int, int]]) -> int:
-        known = connection.execute("SELECT id FROM texts WHERE sha256 = ?", (sha256,)).fetchone()
-        if known is not None:
-            return int(known[0])
-        key = next(
-            sha256[:length]
-            for length in range(self.shortest_key, len(sha256) + 1)
-            if connection.execute("SELECT 1 FROM texts WHERE key = ?", (sha256[:length],)).fetchone() is None
-        )
-        number = connection.execute(
-            "INSERT INTO texts (sha256, key, content, passage_count) VALUES (?, ?, ?, ?)", (sha256, key, text, len(spans))
-        ).lastrowid
-        connection.executemany(
-            "INSERT INTO passages VALUES (?, ?, ?, ?)", ((number, position, *span) for position, span in enumerate(spans))
-        )
-        return int(number or 0)
+            rows += self.database.rows(f"{_VERSION} WHERE {column} IN ({', '.join('?' * len(part))}) ORDER BY v.id", part)
+        return _versions(rows)
 
     def _damaged(self, what: str) -> IndexDamagedError:
         return IndexDamagedError(
@@ -507,95 +473,24 @@ class EvidenceStore:
         )
 
 
-def _placed(connection: sqlite3.Connection, source: NewSource, text: int) -> NewSource:
-    """Give a fragment of a page a source of its own if another fragment has another text."""
-    query = "SELECT text_id, url FROM versions WHERE canonical = ? ORDER BY moment DESC, id DESC LIMIT 1"
-    own = source.canonical + source.anchor
-    if source.anchor and connection.execute(query, (own,)).fetchone() is not None:
-        return replace(source, canonical=own)
-    row = connection.execute(query, (source.canonical,)).fetchone()
-    if row is None or row[0] == text:
-        return source
-    return source if anchor_of(row[1]) == source.anchor or not source.anchor else replace(source, canonical=own)
-
-
-def _dated(connection: sqlite3.Connection, source: NewSource) -> NewSource:
-    """Give an undated source the present moment, or the next one after all versions of its URL."""
-    if source.moment:
-        return source
-    (newest,) = connection.execute("SELECT max(moment) FROM versions WHERE canonical = ?", (source.canonical,)).fetchone()
-    return replace(source, moment=max(now(), (newest and after(newest)) or ""))
-
-
-def _kept(connection: sqlite3.Connection, source: NewSource) -> NewSource:
-    """Keep the values that a person gave for the version before."""
-    select = (
-        "SELECT title, quality, given FROM versions WHERE canonical = ? AND moment <= ? ORDER BY moment DESC, id DESC LIMIT 1"
-    )
-    before = connection.execute(select, (source.canonical, source.moment)).fetchone()
-    provided = set() if before is None else set(before[2].split())
-    if "quality" in provided - source.given:
-        source = replace(source, quality=before[1], given=source.given | {"quality"})
-    if before is not None and ("title" in provided - source.given or not source.title):
-        source = replace(source, title=before[0], given=source.given | (provided & {"title"}))
-    return source
-
-
-def _refresh(connection: sqlite3.Connection, version: int, source: NewSource) -> None:
-    title, quality, given_before = connection.execute(
-        "SELECT title, quality, given FROM versions WHERE id = ?", (version,)
-    ).fetchone()
-    provided = set(given_before.split())
-    if source.title and ("title" in source.given or "title" not in provided):
-        title = source.title
-    if "quality" in source.given or "quality" not in provided:
-        quality = source.quality
-    connection.execute(
-        "UPDATE versions SET quality = ?, moment = min(moment, ?), title = ?, given = ? WHERE id = ?",
-        (quality, source.moment, title, " ".join(sorted(provided | source.given)), version),
-    )
-    if source.fetch_date:
-        (dated,) = connection.execute("SELECT fetch_date FROM versions WHERE id = ?", (version,)).fetchone()
-        if not dated or moment_of(dated) < source.moment:
-            connection.execute("UPDATE versions SET fetch_date = ? WHERE id = ?", (source.fetch_date, version))
-
-
-def _describe(connection: sqlite3.Connection, version: int, metadata: Mapping[str, str]) -> None:
-    """Store more values of a version; those it has stay unless given again."""
-    if not metadata:
-        return
-    known = connection.execute("SELECT content FROM details WHERE version_id = ?", (version,)).fetchone()
-    content = (_metadata(known[0]) if known is not None else {}) | dict(metadata)
-    connection.execute("INSERT OR REPLACE INTO details VALUES (?, ?)", (version, json.dumps(content, ensure_ascii=False)))
+def _written(value: Any) -> str:
+    return json.dumps(value if isinstance(value, list | tuple) else dict(value), ensure_ascii=False)
 
 
 def _metadata(content: object) -> dict[str, str]:
     try:
-        values = parse_json(str(content).encode())
+        values = parse_json(str(content))
     except ValueError:
         values = None
     if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
-        raise IndexDamagedError("the database of sources holds details that this package did not write; it was tampered with")
-    return {str(name): str(value) for name, value in values.items()}
+        raise IndexDamagedError("the database of sources holds metadata that this package did not write; it was tampered with")
+    return values
 
 
-def _versions(rows: list[DatabaseRow]) -> list[StoredVersion]:
+def _versions(rows: list[DatabaseRow]) -> list[SourceVersion]:
     for row in rows:
-        if tuple(map(type, row)) != _TYPES or row[6] not in GRADES:
+        if tuple(map(type, row)) != _TYPES or row[3] not in GRADES:
             raise IndexDamagedError(
                 "the database of sources holds a version that this package did not write; it was tampered with"
             )
-    return [StoredVersion(*(*row[:-1], bool(row[-1]))) for row in rows]
-
-
-def _texts(versions: list[StoredVersion]) -> dict[str, StoredText]:
-    by_text: dict[str, list[StoredVersion]] = {}
-    for version in versions:
-        by_text.setdefault(version.sha256, []).append(version)
-    texts = {}
-    for sha256, of_text in by_text.items():
-        live = [version for version in of_text if version.newest]
-        shown = live or of_text
-        urls = tuple(dict.fromkeys(version.canonical for version in of_text))
-        texts[sha256] = StoredText(shown[0], min(version.quality for version in shown), bool(live), urls)
-    return texts
+    return [SourceVersion(*row[:6], False, row[7], _metadata(row[8]), *row[9:13], bool(row[13])) for row in rows]

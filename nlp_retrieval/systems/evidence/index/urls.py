@@ -16,7 +16,7 @@ from nlp_retrieval.core import refuse_lone_surrogates
 from nlp_retrieval.errors import DependencyError, InputError, install
 from nlp_retrieval.text import has_other_brackets, printable, registered_name
 
-__all__ = ["anchor_of", "canonical_url", "registrable_domain", "resolved_doi"]
+__all__ = ["canonical_url", "registrable_domain", "resolved_doi"]
 
 MAX_URL = 8192
 """The longest URL, in characters; browsers and servers accept less."""
@@ -44,12 +44,9 @@ _TRACKING_PREFIXES = ("utm_", "pk_", "mtm_", "piwik_", "matomo_")
 def canonical_url(url: str) -> str:
     """Return the form that all URLs of one page share; this is idempotent.
 
-    A DOI has one form, whatever its case, the host that resolves it ("dx.doi.org"), and whether it is written as a URL, with
-    "doi:" before it, or bare ("10.1000/182").
-    Scheme and host are written in lower case, the host in ASCII (UTS 46); http counts as https; the ports 80 and 443, the
-    fragment (but for one that names a page, ``#/route`` and ``#!route``), parameters that only track visitors, dot segments and slashes at the end of the path are dropped; the query is
-    sorted, and percent-encoding is made uniform, both by w3lib. Paths, queries and "www." are otherwise left as they are,
-    because they may name different pages. Of a file URL the path and an unchanged query count.
+    http counts as https, a DOI in any spelling as its address at doi.org; parameters that only track visitors, fragments (but
+    for ``#/route`` and ``#!route``), dot segments and slashes at the end are dropped. Paths, queries and "www." are otherwise
+    left as they are, because they may name different pages. Of a file URL the path and an unchanged query count.
 
     Args:
         url: an http, https or file URL, or a DOI; white space around it is ignored.
@@ -57,7 +54,7 @@ def canonical_url(url: str) -> str:
     Raises:
         InputError: it is invalid, holds a user name, or is longer than 8,192 characters, as given or percent-encoded.
         DependencyError: w3lib or idna is not installed.
-    """  # noqa: E501
+    """
     parts = _split(url)
     canonical = _file(parts, url) if parts.scheme == "file" else _page(parts, url)
     if len(canonical) > MAX_URL:  # or it would not be a valid URL itself
@@ -140,12 +137,6 @@ def _page(parts: SplitResult, url: str) -> str:
     kept = [part for part in clean.query.split("&") if part and not _tracks(part)]
     # w3lib needs a second pass if a character that needs no escape was escaped twice, and so on
     return f"https://{where}{_path(clean.path)}" + (f"?{'&'.join(sorted(kept))}" if kept else "") + _route(parts.fragment)
-
-
-def anchor_of(url: str) -> str:
-    """Return the fragment of a URL that names a place in a page; empty for none, for a route, and for words to highlight."""
-    fragment = unquote(urlsplit(resolved_doi(url)).fragment).partition(":~:")[0]
-    return "" if not fragment or fragment.startswith(_ROUTES) else f"#{quote(fragment, safe=_SAFE_IN_FILES)}"
 
 
 def _route(fragment: str) -> str:

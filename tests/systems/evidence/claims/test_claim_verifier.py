@@ -163,8 +163,8 @@ def test_a_claim_of_ten_thousand_characters_and_one_in_another_script_are_read(i
 
 
 def test_what_cannot_be_used_is_named(index: EvidenceIndex) -> None:
-    with pytest.raises(ConfigurationError, match=r"claim_type='C3'; .*C1, C2"):
-        ClaimVerifier(index, LexicalVerifier()).verify("x", "C3")  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match=r"claim_type='C4'; .*C1, C2"):
+        ClaimVerifier(index, LexicalVerifier()).verify("x", "C4")  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match=r"threshold=0\.2"):
         ClaimVerifier(index, LexicalVerifier(), threshold=0.2)
     with pytest.raises(ConfigurationError, match="k=0"):

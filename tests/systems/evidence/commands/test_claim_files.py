@@ -135,7 +135,7 @@ def test_empty_rows_of_a_spreadsheet_are_no_claims(tmp_path: Path) -> None:
         ("a.csv", b'claim\nfine\n"never closed\nx\n', r"a\.csv, line 3: not a row of CSV: unexpected end of data"),
         ("a.csv", b"topic,year\nx,1\n", r'a\.csv: no column "claim" \(found: "topic", "year"\)'),
         ("a.csv", b"claim,id\nfine,1\n ,2\n", r'a\.csv, line 3: "claim" has no text'),
-        ("a.csv", b"claim,type\nfine,C1\nfine,C3\n", r"""a\.csv, line 3: "type" is 'C3'; a type is C1 or C2"""),
+        ("a.csv", b"claim,type\nfine,C1\nfine,C4\n", r"""a\.csv, line 3: "type" is 'C4'; a type is C1, C2 or C3"""),
         ("a.csv", b"claim\n", r"a\.csv: there is no claim in it"),
         ("a.txt", b"", r"a\.txt: there is no claim in it"),
         ("a.txt", b"fine\nf\xfcr\n", r"a\.txt, line 2: not UTF-8"),

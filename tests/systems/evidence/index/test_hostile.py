@@ -68,12 +68,12 @@ def test_another_programs_database_is_refused_and_kept(tmp_path):
 
 
 CHANGES = {
-    "newer": ("PRAGMA user_version=4", "made by another version of nlp_retrieval; move it away, and add the sources again"),
-    "older": ("PRAGMA user_version=2", "made by another version"),
+    "newer": ("PRAGMA user_version=6", "made by another version of nlp_retrieval; move it away, and add the sources again"),
+    "older": ("PRAGMA user_version=4", "made by another version"),
     "trigger": ("CREATE TRIGGER t AFTER INSERT ON versions BEGIN DELETE FROM texts; END", "it was tampered with"),
     "view": ("CREATE VIEW v AS SELECT load_extension('x')", "it was tampered with"),
     "column": ("ALTER TABLE texts ADD COLUMN x", "it was tampered with"),
-    "dropped": ("DROP TABLE passages", "it was tampered with"),
+    "dropped": ("DROP TABLE deleted", "it was tampered with"),
     "grade": ("UPDATE versions SET quality='A+'", "did not write"),
     "type": ("UPDATE versions SET title=x'00ff'", "did not write"),
 }
@@ -106,7 +106,7 @@ def test_a_text_that_was_changed_is_never_quoted(closed):
 def test_a_span_outside_its_text_is_refused(closed):
     project, path = closed
     connection = sqlite3.connect(path)
-    connection.execute("UPDATE passages SET start = -5")
+    connection.execute("UPDATE texts SET spans = '[[-5, 9]]'")
     connection.commit()
     connection.close()
     with pytest.raises(IndexDamagedError, match="begins or ends nowhere"):

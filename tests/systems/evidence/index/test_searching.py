@@ -12,8 +12,10 @@ from hashed_tokens import HashedTokens
 from nlp_retrieval import Bm25Retriever, ColbertRetriever, OverlapReranker, Searcher
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.errors import IndexMismatchError, InputError, QueryError, RetrievalWarning
+from nlp_retrieval.systems.evidence.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.statistics import relevance_of
+from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from systems.evidence.index.sources import LAKE, LAKE_TEXT, TOWN, TOWN_TEXT, lexical, told, two_sources
 
 MIRROR = "https://mirror.example/lake"
@@ -46,6 +48,16 @@ def test_a_source_is_found_after_building_and_not_before(tmp_path):
     assert index.source(LAKE).searchable
 
 
+def test_what_is_found_is_written_as_json(tmp_path):
+    index = two_sources(tmp_path)
+    found = index.search("When does the lake freeze?")[0]
+    assert json.loads(found.to_json()) == dict(found)
+    verdict = ClaimVerifier(index, LexicalVerifier()).verify("The lake freezes in January.", "C3")
+    written = json.loads(verdict.to_json())
+    assert (written["min_quality"], written["claim_type"]) == ("C", "C3")
+    assert written["supporting_evidence"][0]["passage"]["content"] == found.content
+
+
 def test_the_default_searcher_finds_by_words_and_by_meaning(tmp_path):
     index = EvidenceIndex(tmp_path)
     index.add_documents([{"content": LAKE_TEXT, "url": LAKE}, {"content": TOWN_TEXT, "url": TOWN}])
@@ -56,7 +68,7 @@ def test_the_default_searcher_finds_by_words_and_by_meaning(tmp_path):
 
 
 def test_late_interaction_has_a_folder_of_its_own(tmp_path):
-    index = EvidenceIndex.colbert(tmp_path, model="colbert-ir/colbertv2.0")
+    index = EvidenceIndex(tmp_path, model_name="colbert-ir/colbertv2.0")
     assert index.index_path == tmp_path / "10_graph" / "colbert_index"
     assert index.search("nothing is opened for this") == []
     index = EvidenceIndex(tmp_path, Searcher([ColbertRetriever(HashedTokens(16), bits=None)]), "colbert_index")
@@ -262,7 +274,7 @@ def test_the_metadata_file_says_what_there_is(tmp_path):
     index.add_document(LAKE_TEXT, LAKE, "Lakes", "B", "2026-01-19T14:30:00Z")
     key = index.source(LAKE).key
     entry = {"url": LAKE, "title": "Lakes", "quality": "B", "fetch_date": "2026-01-19T14:30:00Z", "passage_count": 1}
-    stats = {"total_queries": 0, "avg_results_per_query": 0.0, "cache_hit_rate": 0.0}
+    stats = {"total_queries": 0, "avg_results_per_query": 0.0}
     stored = {"index_built": False, "document_count": 1, "indexed_hashes": [], "sources": {key: entry}}
     stored |= {"retrieval_stats": stats}
     assert told(index) == stored
@@ -270,8 +282,8 @@ def test_the_metadata_file_says_what_there_is(tmp_path):
     index.search("lake freezes")
     index.search("Lake  freezes")
     assert index.search("nothing like it") == []
-    index.write_metadata()
-    stats = {"total_queries": 3, "avg_results_per_query": 0.6667, "cache_hit_rate": 0.3333}
+    index.close()
+    stats = {"total_queries": 3, "avg_results_per_query": 0.6667}
     assert told(index) == stored | {"index_built": True, "indexed_hashes": [key], "retrieval_stats": stats}
     assert index.metadata_path.read_text("utf-8") == json.dumps(told(index), indent=2, ensure_ascii=False) + "\n"
     assert index.metadata() == told(index)

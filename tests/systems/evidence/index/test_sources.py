@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from nlp_retrieval.errors import InputError, QueryError
-from nlp_retrieval.systems.evidence.index.store import EvidenceStore, checked_source
+from nlp_retrieval.systems.evidence.index.store import EvidenceStore, source_of
 from systems.evidence.index.sources import LAKE, LAKE_TEXT, TOWN, TOWN_TEXT, lexical, two_sources
 
 
@@ -136,7 +136,7 @@ def test_keys_that_collide_grow_and_earlier_ones_stay(tmp_path):
     store = EvidenceStore(tmp_path / "evidence.sqlite3")
     store.shortest_key = 1
     for number in range(40):
-        store.add(checked_source(f"Text number {number}.", f"https://a.example/{number}"))
+        store.add(source_of(f"Text number {number}.", f"https://a.example/{number}"))
     keys = {version.sha256: version.key for version in store.all_versions()}
     assert len(set(keys.values())) == 40
     assert {len(key) for key in keys.values()} > {1}
