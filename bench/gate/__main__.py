@@ -22,6 +22,7 @@ from nlp_retrieval import (
     BeirLoader,
     Bm25Retriever,
     FaissRetriever,
+    Gold,
     HoverLoader,
     OverlapReranker,
     Query,
@@ -35,10 +36,10 @@ from nlp_retrieval.core import BaseLoader, BaseQueryLoader
 from nlp_retrieval.encoders.models import find_model
 from nlp_retrieval.gate.baseline import Baseline, read_baseline
 from nlp_retrieval.gate.checking import Gate
-from nlp_retrieval.gate.judged import ChangedPassage, JudgedTexts, changed_passages, precision_of_change
+from nlp_retrieval.gate.judged import ChangedPassage, Side, changed_passages, with_judged
 from nlp_retrieval.gate.reasons import is_relevant
 from nlp_retrieval.gate.settings import GateSettings
-from nlp_retrieval.gate.verdict import in_every_case, judge
+from nlp_retrieval.gate.verdict import MeasureVerdict, in_every_case, judge, looks_of
 
 _PAGE = Path(__file__).parent.parent / "GATE.md"
 _COMMITS, _BRANCHES, _LOSSES, _MARGIN = 100, 100, 200, 0.02
@@ -79,11 +80,11 @@ def _sets(data: Path) -> dict[str, tuple[BaseQueryLoader, BaseLoader, str]]:
     }
 
 
-def _calls_worse(before: Values, differences: Values, families: list[str | None], looks: int) -> tuple[bool, float]:
+def _calls_worse(before: Values, differences: Values, families: list[str | None], looks: int) -> bool:
     every = {"": np.ones(len(before), bool)}
     now = {"m": before + differences}
     (each,) = judge({"m": before}, now, {"m": _MARGIN}, families, every, level=0.05, looks=looks)
-    return each.verdict == "worse", each.power
+    return each.verdict == "worse"
 
 
 def _may_be_worse(differences: Values) -> bool:
@@ -128,7 +129,7 @@ def _alarms(pairs: dict[str, tuple[Values, Values, list[str | None]]]) -> str:
                     for rule, fails in _rules().items():
                         theirs[rule][branch] |= fails(differences)
                     if not ours[branch] and _may_be_worse(differences):
-                        ours[branch] = _calls_worse(before, differences, families, _COMMITS)[0]
+                        ours[branch] = _calls_worse(before, differences, families, _COMMITS)
             rows[f"{name}, {kind}"] = [f"{ours.mean():.3f}", *(f"{alarms.mean():.3f}" for alarms in theirs.values())]
             print(name, kind, rows[f"{name}, {kind}"], flush=True)
     return table(["branches with a false alarm", "the gate", *_rules()], rows)
@@ -136,16 +137,14 @@ def _alarms(pairs: dict[str, tuple[Values, Values, list[str | None]]]) -> str:
 
 def _power(pairs: dict[str, tuple[Values, Values, list[str | None]]]) -> str:
     rows: dict[str, list[str]] = {}
-    for (name, (before, other, families)), looks in itertools.product(pairs.items(), (1, 100)):
-        rng = np.random.default_rng(2)
-        found, said = [], []
-        for _ in range(_LOSSES):
-            worse, power = _calls_worse(before, np.clip(_centred(rng, other - before) - _MARGIN, -1, 1), families, looks)
-            found.append(worse)
-            said.append(power)
-        rows[f"{name}, {looks} looks"] = [f"{len(before):,}", f"{np.mean(found):.3f}", f"{np.mean(said):.3f}"]
-        print(name, looks, rows[f"{name}, {looks} looks"], flush=True)
-    return table(["set", "queries", "called worse", "chance that is stated"], rows)
+    for name, (before, other, families) in pairs.items():
+        for looks in dict.fromkeys((1, looks_of(len(before)), _COMMITS)):
+            rng = np.random.default_rng(2)
+            losses = (np.clip(_centred(rng, other - before) - _MARGIN, -1, 1) for _ in range(_LOSSES))
+            found = np.mean([_calls_worse(before, loss, families, looks) for loss in losses])
+            rows[f"{name}, {looks} looks"] = [f"{len(before):,}", f"{found:.3f}"]
+            print(name, looks, rows[f"{name}, {looks} looks"], flush=True)
+    return table(["set", "queries", "called worse"], rows)
 
 
 def _judged(data: Path, work: Path) -> str:
@@ -159,14 +158,14 @@ def _judged(data: Path, work: Path) -> str:
             searcher = Searcher([each_retriever])
             searcher.index(corpus, work / folder)
             gate = GateSettings(work / f"side{number}.jsonl", queries, {"precision@10": _MARGIN}, k=10)
-            Gate(gate, searcher).update("accepted")
+            Gate(gate, searcher).update("accepted", accept_losses=True)
             sides.append(read_baseline(gate.baseline))
         before, now = sides
         items = {**now.items, **before.items}
         texts = {item_id: item.digest for item_id, item in items.items()}
-        open_ = changed_passages(asked, before, now, [10], JudgedTexts(work / "nothing is judged"), texts, {})
+        open_ = changed_passages(work / "nothing is judged", asked, before, now, [10], texts, {})
         said = [
-            replace(each, relevant=is_relevant(each.item_id, items[each.item_id].title, gold[each.query_id])) for each in open_
+            replace(each, relevant=is_relevant(each.key[1], items[each.key[1]].title, gold[each.query_id])) for each in open_
         ]
         order = np.random.default_rng(4).permutation(len(asked)).tolist()
         place = {asked[number].query_id: position for position, number in enumerate(order)}
@@ -185,16 +184,17 @@ def _judged(data: Path, work: Path) -> str:
 
 def _verdict_of_change(asked: list[Query], before: Baseline, now: Baseline, said: list[ChangedPassage], many: int) -> str:
     passages = [each if number < many else replace(each, relevant=None) for number, each in enumerate(said)]
-    margins, every = {"precision@10": _MARGIN}, {"": np.ones(len(asked), bool)}
-    families = [query.family for query in asked]
-    known, worst, best = (
-        judge(
-            *precision_of_change(asked, before, now, margins, passages, unknown), margins, families, every, level=0.05,
-            looks=_COMMITS,
+    every, families = {"": np.ones(len(asked), bool)}, [query.family for query in asked]
+
+    def verdicts(also: Side | None) -> list[MeasureVerdict]:
+        gold = with_judged({query.query_id: Gold(query_id=query.query_id, relevance={}) for query in asked}, passages, 1, also)
+        old, new = (
+            np.array([sum(hit in gold[each].relevance for hit in side.queries[each].hits) / 10 for each in gold])
+            for side in (before, now)
         )
-        for unknown in (None, "baseline", "now")
-    )  # fmt: skip
-    (verdict,) = in_every_case(known, worst, best)
+        return judge({"p": old}, {"p": new}, {"p": _MARGIN}, families, every, level=0.05, looks=_COMMITS)
+
+    (verdict,) = in_every_case(*map(verdicts, (None, "baseline", "now")))
     return verdict.verdict
 
 
@@ -285,7 +285,7 @@ def _regressions(data: Path, work: Path) -> tuple[str, int, int, int]:
         gate = GateSettings(folder / "base.jsonl", queries, {"ndcg@10": _MARGIN, "recall@20": _MARGIN})
         accepted.index(_Given(items), work / "accepted")
         changed.index(_Given(corpus), folder / "index")
-        Gate(gate, accepted).update("accepted")
+        Gate(gate, accepted).update("accepted", accept_losses=True)
         report, again = Gate(gate, changed).check(), Gate(gate, changed).check()
         flicker += report.verdict != again.verdict or report.measures != again.measures
         first = report.changes[0] if report.changes else None

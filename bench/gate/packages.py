@@ -68,7 +68,7 @@ def _measured(pairs: dict[str, tuple[Values, Values, list[str | None]]]) -> str:
     for name, (before, other, families) in pairs.items():
 
         def ours(then: Values, now: Values, of: list[str | None] = families) -> bool:
-            return _calls_worse(then, np.clip(now - then, -1, 1), of, _COMMITS)[0]
+            return _calls_worse(then, np.clip(now - then, -1, 1), of, _COMMITS)
 
         alarms, found = [], []
         for fails in (ours, *_PACKAGES.values()):

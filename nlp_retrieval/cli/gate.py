@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nlp_retrieval.cli.console import say
+from nlp_retrieval.text.printing import not_a_command
 
 if TYPE_CHECKING:
     from nlp_retrieval.gate.checking import GateReport
@@ -18,6 +19,10 @@ def command(
     config: Annotated[Path, typer.Argument(help="YAML: baseline, queries, margins, searcher, index, corpus.")],
     update: Annotated[bool, typer.Option("--update", help="Accept what is found now as the baseline.")] = False,
     reason: Annotated[str, typer.Option(help="Why it is accepted, with --update; kept in the baseline.")] = "",
+    accept_losses: Annotated[
+        bool,
+        typer.Option("--accept-losses", help="With --update: although a measure fell beyond its margin, or gold is missing."),
+    ] = False,
     judge: Annotated[
         bool, typer.Option("--judge", help="Make a judging project of the passages that differ and are not judged.")
     ] = False,
@@ -27,7 +32,7 @@ def command(
 ) -> None:
     """Fail if a searcher is worse than its accepted baseline.
 
-    Exits with 1 if a measure fell and may have lost more than its margin, if a cost is over its limit, or, with
+    Exits with 1 if a measure is worse, or fell by more than its margin, if a cost is over its limit, or, with
     cannot_tell: fail, if there are too few queries to tell.
     """
     from nlp_retrieval.core.files.atomic import check_file_for_output, write_output
@@ -36,8 +41,8 @@ def command(
     from nlp_retrieval.gate.settings import read_gate
     from nlp_retrieval.gate.writing import as_json, junit, lines_of, markdown
 
-    if reason and not update:
-        raise ConfigurationError("--reason is for --update")
+    if (reason or accept_losses) and not update:
+        raise ConfigurationError("--reason and --accept-losses are for --update")
     if judge and update:
         raise ConfigurationError("--judge is for a check, and --update accepts what is found; run one after the other")
     writers: list[tuple[Path | None, Callable[[GateReport], str | bytes]]] = [
@@ -50,13 +55,13 @@ def command(
         check_file_for_output(path)
     gate = Gate(read_gate(config))
     if update:
-        for note in gate.update(reason or "accepted"):
-            say(f"note: {note}")
+        for line in gate.update(reason or "accepted", accept_losses=accept_losses):
+            say(line)
         say(f"written: {gate.settings.baseline}")
         return
     report = gate.check(judge_change=judge)
     for line in lines_of(report):
-        typer.echo(line)
+        typer.echo(not_a_command(line))
     for path, write in files:
         content = write(report)
         write_output(path, content if isinstance(content, bytes) else content.encode())

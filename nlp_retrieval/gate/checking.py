@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,15 @@ from nlp_retrieval.benchmarks.benchmarker import group_labels, group_order
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.manifest import run_identity
 from nlp_retrieval.benchmarks.results import masks_of
-from nlp_retrieval.core.candidates import Mask, Scores
+from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.components.component import to_plain
 from nlp_retrieval.core.models import Gold, Query, RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import synthetic_note
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import ConfigurationError, GoldError, IndexMissingError, QueryError
+from nlp_retrieval.errors import ConfigurationError, GoldError, IndexMissingError, QueryError, RetrievalError
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator, evaluate_rankings
+from nlp_retrieval.evaluation.gold import GoldMissing
 from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.rankings import OwnIds, are_passages, own_ids
 from nlp_retrieval.gate.baseline import (
@@ -33,39 +33,20 @@ from nlp_retrieval.gate.baseline import (
     read_baseline,
     write_baseline,
 )
-from nlp_retrieval.gate.judged import (
-    ChangedPassage,
-    ChangeToJudge,
-    JudgedTexts,
-    Side,
-    changed_passages,
-    gold_of_change,
-    make_project,
-    precision_of_change,
-    split_waiting,
-    with_judged,
-)
-from nlp_retrieval.gate.reasons import GateChange, LostQuery, changes_of, is_relevant, lost_queries
+from nlp_retrieval.gate.judged import ChangedPassage, ChangeToJudge, changed_passages, make_project, with_judged
+from nlp_retrieval.gate.reasons import GateChange, LostQuery, changed_most, changes_of, is_relevant, lost_queries
 from nlp_retrieval.gate.settings import GateSettings
-from nlp_retrieval.gate.verdict import MeasureVerdict, Verdict, in_every_case, judge, overall, queries_needed
+from nlp_retrieval.gate.verdict import MeasureVerdict, Verdict, in_every_case, judge, looks_of, overall, queries_needed
 from nlp_retrieval.lm.counting import record_calls
 from nlp_retrieval.reports import counted
 
 _PERSISTENCE = 0.9
 _SHOWN = 5
-_UNKNOWN: tuple[Side | None, ...] = ("baseline", "now", None)
 
 
 @dataclass(frozen=True)
 class LimitVerdict:
-    """A cost beside its limit.
-
-    Args:
-        name: "index_bytes" or "tokens".
-        before: of the baseline.
-        now: the same of the searcher.
-        limit: the largest ratio of both.
-    """
+    """A cost, "index_bytes" or "tokens", of the baseline and of the searcher, beside the largest ratio of both."""
 
     name: str
     before: float
@@ -96,7 +77,7 @@ class GateReport:
         same: number of queries whose first k items are the same, in the same order.
         queries: number of them.
         changes: what is not as it was for the baseline, in the order in which to look.
-        lost: the queries that lost most, first those that lost more.
+        lost: the queries that lost most, first those that lost more; without a verdict, those whose results changed most.
         notes: what was noticed besides.
         level: chance of a false alarm over ``looks`` changes of the results.
         looks: number of changes that the baseline judges.
@@ -120,7 +101,7 @@ class GateReport:
     lost: list[LostQuery]
     notes: list[str] = field(default_factory=list)
     level: float = 0.05
-    looks: int = 100
+    looks: int = 1
     change: ChangeToJudge | None = None
     failing: tuple[Verdict, ...] = ("worse", "fell")
 
@@ -137,7 +118,8 @@ class Gate:
         searcher: that is checked, with its index opened; by default that of the settings, indexed as needed.
 
     Raises:
-        ConfigurationError: there is no searcher.
+        ConfigurationError: there is no searcher, or no margin although the queries have gold.
+        QueryError: there are no queries.
 
     Examples:
         >>> searcher = Searcher(["bm25"])
@@ -160,7 +142,11 @@ class Gate:
         if not self.queries:
             raise QueryError("the gate has no queries; check the path and the filters of their loader")
         gold = {each.query_id: each for each in settings.query_loader.gold()}
-        self.gold: list[Gold] = [gold[query.query_id] for query in self.queries if query.query_id in gold]
+        self.gold = {query.query_id: gold[query.query_id] for query in self.queries if query.query_id in gold}
+        if not settings.margins and (self.gold or settings.judging is not None):
+            raise ConfigurationError(
+                "the gate has no margins, the largest losses that are acceptable; write 'margins: {ndcg@10: 0.02}'"
+            )
         others = [name for name in settings.margins if Measure.parse(name).family != "precision"]
         if settings.judging is not None and not self.gold and others:
             raise ConfigurationError(
@@ -181,100 +167,150 @@ class Gate:
             QueryError: the searcher finds nothing for any query.
             GoldError: the index holds no relevant document.
         """
-        settings, whole = self.settings, read_baseline(self.settings.baseline)
-        kept = {each: replace(query, hits=query.hits[: settings.k]) for each, query in whole.queries.items()}
-        before = replace(whole, queries=kept, k=min(whole.k, settings.k))
+        settings = self.settings
         if judge_change and settings.judging is None:
             raise ConfigurationError("there is no folder for judging projects; write 'judging: FOLDER' in the gate's file")
+        before = read_baseline(settings.baseline)
+        kept = {each: replace(query, hits=query.hits[: settings.k]) for each, query in before.queries.items()}
+        before = replace(before, queries=kept, k=min(before.k, settings.k))
         results, tokens = self._searched()
         current = self._found("", results, tokens)
         texts = self._texts_of(list(before.items))
         self._check_comparable(before, current, texts)
-        self._check_gold(results)
+        by_query = dict(zip([query.query_id for query in self.queries], results, strict=True))
+        hits = [(hit.item, own) for each, own in self.gold.items() for hit in by_query[each]]
+        missing = None if any(is_relevant(item.item_id, item.title, own) for item, own in hits) else self._missing_gold()
+        if missing is not None and missing.all:
+            raise GoldError(f"{missing.said}: no figure could be above 0; {missing.cure}")
         compared = [query for query in self.queries if query.query_id in before.queries]
-        judged = {each.query_id: each for each in self.gold}
-        change: ChangeToJudge | None = None
-        passages: list[ChangedPassage] = []
+        measured = [query for query in compared if query.query_id in self.gold]
+        looks = looks_of(len(measured or compared)) if settings.looks is None else settings.looks
+        gold, change, passages = dict(self.gold), None, []
         if settings.judging is not None:
-            asked = [query for query in compared if query.query_id in judged] or compared
-            change, passages = self._change(settings.judging, asked, before, current, texts, judge_change)
-            judged = with_judged(judged, passages, before, current, settings.relevant_from)
-        measured = [query for query in compared if query.query_id in judged]
-        verdicts: list[MeasureVerdict] = []
-        values: dict[str, tuple[Scores, Scores]] = {}
-        if measured:
-            gold = [judged[query.query_id] for query in measured]
-            old, new = (_measured(baseline, gold, settings) for baseline in (before, current))
-            verdicts = self._judged(measured, old, new)
-            values = {name: (old[name], new[name]) for name in old}
-        elif change is not None:
-            measured = compared
-            worst, best, known = (
-                precision_of_change(compared, before, current, settings.margins, passages, unknown) for unknown in _UNKNOWN
+            asked = measured or compared
+            change, passages = self._change(asked, before, current, texts, make=judge_change)
+            if not measured:
+                measured, gold = compared, {query.query_id: Gold(query_id=query.query_id, relevance={}) for query in compared}
+            gold = with_judged(gold, passages, settings.relevant_from)
+        old, new = (self._values(side, measured, gold) for side in (before, current))
+        verdicts = self._judged(measured, old, new, looks)
+        if change is not None and change.alone and change.unjudged:
+            extremes = [with_judged(gold, passages, settings.relevant_from, side) for side in ("baseline", "now")]
+            worst, best = (
+                self._judged(measured, *(self._values(side, measured, each) for side in (before, current)), looks)
+                for each in extremes
             )
-            verdicts = self._judged(compared, *known)
-            if change.unjudged:
-                verdicts = in_every_case(verdicts, self._judged(compared, *worst), self._judged(compared, *best))
-            values = {name: (known[0][name], known[1][name]) for name in settings.margins}
-            judged = gold_of_change(compared, passages)
+            verdicts = in_every_case(verdicts, worst, best)
         verdict = overall(verdicts) if verdicts else None
-        overlaps = [_overlap(before.queries[query.query_id].hits, current.queries[query.query_id].hits) for query in compared]
-        agreement = math.fsum(overlaps) / len(overlaps)
+        overlaps = {
+            query.query_id: _overlap(before.queries[query.query_id].hits, current.queries[query.query_id].hits)
+            for query in compared
+        }
+        agreement = math.fsum(overlaps.values()) / len(overlaps)
         limits = [
             LimitVerdict(name, before.costs[name], current.costs[name], ratio)
             for name, ratio in settings.limits.items()
             if name in before.costs and name in current.costs
         ]
-        notes = self._notes(compared, limits)
-        by_query = dict(zip([query.query_id for query in self.queries], results, strict=True))
-        passes = all(limit.passes for limit in limits) and (
-            agreement >= settings.least_agreement
-            if verdict is None or (verdict == "cannot tell" and not self.gold and change is not None and change.unjudged)
-            else verdict not in settings.failing
-        )
-        lost = lost_queries(measured, values, before, by_query, judged, self._deeper, texts.__contains__, _SHOWN)
-        same = sum(before.queries[query.query_id].hits == current.queries[query.query_id].hits for query in compared)
-        changes = changes_of(before, current, texts)
+        accepted = agreement >= settings.least_agreement if verdict is None else verdict not in settings.failing
+        if verdict is None:
+            lost = changed_most(compared, overlaps, before, by_query, self._described, _SHOWN)
+        else:
+            lost = lost_queries(measured, old, new, before, by_query, gold, self._deeper, self._described, _SHOWN)
         return GateReport(
-            verdict, passes, verdicts, limits, agreement, same, len(compared), changes, lost, notes, settings.level,
-            settings.looks, change, settings.failing,
-        )  # fmt: skip
+            verdict=verdict,
+            passes=accepted and all(limit.passes for limit in limits),
+            measures=verdicts,
+            limits=limits,
+            agreement=agreement,
+            same=sum(before.queries[each].hits == current.queries[each].hits for each in overlaps),
+            queries=len(compared),
+            changes=changes_of(before, current, texts),
+            lost=lost,
+            notes=self._notes(compared, limits),
+            level=settings.level,
+            looks=looks,
+            change=change,
+            failing=settings.failing,
+        )
 
-    def update(self, reason: str) -> list[str]:
-        """Accept what the searcher finds now as the baseline, and return notes on what this baseline cannot see.
+    def update(self, reason: str, *, accept_losses: bool = False) -> list[str]:
+        """Accept what the searcher finds now as the baseline.
 
         Args:
             reason: why it is accepted, for the file.
+            accept_losses: whether to accept it even if gold is missing from the corpus, or a measure falls by more than its
+                margin.
+
+        Returns:
+            Each measure before and after, and notes on what this baseline cannot see.
 
         Raises:
-            ConfigurationError: there is no reason.
+            ConfigurationError: there is no reason, or a measure falls by more than its margin.
             QueryError: the searcher finds nothing for any query.
-            GoldError: the index holds no relevant document.
+            GoldError: gold is missing from the corpus.
             OutputError: the file cannot be written.
         """
         if not reason.strip():
             raise ConfigurationError("the reason is empty; say why these results are accepted")
         results, tokens = self._searched()
-        self._check_gold(results)
-        baseline = self._found(reason.strip(), results, tokens)
-        measured = _measured(baseline, self.gold, self.settings) if self.gold else {}
-        queries = dict(baseline.queries)
-        for number, each in enumerate(self.gold):
-            own = {name: float(values[number]) for name, values in measured.items()}
-            queries[each.query_id] = replace(queries[each.query_id], measures=own)
-        write_baseline(self.settings.baseline, replace(baseline, queries=queries))
-        if not self.gold:
+        current = self._found(reason.strip(), results, tokens)
+        missing = self._missing_gold()
+        if missing is not None and not accept_losses:
+            raise GoldError(f"{missing.said}, so the baseline stays as it is; {missing.cure}, or pass accept_losses=True")
+        measured = [query for query in self.queries if query.query_id in self.gold]
+        values = self._values(current, measured, self.gold)
+        lines = [] if not self.settings.baseline.exists() else self._before_and_after(current, measured, accept_losses)
+        queries = dict(current.queries)
+        for number, query in enumerate(measured):
+            own = {name: float(column[number]) for name, column in values.items()}
+            queries[query.query_id] = replace(queries[query.query_id], measures=own)
+        write_baseline(self.settings.baseline, replace(current, queries=queries))
+        if not measured:
             until = "" if self.settings.judging is None else " until people have judged what changed (gate --judge)"
-            return [f"the queries have no gold: the gate compares rankings, and cannot tell better from worse{until}"]
-        notes = []
-        for name, values in measured.items():
-            needed, margin = queries_needed(values, self.settings.margins[name]), self.settings.margins[name]
-            if needed > len(values):
-                notes.append(
+            return [*lines, f"the queries have no gold: the gate compares rankings, and cannot tell better from worse{until}"]
+        for name, column in values.items():
+            margin = self.settings.margins[name]
+            if (needed := queries_needed(column, margin)) > len(column):
+                lines.append(
                     f"{name}: about {needed:,} queries can show that no more than {margin:g} was lost, and there are "
-                    f"{len(values):,}; the gate will often not be able to tell"
+                    f"{len(column):,}; the gate will often not be able to tell"
                 )
-        return notes
+        return lines
+
+    def _before_and_after(self, current: Baseline, measured: Sequence[Query], accept_losses: bool) -> list[str]:
+        """Return each measure and group of the earlier baseline beside now.
+
+        Raises:
+            ConfigurationError: one falls by more than its margin, and that is not accepted.
+        """
+        settings = self.settings
+        try:
+            before = read_baseline(settings.baseline)
+        except RetrievalError as error:
+            return [f"the earlier baseline cannot be compared: {error}"]
+        common = [
+            query
+            for query in measured
+            if query.query_id in before.queries and before.queries[query.query_id].text == digest(query.text)
+        ]
+        if not common:
+            return ["the earlier baseline has none of these queries with gold, so nothing can be compared"]
+        old, new = (self._values(side, common, self.gold) for side in (before, current))
+        lines, fallen = [], []
+        for name, margin in settings.margins.items():
+            for group, mask in self._groups(common).items():
+                then, now = float(old[name][mask].mean()), float(new[name][mask].mean())
+                label = f"{Measure.parse(name).label}{f', {group}' if group else ''}"
+                lines.append(f"{label}: {then:.3f} -> {now:.3f} ({now - then:+.3f})")
+                if now - then < -margin:
+                    fallen.append(f"{label} falls from {then:.3f} to {now:.3f}, by more than its margin of {margin:g}")
+        if fallen and not accept_losses:
+            raise ConfigurationError(
+                f"{'; '.join(fallen)}: the baseline stays as it is. Run the gate without --update to see why, or pass "
+                "accept_losses=True"
+            )
+        return lines
 
     def _searched(self) -> tuple[list[list[RetrievalResult]], float]:
         """Return the first k results of each query, and the tokens of language models a query."""
@@ -305,18 +341,13 @@ class Gate:
         tokens = counts.tokens_in + counts.tokens_out + counts.kept_tokens_in + counts.kept_tokens_out
         return results, tokens / len(self.queries)
 
-    def _check_gold(self, results: Sequence[Sequence[RetrievalResult]]) -> None:
-        """Raise an error if nothing found is relevant, because the index holds no relevant document."""
-        gold = {each.query_id: each for each in self.gold if max(each.relevance.values(), default=0) > 0}
-        found = zip((gold.get(query.query_id) for query in self.queries), results, strict=True)
+    def _missing_gold(self) -> GoldMissing | None:
+        """Return the relevant documents that the index lacks; None if it holds all, or is of a searcher of another kind."""
+        gold = [each for each in self.gold.values() if max(each.relevance.values(), default=0) > 0]
         if not gold or not isinstance(self.searcher, BaseSearcher):
-            return
-        if any(each and is_relevant(hit.item.item_id, hit.item.title, each) for each, hits in found for hit in hits):
-            return
+            return None
         table = self.searcher.opened.items
-        missing = RetrievalEvaluator(list(gold.values()), table.ids(), table.titles(), [1], "count").missing
-        if missing is not None and missing.all:
-            raise GoldError(f"{missing.said}: no figure could be above 0; {missing.cure}")
+        return RetrievalEvaluator(gold, table.ids(), table.titles(), [1], "count").missing
 
     def _own_ids(self) -> OwnIds:
         """Return the hits that are the queries themselves, decided as in a benchmark of this index."""
@@ -327,25 +358,19 @@ class Gate:
             rows = table.find(ids)
             texts = {item.item_id: (item.content, item.text) for item in table.items(rows[rows >= 0])}
         ignore = are_passages(self.queries, texts, self.settings.ignore_identical_ids)
-        return own_ids(ids, texts, {each.query_id: each.relevance for each in self.gold}, ignore=ignore)
+        return own_ids(ids, texts, {each: gold.relevance for each, gold in self.gold.items()}, ignore=ignore)
 
     def _found(self, reason: str, results: Sequence[Sequence[RetrievalResult]], tokens: float) -> Baseline:
         """Return what was found as a baseline, without measures."""
-        gold = {each.query_id: each for each in self.gold}
-        queries = {
-            query.query_id: BaselineQuery(
-                query.query_id,
-                digest(query.text),
-                digest(repr(sorted(gold[query.query_id].relevance.items()))) if query.query_id in gold else "",
-                tuple(hit.item.item_id for hit in hits),
-            )
-            for query, hits in zip(self.queries, results, strict=True)
-        }
-        titled = any(each.by == "title" for each in self.gold)
+        queries = {}
+        for query, hits in zip(self.queries, results, strict=True):
+            gold = self.gold.get(query.query_id)
+            of_gold = digest(repr(sorted(gold.relevance.items()))) if gold is not None else ""
+            hit_ids = tuple(hit.item.item_id for hit in hits)
+            queries[query.query_id] = BaselineQuery(query.query_id, digest(query.text), of_gold, hit_ids)
+        titled = any(each.by == "title" for each in self.gold.values())
         items = {
-            hit.item.item_id: BaselineItem(digest(hit.item.text), hit.item.title if titled else "")
-            for hits in results
-            for hit in hits
+            item_id: BaselineItem(digest(item.text), item.title if titled else "") for item_id, item in self._items.items()
         }
         costs = {"tokens": tokens}
         if isinstance(self.searcher, BaseSearcher):
@@ -372,76 +397,97 @@ class Gate:
         path, settings = self.settings.baseline, self.settings
         if before.k < settings.k:
             raise ConfigurationError(f"{path} keeps {before.k} hits a query, and the gate's k is {settings.k}; {RENEW}")
-        gone = [query_id for query_id in before.queries if query_id not in current.queries]
-        other = [
-            each
-            for each in before.queries
-            if each in current.queries and before.queries[each].text != current.queries[each].text
-        ]
+        old, new = before.queries, current.queries
+        gone = [each for each in old if each not in new]
+        other = [each for each in old if each in new and old[each].text != new[each].text]
         for what, ids in (("are gone", gone), ("have another text", other)):
             if ids:
                 raise ConfigurationError(
-                    f"{len(ids):,} of {len(before.queries):,} queries of {path} {what} (the first: {ids[0]!r}), so the same "
-                    f"questions cannot be compared; restore them, or {RENEW}"
+                    f"{len(ids):,} of {len(old):,} queries of {path} {what} (the first: {ids[0]!r}), so the same questions "
+                    f"cannot be compared; restore them, or {RENEW}"
                 )
-        graded = sum(query.gold != "" for query in before.queries.values())
+        graded = sum(query.gold != "" for query in old.values())
         if graded and not self.gold:
             raise ConfigurationError(
                 f"{graded:,} queries of {path} had gold, and now none has: rankings alone cannot show a loss; restore the gold "
                 f"(qrels), or {RENEW}"
             )
-        if any(each.by == "title" for each in self.gold) and not any(item.title for item in before.items.values()):
+        if any(each.by == "title" for each in self.gold.values()) and not any(item.title for item in before.items.values()):
             raise ConfigurationError(f"the gold names titles, and {path} keeps none of its items; {RENEW}")
         if isinstance(self.searcher, BaseSearcher) and not texts:
             raise ConfigurationError(
                 f"none of the {len(before.items):,} items of {path} is in the index: it is of another corpus, or all ids are "
-                f"new; {RENEW}"
+                "new. Check the corpus and how it is cut; if they are meant to be so, bring the gold in line with the new ids, "
+                f"and {RENEW}"
             )
+
+    def _items_at(self, item_ids: Sequence[str], beside: int = 0) -> list[SearchableItem]:
+        """Return items, and as many on each side of them in the corpus; of a searcher of another kind, those that it found."""
+        if not isinstance(self.searcher, BaseSearcher):
+            return [self._items[item_id] for item_id in item_ids if item_id in self._items]
+        table = self.searcher.opened.items
+        rows = table.find(list(item_ids))
+        rows = np.unique(rows[rows >= 0][:, None] + np.arange(-beside, beside + 1))
+        rows = rows[(rows >= 0) & (rows < len(table))]
+        return table.items(rows if table.live is None else rows[table.live[rows]])
 
     def _texts_of(self, item_ids: list[str]) -> dict[str, str]:
         """Return the digests of the texts of items that the index holds."""
         if not isinstance(self.searcher, BaseSearcher):
             return {}
-        table = self.searcher.opened.items
-        rows = table.find(item_ids)
-        items: list[SearchableItem] = table.items(rows[rows >= 0])
-        return {item.item_id: digest(item.text) for item in items}
+        return {item.item_id: digest(item.text) for item in self._items_at(item_ids)}
 
-    def _judged(self, queries: Sequence[Query], old: Mapping[str, Scores], new: Mapping[str, Scores]) -> list[MeasureVerdict]:
+    def _described(self, item_id: str) -> str | None:
+        """Return the text of an item; None if the corpus does not hold it, ``""`` if that is not known."""
+        items = self._items_at([item_id])
+        return items[0].text if items else None if isinstance(self.searcher, BaseSearcher) else ""
+
+    def _groups(self, queries: Sequence[Query]) -> dict[str, Any]:
+        key = self.settings.group_by
+        groups = {} if key is None else masks_of(group_labels(queries, key), group_order(queries, key))
+        return {"": np.ones(len(queries), bool)} | groups
+
+    def _values(self, side: Baseline, queries: Sequence[Query], gold: Mapping[str, Gold]) -> dict[str, Scores]:
+        """Return ``[queries]`` by measure, of the hits that a baseline keeps; without gold of its own, of precision alone."""
+        margins = self.settings.margins
+        hits = [side.queries[query.query_id].hits for query in queries]
+        own = [gold[query.query_id] for query in queries]
+        if not queries:
+            return {}
+        if not self.gold:
+            cutoffs = {name: Measure.parse(name).cutoff or 1 for name in margins}
+            relevant = [[each.relevance.get(hit, 0) > 0 for hit in ids] for each, ids in zip(own, hits, strict=True)]
+            return {name: np.array([sum(each[:k]) / k for each in relevant]) for name, k in cutoffs.items()}
+        titles = {item_id: item.title for item_id, item in side.items.items()}
+        return dict(evaluate_rankings(own, hits, titles, list(margins), self.settings.relevant_from).per_query)
+
+    def _judged(
+        self, queries: Sequence[Query], old: Mapping[str, Scores], new: Mapping[str, Scores], looks: int
+    ) -> list[MeasureVerdict]:
         settings, families = self.settings, [query.family for query in queries]
-        groups = _groups(queries, settings.group_by)
-        return judge(
-            old, new, settings.margins, families, groups, level=settings.level, looks=settings.looks, seed=settings.seed
-        )
+        if not queries:
+            return []
+        groups = self._groups(queries)
+        return judge(old, new, settings.margins, families, groups, level=settings.level, looks=looks, seed=settings.seed)
 
     def _change(
-        self, folder: Path, queries: Sequence[Query], before: Baseline, now: Baseline, texts: Mapping[str, str], make: bool
+        self, queries: Sequence[Query], before: Baseline, now: Baseline, texts: Mapping[str, str], *, make: bool
     ) -> tuple[ChangeToJudge, list[ChangedPassage]]:
         """Return the passages that differ with people's judgements, and how far they are judged."""
+        folder = self.settings.judging
+        if folder is None:
+            raise ConfigurationError("there is no folder for judging projects")
         here = {**texts, **{item_id: item.digest for item_id, item in now.items.items()}}
         cutoffs = [Measure.parse(name).cutoff or self.settings.k for name in self.settings.margins]
-        gold = {each.query_id: each for each in self.gold}
-        people = JudgedTexts(folder)
-        passages = changed_passages(queries, before, now, cutoffs, people, here, gold)
+        passages = changed_passages(folder, queries, before, now, cutoffs, here, self.gold)
         open_ = [each for each in passages if each.relevant is None]
-        unasked, waiting = split_waiting(people, queries, passages, here)
-        made = None
+        unasked = [each for each in open_ if each.has_text and each.place is None]
+        projects = tuple(dict.fromkeys(each.place for each in open_ if each.has_text and each.place is not None))
         if make and unasked:
-            made = make_project(folder, queries, unasked, self._items_of([each.item_id for each in unasked]), here)
+            items = self._items_at([each.key[1] for each in unasked], beside=1)
+            projects, unasked = (make_project(folder, queries, unasked, items), *projects), []
         gone = sum(not each.has_text for each in open_)
-        judged = len(passages) - len(open_)
-        left = 0 if made else len(unasked)
-        change = ChangeToJudge(len(passages), judged, gone, not self.gold, made, waiting, left)
-        return change, passages
-
-    def _items_of(self, item_ids: Sequence[str]) -> list[SearchableItem]:
-        """Return items with those beside them in the corpus; of a searcher of another kind, those that it found."""
-        if not isinstance(self.searcher, BaseSearcher):
-            return [self._items[item_id] for item_id in item_ids]
-        table = self.searcher.opened.items
-        rows = np.unique(table.find(list(item_ids))[:, None] + np.array([-1, 0, 1]))
-        rows = rows[(rows >= 0) & (rows < len(table))]
-        return table.items(rows if table.live is None else rows[table.live[rows]])
+        return ChangeToJudge(len(passages), len(open_), gone, not self.gold, projects, len(unasked)), passages
 
     def _deeper(self, query: str, k: int) -> list[RetrievalResult]:
         return list(self.searcher.search([query], k)[0])
@@ -459,30 +505,9 @@ class Gate:
         return notes
 
 
-def _measured(baseline: Baseline, gold: Sequence[Gold], settings: GateSettings) -> dict[str, Scores]:
-    """Return ``[queries]`` by measure, of the hits that a baseline keeps."""
-    titles = {item_id: item.title for item_id, item in baseline.items.items()}
-    hits = [baseline.queries[each.query_id].hits for each in gold]
-    return dict(evaluate_rankings(gold, hits, titles, list(settings.margins), settings.relevant_from).per_query)
-
-
-def _groups(queries: Sequence[Query], key: str | None) -> dict[str, Mask]:
-    groups = {} if key is None else masks_of(group_labels(queries, key), group_order(queries, key))
-    return {"": np.ones(len(queries), bool)} | groups
-
-
 def _overlap(before: Sequence[str], now: Sequence[str]) -> float:
     """Return the rank-biased overlap of two rankings, 1 if both are equal (Webber, Moffat and Zobel, 2010)."""
     depth = max(len(before), len(now))
-    if depth == 0:
-        return 1.0
-    seen_before: set[str] = set()
-    seen_now: set[str] = set()
-    total = weights = 0.0
-    for rank in range(depth):
-        seen_before.update(before[rank : rank + 1])
-        seen_now.update(now[rank : rank + 1])
-        weight = _PERSISTENCE**rank
-        total += weight * len(seen_before & seen_now) / (rank + 1)
-        weights += weight
-    return total / weights
+    weights = _PERSISTENCE ** np.arange(depth)
+    shared = [len({*before[:rank]} & {*now[:rank]}) / rank for rank in range(1, depth + 1)]
+    return float(weights @ shared / weights.sum()) if depth else 1.0

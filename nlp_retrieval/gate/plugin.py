@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option with which tests renew the baselines of their gates."""
-    parser.getgroup("nlp-retrieval").addoption(
+    group = parser.getgroup("nlp-retrieval")
+    group.addoption(
         "--update-gate", metavar="REASON", default="", help="Renew the baselines of retrieval gates, for this reason."
+    )
+    group.addoption(
+        "--accept-losses", action="store_true", help="With --update-gate: although a measure fell, or gold is missing."
     )
 
 
@@ -48,7 +52,7 @@ def retrieval_gate(request: pytest.FixtureRequest) -> Callable[..., GateReport]:
                     "Give each test a baseline of its own",
                     pytrace=False,
                 )
-            gate.update(reason)
+            gate.update(reason, accept_losses=request.config.getoption("--accept-losses"))
         report = gate.check()
         if not report.passes:
             pytest.fail("\n".join(lines_of(report)), pytrace=False)

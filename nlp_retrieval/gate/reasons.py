@@ -17,6 +17,9 @@ Kind = Literal["corpus", "models", "settings", "versions", "gold"]
 Stage = Literal["not in the corpus", "not retrieved", "fused away", "reranked down", "lower"]
 """Stages that lose a document; "lower": its only retriever ranks it lower, or the searcher does not say where it was."""
 
+Described = Callable[[str], str | None]
+"""Returns the text of an item; None if the corpus does not hold it."""
+
 _DEEPER = 10
 _LONGEST = 60
 _FUSED = "fusion.score"
@@ -24,12 +27,7 @@ _FUSED = "fusion.score"
 
 @dataclass(frozen=True)
 class GateChange:
-    """Something that is not as it was for the baseline.
-
-    Args:
-        kind: of change; the first in a report is where to look first.
-        detail: for people.
-    """
+    """Something that is not as it was for the baseline; the first in a report is where to look first."""
 
     kind: Kind
     detail: str
@@ -37,17 +35,13 @@ class GateChange:
 
 @dataclass(frozen=True)
 class LostDocument:
-    """A relevant document that fell.
+    """A document that fell: its rank in the baseline and now (None: not among ten times as many results), and why.
 
-    Args:
-        item_id: of it.
-        before: its rank in the baseline.
-        now: its rank; None if it was not found among ten times as many results.
-        stage: that lost it.
-        signals: ranks by retriever where it was found: ``{"bm25": 3}``.
+    ``signals`` are ranks by retriever where it was found: ``{"bm25": 3}``. ``text`` is empty if the corpus does not hold it.
     """
 
     item_id: str
+    text: str
     before: int
     now: int | None
     stage: Stage
@@ -56,18 +50,7 @@ class LostDocument:
 
 @dataclass(frozen=True)
 class LostQuery:
-    """A query that lost.
-
-    Args:
-        query_id: of it.
-        text: of it.
-        measure: in which it lost most.
-        before: its value in the baseline.
-        now: its value.
-        documents: relevant documents that fell.
-        left: ids of items that are no longer among the first k.
-        came: ids of items that are there instead.
-    """
+    """A query that lost in a measure (or, without one, whose results changed), the documents it lost, and ids that came."""
 
     query_id: str
     text: str
@@ -75,7 +58,6 @@ class LostQuery:
     before: float
     now: float
     documents: list[LostDocument]
-    left: list[str]
     came: list[str]
 
 
@@ -99,27 +81,21 @@ def changes_of(before: Baseline, now: Baseline, texts: Mapping[str, str]) -> lis
     changes += [GateChange("versions", detail) for detail in _differences(old.get("versions"), new.get("versions"), "")]
     regraded = [each for each, query in before.queries.items() if each in now.queries and query.gold != now.queries[each].gold]
     if regraded:
-        changes.append(
-            GateChange(
-                "gold",
-                f"gold of {len(regraded):,} queries changed (first: {regraded[0]!r}); both sides are measured by the new",
-            )
-        )
+        said = f"gold of {len(regraded):,} queries changed (first: {regraded[0]!r}); both sides are measured by the new"
+        changes.append(GateChange("gold", said))
     return changes
 
 
 def _corpus(before: Baseline, now: Baseline, texts: Mapping[str, str]) -> str:
-    counts = [identity.get("corpus", {}).get("items") for identity in (before.identity, now.identity)]
+    old, new = (side.identity.get("corpus", {}).get("items") for side in (before, now))
     gone = sum(item_id not in texts for item_id in before.items)
-    edited = sum(texts[item_id] != item.digest for item_id, item in before.items.items() if item_id in texts)
-    parts = [f"{counts[0]:,} -> {counts[1]:,} items"] if counts[0] != counts[1] else [f"{counts[1]:,} items, as before"]
-    known = f"of {len(before.items):,} items in the baseline's rankings"
-    parts.append(f"{known} {gone:,} are gone and {edited:,} have another text")
-    copies = len(now.items) - len({item.digest for item in now.items.values()})
-    copies_before = len(before.items) - len({item.digest for item in before.items.values()})
+    edited = sum(texts.get(item_id, item.digest) != item.digest for item_id, item in before.items.items())
+    said = f"{old:,} -> {new:,} items" if old != new else f"{new:,} items, as before"
+    said += f"; of {len(before.items):,} items in the baseline's rankings {gone:,} are gone and {edited:,} have another text"
+    copies_before, copies = (len(s.items) - len({item.digest for item in s.items.values()}) for s in (before, now))
     if copies > copies_before:
-        parts.append(f"{copies:,} items found now have the text of another one, {copies_before:,} before")
-    return "; ".join(parts)
+        said += f"; {copies:,} items found now have the text of another one, {copies_before:,} before"
+    return said
 
 
 def _differences(old: Any, new: Any, place: str) -> Iterator[str]:
@@ -136,91 +112,96 @@ def _differences(old: Any, new: Any, place: str) -> Iterator[str]:
 
 def lost_queries(
     queries: Sequence[Query],
-    values: Mapping[str, tuple[Scores, Scores]],
+    old: Mapping[str, Scores],
+    new: Mapping[str, Scores],
     before: Baseline,
     results: Mapping[str, Sequence[RetrievalResult]],
     gold: Mapping[str, Gold],
     deeper: Callable[[str, int], Sequence[RetrievalResult]],
-    held: Callable[[str], bool],
+    described: Described,
     most: int,
 ) -> list[LostQuery]:
     """Return the queries that lost most in any measure, those that lost more first.
 
     Args:
         queries: that were measured.
-        values: ``[queries]`` by measure, of the baseline and of the searcher.
+        old: ``[queries]`` by measure, of the baseline.
+        new: the same of the searcher.
         before: the baseline.
         results: of the searcher, by query id.
         gold: by query id.
         deeper: searches a text for more results.
-        held: returns whether the corpus has an item.
+        described: returns the text of an item.
         most: number of queries to return.
     """
-    if not values:
-        return []
-    names = list(values)
-    losses = np.stack([old - new for old, new in values.values()])
-    worst = losses.argmax(axis=0)
-    order = np.argsort(-losses.max(axis=0), kind="stable")
+    names = list(old)
+    losses = np.stack([old[name] - new[name] for name in names])
     lost = []
-    for number in order[:most].tolist():
-        if losses[worst[number], number] <= 0:
+    for number in np.argsort(-losses.max(axis=0), kind="stable")[:most].tolist():
+        if losses[:, number].max() <= 0:
             break
-        query, name = queries[number], names[worst[number]]
-        old, new = values[name]
+        query, name = queries[number], names[int(losses[:, number].argmax())]
+        own, found = gold[query.query_id], [hit.item.item_id for hit in results[query.query_id]]
         hits = before.queries[query.query_id].hits
-        found = [hit.item.item_id for hit in results[query.query_id]]
-        documents = list(_documents(query, before, results[query.query_id], gold[query.query_id], deeper, held))
-        left, came = [each for each in hits if each not in found], [each for each in found if each not in hits]
-        lost.append(LostQuery(query.query_id, query.text, name, float(old[number]), float(new[number]), documents, left, came))
+        fell = {
+            item_id: rank
+            for rank, item_id in enumerate(hits, start=1)
+            if item_id not in found[:rank] and is_relevant(item_id, before.items[item_id].title, own)
+        }
+        more = deeper(query.text, _DEEPER * max(before.k, 1)) if fell else []
+        documents = [_lost(item_id, rank, more, before.k, described(item_id)) for item_id, rank in fell.items()]
+        came = [each for each in found if each not in hits]
+        values = float(old[name][number]), float(new[name][number])
+        lost.append(LostQuery(query.query_id, query.text, name, *values, documents, came))
     return lost
 
 
-def _documents(
-    query: Query,
+def changed_most(
+    queries: Sequence[Query],
+    overlaps: Mapping[str, float],
     before: Baseline,
-    results: Sequence[RetrievalResult],
-    gold: Gold,
-    deeper: Callable[[str, int], Sequence[RetrievalResult]],
-    held: Callable[[str], bool],
-) -> Iterator[LostDocument]:
-    hits = before.queries[query.query_id].hits
-    fell = []
-    for rank, item_id in enumerate(hits, start=1):
-        if not is_relevant(item_id, before.items[item_id].title, gold):
-            continue
-        now = next((place for place, hit in enumerate(results, start=1) if hit.item.item_id == item_id), None)
-        if now is None or now > rank:
-            fell.append((item_id, rank))
-    more = deeper(query.text, _DEEPER * max(before.k, 1)) if fell else []
-    for item_id, rank in fell:
-        places = [(place, hit) for place, hit in enumerate(more, start=1) if hit.item.item_id == item_id]
-        if not places:
-            yield LostDocument(item_id, rank, None, "not retrieved" if held(item_id) else "not in the corpus", {})
-            continue
-        place, hit = places[0]
-        ranks = {name.removesuffix(".rank"): int(value) for name, value in hit.signals.items() if name.endswith(".rank")}
-        fused = 1 + sum(other.signals.get(_FUSED, 0.0) > hit.signals.get(_FUSED, 0.0) for other in more)
-        yield LostDocument(item_id, rank, place, _stage(place, before.k, fused, ranks, hit.signals), ranks)
-
-
-def _stage(place: int, k: int, fused: int, ranks: Mapping[str, int], signals: Mapping[str, float]) -> Stage:
-    """Return the stage that moved a document down to a place, by its ranks before that stage."""
-    if not ranks:
-        return "lower"
-    if min(ranks.values()) > k:
-        return "not retrieved"
-    was_fused, best = _FUSED in signals, min(ranks.values())
-    before_reranking = fused if was_fused else best
-    reranked = any(name.endswith(".score") and name != _FUSED and name.removesuffix(".score") not in ranks for name in signals)
-    if reranked and before_reranking < place:
-        return "reranked down"
-    return "fused away" if was_fused and best < fused else "lower"
+    results: Mapping[str, Sequence[RetrievalResult]],
+    described: Described,
+    most: int,
+) -> list[LostQuery]:
+    """Return the queries whose results agree least with the baseline's, where nothing says which of them are relevant."""
+    changed = []
+    for query in sorted(queries, key=lambda query: overlaps[query.query_id])[:most]:
+        hits, overlap = before.queries[query.query_id].hits, overlaps[query.query_id]
+        found = [hit.item.item_id for hit in results[query.query_id]]
+        left = {item_id: rank for rank, item_id in enumerate(hits, start=1) if item_id not in found}
+        documents = [_lost(item_id, rank, (), before.k, described(item_id)) for item_id, rank in [*left.items()][:most]]
+        if overlap < 1:
+            came = [each for each in found if each not in hits]
+            changed.append(LostQuery(query.query_id, query.text, "", 1.0, overlap, documents, came))
+    return changed
 
 
 def is_relevant(item_id: str, title: str, gold: Gold) -> bool:
     """Return whether gold says that an item is relevant, by its id or its title."""
     if gold.by == "item_id":
         return gold.relevance.get(item_id, 0) > 0
-    wanted = {normalize_title(name) for name, grade in gold.relevance.items() if grade > 0}
-    return normalize_title(title) in wanted
+    return normalize_title(title) in {normalize_title(name) for name, grade in gold.relevance.items() if grade > 0}
+
+
+def _lost(item_id: str, rank: int, more: Sequence[RetrievalResult], k: int, text: str | None) -> LostDocument:
+    found = next(((place, hit) for place, hit in enumerate(more, start=1) if hit.item.item_id == item_id), None)
+    if found is None:
+        return LostDocument(item_id, text or "", rank, None, "not in the corpus" if text is None else "not retrieved", {})
+    place, hit = found
+    ranks = {name.removesuffix(".rank"): int(value) for name, value in hit.signals.items() if name.endswith(".rank")}
+    fused = 1 + sum(other.signals.get(_FUSED, 0.0) > hit.signals.get(_FUSED, 0.0) for other in more)
+    return LostDocument(item_id, text or "", rank, place, _stage(place, k, fused, ranks, hit.signals), ranks)
+
+
+def _stage(place: int, k: int, fused: int, ranks: Mapping[str, int], signals: Mapping[str, float]) -> Stage:
+    """Return the stage that moved a document down to a place, by its ranks before that stage."""
+    if not ranks:
+        return "lower"
+    best = min(ranks.values())
+    if best > k:
+        return "not retrieved"
+    reranked = any(name.endswith(".score") and name != _FUSED and name.removesuffix(".score") not in ranks for name in signals)
+    if reranked and (fused if _FUSED in signals else best) < place:
+        return "reranked down"
+    return "fused away" if _FUSED in signals and best < fused else "lower"

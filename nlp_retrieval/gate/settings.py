@@ -26,7 +26,7 @@ LIMITS: tuple[Limit, ...] = ("index_bytes", "tokens")
 
 
 def _margins(value: object) -> dict[str, float]:
-    if not isinstance(value, Mapping) or not value:
+    if not isinstance(value, Mapping):
         raise ConfigurationError(f"margins={value!r}: expected measures with an acceptable loss; write {{ndcg@10: 0.02}}")
     margins = {}
     for name, margin in value.items():
@@ -64,7 +64,7 @@ class GateSettings:
         baseline: the file of results to compare with; ``gate --update`` writes it.
         query_loader: the queries and their gold. Without gold, rankings are compared with those of the baseline
             (``least_agreement``), which is no measure of quality.
-        margins: measures, with the largest loss of each that is acceptable: ``{"ndcg@10": 0.02}``.
+        margins: measures, with the largest loss of each that is acceptable: ``{"ndcg@10": 0.02}``; needed where there is gold.
         searcher: settings of the searcher, for the command; a test passes its own.
         loader: the corpus, if the index is to be created or completed.
         index_path: the index.
@@ -72,7 +72,8 @@ class GateSettings:
         group_by: a key of the queries' metadata; each of its groups must pass by the same margins.
         level: the chance of a false alarm over all ``looks`` together.
         looks: how many changes of the results are judged by one baseline. Each is judged at ``level / looks``, so that a
-            branch of so many commits keeps the level. Renew the baseline before there are more.
+            branch of so many commits keeps the level. Renew the baseline before there are more. None: one for ten queries, at
+            most 100, because fewer looks find smaller losses.
         cannot_tell: whether the gate passes or fails if there are too few queries to decide.
         fell: the same if a measure fell by more than its margin, and whether by chance cannot be told.
         least_agreement: the least mean overlap with the baseline's rankings (rank-biased overlap, 0 to 1) where there is no
@@ -94,7 +95,7 @@ class GateSettings:
 
     baseline: Annotated[Path, Field(examples=["gate-baseline.jsonl"])]
     query_loader: Annotated[BaseQueryLoader, Field(serialization_alias="queries")]
-    margins: Annotated[Mapping[str, float], SkipValidation, BeforeValidator(_margins)]
+    margins: Annotated[Mapping[str, float], SkipValidation, BeforeValidator(_margins)] = Field(default_factory=dict)
     _: KW_ONLY
     searcher: Annotated[Any, SkipValidation] = None
     loader: Annotated[BaseLoader | None, Field(serialization_alias="corpus")] = None
@@ -102,7 +103,7 @@ class GateSettings:
     k: Annotated[Integer, Field(ge=1, le=1_000)] = 20
     group_by: str | None = None
     level: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
-    looks: Annotated[Integer, Field(ge=1, le=100_000)] = 100
+    looks: Annotated[Integer | None, Field(ge=1, le=100_000)] = None
     cannot_tell: Literal["pass", "fail"] = "pass"
     fell: Literal["pass", "fail"] = "fail"
     least_agreement: Annotated[float, Field(ge=0, le=1)] = 0.9
@@ -136,8 +137,8 @@ def read_gate(path: str | Path) -> GateSettings:
     Examples:
         >>> text = "{baseline: b.jsonl, queries: {loader: topics, path: queries.tsv}, margins: {ndcg@10: 0.02}}"
         >>> _ = Path("gate.yaml").write_text(text)
-        >>> read_gate("gate.yaml").looks
-        100
+        >>> read_gate("gate.yaml").margins
+        {'ndcg@10': 0.02}
     """
     values = by_field(GateSettings, read_yaml(path), str(path))
     for name, cls in (("query_loader", BaseQueryLoader), ("loader", BaseLoader)):

@@ -26,11 +26,10 @@ from nlp_retrieval.evaluation.resampling import bootstrap_interval, family_numbe
 Verdict = Literal["no worse", "worse", "fell", "cannot tell"]
 _WORST_FIRST: tuple[Verdict, ...] = ("worse", "fell", "cannot tell", "no worse")
 
-_NORMAL = NormalDist()
-_SURE = 0.95
-_POWER = 0.8
+_SURE, _POWER = 0.95, 0.8
 _UNSEEN = -math.log(1 - _SURE)
 """Families of which none was seen, although they may be one in as many as there are, with 95%: the rule of three."""
+_MOST_LOOKS, _QUERIES_OF_LOOK = 100, 10
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,6 @@ class MeasureVerdict:
         low: lower end of the one-sided 95% interval of the difference.
         margin: the largest loss that is acceptable.
         p: one-sided p-value of a loss, corrected for all measures and groups.
-        level: p-values below it are a loss.
-        power: the chance that a true loss of the margin is called worse with these queries.
         more: number of further queries, like these, that could show that nothing beyond the margin was lost; 0 unless the
             verdict is "fell" or "cannot tell", and while judgements are missing.
         verdict: of this measure.
@@ -61,8 +58,6 @@ class MeasureVerdict:
     low: float
     margin: float
     p: float
-    level: float
-    power: float
     more: int
     verdict: Verdict
 
@@ -70,6 +65,11 @@ class MeasureVerdict:
     def difference(self) -> float:
         """Return the mean of the searcher minus that of the baseline."""
         return self.now - self.before
+
+
+def looks_of(queries: int) -> int:
+    """Return how many changes one baseline judges, unless the settings say it: one for ten queries, 1 to 100."""
+    return min(_MOST_LOOKS, max(1, queries // _QUERIES_OF_LOOK))
 
 
 def judge(
@@ -95,36 +95,32 @@ def judge(
         looks: number of changes that one baseline judges.
         seed: of the randomisation.
     """
-    places = [(measure, group) for measure in margins for group in groups]
-    corrected = holm(
-        [
-            _p_of_loss(before[measure][mask], now[measure][mask], _of(families, mask), looks, seed)
-            for measure, mask in ((measure, groups[group]) for measure, group in places)
-        ]
-    )
-    per_look = level / looks
-    verdicts = []
-    for (measure, group), p in zip(places, corrected, strict=True):
-        mask = groups[group]
-        differences = now[measure][mask] - before[measure][mask]
-        inside = _of(families, mask)
-        margin = margins[measure]
-        low = _low(differences, inside, seed)
-        verdict: Verdict = "no worse" if low > -margin else "worse" if p <= per_look else "cannot tell"
-        if verdict == "cannot tell" and differences.mean() < -margin:
-            verdict = "fell"
-        spread = _spread(differences, inside)
-        n = len(differences)
-        fewest = 2.0 ** -len(set(family_numbers(inside).tolist()))  # the least p-value of these families
-        power = 0.0 if fewest > per_look / len(places) else _power(margin, spread / math.sqrt(n), per_look / len(places))
-        more = max(1, _needed(margin, spread) - n) if verdict in ("fell", "cannot tell") else 0
-        verdicts.append(
-            MeasureVerdict(
-                measure, group, n, float(before[measure][mask].mean()), float(now[measure][mask].mean()), low, margin, p,
-                per_look, power, more, verdict,
-            )
-        )  # fmt: skip
-    return verdicts
+    found = []
+    for measure, margin in margins.items():
+        for group, mask in groups.items():
+            own = [family for family, inside in zip(families, mask.tolist(), strict=True) if inside]
+            old, differences = before[measure][mask], now[measure][mask] - before[measure][mask]
+            low = 0.0  # the same figures for every query: nothing was lost, whatever other queries would say
+            p = 1.0
+            if differences.any():
+                low, _ = bootstrap_interval(differences, own, RESAMPLES, 2 * _SURE - 1, seed, bounds=(-1.0, 1.0))
+                most = min(MOST_RESAMPLES, max(RESAMPLES, 400 * looks))
+                two_sided = float(refined_test(differences[None], own, RESAMPLES, most, seed).p[0])
+                p = two_sided / 2 if differences.sum() < 0 else 1 - two_sided / 2
+            more = max(1, _needed(margin, _spread(differences, own)) - len(old))
+            means = float(old.mean()), float(now[measure][mask].mean())
+            found.append(MeasureVerdict(measure, group, len(old), *means, low, margin, p, more, "no worse"))
+    return [
+        _decided(replace(each, p=p), level / looks) for each, p in zip(found, holm([each.p for each in found]), strict=True)
+    ]
+
+
+def _decided(each: MeasureVerdict, level: float) -> MeasureVerdict:
+    if each.low > -each.margin:
+        return replace(each, more=0)
+    if each.p <= level:
+        return replace(each, more=0, verdict="worse")
+    return replace(each, verdict="fell" if each.difference < -each.margin else "cannot tell")
 
 
 def overall(verdicts: Sequence[MeasureVerdict]) -> Verdict:
@@ -146,7 +142,7 @@ def in_every_case(
     verdicts = []
     for each, low, high in zip(known, worst, best, strict=True):
         verdict: Verdict = "no worse" if low.verdict == "no worse" else "worse" if high.verdict == "worse" else "cannot tell"
-        verdicts.append(replace(each, low=low.low, p=high.p, power=low.power, more=0, verdict=verdict))
+        verdicts.append(replace(each, low=low.low, p=high.p, more=0, verdict=verdict))
     return verdicts
 
 
@@ -154,51 +150,19 @@ def queries_needed(before: Scores, margin: float) -> int:
     """Return about how many queries can show that nothing beyond a margin was lost, by the baseline's own variance.
 
     Two versions of one searcher are taken to agree on most of it: the variance of a difference is half of that of the measure.
-
-    Args:
-        before: ``[queries]``, a measure of the baseline.
-        margin: the largest acceptable loss.
     """
     return _needed(margin, float(before.std()) * math.sqrt(0.5))
-
-
-def _of(families: Sequence[str | None], mask: Mask) -> list[str | None]:
-    return [family for family, inside in zip(families, mask.tolist(), strict=True) if inside]
-
-
-def _p_of_loss(before: Scores, now: Scores, families: Sequence[str | None], looks: int, seed: int) -> float:
-    """Return the one-sided p-value of a loss."""
-    differences = now - before
-    if not differences.any():
-        return 1.0
-    most = min(MOST_RESAMPLES, max(RESAMPLES, 100 * looks * 4))
-    two_sided = float(refined_test(differences[None], families, RESAMPLES, most, seed).p[0])
-    return two_sided / 2 if differences.sum() < 0 else 1 - two_sided / 2
-
-
-def _low(differences: Scores, families: Sequence[str | None], seed: int) -> float:
-    if not differences.any():
-        return 0.0  # the same figures for every query: nothing was lost, whatever other queries would say
-    return bootstrap_interval(differences, families, RESAMPLES, 2 * _SURE - 1, seed, bounds=(-1.0, 1.0))[0]
 
 
 def _spread(differences: Scores, families: Sequence[str | None]) -> float:
     """Return the standard deviation of a mean over families, times the root of the number of queries."""
     numbers = family_numbers(families)
-    sizes = np.bincount(numbers)
-    sums = family_sums(differences[None], numbers)[0] - sizes * differences.mean()
+    sums = family_sums(differences[None], numbers)[0] - np.bincount(numbers) * differences.mean()
     return math.sqrt(float((sums**2).sum()) / len(differences))
-
-
-def _power(loss: float, error: float, level: float) -> float:
-    """Return the chance that a loss is found at a level, by the normal distribution."""
-    if error == 0:
-        return 1.0
-    return _NORMAL.cdf(loss / error + _NORMAL.inv_cdf(level))
 
 
 def _needed(margin: float, spread: float) -> int:
     """Return the number of queries with which an interval excludes a loss of the margin, with a chance of 80%."""
-    z = (_NORMAL.inv_cdf(_SURE) + _NORMAL.inv_cdf(_POWER)) * spread
+    z = (NormalDist().inv_cdf(_SURE) + NormalDist().inv_cdf(_POWER)) * spread
     root = (z + math.sqrt(z * z + 4 * margin * _UNSEEN)) / (2 * margin)  # of margin = z / sqrt(n) + unseen / n
     return math.ceil(root * root)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -13,7 +13,7 @@ from nlp_retrieval.core.models import excerpt
 from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.gate.checking import GateReport, LimitVerdict
 from nlp_retrieval.gate.judged import lines_to_judge
-from nlp_retrieval.gate.reasons import LostDocument, LostQuery
+from nlp_retrieval.gate.reasons import LostQuery
 from nlp_retrieval.gate.verdict import MeasureVerdict
 from nlp_retrieval.reports import counted, listed
 from nlp_retrieval.text import visible
@@ -27,31 +27,33 @@ _LONGEST = 80
 
 def headline(report: GateReport) -> str:
     """Return the report in one sentence: ``"Worse: nDCG @10 fell from .712 to .655."``."""
-    over = [limit for limit in report.limits if not limit.passes]
     if report.verdict is None:
-        least = "rankings agree with the baseline" if report.passes else "rankings differ from the baseline"
-        return f"{least.capitalize()} by {report.agreement:.2f}; without gold, this says nothing about quality."
+        least = "agree with" if report.passes else "differ from"
+        return f"Rankings {least} the baseline by {report.agreement:.2f}; without gold, this says nothing about quality."
     of_kind = [each for each in report.measures if each.verdict == report.verdict]
-    change = report.change
+    falls = listed([f"{_name(each)} fell from {each.before:.3f} to {each.now:.3f}" for each in of_kind])
     if report.verdict == "worse":
-        said = "Worse: " + listed([f"{_name(each)} fell from {each.before:.3f} to {each.now:.3f}" for each in of_kind])
+        said = f"Worse: {falls}"
     elif report.verdict == "fell":
-        falls = listed([f"{_name(each)} from {each.before:.3f} to {each.now:.3f}" for each in of_kind])
-        said = f"Fell by more than the margin, and whether by chance cannot be told: {falls}"
-    elif report.verdict == "cannot tell" and all(not each.more for each in of_kind) and change is not None:
-        said = (
-            f"Cannot tell: {change.unjudged:,} of {change.passages:,} passages that differ are not judged; rankings agree with "
-            f"the baseline by {report.agreement:.2f}"
-        )
+        said = f"Beyond the margin, and whether by chance cannot be told: {falls}"
     elif report.verdict == "cannot tell":
-        more = max(each.more for each in of_kind)
-        names = listed([_name(each) for each in of_kind])
-        said = f"Cannot tell whether {names} lost more than the margin; about {more:,} more queries could tell"
+        said = f"Cannot tell: {_why_open(report, of_kind)}"
     elif report.same == report.queries:
         said = f"No worse: the first results of all {counted(report.queries, 'query', 'queries')} are the same"
     else:
         said = f"No worse: no measure lost more than its margin over {counted(report.queries, 'query', 'queries')}"
-    return said + (f"; over the limit: {listed([_limit(each) for each in over])}." if over else ".")
+    over = [_limit(limit) for limit in report.limits if not limit.passes]
+    return said + (f"; over the limit: {listed(over)}." if over else ".")
+
+
+def _why_open(report: GateReport, of_kind: Sequence[MeasureVerdict]) -> str:
+    if report.change is not None and not any(each.more for each in of_kind):
+        unjudged, passages = report.change.unjudged, report.change.passages
+        return f"{unjudged:,} of {passages:,} passages that differ are not judged"
+    more = f"about {max(each.more for each in of_kind):,} more queries could tell"
+    if fell := [_name(each) for each in of_kind if each.difference < 0]:
+        return f"{listed(fell)} fell, and may have lost more than the margin; {more}"
+    return f"nothing fell, but so few queries do not rule out a loss of {listed([_name(each) for each in of_kind])}; {more}"
 
 
 def lines_of(report: GateReport) -> Iterator[str]:
@@ -68,7 +70,7 @@ def lines_of(report: GateReport) -> Iterator[str]:
     elif report.same < report.queries:
         yield "Nothing that is recorded changed since the baseline: neither corpus, models, settings, versions nor gold."
     if report.lost:
-        yield "Queries that lost most:"
+        yield f"{_title_of_lost(report)}:"
         for query in report.lost:
             yield from (f"  {line}" for line in _query(query))
     if report.change is not None and report.change.passages:
@@ -98,7 +100,7 @@ def markdown(report: GateReport) -> str:
         lines += [f"- {_escaped(line)}" for line in lines_to_judge(report.change)]
     lines += [f"- note: {_escaped(note)}" for note in report.notes]
     if report.lost:
-        lines += ["", "<details><summary>Queries that lost most</summary>", ""]
+        lines += ["", f"<details><summary>{_title_of_lost(report)}</summary>", ""]
         for query in report.lost:
             first, *rest = _query(query)
             lines += [f"- {_escaped(first)}", *(f"  - {_escaped(line.strip())}" for line in rest)]
@@ -150,19 +152,23 @@ def _limit(limit: LimitVerdict) -> str:
     return f"{_UNITS[limit.name]} is {limit.ratio:.2f} times that of the baseline"
 
 
+def _title_of_lost(report: GateReport) -> str:
+    return "Queries whose results changed most" if report.verdict is None else "Queries that lost most"
+
+
 def _query(query: LostQuery) -> Iterator[str]:
-    label = Measure.parse(query.measure).label
-    yield f"{visible(query.query_id)}: {label} {query.before:.2f} -> {query.now:.2f}: {visible(excerpt(query.text, _LONGEST))}"
-    for document in query.documents:
-        yield f"  {_document(document)}"
+    what = f"{Measure.parse(query.measure).label} {query.before:.2f} -> {query.now:.2f}" if query.measure else (
+        f"agreement {query.now:.2f}"
+    )  # fmt: skip
+    yield f"{visible(query.query_id)}: {what}: {visible(excerpt(query.text, _LONGEST))}"
+    for each in query.documents:
+        where = "is found no more" if each.now is None else f"is now at {each.now:,}"
+        ranks = ", ".join(f"{visible(name)} {rank:,}" for name, rank in each.signals.items())
+        text = f" \u201c{visible(excerpt(each.text, _LONGEST))}\u201d" if each.text else ""
+        why = f": {each.stage}" if query.measure else ""
+        yield f"  {visible(each.item_id)}{text} was at {each.before}, {where}{why}" + (f" ({ranks})" if ranks else "")
     if query.came:
         yield f"  instead: {visible(', '.join(query.came[:_MOST_IDS]))}"
-
-
-def _document(document: LostDocument) -> str:
-    where = "is found no more" if document.now is None else f"is now at {document.now:,}"
-    ranks = ", ".join(f"{visible(name)} {rank:,}" for name, rank in document.signals.items())
-    return f"{visible(document.item_id)} was at {document.before}, {where}: {document.stage}" + (f" ({ranks})" if ranks else "")
 
 
 def _escaped(text: str) -> str:

@@ -7,6 +7,8 @@ import random
 import re
 import subprocess
 import sys
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -18,7 +20,9 @@ from nlp_retrieval.cli.app import app
 from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, RetrievalWarning, SourceError
 from nlp_retrieval.gate import Gate, GateSettings, read_gate
-from nlp_retrieval.gate.writing import as_json, junit, lines_of, markdown
+from nlp_retrieval.gate.checking import GateReport
+from nlp_retrieval.gate.verdict import MeasureVerdict, overall
+from nlp_retrieval.gate.writing import as_json, headline, junit, lines_of, markdown
 
 WORDS = [a + b for a in "ba be bi bo bu ka ke ki ko ku la le li lo lu".split() for b in "mon rat sil tak vor den gup".split()]
 
@@ -216,7 +220,7 @@ def test_a_baseline_of_other_queries_another_corpus_or_fewer_hits_is_refused(acc
         ({"margins": {"ndcg@10": 0}}, "no number of queries shows that nothing"),
         ({"margins": {"ndcg@10": 1.5}}, "must be above 0 and below 1"),
         ({"margins": {"ndcg@10": 1e-6}}, "not even 1,000,000 queries could show"),
-        ({"margins": {}}, "expected measures"),
+        ({"margins": []}, "expected measures"),
         ({"margins": {"ndcg": 0.1}}, "take one with a cutoff: ndcg@20"),
         ({"margins": {"Bpref": 0.1}}, "take one with a cutoff: ndcg@20"),
         ({"margins": {"ndcg@50": 0.1}}, "ndcg@50 needs 50"),
@@ -267,6 +271,77 @@ def test_a_baseline_without_titles_is_not_measured_by_gold_that_names_them(tmp_p
         Gate(GateSettings(tmp_path / "base.jsonl", by_title, {"ndcg@10": 0.1}), made).check()
 
 
+def test_a_baseline_is_renewed_only_by_who_sees_what_it_costs(accepted: GateSettings, tmp_path: Path) -> None:
+    kept = Path(accepted.baseline).read_bytes()
+    same = Gate(accepted, searcher(tmp_path / "again")).update("nothing changed")
+    assert re.fullmatch(r"nDCG @10: 0\.\d{3} -> 0\.\d{3} \(\+0\.000\)", same[0])
+    renewed = Path(accepted.baseline).read_bytes()
+    assert renewed != kept
+    prefixed = [SearchableItem(item_id=f"v2-{item.item_id}", content=item.content) for item in ITEMS]
+    for name, items, error, said in (
+        ("prefixed", prefixed, GoldError, "100 of 100 relevant documents.* stays as it is"),
+        ("less", ITEMS[5:], GoldError, "5 of 100 relevant documents.* stays as it is"),
+        ("shuffled", shuffled(ITEMS), ConfigurationError, "falls from .* by more than its margin of 0.05.* stays as it is"),
+    ):
+        gate = Gate(accepted, searcher(tmp_path / name, items))
+        with pytest.raises(error, match=said):
+            gate.update("all well")
+        assert Path(accepted.baseline).read_bytes() == renewed
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RetrievalWarning)
+            assert gate.update("on purpose", accept_losses=True)
+        Path(accepted.baseline).write_bytes(renewed)
+    Path(accepted.baseline).write_text("damaged")
+    assert "cannot be compared" in Gate(accepted, searcher(tmp_path / "again")).update("a new one")[0]
+
+
+def test_looks_follow_the_number_of_queries_unless_they_are_set(accepted: GateSettings, tmp_path: Path) -> None:
+    """A fall beyond the margin in 100 queries is found at 10 looks, and is not at 100."""
+    verdicts = {}
+    for looks in (None, 100, 1):
+        report = Gate(replace(accepted, looks=looks), searcher(tmp_path / "worse", ITEMS[9:])).check()
+        verdicts[looks] = (report.looks, report.verdict)
+    assert verdicts == {None: (10, "worse"), 100: (100, "fell"), 1: (1, "worse")}
+
+
+def test_a_group_that_gained_is_not_said_to_have_fallen_and_rows_of_junit_are_by_their_own_verdict() -> None:
+    def report(*differences: float) -> GateReport:
+        measures = [
+            MeasureVerdict(
+                "ndcg@10", group, 5, 0.5, 0.5 + change, -0.2, 0.03, 0.3, 40, "fell" if change < -0.03 else "cannot tell"
+            )
+            for group, change in zip(("", "hops=2", "hops=3"), differences, strict=False)
+        ]
+        return GateReport(overall(measures), False, measures, [], 0.9, 3, 15, [], [])
+
+    assert headline(report(-0.01, 0.1)) == (
+        "Cannot tell: nDCG @10 fell, and may have lost more than the margin; about 40 more queries could tell."
+    )
+    assert headline(report(0.01, 0.1)).startswith("Cannot tell: nothing fell, but so few queries do not rule out")
+    mixed = report(-0.01, 0.1, -0.2)
+    assert (
+        headline(mixed) == "Beyond the margin, and whether by chance cannot be told: nDCG @10, hops=3 fell from 0.500 to 0.300."
+    )
+    cases = ElementTree.fromstring(junit(mixed)).findall("testcase")
+    assert [(case.get("name"), case.find("failure") is not None) for case in cases] == [
+        ("nDCG @10", False), ("nDCG @10, hops=2", False), ("nDCG @10, hops=3", True)
+    ]  # fmt: skip
+
+
+def test_no_line_of_a_report_is_a_command_to_a_runner(accepted: GateSettings, tmp_path: Path, monkeypatch) -> None:
+    path = Path(str(accepted.query_loader.config["path"]))
+    monkeypatch.chdir(tmp_path)
+    for name in ("queries.jsonl", "qrels/test.tsv"):
+        (path / name).write_text(re.sub(r"\bq(\d)", r"::error::##[add-mask]q\1", (path / name).read_text()))
+    for folder, items in (("index", ITEMS), ("other", ITEMS[60:])):
+        lines = [json.dumps({"id": item.item_id, "content": item.content}) for item in items]
+        Path("corpus.jsonl").write_text("\n".join(lines))
+        Path("gate.yaml").write_text(CONFIG.replace("index: index", f"index: {folder}"))
+        done = CliRunner().invoke(app, ["gate", "gate.yaml", *(["--update"] if folder == "index" else [])])
+    assert ": :error::## [add-mask]q" in done.stdout, done.output
+    assert not any(line.lstrip().startswith("::") or "##[" in line for line in done.stdout.splitlines())
+
+
 def test_groups_and_new_queries(accepted: GateSettings, tmp_path: Path) -> None:
     folder = Path(str(accepted.query_loader.config["path"]))
     with (folder / "queries.jsonl").open("a") as queries, (folder / "qrels" / "test.tsv").open("a") as qrels:
@@ -282,13 +357,18 @@ def test_without_gold_agreement_is_a_tripwire_that_claims_no_quality(accepted: G
     asked = TopicsLoader(Path(str(accepted.query_loader.config["path"])) / "queries.jsonl")
     with pytest.raises(ConfigurationError, match=r"100 queries of .* had gold, and now none has"):
         Gate(GateSettings(accepted.baseline, asked, accepted.margins), searcher(tmp_path / "gone")).check()
-    blind = GateSettings(tmp_path / "blind.jsonl", asked, accepted.margins)
+    with pytest.raises(ConfigurationError, match="the gate has no margins"):
+        Gate(GateSettings(tmp_path / "no.jsonl", accepted.query_loader), searcher(tmp_path / "gone"))
+    blind = GateSettings(tmp_path / "blind.jsonl", asked)
     Gate(blind, searcher(tmp_path / "first")).update("without gold")
     report = Gate(blind, searcher(tmp_path / "again")).check()
     assert (report.verdict, report.passes, report.agreement) == (None, True, 1.0)
     other = Gate(blind, searcher(tmp_path / "now", ITEMS[60:])).check()
     assert (other.verdict, other.passes) == (None, False)
-    assert "says nothing about quality" in "\n".join(lines_of(other))
+    printed = "\n".join(lines_of(other))
+    assert "says nothing about quality" in printed
+    assert f"Queries whose results changed most:\n  {other.lost[0].query_id}: agreement " in printed
+    assert other.lost[0].text in printed
 
 
 def test_costs_have_limits(queries: BeirLoader, tmp_path: Path) -> None:
@@ -338,6 +418,10 @@ def test_the_command_updates_checks_and_fails(queries: BeirLoader, tmp_path: Pat
     Path("gate.yaml").write_text(CONFIG.replace("index: index", "index: other"))
     worse = runner.invoke(app, ["gate", "gate.yaml", "--markdown", "a.md", "--junit", "a.xml", "--json", "a.json"])
     assert (worse.exit_code, worse.stdout.startswith("FAIL  Worse: nDCG @10 fell")) == (1, True)
+    asked = runner.invoke(app, ["gate", "gate.yaml", "--update", "--reason", "a smaller corpus"])
+    assert (asked.exit_code, "or pass --accept-losses" in asked.stderr) == (2, True)
+    taken = runner.invoke(app, ["gate", "gate.yaml", "--update", "--reason", "a smaller corpus", "--accept-losses"])
+    assert (taken.exit_code, "nDCG @10: 0." in taken.stderr) == (0, True)
     assert all(Path(name).stat().st_size for name in ("a.md", "a.xml", "a.json"))
     assert read_gate("gate.yaml").margins == {"ndcg@10": 0.05}
 
@@ -363,6 +447,8 @@ def test_the_pytest_plug_in_gives_the_same_verdict(accepted: GateSettings, tmp_p
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     assert "FAIL  Worse: nDCG @10 fell" in done.stdout
-    done = subprocess.run([*command, "--update-gate", "both"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*command, "--update-gate", "both", "--accept-losses"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     assert "Give each test a baseline of its own" in done.stdout

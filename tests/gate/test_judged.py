@@ -61,9 +61,9 @@ def test_judgements_of_what_changed_give_the_difference_that_gold_for_everything
 ) -> None:
     before, now = searcher(files / "before"), searcher(files / "now", **OTHER)
     first = Gate(settings, now).check(judge_change=True)
-    assert (first.verdict, first.change.judged, first.change.gone) == ("cannot tell", 0, 0)
-    assert f"judge serve {first.change.project}" in "".join(lines_of(Gate(settings, now).check()))  # asked for until judged
-    project = JudgingProject(first.change.project)
+    assert (first.verdict, first.change.unjudged, first.change.gone) == ("cannot tell", first.change.passages, 0)
+    assert f"judge serve {first.change.projects[0]}" in "".join(lines_of(Gate(settings, now).check()))  # asked for until judged
+    project = JudgingProject(first.change.projects[0])
     assert len(project.pool().item_ids) == first.change.passages < 500  # most are common to both, and not asked for
     say(project)
     report = Gate(settings, now).check()
@@ -87,7 +87,7 @@ def test_a_loss_is_worse_before_all_is_judged_and_what_left_the_corpus_is_asked_
     first = Gate(settings, now).check(judge_change=True)
     assert 0 < first.change.gone < first.change.passages / 4
     assert "cannot be, because their texts are not in the corpus" in "\n".join(lines_of(first))
-    project, most = JudgingProject(first.change.project), first.change.passages * 4 // 5
+    project, most = JudgingProject(first.change.projects[0]), first.change.passages * 4 // 5
     say(project, lambda query_id, item_id: not item_id.startswith("new"), most)
     report = Gate(settings, now).check()
     assert report.change.unjudged > report.change.gone
@@ -119,10 +119,10 @@ def test_a_judgement_counts_for_the_text_that_was_judged_and_is_not_asked_for_tw
     settings: GateSettings, files: Path
 ) -> None:
     now = searcher(files / "now", **OTHER)
-    project = JudgingProject(Gate(settings, now).check(judge_change=True).change.project)
+    project = JudgingProject(Gate(settings, now).check(judge_change=True).change.projects[0])
     say(project, most=5)
     again = Gate(settings, now).check(judge_change=True)
-    assert (again.change.judged, again.change.project, again.change.waiting) == (5, None, (project.path,))
+    assert (again.change.passages - again.change.unjudged, again.change.projects) == (5, (project.path,))
     judged = {(each.query_id, each.item_id) for each in project.judgements()}
     edited = sorted(item_id for _, item_id in judged)[0]
     lost = sum(item_id == edited for _, item_id in judged)
@@ -131,13 +131,13 @@ def test_a_judgement_counts_for_the_text_that_was_judged_and_is_not_asked_for_tw
         for item in ITEMS
     ]
     other = Gate(settings, searcher(files / "edited", items, **OTHER)).check()
-    assert other.change.judged <= 5 - lost
-    assert other.change.waiting == (project.path,)
+    assert other.change.passages - other.change.unjudged <= 5 - lost
+    assert other.change.projects == (project.path,)
     assert other.change.unasked >= lost
     edited_all = [SearchableItem(item_id=item.item_id, content=f"{item.content} x") for item in ITEMS]
     anew = Gate(settings, searcher(files / "all", edited_all, **OTHER)).check(judge_change=True).change
-    assert (anew.judged, anew.waiting) == (0, ())
-    assert anew.project != project.path
+    assert anew.unjudged == anew.passages
+    assert project.path not in anew.projects
 
 
 @pytest.mark.parametrize("lowest", [1, 2])
@@ -153,7 +153,7 @@ def test_gold_that_lacks_a_passage_gets_it_from_people(files: Path, settings: Ga
     now = searcher(files / "now", [*ITEMS, *copies])
     before = Gate(known, now).check(judge_change=True)
     assert (before.verdict, before.change.alone) == ("worse", False)
-    asked = JudgingProject(before.change.project)
+    asked = JudgingProject(before.change.projects[0])
     pool = asked.pool()
     pairs = {(pool.query_ids[query], item) for query, item in zip(pool.pair_query.tolist(), pool.item_ids, strict=True)}
     assert not pairs & set(first.items())  # gold says that these are relevant
@@ -187,7 +187,7 @@ def test_the_command_makes_the_project(files: Path, settings: GateSettings, monk
     assert "passages that differ are not judged" in made.stdout
     (folder,) = (files / "judged").iterdir()
     assert f"nlp-retrieval judge serve judged/{folder.name} --judge NAME" in made.stdout
-    assert json.loads((files / "a.json").read_text())["change"]["project"] == f"judged/{folder.name}"
+    assert json.loads((files / "a.json").read_text())["change"]["projects"] == [f"judged/{folder.name}"]
     say(JudgingProject(folder))
     decided = runner.invoke(app, ["gate", "gate.yaml"])
     assert (decided.exit_code, decided.stdout.startswith("PASS  No worse")) == (0, True)
