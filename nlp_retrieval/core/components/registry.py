@@ -88,6 +88,18 @@ def require_distinct_names(components: Iterable[Component]) -> None:
     require_one_class_each((part.kind, part.name, type(part)) for component in components for part in with_held(component))
 
 
+def numbered_names(names: Iterable[str]) -> list[str]:
+    """Return names with a number from the second of each on: ``bm25``, ``bm25-2``."""
+    taken: dict[str, None] = {}
+    for name in names:
+        label, number = name, 1
+        while label in taken:
+            number += 1
+            label = f"{name}-{number}"
+        taken[label] = None
+    return list(taken)
+
+
 def _is_same(entry: EntryPoint, cls: type) -> bool:
     if entry.value == _path_of(cls):
         return True

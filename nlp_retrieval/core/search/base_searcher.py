@@ -15,6 +15,7 @@ from nlp_retrieval.core.components.registry import (
     asked_for,
     build_as,
     build_from_manifest,
+    numbered_names,
     plan,
     require_distinct_names,
     require_trust,
@@ -56,18 +57,6 @@ def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], 
             raise ConfigurationError(f"{where}: 'name' cannot be a label; one retriever alone is a list too: [{{name: ...}}]")
         return dict(retrievers)
     return dict(zip(numbered_names(retriever.name for retriever in retrievers), retrievers, strict=True))
-
-
-def numbered_names(names: Iterable[str]) -> list[str]:
-    """Return names with a number from the second of each on: ``bm25``, ``bm25-2``."""
-    taken: dict[str, None] = {}
-    for name in names:
-        label, number = name, 1
-        while label in taken:
-            number += 1
-            label = f"{name}-{number}"
-        taken[label] = None
-    return list(taken)
 
 
 def builders_of(retrievers: Iterable[BaseRetriever]) -> list[Builder]:

@@ -22,7 +22,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, codes_in, with_held
-from nlp_retrieval.core.components.registry import ByName, require_distinct_names, resolve_components
+from nlp_retrieval.core.components.registry import ByName, numbered_names, require_distinct_names, resolve_components
 from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
 from nlp_retrieval.core.context import SearchContext, changed_context, record_steps, search_context, search_steps
 from nlp_retrieval.core.explanation import Explanation, Explanations
@@ -32,7 +32,7 @@ from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.queries import check_k, check_processed, check_queries, check_results, has_no_words
-from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrievers, labelled, numbered_names
+from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrievers, labelled
 from nlp_retrieval.core.search.expressions import Expression, FirstCandidates
 from nlp_retrieval.core.search.joining import BaseFusion, RawScore, ReciprocalRankFusion, WeightedSum, interleave, weights_for
 from nlp_retrieval.core.search.reranker import BaseReranker
