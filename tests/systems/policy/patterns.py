@@ -65,9 +65,13 @@ from nlp_retrieval.systems.policy.chunk_tables.rows import type_of
 for text in (" " * N, "-" * N, "a " * N, "SUPPORTS " * N):
     type_of(text)
 """,
-    "systems/policy/chunk_tables/server.py": """
-from nlp_retrieval.systems.policy.chunk_tables.server import _DRIVER
+    "systems/policy/chunk_tables/tables.py": """
+from nlp_retrieval.systems.policy.chunk_tables.tables import _CURES, _DRIVER
 for text in ("postgres" * N, "postgresql+" + "a" * N, "postgresql+" * N):
     _DRIVER.sub("", text)
+import re
+for text in ("database " * N, "vector " * N, "vector" * N, " " * N):
+    for _, words, _ in _CURES:
+        re.search(words, text)
 """,
 }

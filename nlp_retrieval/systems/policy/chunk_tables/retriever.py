@@ -32,7 +32,7 @@ from nlp_retrieval.core import (
 )
 from nlp_retrieval.encoders import BaseEncoder, Vectors
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, RetrievalWarning
-from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkReader, ChunkTablesLoader
+from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTablesLoader
 
 _FILE = "chunks.json"
 _MOST_BYTES = 2**30
@@ -87,10 +87,10 @@ class ChunkVectorRetriever(BaseRetriever):
         self.merge = merge
 
     def build(self, items: ItemTable, folder: Path) -> None:
-        with self._reader() as tables:
-            for column in self._columns():
-                tables.require_vectors(column)
-            known = tables.keys_of(items.ids())
+        tables = self.source.reader()
+        for column in self._columns():
+            tables.limits_of(column, approximate=False)
+        known = tables.keys_of(items.ids())
         if missing := [item_id for item_id, is_known in zip(items.ids(), known, strict=True) if not is_known]:
             raise ConfigurationError(
                 f"chunk_vectors: {len(missing):,} items are not in the tables (the first: {missing[0]!r:.80}); index the "
@@ -107,7 +107,7 @@ class ChunkVectorRetriever(BaseRetriever):
             raise damaged(folder / _FILE, "it does not hold distinct ids")
         self._ids: list[str] = ids
         self._rows = {item_id: row for row, item_id in enumerate(ids)}
-        self._tables = self._reader()
+        self._tables = self.source.reader()
         missing = len(ids) - sum(self._tables.keys_of(ids))
         if missing:
             raise IndexDamagedError(
@@ -166,9 +166,6 @@ class ChunkVectorRetriever(BaseRetriever):
 
     def _columns(self) -> list[str]:
         return [self.column, *([] if self.word_vectors is None else ["word2vec_embedding"])]
-
-    def _reader(self) -> ChunkReader:
-        return self.source.reader()
 
 
 def _padded(found: Rows, scores: Scores, rows: Rows, k: int) -> tuple[Rows, Scores]:

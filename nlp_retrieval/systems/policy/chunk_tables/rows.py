@@ -1,10 +1,8 @@
 """Items and their rows: documents, chunks and relations, and what the tables tell about them.
 
-The country is stored with the document, the rest of an item's metadata with its chunk, and every key is restored unchanged. In
-tables of other programs, the document's country counts; if it is empty, the one in the chunk's data does.
-
-A canonical UUID as an id stays unchanged. Any other id is mapped to its UUID of version 5, and rows of this package also store
-the id, which counts only if it maps to the row's UUID.
+An item's metadata are kept whole in ``chunk_data``; document and country stand in ``documents`` too. A canonical UUID as an id
+stays unchanged. Any other id is mapped to its UUID of version 5, and kept in ``chunk_data``, where it counts only if it maps to
+the row's UUID.
 """
 
 from __future__ import annotations
@@ -14,11 +12,11 @@ import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.core import Scores, refuse_lone_surrogates
-from nlp_retrieval.errors import ItemError, SourceError, nearest
+from nlp_retrieval.errors import ItemError, SourceError
 from nlp_retrieval.loaders import make_item
 from nlp_retrieval.text import printable
 
@@ -26,9 +24,14 @@ RELATION_TYPES = ("SUPPORTS", "EXPLAINS", "CONTRADICTS", "FOLLOWS", "TEMPORAL_FO
 """Types of relations: the source FOLLOWS the target as the next passage of its document, TEMPORAL_FOLLOWS it in the next
 edition, and SUPPORTS, EXPLAINS, CONTRADICTS or CAUSES what the target says."""
 
+UNSPECIFIED = "UNSPECIFIED"
+"""Type of relations whose table names none."""
+
 _CHUNKS = uuid.UUID("6f1d8b0e-6f0c-5c0e-9a52-2b6c7f9f6d11")
 _DOCUMENTS = uuid.UUID("0b8a6c1a-41c5-5f6e-8d57-6f4c2f0f9a2e")
 _RELATIONS = uuid.UUID("c7a4e9e2-5a2b-5d0d-b1a0-9d3e5f6a7b8c")
+_DOCUMENT, _COUNTRY, _ID = "document", "country", "item_id"
+_LONGEST_TYPE = 80
 
 
 def chunk_uuid(item_id: str) -> uuid.UUID:
@@ -36,11 +39,11 @@ def chunk_uuid(item_id: str) -> uuid.UUID:
     return _canonical(item_id) or uuid.uuid5(_CHUNKS, item_id)
 
 
-def document_uuid(document: str | None, item_id: str) -> uuid.UUID:
+def document_uuid(document: object, item_id: str) -> uuid.UUID:
     """Return the id of a document's row; an item without a document is one of its own."""
     if document is None:
         return uuid.uuid5(_DOCUMENTS, f"of item {item_id}")
-    return _canonical(document) or uuid.uuid5(_DOCUMENTS, f"document {document}")
+    return _canonical(str(document)) or uuid.uuid5(_DOCUMENTS, f"document {document}")
 
 
 def relation_uuid(source: uuid.UUID, target: uuid.UUID, relation_type: str) -> uuid.UUID:
@@ -56,146 +59,69 @@ def _canonical(text: str) -> uuid.UUID | None:
     return parsed if str(parsed) == text else None
 
 
-DOCUMENT_KEY, COUNTRY_KEY, ID_KEY = "document", "country", "item_id"
-"""Keys of metadata with a column of their own, and the key of an id that is not a UUID."""
-
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class DocumentRow:
-    """A document.
-
-    Args:
-        key: its UUID.
-        name: in the items' metadata; None if an item is a document of its own.
-        country: None if its items have none.
-    """
-
-    key: uuid.UUID
-    name: str | None
-    country: str | None
-
-    def row(self) -> Row:
-        """Return it as a row of ``documents``."""
-        return {"id": self.key, "filename": self.name, "country": self.country}
+def own_id(key: str, kept: object) -> str:
+    """Return the id of the item of a row: the stored one, if it maps to the row's own."""
+    return kept if isinstance(kept, str) and str(chunk_uuid(kept)) == key else key
 
 
-@dataclass(frozen=True)
-class ChunkRow:
-    """A chunk."""
-
-    key: uuid.UUID
-    item: SearchableItem
-    document: DocumentRow
-    data: Mapping[str, Any]
-
-    def row(self) -> Row:
-        """Return it as a row of ``doc_chunks``, without vectors."""
-        return {"id": self.key, "content": self.item.content, "doc_id": self.document.key, "chunk_data": dict(self.data)}
+def document_row(item: SearchableItem) -> tuple[uuid.UUID, str | None, str | None]:
+    """Return ``id``, ``filename`` and ``country`` of the document of an item."""
+    document, country = item.metadata.get(_DOCUMENT), item.metadata.get(_COUNTRY)
+    name = None if document is None else str(document)
+    return document_uuid(document, item.item_id), name, country if isinstance(country, str) else None
 
 
-def rows_of(item: SearchableItem) -> ChunkRow:
-    """Return the rows of an item.
+def chunk_row(item: SearchableItem) -> tuple[uuid.UUID, str, uuid.UUID, str]:
+    """Return ``id``, ``content``, ``doc_id`` and ``chunk_data`` of an item.
 
     Raises:
-        ItemError: PostgreSQL cannot store it, or its document or country is not a string.
+        ItemError: its metadata have a key that the tables use themselves.
     """
-    shown = f"item {item.item_id!r:.80}"
-    refuse_lone_surrogates([item.item_id, item.content, item.metadata], shown, ItemError)
-    for where, value in (("id", item.item_id), ("content", item.content), ("metadata", item.metadata)):
-        if _holds_zero(value):
-            raise ItemError(f"{shown}: its {where} holds a NUL character (U+0000), which PostgreSQL cannot store; remove it")
-    data = dict(item.metadata)
-    if ID_KEY in data:
-        raise ItemError(f"{shown}: its metadata has a key {ID_KEY!r}, which the tables use themselves; rename it")
-    document, country = _name(shown, data.pop(DOCUMENT_KEY, None), DOCUMENT_KEY), country_of(item)
-    data.pop(COUNTRY_KEY, None)
+    if _ID in item.metadata:
+        raise ItemError(f"item {item.item_id!r:.80}: the tables use the metadata key {_ID!r} themselves; rename it")
     key = chunk_uuid(item.item_id)
-    if str(key) != item.item_id:
-        data[ID_KEY] = item.item_id
-    return ChunkRow(key, item, DocumentRow(document_uuid(document, item.item_id), document, country), data)
-
-
-def country_of(item: SearchableItem) -> str | None:
-    """Return the country of an item; None if it has none.
-
-    Raises:
-        ItemError: it is not a string, or has white space around it.
-    """
-    return _name(f"item {item.item_id!r:.80}", item.metadata.get(COUNTRY_KEY), COUNTRY_KEY)
+    kept = {} if str(key) == item.item_id else {_ID: item.item_id}
+    data = json.dumps(item.metadata | kept, allow_nan=False)
+    return key, item.content, document_uuid(item.metadata.get(_DOCUMENT), item.item_id), data
 
 
 def item_of(where: str, row: Mapping[str, Any]) -> SearchableItem:
     """Return the item of a row.
 
     Args:
-        where: the row, for messages.
-        row: ``id``, ``content``, ``doc_id``, and as JSON text ``data`` and ``about``, of chunk and document; ``filename`` and
-            ``country`` of the document.
+        where: the table, for messages.
+        row: ``id``, ``content``, ``doc_id``, and as JSON text ``data`` and ``about``, of chunk and document; ``filename`` of
+            the document, and the ``country`` that counts.
 
     Raises:
         SourceError: it is not a valid item.
     """
     where = f"{where} {row['id']}"
-    data = _object(where, "chunk_data", row["data"])
-    item_id = own_id(row["id"], data.pop(ID_KEY, None))
-    metadata = _object(where, "documents.metadata", row["about"]) | data
-    metadata.pop(COUNTRY_KEY, None)
+    metadata = _object(where, "documents.metadata", row["about"]) | _object(where, "chunk_data", row["data"])
+    item_id = own_id(row["id"], metadata.pop(_ID, None))
     document = row["filename"] if row["filename"] is not None else row["doc_id"]
-    if document is not None and document != str(document_uuid(None, item_id)):
-        metadata[DOCUMENT_KEY] = document
-    if row["country"] is not None:
-        metadata[COUNTRY_KEY] = row["country"]
+    if _DOCUMENT not in metadata and document is not None and row["doc_id"] != str(document_uuid(None, item_id)):
+        metadata[_DOCUMENT] = document
+    if row["country"] is not None and isinstance(metadata.get(_COUNTRY, ""), str):
+        metadata[_COUNTRY] = row["country"]
+    elif not metadata.get(_COUNTRY):
+        metadata.pop(_COUNTRY, None)
     if row["content"] is None:
         raise SourceError(f"{where}: its content is NULL; a chunk needs text, which may be empty")
     return make_item(where, item_id, row["content"], metadata)
 
 
-def own_id(key: str, kept: Any) -> str:
-    """Return the id of the item of a row: the stored one, if it maps to the row's own."""
-    return kept if isinstance(kept, str) and str(chunk_uuid(kept)) == key else key
-
-
-def json_value(text: str) -> Any:
-    """Return the value of a JSON column with its numbers as they were written; ``parse_json`` rounds large whole numbers.
-
-    Raises:
-        ValueError: the text is not JSON, or is nested too deeply.
-    """
+def _object(where: str, column: str, text: str | None) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = json.loads(text or "null")
         refuse_lone_surrogates(value, "it", ValueError)
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-    return value
-
-
-def _object(where: str, column: str, text: str | None) -> dict[str, Any]:
-    if text is None:
-        return {}
-    try:
-        value = json_value(text)
+        raise SourceError(f"{where}: {column} is nested too deeply") from None
     except ValueError as error:
         raise SourceError(f"{where}: {column} is not JSON ({error})") from None
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
+    if not isinstance(value, dict | None):
         raise SourceError(f"{where}: {column} is {json.dumps(value)[:60]}, not an object; keys with values are expected")
-    return value
-
-
-def _name(where: str, value: object, key: str) -> str | None:
-    if value is None:
-        return None
-    if not isinstance(value, str) or not value or value != value.strip():
-        raise ItemError(f"{where}: its {key} is {value!r:.80}; expected text without surrounding white space, or no such key")
-    return value
-
-
-_LONGEST_TYPE = 80
-UNSPECIFIED = "UNSPECIFIED"
-"""Type of relations whose table names none."""
+    return value or {}
 
 
 def type_of(stored: object) -> str:
@@ -203,14 +129,6 @@ def type_of(stored: object) -> str:
     written = " ".join(printable(str(stored)).split()) if stored is not None else ""
     known = re.sub("[ -]", "_", written.upper())
     return known if known in RELATION_TYPES else written[:_LONGEST_TYPE] or UNSPECIFIED
-
-
-def _holds_zero(value: object) -> bool:
-    if isinstance(value, str):
-        return "\0" in value
-    if isinstance(value, Mapping):
-        return any(_holds_zero(inner) for pair in value.items() for inner in pair)
-    return isinstance(value, list | tuple) and any(map(_holds_zero, value))
 
 
 @dataclass(frozen=True)
@@ -223,11 +141,9 @@ class ChunkCounts:
         relations: number of relations; 0 if there is no such table.
         without_vector: by column, number of chunks without a vector.
         without_country: number of chunks without a country.
-        two_countries: number of chunks with another country than their document; the document's is used.
 
     Examples:
-        >>> missing = {"transformer_embedding": 3}
-        >>> counts = ChunkCounts(2, 40, relations=0, without_vector=missing, without_country=0, two_countries=0)
+        >>> counts = ChunkCounts(2, 40, relations=0, without_vector={"transformer_embedding": 3}, without_country=0)
         >>> counts.chunks - counts.without_vector["transformer_embedding"]
         37
     """
@@ -237,7 +153,6 @@ class ChunkCounts:
     relations: int
     without_vector: Mapping[str, int]
     without_country: int
-    two_countries: int
 
 
 @dataclass(frozen=True)
@@ -264,7 +179,7 @@ class WrittenChunks:
     """Counts of written rows.
 
     Args:
-        documents: number of documents; one whose items are not consecutive counts each time.
+        documents: number of documents.
         chunks: number of chunks.
         without_vector: by column, number of chunks stored without a vector, because theirs is zero.
 
@@ -291,7 +206,7 @@ class ChunkRelation:
         metadata: JSON values, such as ``evidence`` and ``method``.
 
     Raises:
-        ItemError: both ends are the same, its type is unknown, or its confidence out of range.
+        ItemError: both ends are the same, or its confidence is out of range.
 
     Examples:
         >>> ChunkRelation("ostland-2019-power", "ostland-2024-power", "TEMPORAL_FOLLOWS", 0.9).type
@@ -304,19 +219,9 @@ class ChunkRelation:
     confidence: float
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
-    _any_type: ClassVar[bool] = False
-
     def __post_init__(self) -> None:
         described = f"relation of {self.source_id!r:.80} with {self.target_id!r:.80}"
         if self.source_id == self.target_id:
             raise ItemError(f"{described}: both ends are the same chunk; a relation connects two")
-        if self.type not in RELATION_TYPES and not self._any_type:
-            raise ItemError(f"{described}: there is no type {self.type!r:.80}; {nearest(str(self.type), RELATION_TYPES)}")
         if not 0 <= self.confidence <= 1:
             raise ItemError(f"{described}: its confidence is {self.confidence!r}; expected 0 to 1")
-
-
-class StoredRelation(ChunkRelation):
-    """A relation as a table has it, of whatever type."""
-
-    _any_type = True

@@ -1,1 +1,0 @@
-"""Versions of the chunk tables, in order; each upgrades from the one before."""
