@@ -1,110 +1,21 @@
-"""Rules of every component: a quick constructor, visible settings, and a config that builds it again."""
+"""Rules of every component: a config that builds it again; and of those that answer a batch: the same answer in any."""
 
 from __future__ import annotations
 
-import builtins
-import importlib
+import copy
 import json
-import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from types import ModuleType
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, cast
 
 import pytest
 
 from nlp_retrieval.core.components.component import Component, canonical_json, parameters_of
 from nlp_retrieval.core.components.registry import build, component_class, describe_parameters
-from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.testing.verdict import broken, others_of, shown
-
-# Possibly slow actions of a constructor: opening files, importing modules, starting programs, opening connections.
-#
-# Imports count where the import statement runs, whether or not the module is already loaded, so that the result does not
-# depend on what ran before. Files read by an import itself do not count again.
-
-_SLOW_EVENTS = {"open": "opened", "subprocess.Popen": "started", "socket.connect": "connected to", "os.scandir": "listed"}
-_LIGHT = frozenset({"nlp_retrieval", "numpy", "pydantic", "pydantic_core", "annotated_types", "typing_extensions"})
-"""Modules besides the standard library that are loaded before any component exists."""
-
-_watched: dict[int, list[str]] = {}
-_importing: set[int] = set()
-_hooked = Lock()
-_has_hook = False
-
-MadeT = TypeVar("MadeT")
-
-
-def watched(make: Callable[[], MadeT], own_packages: frozenset[str] = frozenset()) -> tuple[MadeT, list[str]]:
-    """Call ``make``, and return its result and its possibly slow actions.
-
-    Args:
-        make: calls constructors.
-        own_packages: top-level packages that may be imported: those of the component itself.
-    """
-    _add_hook()
-    thread, done = threading.get_ident(), []
-    import_, import_module = builtins.__import__, importlib.import_module
-
-    def noted(name: str) -> bool:
-        top = name.partition(".")[0]
-        if thread == threading.get_ident() and thread not in _importing:
-            if top not in _LIGHT | own_packages | sys.stdlib_module_names:
-                done.append(f"imported {name}")
-            _importing.add(thread)
-            return True
-        return False
-
-    def importing(
-        name: str,
-        globals: Mapping[str, object] | None = None,  # noqa: A002 -- the names of the function that this one stands for
-        locals: Mapping[str, object] | None = None,  # noqa: A002
-        fromlist: Sequence[str] | None = (),
-        level: int = 0,
-    ) -> ModuleType:
-        absolute = name if level == 0 else str((globals or {}).get("__name__", name))
-        outermost = noted(absolute)
-        try:
-            return import_(name, globals, locals, fromlist, level)
-        finally:
-            if outermost:
-                _importing.discard(thread)
-
-    def importing_module(name: str, package: str | None = None) -> ModuleType:
-        outermost = noted(f"{package}{name}" if name.startswith(".") else name)
-        try:
-            return import_module(name, package)
-        finally:
-            if outermost:
-                _importing.discard(thread)
-
-    builtins.__import__, importlib.import_module = importing, importing_module
-    _watched[thread] = done
-    try:
-        component = make()
-    finally:
-        builtins.__import__, importlib.import_module = import_, import_module
-        del _watched[thread]
-    return component, done
-
-
-def _add_hook() -> None:
-    """Audit hooks cannot be removed, so there is one, and it does nothing while nothing is watched."""
-    global _has_hook  # noqa: PLW0603
-    with _hooked:
-        if not _has_hook:
-            sys.addaudithook(_noted)
-            _has_hook = True
-
-
-def _noted(event: str, arguments: tuple[object, ...]) -> None:
-    if not _watched or event not in _SLOW_EVENTS:
-        return
-    thread = threading.get_ident()
-    if thread in _watched and thread not in _importing:
-        _watched[thread].append(f"{_SLOW_EVENTS[event]} {arguments[0]!r}")
+from nlp_retrieval.testing.verdict import broken, in_threads, shown
 
 
 class ComponentRules:
@@ -144,20 +55,6 @@ class ComponentRules:
     def make(self) -> Component:
         """Return a new component, with the same settings at every call; only constructors are called."""
         return self.component()
-
-    def other_values(self) -> Mapping[str, object]:
-        """Return another valid value by parameter, if the type hint does not suggest one: text, paths, components."""
-        return {}
-
-    def test_a_constructor_opens_no_file_and_imports_nothing_heavy(self) -> None:
-        own = frozenset(cls.__module__.partition(".")[0] for cls in (*self.component.__mro__, type(self)))
-        component, slow = watched(self.make, own)
-        if slow:
-            broken(
-                "a constructor does nothing slow: models, files and heavy modules open at first use",
-                component,
-                "; ".join(slow[:5]),
-            )
 
     def test_the_component_is_of_the_class_that_is_checked(self) -> None:
         component = self.make()
@@ -207,20 +104,6 @@ class ComponentRules:
                 "the registry name stands for this class", component, f"{component.name!r} stands for {registered.__qualname__}"
             )
 
-    def test_every_setting_is_shown_and_told_apart(self) -> None:
-        component = self.make()
-        for parameter, other in others_of(component, self.other_values()):
-            if other is None:
-                continue
-            if f"{parameter}=" not in repr(other) and f"{parameter}=" not in repr(component):
-                broken("the repr shows every setting that is not the default", other, f"no {parameter}= in it")
-            if other == component or other.config == component.config:
-                broken("components of different settings differ", component, f"{other!r} equals it, but for {parameter!r}")
-            if len({repr(component), repr(other)}) == 1:
-                broken(
-                    "the repr shows every setting that is not the default", component, f"another {parameter!r}, the same repr"
-                )
-
     def test_every_parameter_is_described(self) -> None:
         component = self.make()
         missing = [name for name, _, text, _ in describe_parameters(type(component)) if not text]
@@ -255,3 +138,73 @@ class ComponentRules:
                     type(self).__name__,
                     f"{name} is",
                 )
+
+
+class BatchRules(ComponentRules):
+    """Rules of components that answer a batch, one answer for each thing asked; a subclass says what is asked and how."""
+
+    @property
+    @abstractmethod
+    def batch(self) -> list[Any]:
+        """What is asked: equal, but new, at every call."""
+
+    @abstractmethod
+    def answers(self, batch: list[Any]) -> Sequence[Any]:
+        """Ask the component that all tests of the class share."""
+
+    def apart(self, first: Any, other: Any, tolerance: float) -> str | None:
+        """Return how two answers differ; None if they do not."""
+        del tolerance
+        return None if first == other else f"{shown(first)} and {shown(other)}"
+
+    @property
+    def shared(self) -> Any:
+        """One component for all tests of the class."""
+        if "component" not in self.kept:
+            self.kept["component"] = self.make()
+        return self.kept["component"]
+
+    @property
+    def whole(self) -> Sequence[Any]:
+        """All answers in one batch, asked for once."""
+        if "whole" not in self.kept:
+            self.kept["whole"] = self.answers(self.batch)
+        return cast(Sequence[Any], self.kept["whole"])
+
+    def compare(
+        self, rule: str, batch: list[Any], wanted: Sequence[Any], actual: Sequence[Any], tolerance: float | None = None
+    ) -> None:
+        """Fail where answers differ by more than the tolerance, by default that of the class."""
+        if not len(batch) == len(wanted) == len(actual):
+            broken(rule, self.shared, f"{len(wanted)} and {len(actual)} answers for {len(batch)}")
+        for asked, first, other in zip(batch, wanted, actual, strict=True):
+            if message := self.apart(first, other, self.tolerance if tolerance is None else tolerance):
+                broken(rule, self.shared, f"{shown(asked)}: {message}")
+
+    def test_there_is_one_answer_each_in_their_order(self) -> None:
+        for batch in ([], self.batch[:1], self.batch):
+            n = len(self.answers(batch))
+            if n != len(batch):
+                broken("one answer comes back for each thing asked", self.shared, f"{n} for {len(batch)}")
+        self.compare("answers come in the order asked", self.batch, self.whole, self.answers(self.batch[::-1])[::-1])
+
+    def test_the_same_call_twice_gives_the_same_answer(self) -> None:
+        rule = "the same call twice gives the same answer, numbers too"
+        self.compare(rule, self.batch, self.whole, self.answers(self.batch), 0.0)
+
+    def test_an_answer_does_not_depend_on_the_rest_of_the_batch(self) -> None:
+        alone = [self.answers([asked])[0] for asked in self.batch]
+        self.compare("the answer is the same alone and within a batch", self.batch, alone, self.whole)
+
+    def test_what_comes_in_is_left_as_it_is(self) -> None:
+        batch = self.batch
+        before = copy.deepcopy(batch)
+        self.answers(batch)
+        if batch != before:
+            broken("what is asked is not changed", self.shared, shown(batch))
+
+    def test_threads_get_the_answers_of_one(self) -> None:
+        parts = [self.batch, self.batch[:3], *([asked] for asked in self.batch[:4])]
+        wanted = [self.answers(part) for part in parts]
+        for number, actual in in_threads([partial(self.answers, part) for part in parts]):
+            self.compare("a component is safe in several threads at once", parts[number], wanted[number], actual)

@@ -6,7 +6,6 @@ import gc
 import tracemalloc
 import warnings
 from collections.abc import Sequence
-from functools import partial
 from itertools import islice, zip_longest
 from typing import ClassVar, cast
 
@@ -16,7 +15,7 @@ from nlp_retrieval.core.models import Answer, Gold, Query, SearchableItem
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.answering import BaseAnswerer, title_of
-from nlp_retrieval.testing.component_rules import ComponentRules
+from nlp_retrieval.testing.component_rules import BatchRules, ComponentRules
 from nlp_retrieval.testing.verdict import ITEMS, QUERIES, SILENT, broken, in_threads, shown, without_warnings
 from nlp_retrieval.text.sentences import item_sentence_spans
 
@@ -93,15 +92,11 @@ class LoaderRules(ComponentRules):
             broken("load() returns a list", loader, f"a {type(loaded).__name__}")
         _compare("load() returns what stream() gives", loader, list(loader.stream()), list(items_of(loaded)))
 
-    def test_two_streams_at_once_do_not_disturb_each_other(self) -> None:
+    def test_streams_and_threads_at_once_do_not_disturb_each_other(self) -> None:
         loader = self.make()
         wanted, pairs = list(loader.stream()), list(zip_longest(loader.stream(), loader.stream()))
         for stream in (0, 1):
             _compare("two streams of one loader do not disturb each other", loader, wanted, [pair[stream] for pair in pairs])
-
-    def test_threads_get_the_items_of_one(self) -> None:
-        loader = self.make()
-        wanted = list(loader.stream())
         for _, actual in in_threads([lambda: list(items_of(loader.load()))] * 2):
             _compare("a loader is safe in several threads at once", loader, wanted, actual)
 
@@ -188,7 +183,7 @@ def _compare(rule: str, loader: BaseLoader, wanted: Sequence[SearchableItem], ac
 # The rules of processors: one list of sub-queries per query, independent of the other queries in the batch.
 
 
-class ProcessorRules(ComponentRules):
+class ProcessorRules(BatchRules):
     """Rules of components that turn queries into sub-queries."""
 
     component: ClassVar[type[BaseUserQueryProcessor]]
@@ -200,90 +195,38 @@ class ProcessorRules(ComponentRules):
         """Return additional queries to process."""
         return ()
 
-    def process(self, processor: BaseUserQueryProcessor, queries: list[str]) -> list[list[str]]:
-        """Process queries, ignoring warnings."""
-        with without_warnings():
-            return processor.process(queries)
-
     @property
-    def queries(self) -> list[str]:
+    def batch(self) -> list[str]:
         """The kit's queries and the author's."""
         return [*QUERIES, *self.extra_queries(), "Who directed the film that Velda Marsh, the painter of lighthouses, liked?"]
 
-    def test_the_lists_line_up_with_the_queries(self) -> None:
-        processor, queries = self.make(), self.queries
-        for asked in ([], queries[:1], queries, [*SILENT, *queries], list(SILENT)):
-            actual = self.process(processor, list(asked))
-            if not isinstance(actual, list) or len(actual) != len(asked):
-                broken("process returns one list per query", processor, f"{shown(actual)} for {len(asked)} queries")
-        turned = self.process(processor, queries[::-1])[::-1]
-        for query, first, other in zip(queries, self.process(processor, queries), turned, strict=True):
-            if first != other:
-                broken("lists come in the order of their queries", processor, f"{query!r}: {first}, in reverse {other}")
+    def answers(self, batch: list[str]) -> list[list[str]]:
+        with without_warnings():
+            return cast(list[list[str]], self.shared.process(batch))
 
     def test_sub_queries_are_text(self) -> None:
-        processor = self.make()
-        for query, subqueries in zip(self.queries, self.process(processor, self.queries), strict=True):
+        for query, subqueries in zip(self.batch, self.whole, strict=True):
             if not isinstance(subqueries, list) or not all(isinstance(first, str) for first in subqueries):
-                broken("the sub-queries of a query are a list of strings", processor, f"{query!r}: {shown(subqueries)}")
+                broken("the sub-queries of a query are a list of strings", self.make(), f"{query!r}: {shown(subqueries)}")
             try:
                 "".join(subqueries).encode()
             except UnicodeEncodeError as error:
-                broken("sub-queries are valid Unicode text", processor, f"{query!r}: {error}")
+                broken("sub-queries are valid Unicode text", self.make(), f"{query!r}: {error}")
 
     def test_a_query_that_says_something_is_searched_for_something(self) -> None:
-        processor = self.make()
-        for query, subqueries in zip(self.queries, self.process(processor, self.queries), strict=True):
+        for query, subqueries in zip(self.batch, self.whole, strict=True):
             if all(map(has_no_words, subqueries)):
-                broken("no query that says something is lost, in any script", processor, f"{query!r}: {subqueries}")
+                broken("no query that says something is lost, in any script", self.make(), f"{query!r}: {subqueries}")
 
     def test_a_query_that_says_nothing_asks_nothing(self) -> None:
-        processor = self.make()
-        for query, subqueries in zip(SILENT, self.process(processor, list(SILENT)), strict=True):
+        for query, subqueries in zip(SILENT, self.answers(list(SILENT)), strict=True):
             if not all(map(has_no_words, subqueries)):
-                broken(
-                    "a query without a word becomes no question that nobody asked",
-                    processor,
-                    f"{query!r}: {subqueries}",
-                )
+                broken("a query without a word becomes no question that nobody asked", self.make(), f"{query!r}: {subqueries}")
 
     def test_no_sub_query_stands_twice(self) -> None:
-        processor = self.make()
-        for query, subqueries in zip(self.queries, self.process(processor, self.queries), strict=True):
+        for query, subqueries in zip(self.batch, self.whole, strict=True):
             if len(set(subqueries)) != len(subqueries):
-                broken("the sub-queries of a query differ from one another", processor, f"{query!r}: {subqueries}")
-
-    def test_the_same_call_twice_gives_the_same_answer(self) -> None:
-        processor, queries = self.make(), self.queries
-        for instance in (processor, self.make()):
-            if (first := self.process(processor, queries)) != (other := self.process(instance, queries)):
-                broken("the same call twice gives the same sub-queries", processor, f"{shown(first)}, then {shown(other)}")
-
-    def test_an_answer_does_not_depend_on_the_rest_of_the_batch(self) -> None:
-        processor, queries = self.make(), self.queries
-        together = self.process(processor, [*queries, "", *queries])
-        for query, *actual in zip(queries, together, together[len(queries) + 1 :], strict=False):
-            (alone,) = self.process(processor, [query])
-            if any(first != alone for first in actual):
-                broken(
-                    "a query gets the same sub-queries alone and within a batch", processor, f"{query!r}: {alone} and {actual}"
-                )
-
-    def test_the_queries_are_left_as_they_are(self) -> None:
-        processor, queries = self.make(), self.queries
-        self.process(processor, queries)
-        if queries != self.queries:
-            broken("the list of queries is not changed", processor, shown(queries))
-
-    def test_threads_get_the_answers_of_one(self) -> None:
-        processor, queries = self.make(), self.queries
-        batches = [queries, queries[3:], *([query] for query in queries[:3])]
-        calls = [partial(self.process, processor, batch) for batch in batches]
-        wanted = [call() for call in calls]
-        for number, actual in in_threads(calls):
-            if actual != wanted[number]:
-                message = f"{shown(actual)}, not {shown(wanted[number])}"
-                broken("a processor is safe in several threads at once", processor, message)
+                broken("the sub-queries of a query differ from one another", self.make(), f"{query!r}: {subqueries}")
 
 
 # The rules of answerers: one answer per question, from that question alone, citing only the passages given.
@@ -298,7 +241,7 @@ _HOSTILE = SearchableItem(
 )
 
 
-class AnswererRules(ComponentRules):
+class AnswererRules(BatchRules):
     """Rules of components that answer questions from passages."""
 
     component: ClassVar[type[BaseAnswerer]]
@@ -311,62 +254,26 @@ class AnswererRules(ComponentRules):
         return ()
 
     @property
-    def questions(self) -> list[Asked]:
+    def batch(self) -> list[Asked]:
         """The kit's questions, each with other passages, and the author's."""
         asked = [(question, list(ITEMS[position : position + 3])) for position, question in enumerate(QUERIES)]
         silent = [(question, list(ITEMS[:2])) for question in SILENT]
         return [*asked, *silent, ("What is owned?", [_HOSTILE]), ("Is there anything?", []), *self.extra_questions()]
 
-    def answer(self, answerer: BaseAnswerer, asked: Sequence[Asked]) -> list[Answer]:
-        """Answer questions by the component's own method, ignoring warnings."""
+    def answers(self, batch: list[Asked]) -> list[Answer]:
         with without_warnings():
-            return answerer.answer_batch([question for question, _ in asked], [list(passages) for _, passages in asked])
-
-    def test_there_is_an_answer_for_each_question(self) -> None:
-        answerer = self.make()
-        for asked in (self.questions, self.questions[:1]):
-            actual = self.answer(answerer, asked)
-            if (
-                not isinstance(actual, list)
-                or len(actual) != len(asked)
-                or not all(isinstance(first, Answer) for first in actual)
-            ):
-                broken("answer_batch returns one Answer per question", answerer, f"{shown(actual)} for {len(asked)} questions")
+            answers = self.shared.answer_batch([question for question, _ in batch], [passages for _, passages in batch])
+        return cast(list[Answer], answers)
 
     def test_citations_are_of_passages_that_were_given(self) -> None:
-        answerer = self.make()
-        for (question, passages), actual in zip(self.questions, self.answer(answerer, self.questions), strict=True):
-            if not set(actual.passages) <= {item.item_id for item in passages}:
-                broken("an answer cites passages that it was given", answerer, f"{question!r}: {actual.passages}")
+        for (question, passages), actual in zip(self.batch, self.whole, strict=True):
+            if not isinstance(actual, Answer) or not set(actual.passages) <= {item.item_id for item in passages}:
+                broken("an answer is an Answer that cites passages it was given", self.make(), f"{question!r}: {shown(actual)}")
             counts = {title_of(item): len(item_sentence_spans(item)) for item in passages}
             if not all(0 <= number < counts.get(title, 0) for title, number in actual.facts):
-                broken("an answer cites sentences of passages that it was given", answerer, f"{question!r}: {actual.facts}")
+                broken("an answer cites sentences of passages that it was given", self.make(), f"{question!r}: {actual.facts}")
 
     def test_no_answer_cites_nothing(self) -> None:
-        answerer = self.make()
-        for (question, _), actual in zip(self.questions, self.answer(answerer, self.questions), strict=True):
+        for (question, _), actual in zip(self.batch, self.whole, strict=True):
             if (not actual.text and (actual.passages or actual.facts)) or (actual.failed and actual.text):
-                broken("no answer is the empty text, and cites nothing", answerer, f"{question!r}: {shown(actual)}")
-
-    def test_an_answer_does_not_depend_on_the_rest_of_the_batch(self) -> None:
-        answerer = self.make()
-        together = self.answer(answerer, self.questions)
-        *others, first = self.answer(answerer, [*self.questions[1:], self.questions[0]])
-        for (question, _), left, other in zip(self.questions, together, [first, *others], strict=True):
-            if left != other:
-                broken("a question is answered the same in any batch", answerer, f"{question!r}: {left}, {other}")
-
-    def test_the_same_call_twice_gives_the_same_answer(self) -> None:
-        answerer = self.make()
-        before = self.answer(answerer, self.questions)
-        for instance in (answerer, self.make()):
-            if (after := self.answer(instance, self.questions)) != before:
-                broken("the same call twice gives the same answers", answerer, f"{shown(before)}, then {shown(after)}")
-
-    def test_threads_get_the_answers_of_one(self) -> None:
-        answerer = self.make()
-        calls = [partial(self.answer, answerer, asked) for asked in (self.questions, self.questions[3:], self.questions[:2])]
-        wanted = [call() for call in calls]
-        for number, actual in in_threads(calls):
-            if actual != wanted[number]:
-                broken("an answerer is safe in several threads at once", answerer, f"{shown(actual)}, not {wanted[number]}")
+                broken("no answer is the empty text, and cites nothing", self.make(), f"{question!r}: {shown(actual)}")

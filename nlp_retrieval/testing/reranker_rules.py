@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import ClassVar, cast
 
@@ -14,7 +13,7 @@ from nlp_retrieval.core.candidates import CandidateBatch, Hits, offsets_of
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.search.joining import BaseFusion
 from nlp_retrieval.core.search.reranker import BaseReranker
-from nlp_retrieval.testing.component_rules import ComponentRules
+from nlp_retrieval.testing.component_rules import BatchRules, ComponentRules
 from nlp_retrieval.testing.verdict import (
     ITEMS,
     QUERIES,
@@ -24,7 +23,6 @@ from nlp_retrieval.testing.verdict import (
     close,
     difference,
     ids_of,
-    in_threads,
     pairs_of,
     shown,
     without_warnings,
@@ -33,7 +31,10 @@ from nlp_retrieval.testing.verdict import (
 Lists = list[list[RetrievalResult]]
 
 
-class ListRerankerRules(ComponentRules):
+Asked = tuple[str, list[RetrievalResult]]
+
+
+class ListRerankerRules(BatchRules):
     """Rules of components that reorder candidates against the query, including those whose scores depend on the whole list."""
 
     component: ClassVar[type[BaseReranker]]
@@ -52,40 +53,31 @@ class ListRerankerRules(ComponentRules):
     @property
     def reranker(self) -> BaseReranker:
         """One reranker for all tests of the class."""
-        if "reranker" not in self.kept:
-            self.kept["reranker"] = self.make()
-        return cast(BaseReranker, self.kept["reranker"])
+        return cast(BaseReranker, self.shared)
 
     @property
-    def queries(self) -> list[str]:
-        """The kit's queries and the author's."""
-        return [*QUERIES, *self.extra_queries()]
+    def batch(self) -> list[Asked]:
+        """Each query with candidates as from a retriever: rotated, so that each has another order."""
+        items, queries = [*ITEMS, *self.extra_items()], [*QUERIES, *self.extra_queries()]
+        turns = (turn % len(items) for turn in range(len(queries)))
+        return [(query, _ranked([*items[turn:], *items[:turn]])) for query, turn in zip(queries, turns, strict=True)]
 
-    @property
-    def candidates(self) -> Lists:
-        """The candidates of each query, as from a retriever: rotated, so that each query has another order."""
-        items = [*ITEMS, *self.extra_items()]
-        return [_ranked([*items[turn % len(items) :], *items[: turn % len(items)]]) for turn in range(len(self.queries))]
-
-    def rerank(self, queries: list[str], results: Lists, k: int | None = None) -> Lists:
+    def answers(self, batch: list[Asked], k: int = 1000) -> Lists:
         """Rerank; by default nothing is cut."""
         with without_warnings():
             owner = BaseReranker if self.reranker.is_adapted else type(self.reranker)
-            return owner.rerank(self.reranker, queries, results, k or 1000)
+            return owner.rerank(self.reranker, [query for query, _ in batch], [results for _, results in batch], k)
 
-    def test_the_lists_line_up_with_the_queries(self) -> None:
-        queries, candidates = self.queries, self.candidates
-        for n in (0, 1, len(queries)):
-            actual = self.rerank(queries[:n], candidates[:n])
-            if len(actual) != n:
-                broken("one list comes back per query", self.reranker, f"{len(actual)} lists for {n} queries")
-        turned = self.rerank(queries[::-1], candidates[::-1])[::-1]
-        self._compare("lists come in the order of their queries", self.rerank(queries, candidates), turned, self.tolerance)
+    def apart(self, first: list[RetrievalResult], other: list[RetrievalResult], tolerance: float) -> str | None:
+        return difference(first, other, tolerance)
+
+    def each(self) -> Iterator[tuple[str, list[RetrievalResult], list[RetrievalResult]]]:
+        """Yield every query, its candidates, and what comes out."""
+        for (query, candidates), actual in zip(self.batch, self.whole, strict=True):
+            yield query, candidates, actual
 
     def test_candidates_are_reordered_and_none_is_added_or_lost(self) -> None:
-        for query, candidates, actual in zip(
-            self.queries, self.candidates, self.rerank(self.queries, self.candidates), strict=True
-        ):
+        for query, candidates, actual in self.each():
             if sorted(ids_of(actual)) != sorted(ids_of(candidates)):
                 lost, added = set(ids_of(candidates)) - set(ids_of(actual)), set(ids_of(actual)) - set(ids_of(candidates))
                 broken(
@@ -95,24 +87,21 @@ class ListRerankerRules(ComponentRules):
                 )
 
     def test_a_shorter_list_is_the_beginning_of_a_longer_one(self) -> None:
-        whole = self.rerank(self.queries, self.candidates)
         for k in (1, 2, 5):
-            for query, longer, actual in zip(self.queries, whole, self.rerank(self.queries, self.candidates, k), strict=True):
+            for (query, _, longer), actual in zip(self.each(), self.answers(self.batch, k), strict=True):
                 if ids_of(actual) != ids_of(longer)[:k]:
                     broken(
                         "the k best come back", self.reranker, f"{query!r}, k={k}: {pairs_of(actual)}; of {pairs_of(longer)}"
                     )
 
     def test_the_best_comes_first_and_scores_are_finite(self) -> None:
-        for query, actual in zip(self.queries, self.rerank(self.queries, self.candidates), strict=True):
+        for query, _, actual in self.each():
             scores = [result.score for result in actual]
             if not all(map(math.isfinite, scores)) or scores != sorted(scores, reverse=True):
                 broken("finite scores, best first", self.reranker, f"{query!r}: {pairs_of(actual)}")
 
     def test_ties_keep_the_incoming_order(self) -> None:
-        for query, candidates, actual in zip(
-            self.queries, self.candidates, self.rerank(self.queries, self.candidates), strict=True
-        ):
+        for query, candidates, actual in self.each():
             places = {item_id: position for position, item_id in enumerate(ids_of(candidates))}
             keys = [(-result.score, places[result.item.item_id]) for result in actual]
             if keys != sorted(keys):
@@ -124,9 +113,7 @@ class ListRerankerRules(ComponentRules):
 
     def test_signals_are_kept_and_the_own_score_joins_them(self) -> None:
         name = f"{self.reranker.name}.score"
-        for query, candidates, actual in zip(
-            self.queries, self.candidates, self.rerank(self.queries, self.candidates), strict=True
-        ):
+        for query, candidates, actual in self.each():
             before = {result.item.item_id: result for result in candidates}
             for result in actual:
                 was = before[result.item.item_id]
@@ -140,52 +127,16 @@ class ListRerankerRules(ComponentRules):
                     broken(f"the reranker's own score is the signal {name!r}, and finite", self.reranker, shown(result.signals))
 
     def test_empty_lists_stay_empty(self) -> None:
-        queries, candidates = self.queries[:3], [self.candidates[0], [], self.candidates[2]]
-        actual = self.rerank(queries, candidates)
-        if actual[1] or len(actual[0]) != len(candidates[0]) or len(actual[2]) != len(candidates[2]):
-            broken(
-                "an empty list stays empty, and the others their length", self.reranker, f"{[len(first) for first in actual]}"
-            )
-        if any(self.rerank(queries, [[], [], []])):
-            broken("lists without candidates stay empty", self.reranker, "results where there were none")
+        first, (query, _), last = self.batch[:3]
+        actual = self.answers([first, (query, []), last])
+        if [len(results) for results in actual] != [len(first[1]), 0, len(last[1])] or any(self.answers([(query, [])])):
+            broken("an empty list stays empty, and the others their length", self.reranker, f"{[len(one) for one in actual]}")
 
     def test_queries_that_say_nothing_are_survived(self) -> None:
-        candidates = [self.candidates[0] for _ in SILENT]
-        for query, actual in zip(SILENT, self.rerank(list(SILENT), candidates), strict=True):
-            if sorted(ids_of(actual)) != sorted(ids_of(candidates[0])):
-                broken(
-                    "a query without a word loses no candidate",
-                    self.reranker,
-                    f"{query!r}: {ids_of(actual)}",
-                )
-
-    def test_the_same_call_twice_gives_the_same_answer(self) -> None:
-        first, other = self.rerank(self.queries, self.candidates), self.rerank(self.queries, self.candidates)
-        self._compare("the same call twice gives the same answer, scores too", first, other, 0.0)
-
-    def test_an_answer_does_not_depend_on_the_rest_of_the_batch(self) -> None:
-        together = self.rerank(self.queries, self.candidates)
-        alone = [self.rerank([query], [candidates])[0] for query, candidates in zip(self.queries, self.candidates, strict=True)]
-        self._compare("a query gets the same answer alone and within a batch", alone, together, self.tolerance)
-
-    def test_what_comes_in_is_left_as_it_is(self) -> None:
-        candidates = self.candidates
-        self.rerank(self.queries, candidates)
-        if candidates != self.candidates:
-            broken("the incoming lists are not changed", self.reranker, "they differ after the call")
-
-    def test_threads_get_the_answers_of_one(self) -> None:
-        queries, candidates = self.queries, self.candidates
-        parts = [slice(0, 5), slice(3, 6), slice(0, 1), slice(4, 5), slice(5, 6)]
-        calls = [partial(self.rerank, queries[part], candidates[part]) for part in parts]
-        wanted = [call() for call in calls]
-        for number, actual in in_threads(calls):
-            self._compare("a reranker is safe in several threads at once", wanted[number], actual, self.tolerance)
-
-    def _compare(self, rule: str, wanted: Lists, actual: Lists, tolerance: float) -> None:
-        for number, (first, other) in enumerate(zip(wanted, actual, strict=True)):
-            if message := difference(first, other, tolerance):
-                broken(rule, self.reranker, f"list {number + 1} of {len(wanted)}: {message}")
+        candidates = self.batch[0][1]
+        for query, actual in zip(SILENT, self.answers([(query, candidates) for query in SILENT]), strict=True):
+            if sorted(ids_of(actual)) != sorted(ids_of(candidates)):
+                broken("a query without a word loses no candidate", self.reranker, f"{query!r}: {ids_of(actual)}")
 
 
 class RerankerRules(ListRerankerRules):
@@ -193,7 +144,7 @@ class RerankerRules(ListRerankerRules):
 
     def test_items_that_are_alike_score_alike(self) -> None:
         name = f"{self.reranker.name}.score"
-        for query, actual in zip(self.queries, self.rerank(self.queries, self.candidates), strict=True):
+        for query, _, actual in self.each():
             scores = [result.signals[name] for result in actual if result.item.item_id in TWINS]
             if not all(close(scores[0], score, self.tolerance) for score in scores):
                 broken(
@@ -202,10 +153,8 @@ class RerankerRules(ListRerankerRules):
 
     def test_a_score_does_not_depend_on_the_other_candidates(self) -> None:
         name = f"{self.reranker.name}.score"
-        for query, candidates, actual in zip(
-            self.queries, self.candidates, self.rerank(self.queries, self.candidates), strict=True
-        ):
-            (fewer,) = self.rerank([query], [candidates[::-3]])
+        for query, candidates, actual in self.each():
+            (fewer,) = self.answers([(query, candidates[::-3])])
             scores = {result.item.item_id: result.signals[name] for result in actual}
             for result in fewer:
                 wanted = scores[result.item.item_id]

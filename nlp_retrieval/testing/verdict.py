@@ -8,13 +8,11 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from types import UnionType
-from typing import Annotated, Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, NoReturn, TypeVar
 
-from nlp_retrieval.core.components.component import Component, parameters_of, to_plain
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import STOP_WORDS
-from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.errors import RetrievalWarning
 
 _SHOWN = 600
 _THREADS = 8
@@ -199,71 +197,3 @@ def shares_a_word(query: str, item: SearchableItem) -> bool:
 
 def _stems(text: str) -> set[str]:
     return {word[:_STEM] for word in _WORD.findall(text.casefold()) if word not in STOP_WORDS}
-
-
-# Other valid values for parameters of a component, derived from their type hints where possible.
-
-
-ComponentT = TypeVar("ComponentT", bound=Component)
-
-
-def others_of(component: ComponentT, arguments: Mapping[str, object]) -> Iterator[tuple[str, ComponentT | None]]:
-    """Yield every parameter with a component that differs in it alone; None if no other valid value is known.
-
-    Args:
-        component: the component to vary.
-        arguments: another value by parameter, if the type hint does not suggest one.
-    """
-    hints = get_type_hints(type(component).__init__, include_extras=True)
-    for parameter in parameters_of(type(component)):
-        if parameter in arguments:
-            yield parameter, with_value(component, parameter, arguments[parameter])
-            continue
-        now = component._arguments.get(parameter)
-        yield parameter, next(_valid(component, parameter, now, hints.get(parameter)), None)
-
-
-def with_value(component: ComponentT, parameter: str, value: object) -> ComponentT:
-    """Return a component with one parameter changed.
-
-    Raises:
-        ConfigurationError: the value is not valid.
-    """
-    return type(component)(**(component._arguments | {parameter: value}))
-
-
-def _valid(component: ComponentT, parameter: str, now: object, hint: object) -> Iterator[ComponentT]:
-    for value in _candidates(now, hint):
-        if value == now and isinstance(value, bool) == isinstance(now, bool):
-            continue
-        try:
-            changed = with_value(component, parameter, value)
-        except ConfigurationError:
-            continue
-        if to_plain(changed._arguments[parameter]) != to_plain(now):
-            yield changed
-
-
-def _candidates(now: object, hint: object) -> Iterator[object]:
-    for option in _options(hint):
-        if get_origin(option) is Literal:
-            yield from get_args(option)
-        elif option is bool:
-            yield from (True, False)
-        elif option is int:
-            base = now if isinstance(now, int) else 1
-            yield from (base + 1, base - 1, base * 2, base // 2)
-        elif option is float:
-            near = float(now) if isinstance(now, int | float) else 0.5
-            yield from (near * 0.75, near * 1.5, near + 0.25, near - 0.25)
-
-
-def _options(hint: object) -> Iterator[object]:
-    origin = get_origin(hint)
-    if origin is Annotated:
-        yield from _options(get_args(hint)[0])
-    elif origin in (Union, UnionType):
-        for part in get_args(hint):
-            yield from _options(part)
-    else:
-        yield hint

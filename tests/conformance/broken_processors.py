@@ -27,10 +27,10 @@ class Quiet(BaseUserQueryProcessor):
         return [[nlq.lower() if self.lower else nlq] for nlq in nlqs]
 
 
-@breaks(ProcessorRules, "test_the_lists_line_up_with_the_queries", "queries")
-class DropsBlankQueries(Quiet):
+@breaks(ProcessorRules, "test_there_is_one_answer_each_in_their_order", "5 for")
+class AnswersFive(Quiet):
     def process(self, nlqs):
-        return [[nlq] for nlq in nlqs if nlq.strip()]
+        return [[nlq] for nlq in nlqs[:5]]
 
 
 @breaks(ProcessorRules, "test_sub_queries_are_text", "Who kept")
@@ -70,7 +70,7 @@ class NumbersItsQueries(Quiet):
         return [[nlq, f"{nlq} {number}"] if number else [nlq] for number, nlq in enumerate(nlqs)]
 
 
-@breaks(ProcessorRules, "test_the_queries_are_left_as_they_are")
+@breaks(ProcessorRules, "test_what_comes_in_is_left_as_it_is")
 class WritesIntoTheList(Quiet):
     def process(self, nlqs):
         nlqs[:] = [nlq.upper() for nlq in nlqs]

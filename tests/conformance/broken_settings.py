@@ -12,21 +12,6 @@ from .broken_processors import Quiet
 _counter = itertools.count()
 
 
-@breaks(ProcessorRules, "test_a_constructor_opens_no_file_and_imports_nothing_heavy", "opened")
-class OpensAFile(Quiet):
-    def __init__(self) -> None:
-        with open(__file__) as file:  # noqa: PTH123
-            self.words = file.read().split()
-
-
-@breaks(ProcessorRules, "test_a_constructor_opens_no_file_and_imports_nothing_heavy", "imported pyarrow")
-class ImportsAtOnce(Quiet):
-    def __init__(self) -> None:
-        import pyarrow
-
-        self.words = pyarrow.array([])
-
-
 class _Mistaken(ProcessorRules):
     def make(self):
         return Quiet()
@@ -51,12 +36,6 @@ class ConfiguredByMore(Quiet):
         return super().config | {"loud": True}
 
 
-@breaks(ProcessorRules, "test_the_config_is_json_and_builds_an_equal_component", "JSON")
-class HoldsBytes(Quiet):
-    def __init__(self, mark: bytes = b";") -> None:
-        super().__init__()
-
-
 @breaks(ProcessorRules, "test_the_registry_name_stands_for_this_class", "stands for AnotherClass")
 class TakesAName(Quiet):
     pass
@@ -65,12 +44,6 @@ class TakesAName(Quiet):
 @breaks(ProcessorRules, "test_the_registry_name_stands_for_this_class", "no processor called 'nobody'")
 class Unregistered(Quiet):
     pass
-
-
-@breaks(ProcessorRules, "test_every_setting_is_shown_and_told_apart", "lower")
-class HidesASetting(Quiet):
-    def __repr__(self):
-        return "HidesASetting()"
 
 
 @breaks(ProcessorRules, "test_every_parameter_is_described", "loud")

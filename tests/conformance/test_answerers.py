@@ -23,9 +23,6 @@ class AsksAModel(AnswererRules):
             reasoning="So it is.", citations="1.1, 9.9, 2", answer=asked(body, "question").split()[-1]
         )
 
-    def other_values(self):
-        return {"lm": self.model(temperature=0.5)}
-
 
 class TestLanguageModelAnswerer(AsksAModel):
     def make(self):

@@ -55,7 +55,7 @@ class TestStatic(EncoderRules):
     tolerance = 1e-6
 
     def prepare(self):
-        save_static(self.folder / "model", [*self.texts, "glacier harpsichord 東京 🦊 Łódź"])
+        save_static(self.folder / "model", [*self.batch, "glacier harpsichord 東京 🦊 Łódź"])
 
     def make(self):
         return StaticEncoder(self.folder / "model")
@@ -93,18 +93,13 @@ class TestWordVectors(EncoderRules):
 
     def prepare(self):
         words = sorted(
-            {word for text in [*self.texts, "glacier harpsichord 東京 🦊 Łódź"] for word in stems_of_language(None).words(text)}
+            {word for text in [*self.batch, "glacier harpsichord 東京 🦊 Łódź"] for word in stems_of_language(None).words(text)}
         )
         vectors = np.random.default_rng(0).normal(size=(len(words), 8)).astype(np.float32)
         write_word_vectors(self.folder / "vectors", words, vectors, [1.0 + number % 5 for number in range(len(words))])
 
     def make(self):
         return WordVectorEncoder(str(self.folder / "vectors"))
-
-    def other_values(self):
-        words = ["glacier"]
-        write_word_vectors(self.folder / "other", words, np.ones((1, 8), np.float32), [1.0])
-        return {"model": str(self.folder / "other")}
 
 
 class TestColbert(TokenEncoderRules):
@@ -149,15 +144,9 @@ class TestHttp(_Endpoint):
     def make(self):
         return HttpEncoder(self.url, "small", batch_size=4, cache_dir=self.folder / "kept")
 
-    def other_values(self):
-        return {"base_url": "http://localhost:1/v1", "api_key_env": "OPENAI_API_KEY", "dimension": 16, "cache_dir": "elsewhere"}
-
 
 class TestOpenAI(_Endpoint):
     component = OpenAIEncoder
 
     def make(self):
         return OpenAIEncoder("small", cache_dir=self.folder / "kept")
-
-    def other_values(self):
-        return {"api_key_env": "OPENAI_API_KEY", "dimension": 16, "cache_dir": "elsewhere"}

@@ -13,15 +13,9 @@ class TestRawScore(FusionRules):
 class TestReciprocalRankFusion(FusionRules):
     component = ReciprocalRankFusion
 
-    def other_values(self):
-        return {"weights": [2.0, 1.0]}
-
 
 class TestReciprocalRankFusionWeighted(FusionRules):
     component = ReciprocalRankFusion
-
-    def other_values(self):
-        return {"weights": [2.0, 1.0]}
 
     def make(self):
         return ReciprocalRankFusion(k=1, weights={"one": 1.0, "other": 0.5})
@@ -30,15 +24,9 @@ class TestReciprocalRankFusionWeighted(FusionRules):
 class TestWeightedSum(FusionRules):
     component = WeightedSum
 
-    def other_values(self):
-        return {"weights": [2.0, 1.0]}
-
 
 class TestWeightedSumOfZScores(FusionRules):
     component = WeightedSum
-
-    def other_values(self):
-        return {"weights": [2.0, 1.0]}
 
     def make(self):
         return WeightedSum(normalization="zscore", weights=[0.3, 0.7])

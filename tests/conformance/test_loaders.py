@@ -136,9 +136,6 @@ class TestDatabase(LoaderRules):
 class TestChunker(LoaderRules):
     component = ChunkingLoader
 
-    def other_values(self):
-        return {"source": InMemory(["other"])}
-
     def make(self):
         return ChunkingLoader(InMemory(TEXTS), size=40, overlap=8)
 

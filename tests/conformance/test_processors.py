@@ -40,9 +40,6 @@ class TestPhrasesWithoutTheQuery(ProcessorRules):
 class TestKeywordExpansion(ProcessorRules):
     component = KeywordExpansion
 
-    def other_values(self):
-        return {"keywords": ["harbour"]}
-
     def make(self):
         return KeywordExpansion({"lighthouse": ["beacon", "東京"], "the": ["article"], "glacier": ["ice"]})
 
@@ -51,18 +48,12 @@ class TestKeywordExpansion(ProcessorRules):
 class TestKeywordsForEveryQuery(ProcessorRules):
     component = KeywordExpansion
 
-    def other_values(self):
-        return {"keywords": {"sea": ["harbour"]}}
-
     def make(self):
         return KeywordExpansion(["novel", "glacier"], keep_query=False)
 
 
 class TestChain(ProcessorRules):
     component = Chain
-
-    def other_values(self):
-        return {"processors": [ClauseSplit()]}
 
     def make(self):
         return Chain([ClauseSplit(min_words=2), KeywordExpansion(["novel"]), EntityPhrases()])
@@ -76,9 +67,6 @@ class AsksAModel(ProcessorRules):
         self.model = model
         halves = server.answer
         server.answer = lambda body: halves(body) if "## claim ##" in str(body) else self.passage(asked(body, "query"))
-
-    def other_values(self):
-        return {"lm": self.model(temperature=0.5)}
 
     def passage(self, query):
         return fields(passage=f"It is known of {query} that storms came.")

@@ -40,9 +40,6 @@ class TestOverlapBlendedByRank(RerankerRules):
 class TestLateInteraction(RerankerRules):
     component = LateInteractionReranker
 
-    def other_values(self):
-        return {"encoder": HashedTokens(24, seed=1)}
-
     def make(self):
         return LateInteractionReranker(HashedTokens(24), blend="score")
 
@@ -80,9 +77,6 @@ class TestHttp(RerankerRules):
             request.cls.url = running.url
             yield
 
-    def other_values(self):
-        return {"base_url": "http://localhost:1/v1", "api_key_env": "RERANK_KEY", "model": "large"}
-
     def make(self):
         return HttpReranker(self.url, "small", documents_per_call=4)
 
@@ -101,18 +95,12 @@ class TestListwise(ListRerankerRules):
         order = sorted(range(1, len(lines) + 1), key=lambda number: (zlib.crc32(lines[number - 1].encode()), number))
         return fields(ranking=order[: 2 + len(asked(body, "query")) % 5])
 
-    def other_values(self):
-        return {"lm": self.model(temperature=0.5)}
-
     def make(self):
         return ListwiseReranker(self.model(), window=5, step=3)
 
 
 class TestMmr(ListRerankerRules):
     component = MmrReranker
-
-    def other_values(self):
-        return {"encoder": HashedWords(24, seed=1)}
 
     def make(self):
         return MmrReranker(HashedWords(24))
@@ -122,24 +110,12 @@ class TestMmr(ListRerankerRules):
 class TestMmrOverIncomingScores(ListRerankerRules):
     component = MmrReranker
 
-    def other_values(self):
-        return {"encoder": HashedWords(24, seed=1)}
-
     def make(self):
         return MmrReranker(HashedWords(24), lambda_mult=0.2, relevance="incoming")
 
 
 class TestMultiSignal(RerankerRules):
     component = MultiSignalReranker
-
-    def other_values(self):
-        return {
-            "profile": "guidelines",
-            "encoder": HashedWords(24, seed=1),
-            "word_vectors": HashedWords(16, seed=2),
-            "transformer_signal": "other.score",
-            "document_field": "other",
-        }
 
     def make(self):
         return MultiSignalReranker("climate", min_similarity=0.0, encoder=HashedWords(24), word_vectors=HashedWords(16))
@@ -148,9 +124,6 @@ class TestMultiSignal(RerankerRules):
 @pytest.mark.soak
 class TestMultiSignalWithoutProfile(RerankerRules):
     component = MultiSignalReranker
-
-    def other_values(self):
-        return TestMultiSignal.other_values(self)
 
     def make(self):
         return MultiSignalReranker(min_similarity=0.0, blend="rank")

@@ -7,8 +7,8 @@ import re
 import pytest
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
-from milvus_server import milvus_url, shared_milvus
-from postgres_server import admin_url, env_url
+from milvus_server import milvus_url
+from postgres_server import env_url
 from sparse_models import HashedTerms
 
 from nlp_retrieval import (
@@ -25,7 +25,6 @@ from nlp_retrieval import (
     SearchableItem,
 )
 from nlp_retrieval.core.search.searcher import SearcherRetriever
-from nlp_retrieval.retrievers import Flat
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 from nlp_retrieval.retrievers.link_graph.mentions import Hyperlinks, TitleMentions
 from nlp_retrieval.retrievers.splade import SpladeRetriever
@@ -48,9 +47,6 @@ class Searching(EverythingMatches, AnswerRules, FilterRules, UpdateRules):
 
 class TestBm25(RetrieverRules):
     component = Bm25Retriever
-
-    def other_values(self):
-        return {"language": "de", "stemmer": "english", "stopwords": None, "pattern": "[a-z]+"}
 
 
 @pytest.mark.soak
@@ -80,9 +76,6 @@ class TestSearcher(AnswerRules, FilterRules, UpdateRules):  # it has no index of
 class TestPyserini(RetrieverRules):
     component = PyseriniRetriever
 
-    def other_values(self):
-        return {"language": "de", "stemmer": "krovetz"}
-
     def make(self):
         return PyseriniRetriever(document_vectors=True)  # which rm3 needs
 
@@ -90,9 +83,6 @@ class TestPyserini(RetrieverRules):
 class TestFaissFlat(EverythingMatches, RetrieverRules):
     component = FaissRetriever
     tolerance = 1e-6  # products of one query and of many are rounded otherwise
-
-    def other_values(self):
-        return {"encoder": HashedWords(seed=1), "index": Flat()}
 
     def make(self):
         return FaissRetriever(HashedWords(dimension=24))
@@ -122,9 +112,6 @@ class TestColbert(EverythingMatches, RetrieverRules):
     component = ColbertRetriever
     update_tolerance = 0.15  # what the codes of one segment and of another keep of so few vectors
 
-    def other_values(self):
-        return {"encoder": HashedTokens(24, seed=1)}
-
     def make(self):
         return ColbertRetriever(HashedTokens(24))
 
@@ -141,9 +128,6 @@ class TestColbertUncompressed(EverythingMatches, UpdateRules):
 class TestSplade(EverythingMatches, RetrieverRules):
     component = SpladeRetriever
 
-    def other_values(self):
-        return {"encoder": HashedTerms(seed=1)}
-
     def make(self):
         return SpladeRetriever(HashedTerms())
 
@@ -151,14 +135,6 @@ class TestSplade(EverythingMatches, RetrieverRules):
 class TestLinkGraph(EverythingMatches, RetrieverRules):
     component = LinkGraphRetriever
     order_depends_on_filter = True
-
-    def other_values(self):
-        return {
-            "seeds": [Bm25Retriever(k1=1.2)],
-            "links": [TitleMentions()],
-            "encoder": HashedWords(),
-            "weights": {"chain": 2.0},
-        }
 
     def make(self):
         return LinkGraphRetriever([Bm25Retriever()], links=[TitleMentions(), Hyperlinks()])
@@ -177,9 +153,6 @@ class TestLinkGraphWithVectors(Searching):
 class TestFeedback(EverythingMatches, RetrieverRules):
     component = FeedbackRetriever
     tolerance = 1e-5
-
-    def other_values(self):
-        return {"seeds": [FaissRetriever(HashedWords(seed=1))], "subject": "kind", "document": "book", "position": "page"}
 
     def make(self):
         return FeedbackRetriever([FaissRetriever(HashedWords(dimension=24)), Bm25Retriever()])
@@ -204,9 +177,6 @@ class OnAServer:
 class TestPgvectorExact(OnAServer, EverythingMatches, RetrieverRules):
     component = PgvectorRetriever
     tolerance = 1e-6
-
-    def other_values(self):
-        return {"encoder": HashedWords(seed=1), "url": admin_url(), "schema": "another schema"}
 
     def make(self):
         return PgvectorRetriever(HashedWords(dimension=24), url=self.url)
@@ -254,9 +224,6 @@ class TestPgvectorEmbedded(EverythingMatches, AnswerRules, FilterRules):
 class TestPostgresText(OnAServer, RetrieverRules):
     component = PostgresTextRetriever
 
-    def other_values(self):
-        return {"url": admin_url(), "language": "simple", "schema": 'another "schema"; DROP TABLE x; --'}
-
     def make(self):
         return PostgresTextRetriever(url=self.url)
 
@@ -274,9 +241,6 @@ class OnMilvus:
 class TestMilvusBoth(OnMilvus, EverythingMatches, RetrieverRules):
     update_tolerance = 0.02  # ranks by words that are weighed in each segment
     order_depends_on_filter = True
-
-    def other_values(self):
-        return {"encoder": HashedWords(seed=1), "url": shared_milvus().url, "token": "env:HOME"}
 
     def make(self):
         return MilvusRetriever(HashedWords(dimension=24), "both", url=self.url)

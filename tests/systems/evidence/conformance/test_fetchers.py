@@ -36,9 +36,6 @@ class TestFolderFetcher(FetcherRules):
     def known_urls(self):
         return ["https://a.example/one.html", "https://b.example/two"]
 
-    def other_values(self):
-        return {"folder": str(self.folder / "a.example")}
-
 
 class TestHttpFetcher(FetcherRules):
     component = HttpFetcher
@@ -51,6 +48,3 @@ class TestHttpFetcher(FetcherRules):
 
     def missing_url(self):
         return f"{_SERVERS[-1].url}/nowhere"
-
-    def other_values(self):
-        return {"private_hosts": ["localhost"], "ports": [8080], "user_agent": "harbour/1.0"}

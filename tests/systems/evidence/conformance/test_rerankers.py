@@ -22,9 +22,6 @@ PASSAGES = ("The tram network closed in 1962.", "The tram network closed in 1974
 class TestVerifierReranker(RerankerRules):
     component = VerifierReranker
 
-    def other_values(self):
-        return {"verifier": LexicalVerifier(calibration="calibration.json")}
-
     def make(self):
         return VerifierReranker(LexicalVerifier(), blend="replace")
 

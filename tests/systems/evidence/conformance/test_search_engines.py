@@ -37,9 +37,6 @@ class TestFolderSearch(WebSearchRules):
     def known_queries(self):
         return ["foxes", "owl", "night"]
 
-    def other_values(self):
-        return {"folder": str(self.folder / "a.example")}
-
 
 class TestSearxngSearch(WebSearchRules):
     component = SearxngSearch
@@ -49,9 +46,3 @@ class TestSearxngSearch(WebSearchRules):
 
     def known_queries(self):
         return ["foxes", "foxes & owls?"]
-
-    def other_values(self):
-        return {
-            "url": "http://localhost:8888", "language": "de", "categories": ["news"], "engines": ["wikipedia"],
-            "user_agent": "harbour/1.0",
-        }  # fmt: skip

@@ -50,9 +50,6 @@ class TestLanguageModelVerifier(VerifierRules):
         verdict = ("support", "contradict", "neutral")[len(claim) % 3]
         return fields(judgement={"quote": quote, "verdict": verdict, "confidence": 0.8}) if len(claim) % 5 else "no idea"
 
-    def other_values(self):
-        return {"model": self.model(temperature=0.5), "calibration": "calibration.json"}
-
     def make(self):
         return LanguageModelVerifier(self.model(), window=60, most_characters=200)
 

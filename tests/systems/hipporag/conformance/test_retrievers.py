@@ -6,7 +6,6 @@ import pytest
 from conformance.test_retrievers import EverythingMatches
 from hashed_words import HashedWords
 
-from nlp_retrieval import LanguageModel
 from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
 from nlp_retrieval.testing import RetrieverRules, UpdateRules
 from nlp_retrieval.testing.retriever_rules import AnswerRules, FilterRules
@@ -37,14 +36,6 @@ class HippoRag(EverythingMatches):
 
 
 class TestHippoRag(HippoRag, RetrieverRules):
-    def other_values(self):
-        return {
-            "encoder": HashedWords(seed=1),
-            "knowledge": "sha256:" + "0" * 64,
-            "added_knowledge": "more.json",
-            "lm": LanguageModel("openai/none", base_url="http://localhost:1", endpoint={"retries": 0}),
-        }
-
     def make(self):
         return HippoRagRetriever(HashedWords(dimension=24), self.knowledge)
 

@@ -35,9 +35,6 @@ class TestChunkTables(LoaderRules):
     def make_big(self, items):
         return ChunkTablesLoader(_SERVERS[0], schema=self._written(items))
 
-    def other_values(self):
-        return {"url": "postgresql://host/db", "schema": "other", "country": "Kenya"}
-
     def _written(self, items):
         schema = f"conformance {next(_SCHEMAS)}"
         with ChunkTables(_SERVERS[0], schema=schema, create=True) as tables:

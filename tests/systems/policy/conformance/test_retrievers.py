@@ -18,14 +18,6 @@ class TestHop(EverythingMatches, RetrieverRules):
     tolerance = 1e-6
     order_depends_on_filter = True
 
-    def other_values(self):
-        return {
-            "start": FaissRetriever(HashedWords(dimension=24), index="hnsw"),
-            "subject": "place",
-            "relation_weights": {"SUPPORTS": 0.1},
-            "relations": ChunkTablesLoader("env:PLANS", schema="plans"),
-        }
-
     def make(self):
         return HopRetriever(FaissRetriever(HashedWords(dimension=24)))
 
@@ -47,11 +39,3 @@ class TestChunkVectors(ComponentRules):
 
     def make(self):
         return ChunkVectorRetriever(ChunkTablesLoader("env:PLANS"), HashedWords(dimension=24))
-
-    def other_values(self):
-        return {
-            "source": ChunkTablesLoader("env:PLANS", schema="plans"),
-            "encoder": HashedWords(seed=1),
-            "column": "hoprag_embedding",
-            "word_vectors": HashedWords(seed=2),
-        }
