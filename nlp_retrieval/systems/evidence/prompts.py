@@ -1,8 +1,8 @@
-"""The prompts of fact checking, as DSPy signatures, and the programs that use them."""
+"""The prompts of fact checking, as DSPy signatures."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
@@ -10,17 +10,18 @@ from nlp_retrieval.lm import dspy
 
 
 class PassageJudgement(BaseModel):
-    """What a language model answers about one claim and one passage.
-
-    Args:
-        quote: the words of the passage that decide.
-        verdict: what the passage does to the claim.
-        confidence: the probability that the verdict is right.
-    """
+    """What a language model answers about one claim and one passage."""
 
     quote: str = Field(description="the sentence of the passage that decides, copied character by character")
     verdict: Literal["support", "contradict", "neutral"]
     confidence: float = Field(ge=0, le=1, allow_inf_nan=False, description="probability that the verdict is right")
+
+
+class PassageStance(BaseModel):
+    """What a language model answers about one of several passages."""
+
+    number: int = Field(description="of the passage")
+    stance: Literal["supports", "contradicts"]
 
 
 class JudgeClaim(dspy.Signature):  # type: ignore[misc]  # DSPy has no types
@@ -62,9 +63,7 @@ class JudgePassages(dspy.Signature):  # type: ignore[misc]  # DSPy has no types
 
     claim: str = dspy.InputField(desc="one statement")
     passages: str = dspy.InputField(desc="passages of one source, each on a line that begins with its number in brackets")
-    findings: list[str] = dspy.OutputField(
-        desc='such as ["3 supports", "5 contradicts"], the clearest first; [] if there are none'
-    )
+    findings: list[PassageStance] = dspy.OutputField(desc="the clearest first; [] if there are none")
 
 
 class QuotePassages(dspy.Signature):  # type: ignore[misc]  # DSPy has no types
@@ -77,40 +76,3 @@ class QuotePassages(dspy.Signature):  # type: ignore[misc]  # DSPy has no types
     claim: str = dspy.InputField(desc="the statement that cites the source")
     passages: str = dspy.InputField(desc="passages of one source, each on a line that begins with its number in brackets")
     quote: str = dspy.OutputField(desc="the quotation alone, without the number; none if nothing supports the claim")
-
-
-class _OneStep(dspy.Module):  # type: ignore[misc]  # DSPy has no types
-    """A program of one step; a compiled one is saved under the name of its predictor."""
-
-    predictor: ClassVar[str]
-    signature: ClassVar[type[dspy.Signature]]
-
-    def __init__(self) -> None:
-        super().__init__()
-        setattr(self, self.predictor, dspy.Predict(self.signature))
-
-    def forward(self, **question: str) -> dspy.Prediction:
-        """Ask."""
-        return getattr(self, self.predictor)(**question)
-
-
-class PassageSelector(_OneStep):
-    """Asks for the numbers of the passages that help to answer a question."""
-
-    predictor, signature = "select", SelectPassages
-
-
-class PassageJudge(_OneStep):
-    """Asks what passages say about a claim."""
-
-    predictor, signature = "judge", JudgePassages
-
-
-class PassageQuoter(_OneStep):
-    """Asks for a quotation that supports a claim."""
-
-    predictor, signature = "quote", QuotePassages
-
-
-PROGRAMS = {"extract": PassageSelector, "match": PassageJudge, "quote": PassageQuoter}
-"""The programs for reading a whole text, by what they are asked to do."""

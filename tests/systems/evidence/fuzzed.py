@@ -7,7 +7,6 @@ from fuzz.inputs import a_file, as_text
 from fuzz.settings import read_bodies
 
 from nlp_retrieval.errors import ConfigurationError, FetchError, InputError, ModelError, RetrievalError, SourceError
-from nlp_retrieval.lm.reading import read_object
 from nlp_retrieval.systems.evidence.citations.addresses import web_address
 from nlp_retrieval.systems.evidence.citations.report import read_report
 from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules
@@ -17,8 +16,7 @@ from nlp_retrieval.systems.evidence.service_models import AuditBody, IndexBody, 
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration
 from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, web_url
 from nlp_retrieval.systems.evidence.web_research.fetching import RobotRules
-from nlp_retrieval.systems.evidence.web_research.full_text import read_numbers, read_stances
-from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, WebResult, results_in
+from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, WebResult, find_pages, results_in
 
 _URLS = ("https://example.org/a", "http://docs.example.ac.uk/x/y?z=1", "https://host.gov/", "file:///tmp/x")
 
@@ -74,7 +72,7 @@ class _Found(BaseWebSearch):
     def __init__(self) -> None:
         self.results: list[WebResult] = []
 
-    def find(self, query: str, k: int) -> list[WebResult]:
+    def search(self, query: str, k: int = 10) -> list[WebResult]:
         return self.results
 
 
@@ -85,7 +83,7 @@ def searxng(data: bytes) -> bool:
         engine.results = results_in(data, "the search engine")
     except FetchError:
         return False
-    found = engine.search("a query", 50)
+    found = find_pages(engine, "a query", 50)
     assert len({web_url(one.url) for one in found}) == len(found)
     for one in found:
         assert web_url(one.url) is not None
@@ -124,18 +122,6 @@ def quality_rules(data: bytes) -> bool:
     return True
 
 
-def stances(data: bytes) -> bool:
-    """What a model says that passages do to a claim, or which of them speak of it: only numbers that were shown."""
-    text, shown = as_text(data), {1, 2, 30}
-    used = False
-    for answer in (text, read_object(text)):
-        numbers, told = read_numbers(answer, shown), read_stances(answer, shown)
-        assert numbers is None or (set(numbers) <= shown and len(set(numbers)) == len(numbers))
-        assert told is None or set(told) <= shown
-        used = used or bool(numbers) or bool(told)
-    return used
-
-
 def calibration(data: bytes) -> bool:
     """A calibration: whatever the signals, it gives probabilities."""
     try:
@@ -155,4 +141,4 @@ def project_bodies(data: bytes) -> bool:
     return read_bodies(data, [IndexBody, PassageSearchBody, VerifyBody, AuditBody])
 
 
-OF_EVIDENCE = [cited_report, page, robots, searxng, web_target, quality_rules, stances, calibration, project_bodies]
+OF_EVIDENCE = [cited_report, page, robots, searxng, web_target, quality_rules, calibration, project_bodies]

@@ -126,10 +126,6 @@ EVIDENCE = {
         "for one in (text, 'x[1' * 5_000, 'x[' + '1,' * 5_000)]",
         "from nlp_retrieval.systems.evidence.reading import page as raised",
     ),
-    "systems/evidence/web_research/full_text.py": in_prose(
-        "[read(one, range(9)) for read in (read_numbers, read_stances) for one in (text, '[' + text, [text], '1 ' * N)]",
-        "from nlp_retrieval.systems.evidence.web_research.full_text import read_numbers, read_stances",
-    ),
     "systems/evidence/names.py": in_prose(
         "unmatched_names(text, 'World Health Organization')", f"{_OF}.names import unmatched_names"
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -68,7 +69,7 @@ def add(
     from nlp_retrieval.reports import counted
     from nlp_retrieval.systems.evidence.reading.metadata import is_manifest
     from nlp_retrieval.systems.evidence.reading.sources import LeftOut, is_json_lines, read_sources
-    from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher
+    from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, fetch_page
     from nlp_retrieval.text import visible
 
     if url is not None and (len(sources) > 1 or sources[0].is_dir() or is_json_lines(sources[0]) or is_manifest(sources[0])):
@@ -80,7 +81,9 @@ def add(
     new = known = 0
     left_out = LeftOut()
     url_of = None if url is None else lambda _: url
-    fetch = None if fetcher is None else build_as(BaseFetcher, "fetchers", parse_component(fetcher), "--fetch").fetch
+    fetch = None
+    if fetcher is not None:
+        fetch = partial(fetch_page, build_as(BaseFetcher, "fetchers", parse_component(fetcher), "--fetch"))
     try:
         with progress("reading", None) as advance:
             for document in read_sources(sources, quality, rules, fetch_date, url_of, left_out, fetch):

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import codecs
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
-from urllib.parse import unquote_to_bytes, urlsplit
 
 from pydantic import Field
 
 from nlp_retrieval.core import READS_FILE, Component, Lock, given, may_set
-from nlp_retrieval.errors import EngineError, FetchError, FetchRefusedError, SourceError
+from nlp_retrieval.errors import DependencyError, EngineError, FetchError, FetchRefusedError, SourceError, install
 from nlp_retrieval.systems.evidence.index.store import now
 from nlp_retrieval.systems.evidence.index.urls import canonical_url
 from nlp_retrieval.systems.evidence.reading.sources import read_file
@@ -24,97 +22,29 @@ from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, pag
 if TYPE_CHECKING:
     from nlp_retrieval.systems.evidence.web_research.connections import Deadline, WebAnswer
 
-
-# Rules of a site's robots.txt, by RFC 9309: a missing file allows everything, a failing server allows nothing.
-#
-# All groups for the user agent count as one; without any, those for ``*``. The longest matching rule decides, and of two
-# equally long ones the one that allows. ``*`` in a path matches anything, and ``$`` at its end the end. Rules are not compiled
-# to regular expressions, so that a site cannot make matching slow with many stars.
-
 LARGEST_ROBOTS = 512 * 2**10
 """Bytes of a robots.txt; a larger one is refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """A path as written, split at its stars and percent-decoded."""
-
-    allows: bool
-    parts: list[bytes]
-    ends: bool
-
-    @property
-    def length(self) -> int:
-        return sum(map(len, self.parts)) + len(self.parts) - 1 + self.ends
-
-    def fits(self, path: bytes) -> bool:
-        first, *middle = self.parts
-        if not middle:
-            return path == first if self.ends else path.startswith(first)
-        last, position = middle.pop(), len(first)
-        if not path.startswith(first):
-            return False
-        for part in middle:  # the first occurrence leaves the most room for the others
-            start = path.find(part, position)
-            if start < 0:
-                return False
-            position = start + len(part)
-        return path.endswith(last) and len(path) - len(last) >= position if self.ends else path.find(last, position) >= 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    agents: set[str] = field(default_factory=set)
-    rules: list[_Rule] = field(default_factory=list)
-
-
 class RobotRules:
-    """Rules of one site, by the answer to the request for its robots.txt."""
+    """Rules of one site, by the answer to the request for its robots.txt; a failing server allows nothing."""
 
     def __init__(self, status: int, body: bytes = b"") -> None:
+        try:
+            from protego import Protego
+        except ImportError:
+            raise DependencyError(f"reading robots.txt needs protego: {install('research')}") from None
         self._readable = status == 200 or (400 <= status < 500 and status != 429)
-        self._groups = _groups(body) if status == 200 else []
+        self._rules = Protego.parse(body.decode("utf-8-sig", "replace") if status == 200 else "")
 
     def allow(self, user_agent: str, url: str) -> bool:
         """Return whether a page may be fetched."""
         if not self._readable:
             return False
         try:
-            parts = urlsplit(url)
-            path = unquote_to_bytes((parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
+            return bool(self._rules.can_fetch(url, user_agent.partition("/")[0]))
         except ValueError:
             return False
-        asking = _name(user_agent)
-        groups = [group for group in self._groups if asking in group.agents]
-        groups = groups or [group for group in self._groups if "*" in group.agents]
-        fitting = [(rule.length, rule.allows) for group in groups for rule in group.rules if rule.fits(path)]
-        return max(fitting, default=(0, True))[1]
-
-
-def _groups(body: bytes) -> list[_Group]:
-    groups: list[_Group] = []
-    begun = False
-    for line in body.removeprefix(codecs.BOM_UTF8).splitlines():
-        key, _, value = line.partition(b"#")[0].partition(b":")
-        name, value = key.strip().lower(), value.strip()
-        if name == b"user-agent":
-            if not begun:
-                groups.append(_Group())
-            groups[-1].agents.add(_name(value.decode("utf-8", "replace")))
-            begun = True
-        elif name in (b"allow", b"disallow") and groups:
-            begun = False
-            if value.startswith((b"/", b"*")):
-                parts = [unquote_to_bytes(part) for part in value.removesuffix(b"$").split(b"*")]
-                groups[-1].rules.append(_Rule(name == b"allow", parts, value.endswith(b"$")))
-    return groups
-
-
-def _name(user_agent: str) -> str:
-    return user_agent.partition("/")[0].strip().lower()
-
-
-# Base class of fetchers: from an address to the bytes of its page, or an error that says why not.
 
 
 @dataclass(frozen=True)
@@ -127,6 +57,7 @@ class FetchedPage:
         content: its bytes.
         media_type: from the server, with its charset if there is one; may be empty.
         fetch_date: ISO 8601.
+        title: if the content does not say it.
 
     Examples:
         >>> page = FolderFetcher("pages").fetch("https://example.org/krill.html")
@@ -139,6 +70,7 @@ class FetchedPage:
     content: bytes
     media_type: str
     fetch_date: str
+    title: str = ""
 
 
 class BaseFetcher(Component, ABC):
@@ -146,30 +78,47 @@ class BaseFetcher(Component, ABC):
 
     kind: ClassVar[str] = "fetchers"
 
-    def fetch(self, url: str) -> FetchedPage:
-        """Fetch a page.
+    @abstractmethod
+    def fetch(self, url: str) -> FetchedPage | str | Mapping[str, str]:
+        """Return the page at an address of the web: as it is, its text, or its "text" and "title".
 
         Args:
             url: http or https.
 
         Raises:
-            FetchRefusedError: it may not be fetched: it is not an address of the web, or leads to a forbidden one.
+            FetchRefusedError: it may not be fetched.
             FetchError: it cannot be fetched.
-            EngineError: the fetcher returned something that is not a page.
         """
-        WebTarget.of(url)
-        page = self.fetch_page(url.strip())
-        if not isinstance(page, FetchedPage) or not isinstance(page.content, bytes) or not isinstance(page.media_type, str):
-            raise EngineError(
-                f"{type(self).__name__} returned a {type(page).__name__}; it must return a FetchedPage with bytes"
-            )
-        if web_url(page.url) is None:
-            raise EngineError(f"{type(self).__name__} returned a page from {str(page.url)[:80]!r}, which is not a web address")
-        return page
 
-    @abstractmethod
-    def fetch_page(self, url: str) -> FetchedPage:
-        """Return the page at an address of the web, or raise a :class:`~nlp_retrieval.errors.FetchError`."""
+
+Fetch = Callable[[str], FetchedPage | str | Mapping[str, str]]
+
+
+def fetch_page(fetcher: BaseFetcher | Fetch, url: str) -> FetchedPage:
+    """Fetch a page, and check it.
+
+    Args:
+        fetcher: a component, or a function that does the same as :meth:`BaseFetcher.fetch`.
+        url: http or https.
+
+    Raises:
+        FetchRefusedError: it may not be fetched: it is not an address of the web, or leads to a forbidden one.
+        FetchError: it cannot be fetched.
+        EngineError: the fetcher returned something that is not a page.
+    """
+    WebTarget.of(url)
+    url = url.strip()
+    page = fetcher.fetch(url) if isinstance(fetcher, BaseFetcher) else fetcher(url)
+    if isinstance(page, str):
+        page = {"text": page}
+    if isinstance(page, Mapping) and isinstance(page.get("text"), str):
+        text = page["text"].encode("utf-8", "replace")
+        page = FetchedPage(url, url, text, "text/plain; charset=utf-8", now(), str(page.get("title", "")))
+    if not isinstance(page, FetchedPage) or not isinstance(page.content, bytes) or not isinstance(page.media_type, str):
+        raise EngineError(f"a fetcher returned a {type(page).__name__}; it must return a text, or a FetchedPage with bytes")
+    if web_url(page.url) is None:
+        raise EngineError(f"a fetcher returned a page from {str(page.url)[:80]!r}, which is not a web address")
+    return page
 
 
 # Fetching from the public internet, so that neither a page nor a host name can lead anywhere else.
@@ -257,7 +206,7 @@ class HttpFetcher(BaseFetcher):
 
         return resolve_host(host, port)
 
-    def fetch_page(self, url: str) -> FetchedPage:
+    def fetch(self, url: str) -> FetchedPage:
         from nlp_retrieval.systems.evidence.web_research.connections import Deadline
 
         deadline = Deadline(self.seconds)
@@ -279,13 +228,14 @@ class HttpFetcher(BaseFetcher):
         raise FetchError(f"{shown(url)}: more than {self.max_redirects} redirects")
 
     def _is_private(self, target: WebTarget) -> bool:
-        hosts = {host.strip().lower() for host in self.private_hosts or ()}
-        return bool(hosts & {target.host, target.bracketed, f"{target.bracketed}:{target.port}"})
+        return bool(self._own_hosts() & {target.host, target.bracketed, f"{target.bracketed}:{target.port}"})
+
+    def _own_hosts(self) -> set[str]:
+        return {host.strip().lower() for host in self.private_hosts or ()}
 
     def _check(self, target: WebTarget) -> None:
         ports = self.ports or (80, 443)
-        hosts = {host.strip().lower() for host in self.private_hosts or ()}
-        if target.port not in ports and f"{target.bracketed}:{target.port}" not in hosts:
+        if target.port not in ports and f"{target.bracketed}:{target.port}" not in self._own_hosts():
             raise FetchRefusedError(
                 f"{shown(target.url)}: port {target.port} is not allowed; only {', '.join(map(str, ports[:9]))} are, and "
                 "those that the user allows with a host"
@@ -388,7 +338,7 @@ class FolderFetcher(BaseFetcher):
                 self._pages = pages_of(self.folder)
             return self._pages
 
-    def fetch_page(self, url: str) -> FetchedPage:
+    def fetch(self, url: str) -> FetchedPage:
         path = self.pages.get(canonical_url(url))
         if path is None:
             raise FetchError(f"{shown(url)}: there is no such page in {self.folder}")

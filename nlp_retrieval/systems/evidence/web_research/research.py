@@ -7,7 +7,7 @@ fetched or read does not stop the others.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +18,6 @@ from nlp_retrieval.errors import (
     FetchError,
     FetchRefusedError,
     IndexStateError,
-    InputError,
     QueryError,
     RetrievalError,
 )
@@ -31,8 +30,14 @@ from nlp_retrieval.systems.evidence.reading.cleaning import clean_title
 from nlp_retrieval.systems.evidence.reading.document import SourceDocument
 from nlp_retrieval.systems.evidence.reading.text_of import read_bytes
 from nlp_retrieval.systems.evidence.web_research.addresses import shown
-from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher
-from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, WebResult, merged_by_rank
+from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, Fetch, fetch_page
+from nlp_retrieval.systems.evidence.web_research.searching import (
+    BaseWebSearch,
+    Search,
+    WebResult,
+    find_pages,
+    merged_by_rank,
+)
 
 PageStatus = Literal["added", "known", "refused", "failed"]
 """``added``: a new source, or a new version of one. ``known``: the index has it. ``refused``: by a rule, of ours or of its
@@ -110,6 +115,7 @@ class ResearchReport:
         return asdict(self)
 
 
+_DELETED = "it was deleted from this project; add it again with the add command"
 LONGEST_QUERY = 200
 """Characters of a hypothetical answer that are sent to a search engine; it is cut between words."""
 
@@ -117,8 +123,8 @@ LONGEST_QUERY = 200
 def research(
     subquestion: str,
     index: EvidenceIndex,
-    web_search: BaseWebSearch,
-    fetcher: BaseFetcher,
+    web_search: BaseWebSearch | Search,
+    fetcher: BaseFetcher | Fetch,
     hyde: HyDE | None = None,
     *,
     results: int = 10,
@@ -139,8 +145,9 @@ def research(
     Args:
         subquestion: one question.
         index: for the pages.
-        web_search: finds them.
-        fetcher: fetches them.
+        web_search: finds them: a component, or a function of a query and a number of results that returns a list of
+            addresses.
+        fetcher: fetches them: a component, or a function of an address that returns the text.
         hyde: writes the hypothetical answer; by default there is none.
         results: the most results of each search.
         pages: the most pages that are fetched.
@@ -168,28 +175,23 @@ def research(
         check_k(value, name)
     grading = QualityRules.read(rules) if isinstance(rules, str | Path) else rules
     expansion = hyde.expand([subquestion])[0] if hyde is not None else None
-    lists, queries = _searched(web_search, _web_queries(subquestion, expansion), results)
-    pages_found = merged_by_rank(lists, lambda result: canonical_url(result.url))
-    reader = _PageReader(index, fetcher, grading, refetch)
+    hypothetical = [_cut(expansion.hypothetical)] if expansion is not None else []
+    lists, queries = _searched(web_search, list(dict.fromkeys(filter(None, (subquestion, *hypothetical)))), results)
+    found = merged_by_rank(lists, lambda result: canonical_url(result.url))
     done: list[ResearchedPage] = []
-    fetched = looked_at = 0
-    with progress("reading", min(pages, len(pages_found))) as advance:
-        for result in pages_found:
+    fetched = 0
+    with progress("reading", min(pages, len(found))) as advance:
+        for result in found:
             if fetched == pages:
                 break
-            looked_at += 1
-            known = reader.known(result)
-            done.append(known if known is not None else reader.read(result))
+            known = _known(index, result, refetch=refetch)
+            done.append(known or _read(index, fetcher, result, grading))
             fetched += known is None
             advance(int(known is None))
     index.build_index()
-    passages = _passages(index, subquestion, expansion, k)
-    return ResearchReport(subquestion, expansion, queries, done, len(pages_found) - looked_at, passages)
-
-
-def _web_queries(subquestion: str, expansion: ExpandedQuery | None) -> list[str]:
-    hypothetical = _cut(expansion.hypothetical) if expansion is not None else ""
-    return list(dict.fromkeys(filter(None, (subquestion, hypothetical))))
+    asked = dict.fromkeys([subquestion, *([expansion.expanded] if expansion is not None else [])])
+    passages = merged_by_rank(index.search_all(list(asked), k), lambda passage: (passage.key, passage.start, passage.end))
+    return ResearchReport(subquestion, expansion, queries, done, len(found) - len(done), passages[:k])
 
 
 def _cut(text: str) -> str:
@@ -197,16 +199,17 @@ def _cut(text: str) -> str:
     words = " ".join(text.split())
     if len(words) <= LONGEST_QUERY:
         return words
-    beginning = words[: LONGEST_QUERY + 1]
-    return beginning.rpartition(" ")[0] or words[:LONGEST_QUERY]
+    return words[: LONGEST_QUERY + 1].rpartition(" ")[0] or words[:LONGEST_QUERY]
 
 
-def _searched(web_search: BaseWebSearch, queries: list[str], results: int) -> tuple[list[list[WebResult]], list[WebQuery]]:
+def _searched(
+    web_search: BaseWebSearch | Search, queries: list[str], results: int
+) -> tuple[list[list[WebResult]], list[WebQuery]]:
     """Return the results of each answered query, and all queries."""
     lists, asked, errors = [], [], []
     for query in queries:
         try:
-            lists.append(web_search.search(query, results))
+            lists.append(find_pages(web_search, query, results))
         except FetchError as error:
             errors.append(error)
             asked.append(WebQuery(query, 0, str(error)))
@@ -217,64 +220,36 @@ def _searched(web_search: BaseWebSearch, queries: list[str], results: int) -> tu
     return lists, asked
 
 
-@dataclass(frozen=True)
-class _PageReader:
-    """Reads pages into an index."""
+def _known(index: EvidenceIndex, result: WebResult, *, refetch: bool) -> ResearchedPage | None:
+    """Return the result for a page that need not be fetched; None for one that must be."""
+    if index.was_deleted(result.url):
+        return ResearchedPage(result.url, "refused", _DELETED, title=result.title)
+    source = None if refetch else index.source(result.url)
+    if source is None:
+        return None
+    since = f", fetched {source.fetch_date}" if source.fetch_date else ""
+    return ResearchedPage(result.url, "known", f"the index has it{since}", source.url, source.title)
 
-    index: EvidenceIndex
-    fetcher: BaseFetcher
-    rules: QualityRules | None
-    refetch: bool
 
-    def known(self, result: WebResult) -> ResearchedPage | None:
-        """Return the result for a page that need not be fetched; None for one that must be."""
-        if self.index.was_deleted(result.url):
-            return ResearchedPage(result.url, "refused", _DELETED, title=result.title)
-        source = None if self.refetch else self.index.source(result.url)
-        if source is None:
-            return None
-        since = f", fetched {source.fetch_date}" if source.fetch_date else ""
-        return ResearchedPage(result.url, "known", f"the index has it{since}", source.url, source.title)
-
-    def read(self, result: WebResult) -> ResearchedPage:
-        """Fetch, read and add a page."""
-        try:
-            document = self._document(result.url)
-        except (DependencyError, IndexStateError):
-            raise
-        except RetrievalError as error:
-            status: PageStatus = "refused" if isinstance(error, FetchRefusedError) else "failed"
-            return ResearchedPage(result.url, status, str(error), title=result.title)
-        except Exception as error:
-            # any error of a third-party fetcher or a parser: one page must not stop the others
-            reason = f"unexpected {type(error).__name__}: {shown(str(error))}"
-            return ResearchedPage(result.url, "failed", reason, title=result.title)
-        return self._added(result, document)
-
-    def _added(self, result: WebResult, document: SourceDocument) -> ResearchedPage:
-        title = document.title or result.title
-        if self.index.was_deleted(document.url):
-            return ResearchedPage(result.url, "refused", _DELETED, document.url, title)
-        try:
-            added = self.index.add_source(replace(document, title=title))
-        except InputError as error:
-            return ResearchedPage(result.url, "failed", str(error), document.url, title)
-        if not added:
-            return ResearchedPage(result.url, "known", "the index has this text under this address", document.url, title)
-        return ResearchedPage(result.url, "added", "", document.url, title, document.quality)
-
-    def _document(self, url: str) -> SourceDocument:
-        page = self.fetcher.fetch(url)
+def _read(index: EvidenceIndex, fetcher: BaseFetcher | Fetch, result: WebResult, rules: QualityRules | None) -> ResearchedPage:
+    """Fetch, read and add a page; whatever is wrong with it must not stop the others."""
+    source_url, title = "", result.title
+    try:
+        page = fetch_page(fetcher, result.url)
         read = read_bytes(page.content, name=page.url, media_type=page.media_type)
-        quality = assess_source_quality(page.url, self.rules)
-        title = clean_title(read.title)[0]
-        return SourceDocument(read.text, page.url, title, quality, page.fetch_date)
-
-
-_DELETED = "it was deleted from this project; add it again with the add command"
-
-
-def _passages(index: EvidenceIndex, subquestion: str, expansion: ExpandedQuery | None, k: int) -> list[EvidencePassage]:
-    queries = dict.fromkeys([subquestion, *([expansion.expanded] if expansion is not None else [])])
-    lists = [index.search(query, k) for query in queries]
-    return merged_by_rank(lists, lambda passage: (passage.key, passage.start, passage.end))[:k]
+        source_url, title = page.url, clean_title(read.title or page.title)[0] or result.title
+        if index.was_deleted(page.url):
+            return ResearchedPage(result.url, "refused", _DELETED, source_url, title)
+        quality = assess_source_quality(page.url, rules)
+        added = index.add_source(SourceDocument(read.text, page.url, title, quality, page.fetch_date))
+    except (DependencyError, IndexStateError):
+        raise
+    except RetrievalError as error:
+        status: PageStatus = "refused" if isinstance(error, FetchRefusedError) else "failed"
+        return ResearchedPage(result.url, status, str(error), source_url, title)
+    except Exception as error:  # of somebody else's fetcher or a parser
+        reason = f"unexpected {type(error).__name__}: {shown(str(error))}"
+        return ResearchedPage(result.url, "failed", reason, source_url, title)
+    if not added:
+        return ResearchedPage(result.url, "known", "the index has this text under this address", source_url, title)
+    return ResearchedPage(result.url, "added", "", source_url, title, quality)

@@ -8,13 +8,12 @@ import tempfile
 import warnings
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeVar
 from urllib.parse import urlencode
 
-import numpy as np
 from pydantic import Field
 
 from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
@@ -27,7 +26,6 @@ from nlp_retrieval.core import (
     given,
     may_set,
     parse_json,
-    reciprocal_ranks,
     without_secrets,
 )
 from nlp_retrieval.errors import ConfigurationError, EngineError, FetchError, FetchRefusedError, RetrievalWarning, SourceError
@@ -51,20 +49,12 @@ def merged_by_rank(lists: Sequence[Sequence[T]], key: Callable[[T], Hashable]) -
     scores: dict[Hashable, float] = {}
     first: dict[Hashable, tuple[int, int, T]] = {}
     for number, ranked in enumerate(lists):
-        seen: set[Hashable] = set()
-        shares = reciprocal_ranks(np.arange(1, len(ranked) + 1)).tolist()
-        for rank, (element, share) in enumerate(zip(ranked, shares, strict=True)):
-            same = key(element)
-            if same in seen:
-                continue
-            seen.add(same)
-            scores[same] = scores.get(same, 0.0) + share
+        distinct = {key(element): (rank, element) for rank, element in reversed(list(enumerate(ranked)))}
+        for same, (rank, element) in distinct.items():
+            scores[same] = scores.get(same, 0.0) + 1 / (60 + 1 + rank)
             first.setdefault(same, (rank, number, element))
-    order = sorted(first, key=lambda same: (-scores[same], first[same][:2]))
-    return [first[same][2] for same in order]
+    return [first[same][2] for same in sorted(first, key=lambda same: (-scores[same], first[same][:2]))]
 
-
-# Base class of search engines: from a query to addresses of the web with titles and snippets, best first.
 
 _LONGEST_SNIPPET = 1_000
 
@@ -93,51 +83,59 @@ class BaseWebSearch(Component, ABC):
 
     kind: ClassVar[str] = "search_engines"
 
-    def search(self, query: str, k: int = 10) -> list[WebResult]:
-        """Search.
-
-        Args:
-            query: a question, or keywords.
-            k: at most this many results.
-
-        Returns:
-            Results, best first, each address once. Anything but addresses of the web is dropped, with a warning.
-
-        Raises:
-            QueryError: the query is not a string, or k is less than 1.
-            FetchError: the search engine gave no usable answer.
-            EngineError: it returned something that is not a list of results.
-        """
-        (asked,), cut = check_queries([query]), check_k(k)
-        results = self.find(asked, cut) if asked.strip() else []
-        if not isinstance(results, list) or not all(isinstance(result, WebResult) for result in results):
-            raise EngineError(f"{type(self).__name__} must return a list of WebResult")
-        kept: dict[str, WebResult] = {}
-        left_out = []
-        for result in results:
-            canonical = web_url(result.url)
-            if canonical is None:
-                left_out.append(result.url)
-            else:
-                kept.setdefault(
-                    canonical, WebResult(result.url.strip(), clean_title(result.title)[0], _snippet(result.snippet))
-                )
-        if left_out:
-            warnings.warn(
-                f"{self.name}: results dropped because they are not http or https addresses: {len(left_out):,} (first: "
-                f"{shown(str(left_out[0]))!r})",
-                RetrievalWarning,
-                stacklevel=2,
-            )
-        return list(kept.values())[:cut]
-
     @abstractmethod
-    def find(self, query: str, k: int) -> list[WebResult]:
-        """Return about ``k`` results for a query that is not blank, best first."""
+    def search(self, query: str, k: int = 10) -> Sequence[WebResult | str | Mapping[str, str]]:
+        """Return about ``k`` results for a query that is not blank, best first.
+
+        Each is a :class:`WebResult`, an address, or a mapping with "url" and perhaps "title" and "snippet".
+        """
 
 
-def _snippet(text: str) -> str:
-    return " ".join(clean_text(text)[0].split())[:_LONGEST_SNIPPET]
+Search = Callable[[str, int], Sequence[WebResult | str | Mapping[str, str]]]
+
+
+def find_pages(engine: BaseWebSearch | Search, query: str, k: int = 10) -> list[WebResult]:
+    """Search the web, and check what was found.
+
+    Args:
+        engine: a component, or a function that does the same as :meth:`BaseWebSearch.search`.
+        query: a question, or keywords.
+        k: at most this many results.
+
+    Returns:
+        Results, best first, each address once. Anything but addresses of the web is dropped, with a warning.
+
+    Raises:
+        QueryError: the query is not a string, or k is less than 1.
+        FetchError: the search engine gave no usable answer.
+        EngineError: it returned something that is not a list of results.
+    """
+    (asked,), cut = check_queries([query]), check_k(k)
+    found = (engine.search if isinstance(engine, BaseWebSearch) else engine)(asked, cut) if asked.strip() else []
+    if not isinstance(found, list | tuple):
+        raise EngineError(f"a search engine returned a {type(found).__name__}; it must return a list of WebResult")
+    kept: dict[str, WebResult] = {}
+    left_out = []
+    for each in found:
+        result = WebResult(each) if isinstance(each, str) else each
+        if isinstance(result, Mapping):
+            result = WebResult(result.get("url", ""), str(result.get("title", "")), str(result.get("snippet", "")))
+        if not isinstance(result, WebResult):
+            raise EngineError(f"a search engine returned a list with a {type(each).__name__}; it must return WebResult")
+        canonical = web_url(result.url)
+        if canonical is None:
+            left_out.append(result.url)
+        else:
+            snippet = " ".join(clean_text(result.snippet)[0].split())[:_LONGEST_SNIPPET]
+            kept.setdefault(canonical, WebResult(result.url.strip(), clean_title(result.title)[0], snippet))
+    if left_out:
+        warnings.warn(
+            f"results dropped because they are not http or https addresses: {len(left_out):,} (first: "
+            f"{shown(str(left_out[0]))!r})",
+            RetrievalWarning,
+            stacklevel=2,
+        )
+    return list(kept.values())[:cut]
 
 
 # Searching the web through a SearXNG server, or any other with its JSON format.
@@ -205,7 +203,7 @@ class SearxngSearch(BaseWebSearch):
         self.seconds = seconds
         self.user_agent = user_agent
 
-    def find(self, query: str, k: int) -> list[WebResult]:
+    def search(self, query: str, k: int = 10) -> list[WebResult]:
         by_url: dict[str, WebResult] = {}
         for page in range(1, _MOST_PAGES + 1):
             results = self._page(query, page)
@@ -299,7 +297,7 @@ class FolderSearch(BaseWebSearch):
         self._searcher: Searcher | None = None
         self._texts: dict[str, str] = {}
 
-    def find(self, query: str, k: int) -> list[WebResult]:
+    def search(self, query: str, k: int = 10) -> list[WebResult]:
         with self._lock:
             if self._searcher is None:
                 self._searcher = self._indexed()

@@ -32,7 +32,7 @@ class ListedSearch(BaseWebSearch):
         self.answers = answers
         self.asked: list[str] = []
 
-    def find(self, query: str, k: int) -> list[WebResult]:
+    def search(self, query: str, k: int = 10) -> list[WebResult]:
         self.asked.append(query)
         answer = self.answers.get(query, [])
         if isinstance(answer, Exception):
@@ -49,7 +49,7 @@ class ListedFetcher(BaseFetcher):
         self.pages = pages
         self.asked: list[str] = []
 
-    def fetch_page(self, url: str) -> FetchedPage:
+    def fetch(self, url: str) -> FetchedPage:
         self.asked.append(url)
         page = self.pages[url]
         if isinstance(page, BaseException):
@@ -274,3 +274,15 @@ def test_over_http_each_page_has_its_own_end(index: EvidenceIndex, web: WebServe
     }  # fmt: skip
     assert report.pages[6].source_url == f"{web.url}/good2"
     assert report.passages[0].content == ANSWER
+
+
+def test_functions_serve_as_search_engine_and_fetcher(index: EvidenceIndex) -> None:
+    def searched(query: str, k: int) -> list[str | dict[str, str]]:
+        return ["https://a.example/plain", {"url": "https://a.example/titled", "title": "Bridges"}][:k]
+
+    def fetched(url: str) -> str | dict[str, str]:
+        return ANSWER if url.endswith("plain") else {"text": "The bridge has six arches.", "title": "Arches"}
+
+    report = research(QUESTION, index, searched, fetched)
+    assert [(page.status, page.title) for page in report.pages] == [("added", ""), ("added", "Arches")]
+    assert report.passages[0].url == "https://a.example/plain"

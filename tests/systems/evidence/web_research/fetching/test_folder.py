@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nlp_retrieval.errors import FetchError, FetchRefusedError, SourceError
-from nlp_retrieval.systems.evidence.web_research.fetching import FolderFetcher
+from nlp_retrieval.systems.evidence.web_research.fetching import FolderFetcher, fetch_page
 
 SECRET = "outside of the folder"
 
@@ -62,7 +62,7 @@ def test_no_address_leads_out_of_the_folder(folder: Path, url: str) -> None:
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "/etc/passwd", "report.txt", "", "https://user@lakes.example/"])
 def test_what_is_no_address_of_the_web_is_refused(folder: Path, url: str) -> None:
     with pytest.raises(FetchRefusedError):
-        FolderFetcher(folder).fetch(url)
+        fetch_page(FolderFetcher(folder), url)
 
 
 @pytest.mark.parametrize(

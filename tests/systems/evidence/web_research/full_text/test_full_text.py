@@ -11,7 +11,6 @@ from chat_server import ChatServer, MakeModel, asked, fields
 from nlp_retrieval.errors import ConfigurationError, ItemError, QueryError, RetrievalWarning
 from nlp_retrieval.lm.programs import save_program
 from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
-from nlp_retrieval.systems.evidence.prompts import PassageJudge, PassageSelector
 from nlp_retrieval.systems.evidence.web_research.full_text import Extract, Match, Quote
 
 OPENED = "The bridge over the strait was opened in 1932."
@@ -38,7 +37,7 @@ def choosing(words: str):
         if "[[ ## numbers ## ]]" in body["messages"][0]["content"]:
             return fields(numbers=[number_of(body, words)])
         if "[[ ## findings ## ]]" in body["messages"][0]["content"]:
-            return fields(findings=[f"{number_of(body, words)} supports"])
+            return fields(findings=[{"number": number_of(body, words), "stance": "supports"}])
         return fields(quote=words)
 
     return answer
@@ -86,11 +85,24 @@ def test_nothing_is_an_answer_too(server: ChatServer, model: MakeModel) -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", [500, None, fields(numbers=[99], findings=["99 supports"], quote="x"), "sorry", "", "[" * 5000]
+    "reply",
+    [
+        *(
+            500,
+            None,
+            "",
+            "[" * 5000,
+            "I'm sorry, but I can't help with that.",
+            "None of them; I cannot judge passages 1 and 2.",
+        ),
+        fields(numbers=[99], findings=[{"number": 99, "stance": "supports"}], quote="x"),
+        fields(numbers="none, as I cannot help", findings=["I cannot help"], quote="I cannot help with that."),
+    ],
 )
 def test_without_a_usable_answer_there_is_nothing_and_one_warning(server: ChatServer, model: MakeModel, reply: object) -> None:
     server.answer = lambda body: reply
-    for ask, nothing in ((Extract(model(retries=0)).extract, []), (Match(model(retries=0)).match, [])):
+    asking = (Extract(model(retries=0)).extract, []), (Match(model(retries=0)).match, []), (Quote(model(retries=0)).quote, None)
+    for ask, nothing in asking:
         with pytest.warns(RetrievalWarning, match="no usable answer") as caught:
             assert ask(QUESTION, TEXT) == nothing
         assert len(caught) == 1
@@ -146,10 +158,10 @@ def test_of_a_very_long_text_the_parts_with_most_words_of_the_question_are_read(
 def test_a_compiled_program_is_used_and_one_of_another_signature_refused(
     server: ChatServer, model: MakeModel, tmp_path: Path
 ) -> None:
-    program = PassageSelector()
+    program = Extract.program()
     program.select.signature = program.select.signature.with_instructions("Choose like a librarian.")
     save_program(program, tmp_path / "selector.json")
-    save_program(PassageJudge(), tmp_path / "judge.json")
+    save_program(Match.program(), tmp_path / "judge.json")
     server.answer = choosing(OPENED)
     Extract(model(), program=tmp_path / "selector.json").extract(QUESTION, TEXT)
     assert "Choose like a librarian." in server.bodies[-1]["messages"][0]["content"]
@@ -210,7 +222,9 @@ def test_no_text_changes_the_form_of_a_prompt_or_what_an_answer_may_name(
         lines = asked(shown, "passages").splitlines()
         count = len(passage_spans(hostile))
         assert [line.partition(" ")[0] for line in lines] == [f"[{number}]" for number in range(1, count + 1)]
-        server.answer = lambda body: fields(numbers=[1], findings=["1 supports"], quote="The bridge was opened in 1066.")
+        server.answer = lambda body: fields(
+            numbers=[1], findings=[{"number": 1, "stance": "supports"}], quote="The bridge was opened in 1066."
+        )
         obeyed = getattr(kind(model(temperature=0.5)), ask)
         if kind is Quote and "The bridge was opened in 1066." not in " ".join(hostile.split()):
             with pytest.warns(RetrievalWarning, match="quote"):

