@@ -13,9 +13,9 @@ import os
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
@@ -24,14 +24,13 @@ from weakref import finalize
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.cost import Cost
-from nlp_retrieval.benchmarks.distributed import Spread, spread
-from nlp_retrieval.benchmarks.entrants import Benchmarkable, Entry, Explains, KeepsQuestions, Searching, TrecRun, generation_of
+from nlp_retrieval.benchmarks.corpus import Corpus, corpus_of_run, refuse_other_corpus
+from nlp_retrieval.benchmarks.distributed import ConfigurationTask, search_elsewhere
+from nlp_retrieval.benchmarks.entrants import Benchmarkable, Entry, Explains, KeepsQuestions, TrecRun, generation_of
 from nlp_retrieval.benchmarks.evaluate import Judged
 from nlp_retrieval.benchmarks.filters import filters_for, search_each, warn_of_filters
 from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.manifest import manifest_of, run_identity
-from nlp_retrieval.benchmarks.pinned import Corpus, PinnedCorpus
 from nlp_retrieval.benchmarks.results import (
     BenchmarkReport,
     BenchmarkRun,
@@ -46,7 +45,7 @@ from nlp_retrieval.benchmarks.results import (
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.benchmarks.shared_stages import Answered, SharedStages, answer_stage
 from nlp_retrieval.benchmarks.stage_store import StageStore
-from nlp_retrieval.benchmarks.timing import Sample, cost_of, measure
+from nlp_retrieval.benchmarks.timing import Sample, cost_of, timed
 from nlp_retrieval.core.components.component import Component, Config, with_held
 from nlp_retrieval.core.context import use_workers
 from nlp_retrieval.core.files.atomic import check_folder_for_output
@@ -72,9 +71,9 @@ from nlp_retrieval.errors import (
 from nlp_retrieval.evaluation.answers import AnswerEvaluator
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.evaluation.gold import without_missing
-from nlp_retrieval.evaluation.rankings import ListsBuilder, OwnIds, Ranking, are_passages, own_ids
+from nlp_retrieval.evaluation.rankings import ListsBuilder, are_passages, own_ids
 from nlp_retrieval.lm.answering import AnsweredQuestion
-from nlp_retrieval.lm.counting import added, record_calls
+from nlp_retrieval.lm.counting import record_calls
 
 T = TypeVar("T")
 
@@ -91,153 +90,53 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
 
     Raises:
         Exception: the error of the first configuration, if none could be run.
-        IndexConflictError: the corpus does not have the required fingerprint.
         GoldError: the gold names items that are not in the corpus.
     """
-    running = _Running(settings, on_progress or (lambda _: None))
-    running.index()
-    settings, corpus, evaluator, pinned = running.settings, running.corpus, running.evaluator, running.pinned
-    queries, row_of, labels = settings.queries, corpus.rows(), group_labels(settings.queries, settings.group_by)
-    families = [query.family for query in queries]
-    qrels = evaluator.qrels()
-    titles = dict(zip(corpus.item_ids, corpus.titles, strict=True))
-    warn_of_filters(pinned.generation, dict(zip(evaluator.query_ids, settings.filters, strict=True)), qrels, row_of)
-    about = evaluator.query_ids, [query.text for query in queries], families, labels
-    lists = ListsBuilder(*about, settings.gold, qrels, titles)
-    right = settings.right_answers
-    answer_evaluator = AnswerEvaluator(right) if right else None
-    answers: dict[str, list[AnsweredQuestion]] = {}
-    entrants: dict[str, Entrant] = {}
-    evaluations: dict[str, Evaluation] = {}
-    identities: dict[str, Config] = {}
-    for name, searcher in tracked_each("configurations", list(running.left().items())):
-        try:
-            outcome = running.searched(name, searcher, row_of)
-            rows = [[row_of[item_id] for item_id, _ in ranking] for ranking in outcome.rankings]
-            evaluation = evaluator.evaluate_lists(rows)
-            if answer_evaluator is not None and outcome.answered is not None:
-                judged_answers = answer_evaluator.evaluate(outcome.answered.answers)
-                evaluation = replace(evaluation, per_query=evaluation.per_query | judged_answers.per_query)
-            fingerprint = searcher.fingerprint
-            identities[name] = run_identity(searcher, fingerprint)
-            entrants[name] = Entrant(without_secrets(searcher.config), fingerprint, outcome.cost)
-        except Exception as error:
-            running.fail(name, error)
-            continue
-        evaluations[name] = evaluation
-        if outcome.answered is not None:
-            answers[name] = outcome.answered.questions
-        if outcome.results is None:
-            lists.add_rankings(name, outcome.rankings, titles)
-        else:
-            lists.add(name, outcome.results)
-    running.raise_if_all_failed()
-    lists.add_passages(pinned.passages(lists.without_passage(), row_of))
-    baseline = settings.baseline_among(entrants)
-    ran = {name: settings.searchers[name] for name in entrants}
-    with using_stages(running.stages):
-        explained = explained_queries(ran, evaluations, settings, qrels, baseline, pinned.check, running.own.ids)
-    running.close()
-    report = BenchmarkReport(
-        configurations=[],
-        baseline=baseline,
-        k_values=list(settings.k_values),
-        query_counts={},
-        n_items=len(row_of),
-        manifest=manifest_of(settings, corpus, qrels, identities, running.reasons(), running.spread),
-        explained=explained,
-        prices=settings.prices,
-        failed=running.failed(),
-        counted=running.counted(labels, qrels),
-    )
-    groups = masks_of(labels, group_order(queries, settings.group_by))
-    with progress("comparing with the baseline", None, at_once=True):
-        report = judged(report, entrants, evaluations, families, groups, settings.seed, settings.resamples)
-    return BenchmarkRun(report, lists.built(), {name: evaluations[name].per_query for name in entrants}, answers, right)
+    run = _Run(settings, on_progress or (lambda _: None))
+    with using_stages(run.stages):
+        run.check_ready()
+        with use_workers(settings.processes):
+            run.judge_by(corpus_of_run(run.index(), settings.loader))
+            run.search_elsewhere()
+        for name, searcher in tracked_each("configurations", list(run.left().items())):
+            with run.attempt(name):
+                run.search(name, searcher)
+        run.raise_if_all_failed()
+        return run.finished()
 
 
-@dataclass(frozen=True)
-class _Found:
-    """Results of a configuration: its lists as ids and scores, and the original results.
-
-    A run of another tool has neither cost nor results. ``answered`` is None if nothing is answered.
-    """
-
-    cost: Cost | None
-    rankings: list[Ranking]
-    results: list[list[RetrievalResult]] | None
-    answered: Answered | None
-
-
-class _Running:
-    """State shared by all configurations of a run: the stages, the corpus, and the failures so far."""
+class _Run:
+    """A benchmark while it runs: first its corpus and gold, then one configuration after another."""
 
     def __init__(self, settings: BenchmarkSettings, say: Callable[[str], None]) -> None:
-        self.settings = settings
-        self.own = OwnIds([None] * len(settings.queries))
-        self._dropped: list[str] = []
-        self._say = say
-        self._errors: dict[str, Exception] = {}
-        folder = settings.stage_folder
-        self._shared = SharedStages(StageStore(folder)) if folder is not None else None
-        self.pinned = PinnedCorpus(settings.corpus_fingerprint)
-        self.spread = Spread()
-        self._others = OtherProcesses()
-
-    @property
-    def stages(self) -> Stages:
-        """The shared stages, or plain ones."""
-        return self._shared or Stages()
+        self.settings, self.say = settings, say
+        self.store = None if settings.stage_folder is None else StageStore(settings.stage_folder)
+        self.stages = Stages() if self.store is None else SharedStages(self.store)
+        self.errors: dict[str, Exception] = {}
+        self.here: dict[str, str] = {}
+        self.others = OtherProcesses()
 
     def left(self) -> dict[str, Entry]:
         """The configurations that have not failed."""
-        return {name: searcher for name, searcher in self.settings.searchers.items() if name not in self._errors}
+        return {name: searcher for name, searcher in self.settings.searchers.items() if name not in self.errors}
 
-    def failed(self) -> list[FailedConfiguration]:
-        """The failed configurations, in the given order."""
-        searchers = self.settings.searchers
-        return [_failed(name, searchers[name], self._errors[name]) for name in searchers if name in self._errors]
-
-    def reasons(self) -> dict[str, str]:
-        """Errors of the failed configurations."""
-        return {failed.name: failed.reason for failed in self.failed()}
-
-    def fail(self, name: str, error: Exception) -> None:
-        """Leave a configuration out."""
-        self._errors[name] = error
-        self._say(f"{name}: failed: {_reason(error)}")
+    @contextmanager
+    def attempt(self, name: str) -> Iterator[None]:
+        """Leave a configuration out if it raises an error; gold that no configuration could find ends the run."""
+        try:
+            yield
+        except GoldError:
+            raise
+        except Exception as error:
+            self.errors[name] = error
+            self.say(f"{name}: failed: {_reason(error)}")
 
     def raise_if_all_failed(self) -> None:
         """Raise the first error if no configuration could be run: then there is no report."""
         if not self.left():
-            raise next(self._errors[name] for name in self.settings.searchers)
+            raise next(self.errors[name] for name in self.settings.searchers)
 
-    def index(self) -> None:
-        """Complete the index for every configuration, and open it; workers then compute the stages of the searches.
-
-        Raises:
-            GoldError: gold is missing from the corpus, and this is an error; raised before anything is encoded.
-        """
-        self._check_ready()
-        with using_stages(self.stages), use_workers(self.settings.processes):
-            for name, searcher in self.left().items():
-                if isinstance(searcher, TrecRun):
-                    continue
-                try:
-                    if self.pinned.generation is None or not self._opens(searcher):
-                        self._say(f"{name}: indexing")
-                        searcher.index(_CheckedLoader(self.settings), self.settings.index_path)
-                    self.pinned.check(searcher)
-                except GoldError:
-                    raise
-                except Exception as error:
-                    self.fail(name, error)
-            self.raise_if_all_failed()
-            self._judge_by(self.pinned.corpus(self.settings.loader))
-            if self.settings.processes.elsewhere and self._shared is not None and self.pinned.generation is not None:
-                self._spread(self._shared, self.pinned.generation)
-
-    def _check_ready(self) -> None:
+    def check_ready(self) -> None:
         """Leave out configurations that cannot run, before anything is computed: a package, key or model is missing.
 
         Raises:
@@ -249,63 +148,186 @@ class _Running:
         for part in with_held(settings.answerer) if settings.answerer is not None else ():
             part.check_ready()
         for name, searcher in self.left().items():
-            if not isinstance(searcher, Component):
-                continue
-            try:
-                for part in with_held(searcher):
-                    part.check_ready()
-                searcher.fingerprint  # noqa: B018 -- of the files of all its models, so that these are found now
-            except Exception as error:
-                self.fail(name, error)
+            if isinstance(searcher, Component):
+                with self.attempt(name):
+                    for part in with_held(searcher):
+                        part.check_ready()
+                    searcher.fingerprint  # noqa: B018 -- of the files of all its models, so that these are found now
         self.raise_if_all_failed()
 
-    def _judge_by(self, corpus: Corpus) -> None:
+    def index(self) -> Generation | None:
+        """Complete the index for every configuration, open it, and return it; None if no searcher has one.
+
+        Raises:
+            GoldError: gold is missing from the corpus, and this is an error; raised before anything is encoded.
+        """
+        held = None
+        for name, searcher in self.left().items():
+            if isinstance(searcher, TrecRun):
+                continue
+            with self.attempt(name):
+                if held is None or not self._opens(searcher):
+                    self.say(f"{name}: indexing")
+                    searcher.index(_CheckedLoader(self.settings), self.settings.index_folder)
+                refuse_other_corpus(held, searcher)
+                held = held or generation_of(searcher)
+        self.raise_if_all_failed()
+        return held
+
+    def _opens(self, searcher: Benchmarkable) -> bool:
+        try:
+            searcher.open(self.settings.index_folder)
+        except (IndexMissingError, IndexMismatchError):
+            return False
+        return True
+
+    def judge_by(self, corpus: Corpus) -> None:
         """Determine the judged queries and gold, given the corpus: missing gold, and queries that are passages themselves."""
-        settings = self.settings
-        self.corpus = corpus
-        self.evaluator = _evaluator(settings, corpus.item_ids, corpus.titles)
-        self.missing = self.evaluator.missing
+        settings, self.corpus = self.settings, corpus
+        evaluator = _evaluator(settings, corpus.item_ids, corpus.titles)
+        self.missing, self.dropped = evaluator.missing, list[str]()
         if self.missing is not None:
             done = "are taken out of the gold" if settings.gold_missing == "drop" else "count as not found"
             warnings.warn(f"{self.missing.said}; they {done}", RetrievalWarning, stacklevel=4)
         if self.missing is not None and settings.gold_missing == "drop":
-            kept = without_missing(settings.gold, corpus.item_ids, corpus.titles)
-            kept_ids = {wanted.query_id for wanted in kept}
-            self._dropped = [query.query_id for query in settings.queries if query.query_id not in kept_ids]
-            queries = [query for query in settings.queries if query.query_id in kept_ids]
-            self.settings = replace(settings, queries=queries, gold=kept)
-            self.evaluator = _evaluator(self.settings, corpus.item_ids, corpus.titles)
-        self.own = self._own_ids(corpus)
+            gold = without_missing(settings.gold, corpus.item_ids, corpus.titles)
+            kept = {wanted.query_id for wanted in gold}
+            self.dropped = [query.query_id for query in settings.queries if query.query_id not in kept]
+            settings = replace(settings, queries=[query for query in settings.queries if query.query_id in kept], gold=gold)
+            evaluator = _evaluator(settings, corpus.item_ids, corpus.titles)
+        self.evaluator, self.qrels = evaluator, evaluator.qrels()
+        alike = {query.query_id for query in settings.queries if query.query_id in corpus.rows}
+        items = [] if not alike else corpus.items(alike).values() if corpus.generation is not None else settings.loader.stream()
+        texts = {item.item_id: (item.content, item.text) for item in items if item.item_id in alike}
+        ignore = are_passages(settings.queries, texts, settings.ignore_identical_ids)
+        self.settings = replace(settings, ignore_identical_ids=ignore)
+        self.own = own_ids([query.query_id for query in settings.queries], alike, self.qrels, ignore=ignore)
+        self.depth = settings.depth + (self.own.ignored > 0)  # one more, as one may be the query itself
         if self.own.ignored:
-            of_all = f"{self.own.ignored:,} of {len(self.settings.queries):,} queries are items of the corpus"
-            self._say(f"{of_all}; a hit that is the query itself does not count")
+            of_all = f"{self.own.ignored:,} of {len(settings.queries):,} queries are items of the corpus"
+            self.say(f"{of_all}; a hit that is the query itself does not count")
+        self._begin(self.settings)
 
-    def _own_ids(self, corpus: Corpus) -> OwnIds:
-        queries, row_of = self.settings.queries, corpus.rows()
-        alike = [query.query_id for query in queries if query.query_id in row_of]
-        texts = self.pinned.texts(alike, row_of, self.settings.loader) if alike else {}
-        ignore = are_passages(queries, texts, self.settings.ignore_identical_ids)
-        self.settings = replace(self.settings, ignore_identical_ids=ignore)
-        return own_ids([query.query_id for query in queries], alike, self.evaluator.qrels(), ignore=ignore)
+    def _begin(self, settings: BenchmarkSettings) -> None:
+        """Prepare what is gathered from each configuration."""
+        self.ids, self.texts = [query.query_id for query in settings.queries], [query.text for query in settings.queries]
+        self.families, self.labels = [q.family for q in settings.queries], group_labels(settings.queries, settings.group_by)
+        self.titles = dict(zip(self.corpus.item_ids, self.corpus.titles, strict=True))
+        warn_of_filters(
+            self.corpus.generation, dict(zip(self.ids, settings.filters, strict=True)), self.qrels, self.corpus.rows
+        )
+        about = self.ids, self.texts, self.families, self.labels
+        self.lists = ListsBuilder(*about, settings.gold, self.qrels, self.titles)
+        self.answers: dict[str, list[AnsweredQuestion]] = {}
+        self.entrants: dict[str, Entrant] = {}
+        self.evaluations: dict[str, Evaluation] = {}
+        self.identities: dict[str, Config] = {}
 
-    def counted(self, labels: Sequence[str | None], qrels: Mapping[str, Mapping[str, int]]) -> Counted:
+    def search_elsewhere(self) -> None:
+        """Let workers compute the stages of the searches, if there are workers and a place for the stages."""
+        if not self.settings.processes.elsewhere or self.store is None or self.corpus.generation is None:
+            return
+        task = ConfigurationTask(str(self.corpus.generation.path), str(self.store.folder.absolute()), self.depth)
+        searchers = {name: one for name, one in self.left().items() if not isinstance(one, TrecRun)}
+        self.here = search_elsewhere(searchers, task, self.texts, self.settings.filters, self.say)
+        self.others = OtherProcesses()  # do not count the workers as other processes
+
+    def search(self, name: str, searcher: Entry) -> None:
+        """Search with a configuration, answer, and evaluate."""
+        cost = None
+        if isinstance(searcher, TrecRun):
+            self.say(f"{name}: reading {searcher.path}")
+            rankings = self._counting(searcher.rankings(self.ids, self.corpus.rows, self.depth), lambda pair: pair[0])
+            answered = self._answered(name, self.corpus.results(rankings))
+        else:
+            self.say(f"{name}: searching {len(self.texts):,} queries")
+            if isinstance(searcher, KeepsQuestions):
+                searcher.expect(self.settings.queries)
+            filters = filters_for(searcher, self.settings.filters)
+            sample = Sample.draw(self.texts, self.settings.latency_queries, self.settings.seed, filters)
+            with record_calls() as asked:
+                timing = timed(searcher, sample, self.settings.latency_k, self.store, self.others)
+                with record_calls() as searched:
+                    found = search_each(searcher, self.texts, self.depth, filters)
+                results = self._counting(found, lambda hit: hit.item.item_id)
+                answered = self._answered(name, results)
+            calls = asked.by_model, searched.by_model, len(self.texts)
+            answering = (answered.cost, answered.calls) if answered is not None else ()
+            cost = cost_of(searcher.index_records(), timing, *calls, *answering)
+            refuse_other_corpus(self.corpus.generation, searcher)
+            with no_collection():
+                rankings = self.corpus.rankings(results)
+        rows = [[self.corpus.rows[item_id] for item_id, _ in ranking] for ranking in rankings]
+        evaluation = self.evaluator.evaluate_lists(rows)
+        if answered is not None and (right := self.settings.right_answers):
+            of_answers = AnswerEvaluator(right).evaluate(answered.answers)
+            evaluation = replace(evaluation, per_query=evaluation.per_query | of_answers.per_query)
+        fingerprint = searcher.fingerprint
+        self.identities[name] = run_identity(searcher, fingerprint)
+        self.entrants[name] = Entrant(without_secrets(searcher.config), fingerprint, cost)
+        self.evaluations[name] = evaluation
+        if answered is not None:
+            self.answers[name] = answered.questions
+        if isinstance(searcher, TrecRun):
+            self.lists.add_rankings(name, rankings, self.titles)
+        else:
+            self.lists.add(name, results)
+
+    def _counting(self, lists: Sequence[Sequence[T]], id_of: Callable[[T], str]) -> list[list[T]]:
+        """Return the hits that count, up to the depth."""
+        pairs = zip(self.own.ids, lists, strict=True)
+        kept = ([*hits] if own is None else [hit for hit in hits if id_of(hit) != own] for own, hits in pairs)
+        return [hits[: self.settings.depth] for hits in kept]
+
+    def _answered(self, name: str, results: Sequence[Sequence[RetrievalResult]]) -> Answered | None:
+        if self.settings.answerer is None:
+            return None
+        self.say(f"{name}: answering {len(self.texts):,} questions")
+        return answer_stage(self.settings.answerer, self.texts, results, self.store)
+
+    def finished(self) -> BenchmarkRun:
+        """Compare the configurations, and return the run."""
+        settings = self.settings
+        absent = self.corpus.items(self.lists.without_passage())
+        self.lists.add_passages({item_id: item.content for item_id, item in absent.items()})
+        failed = [_failed(name, settings.searchers[name], self.errors[name]) for name in settings.searchers if name in self.errors]
+        reasons = {failure.name: failure.reason for failure in failed}
+        baseline = settings.baseline_among(self.entrants)
+        report = BenchmarkReport(
+            configurations=[],
+            baseline=baseline,
+            k_values=list(settings.k_values),
+            query_counts={},
+            n_items=len(self.corpus.rows),
+            manifest=manifest_of(settings, self.corpus, self.qrels, self.identities, reasons, self.here),
+            explained=self._explained(baseline),
+            prices=settings.prices,
+            failed=failed,
+            counted=self._counted(),
+        )
+        groups = masks_of(self.labels, group_order(settings.queries, settings.group_by))
+        with progress("comparing with the baseline", None, at_once=True):
+            report = judged(
+                report, self.entrants, self.evaluations, self.families, groups, settings.seed, settings.resamples
+            )
+        per_query = {name: self.evaluations[name].per_query for name in self.entrants}
+        return BenchmarkRun(report, self.lists.built(), per_query, self.answers, settings.right_answers)
+
+    def _counted(self) -> Counted:
         """Return the queries and judgements behind the figures, and those excluded."""
         settings, missing = self.settings, self.missing
-        grouped = any(label is not None for label in labels)
+        hopeless = [name for name, grades in self.qrels.items() if max(grades.values(), default=0) < settings.relevant_from]
+        unlabelled = [name for name, label in zip(self.ids, self.labels, strict=True) if label is None]
         ids = {
-            "without_relevant": [
-                query_id for query_id, grades in qrels.items() if max(grades.values(), default=0) < settings.relevant_from
-            ],
+            "without_relevant": hopeless,
             "unjudged": settings.unjudged,
             "unasked": settings.unasked,
-            "dropped": self._dropped,
-            "ungrouped": [
-                query.query_id for query, label in zip(settings.queries, labels, strict=True) if grouped and label is None
-            ],
+            "dropped": self.dropped,
+            "ungrouped": unlabelled if len(unlabelled) < len(self.ids) else [],
         }
         first = {what: several[0] for what, several in ids.items() if several}
         return Counted(
-            queries=len(settings.queries),
+            queries=len(self.ids),
             missing_documents=missing.documents if missing is not None else 0,
             missing_queries=missing.queries if missing is not None else 0,
             gold_missing=settings.gold_missing,
@@ -317,82 +339,48 @@ class _Running:
             **{what: len(several) for what, several in ids.items()},
         )
 
-    @property
-    def depth(self) -> int:
-        """Return how many hits to search for: one more than the depth if one may be the query itself."""
-        return self.settings.depth + (self.own.ignored > 0)
+    def _explained(self, baseline: str) -> list[ExplainedQuery]:
+        """Explain, for each searcher that can, the queries where it gains most over the baseline."""
+        explained: list[ExplainedQuery] = []
+        for name in self.entrants:
+            searcher = self.settings.searchers[name]
+            if isinstance(searcher, TrecRun) or not isinstance(searcher, Explains) or not searcher.explains:
+                continue
+            try:
+                explained += self._explained_by(name, searcher, baseline)
+            except Exception as error:
+                warnings.warn(f"{name}: cannot say why it found what it found ({error})", RetrievalWarning, stacklevel=2)
+        return explained
 
-    def _cut(self, own: str | None, hits: Sequence[T], ids: Sequence[str]) -> list[T]:
-        """The hits of a query that count, up to the depth."""
-        kept = [*hits] if own is None else [hit for hit, item_id in zip(hits, ids, strict=True) if item_id != own]
-        return kept[: self.settings.depth]
+    def _explained_by(self, name: str, searcher: Explains, baseline: str) -> Iterator[ExplainedQuery]:
+        settings, measure, k = self.settings, self.settings.main_measure, self.settings.k_values[0]
+        values, of_baseline = (self.evaluations[one].per_query[measure] for one in (name, baseline))
+        chosen = np.lexsort((np.arange(len(values)), -values, of_baseline - values))[:_EXPLAINED].tolist()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries has already warned
+            filters = filters_for(searcher, settings.filters)
+            texts = [self.texts[position] for position in chosen]
+            results = search_each(searcher, texts, k + any(self.own.ids), [filters[position] for position in chosen])
+        for position, found in zip(chosen, results, strict=True):
+            hits = [hit for hit in found if hit.item.item_id != self.own.ids[position]][:k]
+            reasons = [list(by_retriever.values()) for by_retriever in searcher.explain(self.texts[position], hits)]
+            if not any(explanation.steps for of_hit in reasons for explanation in of_hit):
+                continue
+            grades = self.qrels.get(self.ids[position], {})
+            relevant = [grades.get(hit.item.item_id, 0) >= settings.relevant_from for hit in hits]
+            items = [hit.item for hit in hits]
+            yield ExplainedQuery(
+                configuration=name,
+                query=self.texts[position],
+                measure=measure,
+                value=float(values[position]),
+                baseline_value=float(of_baseline[position]),
+                hits=[ExplainedHit(*about) for about in zip(items, relevant, reasons, strict=True)],
+            )
 
-    def _spread(self, shared: SharedStages, generation: Generation) -> None:
-        """Let workers compute the stages of the searches."""
-        self.spread = spread(self.left(), self._sample, self.depth, self.settings.latency_k, shared, generation, self._say)
-        self._others = OtherProcesses()  # do not count the workers as other processes
-        for stage, reason in self.spread.here.items():
-            self._say(f"{stage}: computed by this process: {reason}")
 
-    def _sample(self, searcher: Benchmarkable) -> Sample:
-        settings = self.settings
-        texts = [query.text for query in settings.queries]
-        return Sample.draw(texts, settings.latency_queries, settings.seed, filters_for(searcher, settings.filters))
-
-    def _opens(self, searcher: Benchmarkable) -> bool:
-        try:
-            searcher.open(self.settings.index_path)
-        except (IndexMissingError, IndexMismatchError):
-            return False
-        return True
-
-    def searched(self, name: str, searcher: Entry, row_of: Mapping[str, int]) -> _Found:
-        """Search with a configuration, and answer."""
-        queries, depth = self.settings.queries, self.depth
-        if isinstance(searcher, TrecRun):
-            self._say(f"{name}: reading {searcher.path}")
-            rankings = searcher.rankings([query.query_id for query in queries], row_of, depth)
-            rankings = [
-                self._cut(own, ranking, [item_id for item_id, _ in ranking])
-                for own, ranking in zip(self.own.ids, rankings, strict=True)
-            ]
-            return _Found(None, rankings, None, self._answered(name, self.pinned.results(rankings, row_of)))
-        self._say(f"{name}: searching {len(queries):,} queries")
-        if isinstance(searcher, KeepsQuestions):
-            searcher.expect(queries)
-        self.pinned.check(searcher)
-        sample = self._sample(searcher)
-        with record_calls() as asked:
-            measured = measure(searcher, self._shared, sample, depth, self.settings.latency_k, self._others)
-            if self.own.ignored:
-                results = [
-                    self._cut(own, hits, [hit.item.item_id for hit in hits])
-                    for own, hits in zip(self.own.ids, measured.results, strict=True)
-                ]
-                measured = replace(measured, results=results)
-            answered = self._answered(name, measured.results)
-        answering = (answered.cost, answered.calls) if answered is not None else ()
-        everything = added(asked.by_model, self.spread.asked.get(name, {}))
-        cost = cost_of(searcher.index_records(), everything, measured, *answering)
-        self.pinned.check(searcher)
-        with no_collection():
-            rankings = self.pinned.rankings(searcher, measured.results, row_of)
-        return _Found(cost, rankings, measured.results, answered)
-
-    def _answered(self, name: str, results: Sequence[Sequence[RetrievalResult]]) -> Answered | None:
-        answerer, queries = self.settings.answerer, self.settings.queries
-        if answerer is None:
-            return None
-        self._say(f"{name}: answering {len(queries):,} questions")
-        store = self._shared.store if self._shared is not None else None
-        return answer_stage(answerer, [query.text for query in queries], results, store)
-
-    def close(self) -> None:
-        """Report the run's files on disk, and whether the index is still the one that was searched."""
-        self.pinned.warn_of_changes()
-        if self._shared is not None:
-            store = self._shared.store
-            self._say(f"results of stages: {store.folder}, {store.bytes() / 1e6:,.1f} MB")
+_EXPLAINED = 5
+"""Number of queries that are explained for each searcher that can."""
 
 
 class _CheckedLoader(BaseLoader):
@@ -482,25 +470,8 @@ class Benchmarker(BenchmarkSettings):  # noqa: D101 -- help() shows the argument
             queries: Queries = (),
             gold: Judged = (),
             k_values: Sequence[int] = (5, 10, 20),
-            *,
-            index_path: str | Path | None = None,
             **settings: Any,
         ) -> None: ...
-
-    else:
-
-        def __init__(self, *given: Any, index_path: str | Path | None = None, **settings: Any) -> None:
-            folder = mkdtemp(prefix="nlp_retrieval-index-") if index_path is None else index_path
-            if index_path is None:
-                finalize(self, rmtree, folder, ignore_errors=True)
-            super().__init__(*given, index_path=folder, **settings)
-
-        __signature__ = BenchmarkSettings.__signature__.replace(
-            parameters=[
-                parameter.replace(default=None) if parameter.name == "index_path" else parameter
-                for parameter in BenchmarkSettings.__signature__.parameters.values()
-            ]
-        )
 
     @staticmethod
     def grid(
@@ -536,10 +507,13 @@ class Benchmarker(BenchmarkSettings):  # noqa: D101 -- help() shows the argument
 
         Raises:
             Exception: the error of the first configuration, if none could be run.
-            IndexConflictError: the corpus does not have the required fingerprint.
             GoldError: the gold names items that are not in the corpus.
         """
-        return run_searchers(self.loaded(), self.on_progress)
+        folder = self.index_path
+        if folder is None:
+            folder = mkdtemp(prefix="nlp_retrieval-index-")
+            finalize(self, rmtree, folder, ignore_errors=True)
+        return run_searchers(replace(self.loaded(), index_path=folder), self.on_progress)
 
 
 def compare_systems(
@@ -612,86 +586,3 @@ def _opened_index(systems: Mapping[str, Entry | BaseRetriever] | Sequence[Entry 
         found = f"they have opened {', '.join(map(str, indexes))}" if indexes else "none of the systems has opened an index"
         raise ConfigurationError(f"no corpus is given, and {found}; pass corpus=, such as a DataFrame or a loader")
     return next(iter(indexes.values()))
-
-
-# Queries of a benchmark with the chains of links behind their hits, for searchers that can explain them.
-
-_QUERIES = 5
-
-
-def explained_queries(
-    searchers: Mapping[str, Entry],
-    evaluations: Mapping[str, Evaluation],
-    settings: BenchmarkSettings,
-    qrels: Mapping[str, Mapping[str, int]],
-    baseline: str,
-    check: Callable[[Searching], None],
-    own: Sequence[str | None],
-) -> list[ExplainedQuery]:
-    """Explain, for each searcher that can, the queries where it gains most recall over the baseline.
-
-    Args:
-        searchers: by name; opened.
-        evaluations: by the same names.
-        settings: settings of the benchmark; its first cutoff is used for the recall and for the number of hits explained.
-        qrels: grades by query and item id.
-        baseline: name of the searcher to compare with.
-        check: raises an error if a searcher does not search the corpus it was measured on.
-        own: per query, the item that is the query itself and does not count; None if there is none.
-
-    Returns:
-        At most five queries per searcher; only those with a link to one of the hits.
-    """
-    explained: list[ExplainedQuery] = []
-    for name, searcher in searchers.items():
-        if isinstance(searcher, TrecRun) or not isinstance(searcher, Explains) or not searcher.explains:
-            continue
-        try:
-            check(searcher)
-            queries_of_searcher = _explained(name, searcher, evaluations, settings, qrels, baseline, own)
-            check(searcher)
-            explained += queries_of_searcher
-        except Exception as error:
-            warnings.warn(f"{name}: cannot say why it found what it found ({error})", RetrievalWarning, stacklevel=2)
-    return explained
-
-
-def _explained(
-    name: str,
-    searcher: Explains,
-    evaluations: Mapping[str, Evaluation],
-    settings: BenchmarkSettings,
-    qrels: Mapping[str, Mapping[str, int]],
-    baseline: str,
-    own: Sequence[str | None],
-) -> list[ExplainedQuery]:
-    queries, k, relevant_from = settings.queries, settings.k_values[0], settings.relevant_from
-    measure = settings.main_measure
-    explained: list[ExplainedQuery] = []
-    values, of_baseline = (evaluations[configuration].per_query[measure] for configuration in (name, baseline))
-    chosen = np.lexsort((np.arange(len(queries)), -values, of_baseline - values))[:_QUERIES].tolist()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries has already warned
-        filters = filters_for(searcher, settings.filters)
-        texts = [queries[position].text for position in chosen]
-        results = search_each(searcher, texts, k + any(own), [filters[position] for position in chosen])
-    for position, links in zip(chosen, results, strict=True):
-        query = queries[position]
-        hits = [hit for hit in links if hit.item.item_id != own[position]][:k]
-        explanations = searcher.explain(query.text, hits)
-        if any(explanation.steps for by_retriever in explanations for explanation in by_retriever.values()):
-            relevant = qrels.get(query.query_id, {})
-            explained.append(
-                ExplainedQuery(
-                    configuration=name,
-                    query=query.text,
-                    measure=measure,
-                    value=float(values[position]),
-                    baseline_value=float(of_baseline[position]),
-                    hits=[
-                        ExplainedHit(hit.item, relevant.get(hit.item.item_id, 0) >= relevant_from, list(by_retriever.values()))
-                        for hit, by_retriever in zip(hits, explanations, strict=True)
-                    ],
-                )
-            )
-    return explained

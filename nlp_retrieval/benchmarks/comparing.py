@@ -15,7 +15,7 @@ from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.models import SYNTHETIC
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, nearest
-from nlp_retrieval.evaluation.comparison import LEVEL, MOST_RESAMPLES, RESAMPLES
+from nlp_retrieval.evaluation.comparison import MOST_RESAMPLES
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.evaluation.measures import (
     OF_ANSWERS,
@@ -98,7 +98,6 @@ def compare_runs(
             "main": _main_of(saved, list(map(str, wanted)), main, chosen=measures is not None),
             "relevant_from": lowest,
             "measures": None if not chosen_measures else list(map(str, wanted)),
-            "significance": {"resamples": RESAMPLES, "level": LEVEL, "seed": seed},
         }
         | corpora_record(sources.corpora)
         | describe_environment()

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, Strict
 
@@ -56,7 +56,7 @@ class LanguageModelCost:
         query_tokens_out: tokens of answers per query.
         latency_answers: number of answers in the latency sample.
         latency_cache_hits: how many of those came from disk; their time includes no model call.
-        search_answers: number of answers in the search over all queries, which throughput is measured on.
+        search_answers: number of answers in the search over all queries.
         search_cache_hits: how many of those came from disk, including those of the latency sample.
         models: the tokens by model, named as in its configuration; they add up to the totals above.
 
@@ -110,14 +110,9 @@ class Cost:
         index_seconds: time to build its part of the index from the items; the sum over its retrievers, even if the index
             already existed (then it is the original build time).
         index_bytes: size on disk of its part of the index, without the items.
-        index_peak_bytes: largest resident memory of the process while its part of the index was built. It covers the whole
-            process, including what was loaded before: it depends on the order of the configurations, so no table shows it.
         stage_ms: median milliseconds by stage for one query at a time, in the order of the stages.
         latency_ms: median milliseconds for one query, all stages together.
         latency_p95_ms: 95th percentile of the latency.
-        queries_per_second: throughput of one ``search`` call over all queries; None if workers computed stages in
-            parallel, which says little about the time of one search.
-        search_peak_bytes: largest resident memory of the process while the configuration was searched; same limitation.
         language_model: usage of its language models; None if it used none.
         answering: cost of answering; None if nothing was answered.
         latency_low_ms: lower end of the 95% interval of the median latency; None if fewer than six queries were timed.
@@ -134,28 +129,14 @@ class Cost:
 
     index_seconds: float
     index_bytes: int
-    index_peak_bytes: int
     stage_ms: dict[str, float]
     latency_ms: float
     latency_p95_ms: float
-    queries_per_second: float | None
-    search_peak_bytes: int
     language_model: LanguageModelCost | None = None
     answering: AnsweringCost | None = None
     latency_low_ms: float | None = None
     latency_high_ms: float | None = None
     other_cores: float | None = None
-
-
-_OF_THE_PROCESS = ("index_peak_bytes", "search_peak_bytes")
-
-
-def comparable_figures(cost: Cost) -> dict[str, Any]:
-    """Return the figures of a cost as plain values, without those that depend on the earlier state of the process."""
-    return {name: value for name, value in asdict(cost).items() if name not in _OF_THE_PROCESS}
-
-
-# Measuring the search of a configuration: all queries in one call, and a sample of them one at a time.
 
 
 # Prices of language models: the user's table of prices, and the price of a configuration's usage.

@@ -7,12 +7,12 @@ table, the page, Weights & Biases and the JSON files are all written from these 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
-from nlp_retrieval.benchmarks.cost import Cost, Prices, comparable_figures, price_per_1000_queries
+from nlp_retrieval.benchmarks.cost import Cost, Prices, price_per_1000_queries
 from nlp_retrieval.core.candidates import Mask, Scores
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.explanation import Explanation
@@ -22,6 +22,8 @@ from nlp_retrieval.core.tables import DataTable, columns_of, html_table, html_te
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.evaluation.answers import GoldAnswer
 from nlp_retrieval.evaluation.comparison import (
+    LEVEL,
+    RESAMPLES,
     Comparison,
     Pairwise,
     compare_by_group,
@@ -369,7 +371,7 @@ def _cost(cost: Cost | None, prices: Prices | None) -> dict[str, object]:
     if cost is None:
         return {}
     row: dict[str, object] = {}
-    for name, value in comparable_figures(cost).items():
+    for name, value in asdict(cost).items():
         nested = value if isinstance(value, dict) else {}
         row |= {f"{name}.{part}": figure for part, figure in nested.items() if not isinstance(figure, dict)}
         row |= {} if isinstance(value, dict) or value is None else {name: value}
@@ -460,4 +462,7 @@ def judged(
         query_counts={"": len(families)} | {group: int(mask.sum()) for group, mask in groups.items()},
         comparisons=compare_by_group(per_query, report.baseline, families, groups, seed, resamples),
     )
-    return replace(measured, pairwise=compare_pairs(per_query, measured.main_measure, families, seed, resamples))
+    pairwise = compare_pairs(per_query, measured.main_measure, families, seed, resamples)
+    drawn = max((one.resamples for compared in measured.comparisons.values() for one in compared), default=None)
+    significance = {"tests": drawn, "intervals": resamples or RESAMPLES, "level": LEVEL, "seed": seed}
+    return replace(measured, pairwise=pairwise, manifest=report.manifest | {"significance": significance})

@@ -177,7 +177,7 @@ class BenchmarkSettings:
         relevant_from: the lowest grade of a relevant document; lower grades above 0 are only gains of nDCG.
         resamples: sign arrangements drawn for each test, and samples for each interval; by default 10,000, and for tests as
             many more as the number of comparisons needs.
-        index_path: the index directory; created or completed as needed. For a :class:`Benchmarker`, a temporary one by default.
+        index_path: the index directory; created or completed as needed. None: a temporary one.
         baseline: the name of the searcher that others are compared with; the first by default.
         group_by: a key of the queries' metadata; measures are also reported for each of its values.
         depth: how many hits are fetched for each query; at least the largest cutoff. A measure without a cutoff counts all of
@@ -191,7 +191,6 @@ class BenchmarkSettings:
         query_loader: the loader of queries and gold, or its ``config`` if they are given; the manifest keeps it, so that the
             run can be repeated.
         prices: prices of language models; without them no price is reported.
-        corpus_fingerprint: required fingerprint of the corpus, from an earlier run's manifest; None: any corpus.
         on_progress: called with progress messages.
         answerer: answers the queries as questions from each searcher's results. If their metadata has an ``answer``, and
             perhaps ``supporting_facts``, the answers are judged by these, with additional measures.
@@ -235,7 +234,7 @@ class BenchmarkSettings:
     gold: Annotated[Sequence[Gold], SkipValidation, BeforeValidator(_gold), Field(exclude=True)] = ()
     k_values: Annotated[Sequence[int], SkipValidation, BeforeValidator(_cutoffs), Field(serialization_alias="k")] = (5, 10, 20)
     _: KW_ONLY
-    index_path: Annotated[AnyPath, Field(serialization_alias="index")]
+    index_path: Annotated[AnyPath | None, Field(serialization_alias="index")] = None
     baseline: str | None = None
     group_by: str = "hops"
     depth: Annotated[Integer, Field(ge=1)] = DEPTH
@@ -245,7 +244,6 @@ class BenchmarkSettings:
     stage_folder: Annotated[AnyPath | None, Field(serialization_alias="stages")] = None
     query_loader: Annotated[BaseQueryLoader | Config | str | None, SkipValidation, Field(serialization_alias="queries")] = None
     prices: Annotated[Prices | None, BeforeValidator(_prices)] = None
-    corpus_fingerprint: Annotated[str | None, Field(exclude=True)] = None
     on_progress: Annotated[Callable[[str], None] | None, Field(exclude=True)] = None
     answerer: Annotated[BaseAnswerer | None, Field(examples=["LanguageModelAnswerer(lm)"])] = None
     where: Annotated[Where | None, SkipValidation, BeforeValidator(_filter)] = None
@@ -323,7 +321,7 @@ class BenchmarkSettings:
     @property
     def index_folder(self) -> Path:
         """The index directory."""
-        return Path(self.index_path)
+        return Path(self.index_path or "")
 
     @cached_property
     def filters(self) -> list[Where | None]:

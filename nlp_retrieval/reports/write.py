@@ -16,10 +16,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import yaml
 
-from nlp_retrieval.benchmarks.cost import comparable_figures
 from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun
 from nlp_retrieval.benchmarks.runs import PER_QUERY, REPORT, report_bytes
+from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.atomic import (
     check_file_for_output,
     check_folder_for_output,
@@ -88,6 +89,7 @@ _FILES = {
     "results": "results.json",
     "costs": "costs.json",
     "manifest": "manifest.json",
+    "configuration": "config.yaml",
     "markdown": "table.md",
     "latex": "table.tex",
     "per_query": PER_QUERY,
@@ -154,6 +156,7 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     write_output(files["results"], _json(results_of(view)))
     write_output(files["costs"], _json(_costs(view)))
     write_output(files["manifest"], _json(report.manifest))
+    _write_configuration(report.manifest.get("configuration"), target, files["configuration"])
     write_output(files["markdown"], markdown_table(view).encode())
     write_output(files["latex"], latex_table(view).encode())
     write_output(files["per_query"], parquet_bytes(per_query_table(run), notes))
@@ -163,6 +166,15 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     write_page(view, files["report"], run.lists, run.per_query)
     write_output(files["report_data"], report_bytes(report, target))
     return report
+
+
+def _write_configuration(configuration: Config | None, target: Path, path: Path) -> None:
+    """Write the configuration that repeats a run, into the same folder; none if its data was given in Python."""
+    if configuration is None:
+        remove_output(path)
+        return
+    text = yaml.safe_dump(configuration | {"output": str(target)}, sort_keys=False, allow_unicode=True)
+    write_output(path, f"# Repeats this run: nlp-retrieval benchmark {path}\n{text}".encode())
 
 
 def _named_qrels(lists: RunLists) -> dict[str, dict[str, int]]:
@@ -198,7 +210,7 @@ def _write_answers(run: BenchmarkRun, target: Path, before: set[str]) -> None:
 def _costs(view: ReportView) -> dict[str, Any]:
     other = _other_corpora(view)
     return {
-        result.name: comparable_figures(result.cost) | other[result.name]
+        result.name: asdict(result.cost) | other[result.name]
         for result in view.report.configurations
         if result.cost is not None
     }
