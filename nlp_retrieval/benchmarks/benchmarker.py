@@ -290,7 +290,9 @@ class _Run:
         settings = self.settings
         absent = self.corpus.items(self.lists.without_passage())
         self.lists.add_passages({item_id: item.content for item_id, item in absent.items()})
-        failed = [_failed(name, settings.searchers[name], self.errors[name]) for name in settings.searchers if name in self.errors]
+        failed = [
+            _failed(name, settings.searchers[name], self.errors[name]) for name in settings.searchers if name in self.errors
+        ]
         reasons = {failure.name: failure.reason for failure in failed}
         baseline = settings.baseline_among(self.entrants)
         report = BenchmarkReport(
@@ -307,9 +309,7 @@ class _Run:
         )
         groups = masks_of(self.labels, group_order(settings.queries, settings.group_by))
         with progress("comparing with the baseline", None, at_once=True):
-            report = judged(
-                report, self.entrants, self.evaluations, self.families, groups, settings.seed, settings.resamples
-            )
+            report = judged(report, self.entrants, self.evaluations, self.families, groups, settings.seed, settings.resamples)
         per_query = {name: self.evaluations[name].per_query for name in self.entrants}
         return BenchmarkRun(report, self.lists.built(), per_query, self.answers, settings.right_answers)
 

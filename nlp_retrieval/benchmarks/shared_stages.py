@@ -139,7 +139,9 @@ class SharedStages(Stages):
                 rows = batch.rows[missing]
                 with collected_warnings() as texts:
                     columns, cut = reranker.scored(queries, generation.items.items(rows))
-                entry = pairs_entry(queries, rows, columns, {"warnings": texts, "cut": {name: list(of) for name, of in cut.items()}})
+                entry = pairs_entry(
+                    queries, rows, columns, {"warnings": texts, "cut": {name: list(of) for name, of in cut.items()}}
+                )
                 pairs = {"queries": queries, "rows": hashlib.sha256(rows.astype(np.int64).tobytes()).hexdigest()}
                 self.store.keep(group, key_of("scores", pairs), entry)
                 table.add(entry)

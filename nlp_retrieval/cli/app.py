@@ -198,7 +198,6 @@ for _name, _group in (("judge", judge.app), ("agents", agents.app)):
     _with_own_help(_group)
     app.add_typer(_group, name=_name, cls=_KnownOptions, rich_help_panel="Compare")
 app.command("distill", hidden=True)(with_note(indexes.distill, "distill", "index --distill"))
-app.command("rerun", hidden=True)(with_note(runs.rerun, "rerun", "benchmark --from"))
 
 
 def _version(asked: bool) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nlp_retrieval.cli.console import say, say_progress
-from nlp_retrieval.cli.indexes import RayOption, Trust, WorkersOption
+from nlp_retrieval.cli.indexes import RayOption, WorkersOption
 from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalError, SourceError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _UNLIMITED = 10_000
-_TABLE, _MEASURES, _REPEAT, _TRACKERS = "Table", "Measures", "Repeat a run", "Trackers"
+_TABLE, _MEASURES, _TRACKERS = "Table", "Measures", "Trackers"
 
 
 class TableFormat(StrEnum):
@@ -160,20 +160,11 @@ _HANDFUL = 5
 
 
 def benchmark(
-    config: Annotated[Path | None, typer.Argument(help="The configuration file (YAML); none with --from.")] = None,
-    run: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="RUN",
-            help="Repeat this run: its output folder, or the manifest.json in it. Reports which versions, hardware, data and "
-            "models differ, and exits with 1 if the results do.",
-            rich_help_panel=_REPEAT,
-        ),
-    ] = None,
+    config: Annotated[
+        Path, typer.Argument(help="The configuration file (YAML). A run's folder has one, config.yaml, which repeats the run.")
+    ],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", help="Folder for the run's files. Default: the file's own; with --from, RUN-rerun."),
+        Path | None, typer.Option("--output", help="Folder for the run's files. Default: the file's own.")
     ] = None,
     wandb: Annotated[
         bool, typer.Option(help="Log to Weights & Biases if the file asks for it.", rich_help_panel=_TRACKERS)
@@ -194,10 +185,6 @@ def benchmark(
     verbose: VerboseOption = False,
     workers: WorkersOption = None,
     ray: RayOption = None,
-    index: Annotated[
-        Path | None, typer.Option("--index", help="With --from: an index instead of the run's.", rich_help_panel=_REPEAT)
-    ] = None,
-    trust: Trust = False,
 ) -> None:
     """Compare searchers over the same queries.
 
@@ -214,17 +201,6 @@ def benchmark(
     from nlp_retrieval.reports.terminal import PlanTables
     from nlp_retrieval.reports.trackers import loggers_of
 
-    if run is not None:
-        if config is not None or log_to or dry_run or measures or main:
-            raise ConfigurationError(
-                "--from repeats a run as it was; leave out the file, --log-to, --dry-run, --measures and --main"
-            )
-        rerun(run, output, index, trust=trust, form=form, columns=columns, verbose=verbose, workers=workers, ray=ray)
-        return
-    if config is None:
-        raise ConfigurationError("name a configuration file, or a run to repeat with --from")
-    if index is not None or trust:
-        raise ConfigurationError("--index and --trust are for a run to repeat; name it with --from")
     described = replace(read_benchmark_config(config), workers=workers, ray=ray).measured_by(names_of(measures), main)
     if not wandb:
         described = replace(described, wandb=None)
@@ -426,7 +402,6 @@ def diff(
 
 
 def _two_names(lists: RunLists, run_a: str, run_b: str) -> tuple[str, str]:
-    from nlp_retrieval.errors import ConfigurationError
 
     names = list(lists.listings)
     if len(names) != 2:
@@ -465,55 +440,3 @@ def report(
     report = write_run_files(run, target)
     print_comparison(report, form, columns, verbose=verbose)
     say(f"page: {report.files['report']}")
-
-
-def rerun(
-    manifest: Annotated[Path, typer.Argument(help="The manifest.json of a run, or its output folder.")],
-    output: Annotated[
-        Path | None, typer.Option("--output", help="Folder for the new run's files; by default the old one's name and -rerun.")
-    ] = None,
-    index: Annotated[Path | None, typer.Option("--index", help="The index directory, instead of the manifest's.")] = None,
-    trust: Trust = False,
-    form: FormatOption = TableFormat.TABLE,
-    columns: ColumnsOption = None,
-    verbose: VerboseOption = False,
-    workers: WorkersOption = None,
-    ray: RayOption = None,
-) -> None:
-    """Repeat a benchmark from its manifest; now `nlp-retrieval benchmark --from`.
-
-    Everything is computed again, except that a matching index is used unchanged.
-    """
-    from nlp_retrieval.benchmarks.benchmarker import run_searchers
-    from nlp_retrieval.benchmarks.manifest import benchmark_of, differences, moved_results, read_manifest
-    from nlp_retrieval.core.files.json_text import read_json_file
-    from nlp_retrieval.reports.write import check_run_output, results_of, write_run_files
-
-    before = read_manifest(manifest)
-    folder = manifest if manifest.is_dir() else manifest.parent
-    whole = Path(realpath(folder))
-    target = output or whole.with_name(f"{whole.name}-rerun")
-    if realpath(target) == realpath(folder):
-        raise SourceError(f"{target} holds the run that is repeated; choose another folder with --output")
-    check_run_output(target)
-    settings = benchmark_of(before, index=index, trust=trust, source=str(manifest))
-    run = run_searchers(replace(settings, workers=workers, ray=ray), say)
-    report = write_run_files(run, target)
-    print_comparison(report, form, columns, verbose=verbose)
-    say(f"page: {report.files['report']}")
-    changed = differences(before, report.manifest)
-    for line in changed:
-        say(f"different: {line}")
-    if not changed:
-        say("versions, hardware, data and models are the same")
-    try:
-        old = read_json_file(folder / "results.json")
-        moved = moved_results(old, results_of(report))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        say(f"{folder / 'results.json'} cannot be read, so the results are not compared")
-        return
-    for line in moved:
-        say(f"results: {line}")
-    if moved:
-        raise RetrievalError("the results differ from those before; the differences are listed above")
-    say("results: the same, to the last bit")

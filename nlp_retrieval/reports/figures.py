@@ -88,7 +88,6 @@ class Column:
 COST_COLUMNS = [
     Column("latency_ms", COST, "median ms", True, lambda cost: cost.latency_ms),
     Column("latency_p95_ms", COST, "p95 ms", True, lambda cost: cost.latency_p95_ms),
-    Column("queries_per_second", COST, "queries/s", False, lambda cost: cost.queries_per_second),
     Column("index_seconds", COST, "index s", True, lambda cost: cost.index_seconds),
     Column("index_bytes", COST, "index MB", True, lambda cost: cost.index_bytes / 1e6),
 ]

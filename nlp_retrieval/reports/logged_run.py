@@ -17,7 +17,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from nlp_retrieval.benchmarks.cost import comparable_figures
 from nlp_retrieval.benchmarks.grid import Place, with_value
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.benchmarks.runs import RunCorpus
@@ -360,7 +359,7 @@ def cost_figures(row: Row) -> dict[str, float]:
     """Return the single figures of a cost by name; those of language models only if one was used."""
     if row.result.cost is None:
         return {}
-    figures = {key: value for key, value in comparable_figures(row.result.cost).items() if isinstance(value, int | float)}
+    figures = {key: value for key, value in asdict(row.result.cost).items() if isinstance(value, int | float)}
     asked: dict[str, float] = asdict(row.result.cost.language_model) if row.result.cost.language_model else {}
     asked.pop("models", None)
     answering: dict[str, float] = asdict(row.result.cost.answering) if row.result.cost.answering else {}

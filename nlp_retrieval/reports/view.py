@@ -173,7 +173,7 @@ def small_sample_note(report: BenchmarkReport) -> str:
 
 def timing_note(report: BenchmarkReport) -> str:
     """Return warnings about times: the machine, and whether it was busy; ``""`` if there are none."""
-    return " ".join(filter(None, [_busy_note(report), _beside_note(report)]))
+    return _busy_note(report)
 
 
 def _busy_note(report: BenchmarkReport) -> str:
@@ -185,23 +185,7 @@ def _busy_note(report: BenchmarkReport) -> str:
     of = f" of {cores}" if isinstance(cores, int) and cores > 0 else ""
     return (
         f"The machine was busy: other processes used {busy:.1f}{of} cores on average while times were taken, so latencies may "
-        "be too long and queries per second too few."
-    )
-
-
-def _beside_note(report: BenchmarkReport) -> str:
-    """Return where latencies were timed, and why throughputs were not; ``""`` if one process searched alone."""
-    beside = [
-        result.name for result in report.configurations if result.cost is not None and result.cost.queries_per_second is None
-    ]
-    if not beside:
-        return ""
-    host = report.manifest.get("timed_on")
-    where = f" on {printable(host)}" if isinstance(host, str) else ""
-    whose = "All configurations" if len(beside) == len(report.configurations) else printable(listed(beside))
-    return (
-        f"{whose} searched all queries by several workers at once, so queries per second were not measured. Latencies were: "
-        f"afterwards, in one process{where}, one query at a time and with no worker beside it."
+        "be too long."
     )
 
 

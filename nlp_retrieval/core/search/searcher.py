@@ -411,9 +411,8 @@ class SearcherRetriever(BaseRetriever):
         return opened
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
-        stages = current_stages()
         # it is one stage of the outer search, which notes what finds nothing
-        with stages.apart(), changed_context(seconds=None, notes_empty=False) as context:
+        with changed_context(seconds=None, notes_empty=False) as context:
             batch = self.searcher._found(context, self.searcher.open_retrievers(), queries, k, allowed)
         return Hits(batch.offsets, batch.rows, batch.scores, batch.signals)
 

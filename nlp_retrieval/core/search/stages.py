@@ -9,7 +9,7 @@ items) are not stages and are always done again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -69,10 +69,6 @@ class Stages:
     ) -> CandidateBatch:
         """Return candidates in a reranker's order."""
         return reranker.rerank_rows(nlqs, batch, generation.items, label)
-
-    def apart(self) -> AbstractContextManager[None]:
-        """Return a context for the stages of a search that is itself a stage of another one."""
-        return nullcontext()
 
 
 _COMPUTED = Stages()
