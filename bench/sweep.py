@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import time
 import warnings
@@ -14,7 +15,6 @@ import numpy as np
 
 from bench.common import Data, Row, at_most, noted
 from nlp_retrieval import BeirLoader, Benchmarker, Bm25Retriever, FaissRetriever, OverlapReranker
-from nlp_retrieval.benchmarks.timing import Sample
 from nlp_retrieval.core import BaseReranker, BaseRetriever
 from nlp_retrieval.core.candidates import CandidateBatch, Rows
 from nlp_retrieval.core.index.generation import Generation, open_generation
@@ -102,7 +102,7 @@ def _by_hand(sets: Sets, generation: Generation, questions: list[str]) -> dict[s
     blending and items for each configuration, in one call and one by one, scores of rerankers being at hand.
     """
     opened = {label: one.open(generation) for made in sets.values() for label, one in made.items()}
-    places, items = Sample.draw(questions, TIMED, SEED).positions, generation.items
+    places, items = random.Random(SEED).sample(range(len(questions)), TIMED), generation.items
     spent = dict.fromkeys(("all", "timed", "own"), 0.0)
 
     @contextmanager

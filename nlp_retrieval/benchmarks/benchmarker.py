@@ -12,7 +12,7 @@ import math
 import os
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import replace
@@ -197,7 +197,9 @@ class _Run:
             evaluator = _evaluator(settings, corpus.item_ids, corpus.titles)
         self.evaluator, self.qrels = evaluator, evaluator.qrels()
         alike = {query.query_id for query in settings.queries if query.query_id in corpus.rows}
-        items = [] if not alike else corpus.items(alike).values() if corpus.generation is not None else settings.loader.stream()
+        items: Iterable[SearchableItem] = corpus.items(alike).values()
+        if alike and corpus.generation is None:
+            items = settings.loader.stream()
         texts = {item.item_id: (item.content, item.text) for item in items if item.item_id in alike}
         ignore = are_passages(settings.queries, texts, settings.ignore_identical_ids)
         self.settings = replace(settings, ignore_identical_ids=ignore)

@@ -97,7 +97,7 @@ def refuse_other_corpus(held: Generation | None, searcher: Searching) -> None:
         return
     ours, theirs = held.manifest.corpus, opened.manifest.corpus
     raise IndexConflictError(
-        f"{opened.path}: this configuration searches {theirs.n_items:,} items (fingerprint {theirs.fingerprint[:12]}), the others "
-        f"{ours.n_items:,} ({ours.fingerprint[:12]}), and all configurations of a run are measured on the same items; let nothing "
-        "else write to the index, or benchmark a copy of it"
+        f"{opened.path}: this configuration searches {theirs.n_items:,} items (fingerprint {theirs.fingerprint[:12]}), the "
+        f"others {ours.n_items:,} ({ours.fingerprint[:12]}), and all configurations of a run are measured on the same items; "
+        "let nothing else write to the index, or benchmark a copy of it"
     )

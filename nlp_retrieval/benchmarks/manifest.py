@@ -77,7 +77,7 @@ def manifest_of(
 
 
 def _configuration(settings: BenchmarkSettings) -> Config | None:
-    """Return the settings as a configuration file has them, without those that are None; None if no file can name the queries."""
+    """Return the settings as a configuration file has them; None if the queries were given in Python."""
     if settings.query_loader is None:
         return None
     record, keys = settings.record() | {"main": settings.main_measure}, keys_of(BenchmarkSettings)

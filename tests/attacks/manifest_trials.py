@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.benchmarks.manifest import benchmark_of
-from nlp_retrieval.benchmarks.manifest import read_manifest as read_run_manifest
 from nlp_retrieval.core.components.component import Component, canonical_json, parameters_of
 from nlp_retrieval.core.components.registry import (
     asked_for,
@@ -130,32 +128,6 @@ def index_manifests(content: dict[str, Any], outside: Path) -> Iterator[dict[str
                 yield replaced(content, ("retrievers", 0, "config"), holder)
 
 
-def run_manifests(content: dict[str, Any], outside: Path) -> Iterator[dict[str, Any]]:
-    for path in places(content):
-        for value in hostile_values(outside):
-            yield replaced(content, path, value)
-    searcher = next(iter(content["searchers"]))
-    for kind in kinds():
-        for config in configs_of(kind, outside):
-            if kind == "searchers":
-                yield replaced(content, ("searchers", searcher, "config"), config)
-            elif kind in ("retrievers", "encoders", "links"):
-                for retriever in [config] if kind == "retrievers" else holding(kind, config):
-                    inner = {"name": "searcher", "retrievers": [retriever]}
-                    yield replaced(content, ("searchers", searcher, "config"), inner)
-            elif kind == "answerers":
-                yield replaced(content, ("answerer",), config)
-            elif kind == "loaders":
-                yield replaced(content, ("corpus", "loader"), config)
-                yield replaced(content, ("query_loader",), config)
-            elif kind in ("processors", "rerankers", "fusions"):
-                inner = {"name": "searcher", "retrievers": [{"name": "bm25"}], kind.removesuffix("s"): config}
-                yield replaced(content, ("searchers", searcher, "config"), inner)
-            elif kind == "language_models":
-                inner = {"name": "searcher", "retrievers": [{"name": "bm25"}], "processor": {"name": "hyde", "lm": config}}
-                yield replaced(content, ("searchers", searcher, "config"), inner)
-
-
 def use_index(folder: Path) -> None:
     """What the command line does with an index: search it with its own retrievers, and add to it."""
     searcher = Searcher(retrievers_of(folder)).open(folder)
@@ -203,8 +175,8 @@ def main(kind: str, target: Path, outside: Path, most: int) -> None:
     """Try manifests of a kind.
 
     Args:
-        kind: ``index``, ``run``, or ``component`` for every component that is registered.
-        target: an index directory, or the folder of a run; of components none is used.
+        kind: ``index``, or ``component`` for every component that is registered.
+        target: an index directory; of components none is used.
         outside: what nobody may touch.
         most: so many of all that there are, of components so many values of each parameter; 0 for all.
     """
@@ -221,19 +193,14 @@ def main(kind: str, target: Path, outside: Path, most: int) -> None:
     original = path.read_bytes()
     content = json.loads(original)
     content.pop("checksum", None)
-    manifests = index_manifests(content, outside) if kind == "index" else run_manifests(content, outside)
-    chosen = list(manifests)
+    chosen = list(index_manifests(content, outside))
     if most:
         chosen = random.Random(0).sample(chosen, min(most, len(chosen)))
     for changed in chosen:
         if canonical_json_or_none(changed) == canonical_json(content):
             continue
-        if kind == "index":
-            path.write_bytes(sign(changed))
-            led_to = tried(lambda: use_index(target), watch, counts)
-        else:
-            path.write_bytes(json.dumps(changed).encode("utf-8", "surrogatepass"))
-            led_to = tried(lambda: benchmark_of(read_run_manifest(target)), watch, counts)
+        path.write_bytes(sign(changed))
+        led_to = tried(lambda: use_index(target), watch, counts)
         path.write_bytes(original)
         if led_to:
             wrong.append([led_to, repr(changed)[:3000]])

@@ -9,13 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.small_benchmark import collection, configuration
 from cli.commands import refused, run
 from conformance.registering import write_entry_points
 
-from nlp_retrieval import Bm25Retriever, FaissRetriever, SearchableItem, Searcher, write_run_files
-from nlp_retrieval.benchmarks.benchmarker import run_searchers
-from nlp_retrieval.benchmarks.settings import read_benchmark_config
+from nlp_retrieval import Bm25Retriever, FaissRetriever, SearchableItem, Searcher
 from nlp_retrieval.core.components.component import parameters_of
 from nlp_retrieval.core.components.registry import asked_for, component_class, kinds, names, plan, registered
 from nlp_retrieval.core.search.base_searcher import retrievers_of
@@ -76,18 +73,6 @@ def test_no_field_of_an_index_manifest_leads_anywhere(tmp_path: Path, outside: P
         assert isinstance(outcomes, dict)
         assert outcomes["UntrustedError"] > 50
         assert outcomes["used"] > 2, "harmless settings are obeyed"
-
-
-@pytest.mark.soak
-def test_no_field_of_the_manifest_of_a_run_leads_anywhere(tmp_path: Path, outside: Path, most: int, tally: Tally) -> None:
-    config = read_benchmark_config(configuration(tmp_path, collection(tmp_path / "data")))
-    write_run_files(run_searchers(config.settings()), tmp_path / "run")
-    with tally(FAMILY):
-        found = trials("run", tmp_path / "run", outside, most)
-        assert found["wrong"] == []
-        outcomes = found["outcomes"]
-        assert isinstance(outcomes, dict)
-        assert "used" not in outcomes, "every run reads its collection from a file, and that has to be trusted"
 
 
 def test_no_parameter_of_any_component_that_is_registered_leads_anywhere(
@@ -171,22 +156,6 @@ def test_of_an_installed_class_without_rules_numbers_and_words_are_free_and_file
         assert retriever.config["length"] == 4
     finally:
         registered.cache_clear()
-
-
-def test_a_run_is_repeated_where_it_is_trusted_and_says_what_it_does(tmp_path: Path) -> None:
-    config = read_benchmark_config(configuration(tmp_path, collection(tmp_path / "data")))
-    write_run_files(run_searchers(config.settings()), tmp_path / "run")
-    refused(
-        run("benchmark", "--from", str(tmp_path / "run")),
-        2,
-        "corpus.loader.path: read",
-        "index: use, or write, the index at",
-        "--trust",
-    )
-    assert not (tmp_path / "run-rerun").exists()
-    done = run("benchmark", "--from", str(tmp_path / "run"), "--trust")
-    assert done.returncode == 0, done.stderr
-    assert "is trusted: query_loader.path: read" in done.stderr
 
 
 def test_every_component_rules_on_all_its_parameters() -> None:

@@ -11,13 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from benchmarks.small_benchmark import QUERIES, TEXTS, benchmarker
 from hashed_words import items_of
 
 from nlp_retrieval import Bm25Retriever, Gold, RetrievalError, SearchableItem, Searcher
-from nlp_retrieval.benchmarks import stage_store
 from nlp_retrieval.benchmarks.runs import read_run_folder, report_bytes
 from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
 from nlp_retrieval.core.files.atomic import file_names
@@ -254,24 +252,3 @@ def test_a_stage_result_under_another_name_is_not_there(tmp_path: Path, tally: T
         shutil.copy(file, file.with_name("other.stage"))
         assert StageStore(tmp_path).find("group", "other") is None
         assert [entry.about for entry in StageStore(tmp_path).entries("group")] == [{"of": "one"}]
-
-
-@pytest.mark.parametrize("shape", [[-1], [2**70], [0, 2**70], [3, -1], "33", [3.5], [None], [[3]], [2**31, 2**31]])
-def test_a_stage_result_of_a_shape_that_cannot_be_is_not_there(shape: object, tmp_path: Path, tally: Tally) -> None:
-    store = StageStore(tmp_path)
-    store.keep("group", "one", Entry({"of": "one"}, {"a": np.arange(3)}))
-    (file,) = tmp_path.rglob("*.stage")
-    content = pa.BufferReader(file.read_bytes())
-    schema = pa.ipc.read_schema(content)
-    batch = content.read()
-    about, array = (schema.field(key) for key in ("about", "a"))
-    for fields in (
-        [about, array.with_metadata({"shape": json.dumps(shape)})],
-        [about.with_metadata({"shape": json.dumps(shape)}), array],
-        [about, array.with_type(pa.large_list(pa.binary()))],
-    ):
-        metadata = {key: value for key, value in schema.metadata.items() if key != b"sha256"}
-        file.write_bytes(stage_store._sealed(pa.schema(fields, metadata), batch))
-        with tally(FAMILY):
-            found = StageStore(tmp_path).find("group", "one")
-            assert found is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, searchers
 from nlp_retrieval import Benchmarker, Bm25Retriever, Gold, Query, RetrievalWarning, Searcher, write_run_files
 from nlp_retrieval.benchmarks.comparing import compare_runs
 from nlp_retrieval.benchmarks.entrants import TrecRun
-from nlp_retrieval.benchmarks.manifest import read_manifest
 from nlp_retrieval.benchmarks.runs import is_run_folder, read_run_folder, read_sources
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
@@ -233,12 +231,3 @@ def test_a_searcher_that_cannot_explain_after_all_keeps_its_figures(tmp_path: Pa
     assert [one.name for one in report.configurations] == ["bm25", "silent"]
     assert report.explained == []
     assert any("silent: cannot say why" in str(one.message) for one in caught)
-
-
-def test_a_manifest_that_lacks_something_says_what(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path / "run", tmp_path / "index", "bm25")
-    manifest = json.loads((folder / "manifest.json").read_text())
-    del manifest["query_loader"]
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(SourceError, match="lacks query_loader; it is damaged"):
-        read_manifest(folder)

@@ -16,11 +16,10 @@ from typer.testing import CliRunner
 from nlp_retrieval import Benchmarker, BenchmarkReport, Bm25Retriever, FaissRetriever, Searcher, write_run_files
 from nlp_retrieval.benchmarks.benchmarker import run_searchers
 from nlp_retrieval.benchmarks.comparing import compare_runs, judged_again
-from nlp_retrieval.benchmarks.manifest import benchmark_of
 from nlp_retrieval.benchmarks.runs import read_run_folder, read_sources
 from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.cli.app import app
-from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.evaluation.comparison import RESAMPLES, resamples_for, verdict
 from nlp_retrieval.evaluation.measures import DEPTH
 from nlp_retrieval.reports.view import view_of
@@ -165,13 +164,22 @@ def test_a_file_chooses_measures_and_the_command_line_others(tmp_path: Path) -> 
     assert "main: 'R@7' is not measured" in done.output
 
 
-def test_a_repetition_is_measured_by_the_same(tmp_path: Path) -> None:
+def test_the_configuration_of_a_run_repeats_it(tmp_path: Path) -> None:
     path = configuration(tmp_path, collection(tmp_path / "data"))
     settings = replace(read_benchmark_config(path), measures=["R@10", "ndcg@3"], k_values=[3, 10], resamples=500)
-    report = run_searchers(settings.settings()).report
-    with pytest.warns(RetrievalWarning, match="the manifest is trusted"):
-        repeated = benchmark_of(report.manifest, trust=True)
-    assert (repeated.measured, repeated.main_measure, repeated.resamples) == (["recall@10", "ndcg@3"], "recall@10", 500)
+    report = write_run_files(run_searchers(settings.settings()), tmp_path / "run")
+    again = read_benchmark_config(tmp_path / "run" / "config.yaml")
+    assert (again.measured, again.main_measure, again.resamples) == (["recall@10", "ndcg@3"], "recall@10", 500)
+    assert again.output_folder == tmp_path / "run"
+    assert write_run_files(run_searchers(again.settings()), tmp_path / "again").configurations == report.configurations
+
+
+def test_the_manifest_records_what_the_tests_drew(tmp_path: Path) -> None:
+    report = run_searchers(sweep(tmp_path / "index", measures=CHOSEN)).report
+    drawn = {one.resamples for compared in report.comparisons.values() for one in compared}
+    assert report.manifest["significance"] == {"tests": max(drawn), "intervals": RESAMPLES, "level": 0.95, "seed": 0}
+    few = run_searchers(sweep(tmp_path / "index", measures=CHOSEN, resamples=500)).report.manifest["significance"]
+    assert (few["tests"], few["intervals"]) == (500, 500)
 
 
 def test_runs_are_compared_by_the_measures_of_the_first(tmp_path: Path) -> None:

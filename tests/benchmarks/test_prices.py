@@ -29,7 +29,6 @@ from nlp_retrieval.benchmarks.cost import (
     read_prices,
     unpriced,
 )
-from nlp_retrieval.benchmarks.manifest import read_manifest
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.runs import read_run_folder
 from nlp_retrieval.errors import ConfigurationError
@@ -234,7 +233,7 @@ def test_a_benchmark_takes_prices_and_its_report_is_read_back_with_them(
     assert read_run_folder(tmp_path / "run").report == report
     (result,) = report.configurations
     assert [column.text(column.value(result)) for column in price_columns(report)] == ["0.021", "0.00042"]
-    assert read_prices(read_manifest(tmp_path / "run")["prices"], "manifest") == PRICES
+    assert read_prices(report.manifest["prices"], "manifest") == PRICES
 
 
 def test_a_dead_endpoint_has_no_price(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:

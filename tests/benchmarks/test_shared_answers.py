@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ from benchmarks.small_benchmark import QUERIES, benchmarker
 from benchmarks.test_language_model_costs import asked_of, failing_for
 from nlp_retrieval import Bm25Retriever, ClaimPhrases, RetrievalWarning, Searcher, write_run_files
 from nlp_retrieval.benchmarks.cost import LanguageModelCost
-from nlp_retrieval.benchmarks.stage_store import Entry, StageStore, identity_of, key_of
-from nlp_retrieval.lm.counting import CallCounts
 from nlp_retrieval.lm.language_model import LanguageModel
 
 from .test_shared import quality
@@ -59,21 +56,6 @@ def test_a_run_is_repeated_from_its_stages_whatever_the_model_says_by_then(
     assert (again.latency_answers, again.latency_cache_hits) == (3, 0)
     elsewhere = run(tmp_path, two(model(temperature=0.5)), "elsewhere")[1]
     assert elsewhere["one.trec"] != files["one.trec"]
-
-
-def test_counts_that_are_not_by_model_are_not_read_back(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
-    searchers = two(model())
-    processor, texts = searchers["one"].processor, [query.text for query in QUERIES]
-    assert processor is not None
-    old = {"subqueries": [["fox"]] * len(texts), "calls": asdict(CallCounts(calls=20)), "seconds": 1.0, "peak_bytes": 1}
-    key = key_of("subqueries", {"processor": identity_of(processor), "queries": texts})
-    StageStore(tmp_path / "stages").keep("subqueries", key, Entry(old | {"warnings": []}))
-    (one, _), _ = run(tmp_path, searchers)
-    assert server.calls == one.calls == len(QUERIES)
-    (kept,) = {path.name for path in (tmp_path / "stages" / "subqueries").iterdir()} - {f"{key}.stage"}
-    entry = StageStore(tmp_path / "stages").find("subqueries", kept.removesuffix(".stage"))
-    assert entry is not None
-    assert list(entry.about["calls"]) == ["openai/small"]
 
 
 def test_degraded_answers_serve_their_own_run_alone(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from benchmarks.small_benchmark import benchmarker, collection, configuration
+from benchmarks.small_benchmark import benchmarker
 from soaking import Figures, mostly_soaked
 
 from nlp_retrieval import write_run_files
-from nlp_retrieval.benchmarks.benchmarker import run_searchers
-from nlp_retrieval.benchmarks.settings import read_benchmark_config
 
 from .damages import Damage, damaged, flips, structural
 from .trials import Trials
@@ -71,26 +68,3 @@ def test_a_damaged_result_of_a_stage_is_not_there(run: Path, believing: Trials, 
             outcomes[path.parent.name] += 1
     tried = outcomes.total()
     figures.add("Damage", "results of stages", tried, tried, f"{len(chosen)} kinds: computed again")
-
-
-def test_a_damaged_manifest_of_a_run_is_a_typed_error_or_another_benchmark(
-    tmp_path: Path, believing: Trials, effort: int, figures: Figures
-) -> None:
-    data = collection(tmp_path / "data")
-    config = read_benchmark_config(configuration(tmp_path, data))
-    write_run_files(run_searchers(config.settings(config.output)), config.output)
-    path = config.output / "manifest.json"
-    outcomes: Counter[str] = Counter()
-    assert believing.run("read_manifest", path=str(path)) == {"found": json.loads(path.read_bytes())}
-    for damage in every_damage(path, 4 * effort):
-        with damaged(path, damage):
-            answer = believing.run("read_manifest", path=str(path))
-        what = f"{damage}: {str(answer)[:300]}"
-        assert "untyped" not in answer, what
-        assert "died" not in answer, what
-        outcomes["refused" if "error" in answer else "read"] += 1
-    assert outcomes["refused"] > 0
-    tried = outcomes.total()
-    figures.add(
-        "Damage", "run folder: manifest.json", tried, tried, f"{outcomes['refused']} refused, {outcomes['read']} read; no crash"
-    )

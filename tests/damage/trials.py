@@ -126,17 +126,6 @@ def read_stage(folder: str, group: str, name: str) -> object:
     return entry and [entry.about, {key: array.tolist() for key, array in entry.arrays.items()}]
 
 
-def read_manifest(path: str) -> object:
-    """Read the manifest of a run, and make ready the benchmark that it describes."""
-    from nlp_retrieval.benchmarks.manifest import benchmark_of, read_manifest
-
-    manifest = read_manifest(path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        benchmark_of(manifest, trust=True)
-    return manifest
-
-
 def index(path: str, label: str) -> None:
     """Index the collection for one retriever."""
     from damage.collection import build, lucene, retrievers
@@ -146,7 +135,6 @@ def index(path: str, label: str) -> None:
 
 ACTIONS: dict[str, Callable[..., object]] = {
     "search": search, "index": index, "read_run": read_run, "read_stage": read_stage,
-    "read_manifest": read_manifest,
 }  # fmt: skip
 
 

@@ -59,7 +59,7 @@ GOOD: dict[str, list[list[str]]] = {
     "benchmark": [
         ["sweep.yaml", "--no-wandb", "--output", "out"], ["hostile.yaml", "--no-wandb"], ["hostile.yaml", "--dry-run"],
         ["sweep.yaml", "--log-to", "mlflow", "--output", "out"],
-        ["--from", "run", "--output", "again", "--index", "index"],
+        ["run/config.yaml", "--output", "again"],
     ],
     "compare": [
         ["run", "other.trec", "--k", "2", "--output", "compared"],

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from benchmarks.small_benchmark import collection
 from hashed_words import items_of
 from sparse_models import HashedTerms
 
@@ -141,19 +140,6 @@ def _report() -> list[str | bytes]:
     content = json.loads((run_folder() / REPORT).read_bytes())
     content["report"] |= {"comparisons": {}, "explained": [], "pairwise": None}
     return [json.dumps(content), (run_folder() / REPORT).read_bytes()]
-
-
-def _run_manifest() -> list[str | bytes]:
-    content = json.loads((run_folder() / "manifest.json").read_bytes())
-    folder = scratch() / "collection"
-    loader = {"name": "beir", "path": str(folder if folder.exists() else collection(folder))}
-    content["corpus"]["loader"] = content["query_loader"] = loader
-    for name, retriever in zip(content["searchers"], ("bm25", "faiss"), strict=True):
-        content["searchers"][name]["config"] = {
-            "name": "searcher",
-            "retrievers": [{"name": retriever} | ({"encoder": "some/model"} if retriever == "faiss" else {})],
-        }
-    return [json.dumps(content)]
 
 
 def _tables() -> list[str | bytes]:
@@ -286,8 +272,6 @@ SEEDS: dict[str, Callable[[], list[Any]]] = {
     "report": _report,
     "lists": _lists,
     "tables": _tables,
-    "run_manifest": _run_manifest,
-    "results": lambda: [(run_folder() / "results.json").read_bytes()],
     "kept_vector": _kept_vector,
     "notes": _each(
         {"format": 1, "sweeps": {_SWEEP_NOTED: {"group": "g", "runs": {"bm25": "wandb/offline"}}}},

@@ -27,21 +27,15 @@ def cost_like(latency_ms: float = 10.0, **changes: float) -> Cost:
     figures = {
         "index_seconds": latency_ms * 1.7,
         "index_bytes": latency_ms * 1_234_567,
-        "index_peak_bytes": latency_ms * 21_234_567,
-        "search_peak_bytes": latency_ms * 12_345_678,
         "latency_ms": latency_ms,
         "latency_p95_ms": latency_ms * 2.1,
-        "queries_per_second": 1000 / (latency_ms + 1),
     } | changes
     return Cost(
         index_seconds=figures["index_seconds"],
         index_bytes=int(figures["index_bytes"]),
-        index_peak_bytes=int(figures["index_peak_bytes"]),
         stage_ms={"process": latency_ms * 0.1, "retrieve": latency_ms * 0.8},
         latency_ms=figures["latency_ms"],
         latency_p95_ms=figures["latency_p95_ms"],
-        queries_per_second=figures["queries_per_second"],
-        search_peak_bytes=int(figures["search_peak_bytes"]),
     )
 
 

@@ -70,9 +70,8 @@ def test_every_figure_of_the_report_stands_in_the_page() -> None:
             assert set(measures.values()) <= values
             assert {f"{value:.3f}" for value in measures.values()} <= shown
         cost = result.cost
-        assert {cost.latency_ms, cost.latency_p95_ms, cost.queries_per_second, cost.index_seconds} <= values
+        assert {cost.latency_ms, cost.latency_p95_ms, cost.index_seconds} <= values
         assert cost.index_bytes / 1e6 in values
-        assert not {cost.index_peak_bytes / 1e6, cost.search_peak_bytes / 1e6} & values  # they depend on what ran before
         assert set(cost.stage_ms.values()) <= values
 
 

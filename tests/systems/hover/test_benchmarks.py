@@ -13,8 +13,8 @@ from chat_server import ChatServer, MakeModel, asked, fields
 from hashed_words import InMemory
 
 from nlp_retrieval import Bm25Retriever, LanguageModel, Searcher
+from nlp_retrieval.benchmarks.corpus import refuse_other_corpus
 from nlp_retrieval.benchmarks.grid import build_grid
-from nlp_retrieval.benchmarks.pinned import PinnedCorpus
 from nlp_retrieval.benchmarks.plans import plan_of
 from nlp_retrieval.errors import IndexConflictError
 from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
@@ -62,11 +62,10 @@ def test_it_is_held_to_the_corpus_too(tmp_path: Path) -> None:
     lm = LanguageModel("openai/small", base_url="http://127.0.0.1:9/v1", cache_dir=tmp_path / "answers")
     searcher, hops = Searcher([Bm25Retriever()]), MultiHopSearcher([Bm25Retriever()], lm)
     searcher.index(InMemory(TEXTS, TITLES), tmp_path / "index")
-    pinned = PinnedCorpus()
-    pinned.check(searcher)
-    pinned.check(hops.open(tmp_path / "index"))
+    held = searcher.opened
+    refuse_other_corpus(held, hops.open(tmp_path / "index"))
     delete(tmp_path / "index")
-    pinned.check(hops)
+    refuse_other_corpus(held, hops)
     hops.refresh()
     with pytest.raises(IndexConflictError, match="79 items"):
-        pinned.check(hops)
+        refuse_other_corpus(held, hops)
