@@ -79,19 +79,7 @@ T = TypeVar("T")
 
 
 def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None] | None = None) -> BenchmarkRun:
-    """Index missing parts, search, and measure.
-
-    A configuration that raises an error is left out, and the report says why. The baseline is then the first remaining one. All
-    are measured on one corpus; a configuration that searches another one is left out as well.
-
-    Args:
-        settings: settings of the benchmark.
-        on_progress: called with progress messages.
-
-    Raises:
-        Exception: the error of the first configuration, if none could be run.
-        GoldError: the gold names items that are not in the corpus.
-    """
+    """Index missing parts, search, and measure."""
     run = _Run(settings, on_progress or (lambda _: None))
     with using_stages(run.stages):
         run.check_ready()
@@ -137,11 +125,7 @@ class _Run:
             raise next(self.errors[name] for name in self.settings.searchers)
 
     def check_ready(self) -> None:
-        """Leave out configurations that cannot run, before anything is computed: a package, key or model is missing.
-
-        Raises:
-            OutputError: the index cannot be written.
-        """
+        """Leave out configurations that cannot run, before anything is computed: a package, key or model is missing."""
         settings = self.settings
         if not os.path.lexists(settings.index_folder / MANIFEST_FILE):  # an existing index need not be writable
             check_folder_for_output(settings.index_folder)
@@ -156,11 +140,7 @@ class _Run:
         self.raise_if_all_failed()
 
     def index(self) -> Generation | None:
-        """Complete the index for every configuration, open it, and return it; None if no searcher has one.
-
-        Raises:
-            GoldError: gold is missing from the corpus, and this is an error; raised before anything is encoded.
-        """
+        """Complete the index for every configuration, open it, and return it; None if no searcher has one."""
         held = None
         for name, searcher in self.left().items():
             if isinstance(searcher, TrecRun):
@@ -430,10 +410,7 @@ def _failed(name: str, searcher: Entry, error: Exception) -> FailedConfiguration
 
 
 def group_labels(queries: Sequence[Query], key: str) -> list[str | None]:
-    """The group of each query; None if it has none.
-
-    A float that is a whole number becomes an integer: pandas writes 2 as 2.0 in columns with missing values.
-    """
+    """The group of each query; None if it has none."""
     return [_group(query.metadata.get(key), key) for query in queries]
 
 

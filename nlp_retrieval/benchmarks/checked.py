@@ -97,31 +97,12 @@ def _shown(instance: Any) -> str:
 
 
 def read_settings(cls: type[T], content: object, where: str) -> T:
-    """Read settings from plain values.
-
-    Args:
-        cls: a class of settings.
-        content: its fields by their keys in a file.
-        where: the place of the content, for messages.
-
-    Raises:
-        ConfigurationError: it is not a mapping; a key is unknown or missing, or a value is invalid.
-    """
+    """Read settings from plain values."""
     return values_of(cls, by_field(cls, content, where), where)
 
 
 def by_field(cls: type[Any], content: object, where: str, lacking: Iterable[str] | None = None) -> dict[str, Any]:
-    """Return the values of a file by field.
-
-    Args:
-        cls: a class of settings.
-        content: the values by key.
-        where: the place of the content, for messages.
-        lacking: the missing keys; None: those of the fields without a default.
-
-    Raises:
-        ConfigurationError: it is not a mapping, or a key is unknown or missing.
-    """
+    """Return the values of a file by field."""
     names = {key: name for name, key in keys_of(cls).items()}
     if not isinstance(content, Mapping):
         raise ConfigurationError(f"{where}: expected settings ({', '.join(names)}), found {without_secrets(content)!r}")
@@ -135,11 +116,7 @@ def by_field(cls: type[Any], content: object, where: str, lacking: Iterable[str]
 
 
 def values_of(cls: type[T], values: Mapping[str, Any], where: str) -> T:
-    """Return settings with these values; messages name their keys in a file, after its place.
-
-    Raises:
-        ConfigurationError: a value is invalid.
-    """
+    """Return settings with these values; messages name their keys in a file, after its place."""
     instance = object.__new__(cls)
     _fill(instance, ArgsKwargs((), _by_text(values)), where)
     return instance

@@ -111,11 +111,7 @@ def compare_runs(
 
 
 def evaluated(sources: Sources, measures: Sequence[Measure], relevant_from: int) -> tuple[dict[str, Evaluation], list[str]]:
-    """Return the measures of every run, and what to say about their lists, in sentences.
-
-    A measure that counts all hits is computed over as many as all runs have; one with a cutoff counts what lies beyond the end
-    of a list as not found.
-    """
+    """Return the measures of every run, and what to say about their lists, in sentences."""
     lists, shortest = sources.judged, min(sources.depths.values())
     evaluator = RetrievalEvaluator(
         lists.gold, lists.item_ids, lists.titles, gold_missing="count", measures=measures, relevant_from=relevant_from
@@ -159,11 +155,7 @@ def _measures_of(saved: Sequence[SavedRun], k_values: Sequence[int] | None, meas
 
 
 def relevant_from_of(saved: Sequence[SavedRun]) -> int:
-    """Return the lowest grade of a relevant document in the first folder's figures; 1 without a record of it.
-
-    Args:
-        saved: the folders that runs came from.
-    """
+    """Return the lowest grade of a relevant document in the first folder's figures; 1 without a record of it."""
     recorded = saved[0].report.manifest.get("relevant_from") if saved else None
     return recorded if isinstance(recorded, int) and recorded > 1 else 1
 
@@ -203,17 +195,7 @@ def _counted(sources: Sources, relevant_from: int) -> Counted:
 def judged_again(
     saved: SavedRun, only: Sequence[str] = (), baseline: str | None = None, main: str | None = None
 ) -> BenchmarkRun:
-    """Judge a finished run against another baseline or by another measure, or only some of its configurations.
-
-    Args:
-        saved: the run.
-        only: configurations, in display order; all if empty.
-        baseline: by default the run's own, or the first one shown if that is left out.
-        main: the measure to sort, test pairs and draw by; by default the run's own.
-
-    Raises:
-        ConfigurationError: an unknown configuration, or a measure that the run does not have.
-    """
+    """Judge a finished run against another baseline or by another measure, or only some of its configurations."""
     report = saved.report
     if main is not None:
         measured = [*report.configurations[0].measures]

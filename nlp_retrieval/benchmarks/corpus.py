@@ -58,11 +58,7 @@ class Corpus:
         ]
 
     def rankings(self, results: Sequence[Sequence[RetrievalResult]]) -> list[Ranking]:
-        """Return results as ids and scores, one list per query.
-
-        Raises:
-            ItemError: an item is not in the corpus.
-        """
+        """Return results as ids and scores, one list per query."""
         rankings = [[(hit.item.item_id, hit.score) for hit in hits] for hits in results]
         unknown = {item_id: None for ranking in rankings for item_id, _ in ranking if item_id not in self.rows}
         if unknown:
@@ -74,11 +70,7 @@ class Corpus:
 
 
 def corpus_of_run(generation: Generation | None, loader: BaseLoader) -> Corpus:
-    """Return the corpus of an index or, if there is none, of a loader.
-
-    Raises:
-        ItemError: an item has text that is not valid Unicode, or metadata that JSON cannot represent.
-    """
+    """Return the corpus of an index or, if there is none, of a loader."""
     if generation is not None:
         return Corpus(generation.items.ids(), generation.items.titles(), generation.manifest.corpus.fingerprint, generation)
     digest = ItemsDigest()
@@ -87,11 +79,7 @@ def corpus_of_run(generation: Generation | None, loader: BaseLoader) -> Corpus:
 
 
 def refuse_other_corpus(held: Generation | None, searcher: Searching) -> None:
-    """Raise an error if a searcher has opened an index of other items than that of the run.
-
-    Raises:
-        IndexConflictError: as said.
-    """
+    """Raise an error if a searcher has opened an index of other items than that of the run."""
     opened = generation_of(searcher)
     if held is None or opened is None or opened.manifest.corpus.fingerprint == held.manifest.corpus.fingerprint:
         return

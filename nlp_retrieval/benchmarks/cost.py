@@ -230,16 +230,7 @@ class Prices:
 
 
 def read_prices(value: object, where: str) -> Prices:
-    """Read a table of prices from a configuration file.
-
-    Args:
-        value: a mapping from models to their ``input`` and ``output`` per million tokens; it may also contain
-            ``currency``.
-        where: source for error messages, such as ``"sweep.yaml: prices"``.
-
-    Raises:
-        ConfigurationError: it is not such a mapping, or a model, key, price or currency is invalid.
-    """
+    """Read a table of prices from a configuration file."""
     if not isinstance(value, Mapping) or not set(value) - {_CURRENCY}:
         raise ConfigurationError(f"{where}: expected prices by model, such as {_EXAMPLE}, found {value!r}")
     models = {model: price for model, price in value.items() if model != _CURRENCY}
@@ -247,33 +238,18 @@ def read_prices(value: object, where: str) -> Prices:
 
 
 def price_per_1000_queries(cost: Cost, prices: Prices) -> float | None:
-    """Return the price of 1,000 queries without any answers on disk; None if unknown.
-
-    Args:
-        cost: cost of a configuration.
-        prices: prices of language models.
-    """
+    """Return the price of 1,000 queries without any answers on disk; None if unknown."""
     per_query = _priced(cost, prices, lambda price, tokens: price.of(tokens.query_tokens_in, tokens.query_tokens_out))
     return None if per_query is None else _QUERIES * per_query
 
 
 def price_spent(cost: Cost, prices: Prices) -> float | None:
-    """Return the price of a configuration's measurement in this run; None if unknown.
-
-    Args:
-        cost: cost of the configuration.
-        prices: prices of language models.
-    """
+    """Return the price of a configuration's measurement in this run; None if unknown."""
     return _priced(cost, prices, lambda price, tokens: price.of(tokens.tokens_in, tokens.tokens_out))
 
 
 def unpriced(cost: Cost, prices: Prices) -> list[str]:
-    """Return why the price of a configuration is unknown, one reason for each model that prevents it.
-
-    Args:
-        cost: cost of the configuration.
-        prices: prices of language models.
-    """
+    """Return why the price of a configuration is unknown, one reason for each model that prevents it."""
     if cost.language_model is None:
         return []
     if not cost.language_model.models:

@@ -65,12 +65,7 @@ def search_elsewhere(
     filters: Sequence[Where | None],
     say: Callable[[str], None],
 ) -> dict[str, str]:
-    """Let workers search with configurations, and return, by name, why others are left to this process.
-
-    Raises:
-        DependencyError: a Ray cluster is wanted, and ray is not installed.
-        WorkerError: no worker is available, one is lost, or one does not have the same index or versions.
-    """
+    """Let workers search with configurations, and return, by name, why others are left to this process."""
     here = {name: why_here(searcher) for name, searcher in searchers.items()}
     sent = [name for name, reason in here.items() if not reason]
     if sent and (pool := pool_at_hand()) is not None:

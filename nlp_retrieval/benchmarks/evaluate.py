@@ -127,15 +127,7 @@ def evaluate(
 
 
 def read_gold(source: Judged) -> list[Gold]:
-    """Return judgements in any form as gold, one per query.
-
-    Args:
-        source: as ``qrels`` of :func:`evaluate`.
-
-    Raises:
-        GoldError: it is in no such form, or holds no judgements.
-        SourceError: a file cannot be read.
-    """
+    """Return judgements in any form as gold, one per query."""
     if isinstance(source, BaseQueryLoader):
         return source.gold()
     if isinstance(source, Gold):

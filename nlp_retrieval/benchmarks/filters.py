@@ -23,14 +23,7 @@ from nlp_retrieval.errors import ConfigurationError, QueryError, RetrievalWarnin
 
 
 def check_where_from(where_from: object) -> dict[str, str] | None:
-    """Return ``where_from`` if it maps item keys to query keys.
-
-    Args:
-        where_from: query metadata keys by item metadata key; None: queries have no filter of their own.
-
-    Raises:
-        ConfigurationError: it is not such a mapping.
-    """
+    """Return ``where_from`` if it maps item keys to query keys."""
     if where_from is None:
         return None
     if not isinstance(where_from, Mapping) or not where_from:
@@ -44,16 +37,7 @@ def check_where_from(where_from: object) -> dict[str, str] | None:
 
 
 def filters_of(queries: Sequence[Query], where_from: Mapping[str, str] | None, where: Where | None) -> list[Where | None]:
-    """Return the filter of each query; None if it has none.
-
-    Args:
-        queries: in order.
-        where_from: query metadata keys by item metadata key.
-        where: a filter for all of them.
-
-    Raises:
-        QueryError: a query lacks one of the keys, its value cannot be used in a filter, or ``where`` is not a filter.
-    """
+    """Return the filter of each query; None if it has none."""
     if where is not None:
         parse_filter(where)
     if where_from is None:
@@ -142,15 +126,7 @@ class _Filtering(Protocol):
 
 
 def filters_for(searcher: Searches, filters: Sequence[Where | None]) -> list[Where | None]:
-    """Return the filters to pass to a searcher: none for :class:`Unfiltered`.
-
-    Args:
-        searcher: searcher of a benchmark.
-        filters: filters of its queries.
-
-    Raises:
-        ConfigurationError: queries have filters, and the searcher accepts none.
-    """
+    """Return the filters to pass to a searcher: none for :class:`Unfiltered`."""
     if isinstance(searcher, Unfiltered):
         return [None] * len(filters)
     if any(where is not None for where in filters) and "where" not in inspect.signature(searcher.search).parameters:
@@ -171,14 +147,7 @@ def search_where(searcher: Searches, texts: Sequence[str], k: int, where: Where 
 def search_each(
     searcher: Searches, texts: Sequence[str], k: int, filters: Sequence[Where | None]
 ) -> list[list[RetrievalResult]]:
-    """Search for queries that may each have a filter.
-
-    Args:
-        searcher: opened.
-        texts: the queries.
-        k: length of the lists.
-        filters: filters of each.
-    """
+    """Search for queries that may each have a filter."""
     results: list[list[RetrievalResult]] = [[] for _ in texts]
     for where, positions in grouped(filters):
         ranked = search_where(searcher, [texts[position] for position in positions], k, where)
@@ -193,17 +162,7 @@ def warn_of_filters(
     qrels: Mapping[str, Mapping[str, int]],
     row_of: Mapping[str, int],
 ) -> None:
-    """Report queries that can find nothing, or only part of their gold, because of their filters.
-
-    Args:
-        generation: the index that is searched; None if unknown.
-        filters: by query id.
-        qrels: grades by query and item id.
-        row_of: item rows by id.
-
-    Raises:
-        QueryError: a filter does not match the metadata of the items.
-    """
+    """Report queries that can find nothing, or only part of their gold, because of their filters."""
     query_ids = list(filters)
     empty: list[str] = []
     outside: list[tuple[str, str]] = []

@@ -31,16 +31,7 @@ def manifest_of(
     failed: Mapping[str, str],
     here: Mapping[str, str],
 ) -> Config:
-    """Return the manifest of a run as plain values.
-
-    Args:
-        settings: settings of the benchmark that was run.
-        corpus: its corpus.
-        qrels: grades by query and item id.
-        identities: identities of the configurations that were run; see :func:`run_identity`.
-        failed: the errors of the others.
-        here: why configurations were left to this process, where others searched.
-    """
+    """Return the manifest of a run as plain values."""
     asked = [[query.query_id, query.text, query.family] for query in settings.queries]
     written = sum(query.is_synthetic for query in settings.queries)
     filters = sorted([query.query_id, where] for query, where in zip(settings.queries, settings.filters, strict=True))
@@ -106,12 +97,7 @@ def _hash(content: object) -> str:
 
 
 def run_identity(searcher: Entry, fingerprint: str) -> Config:
-    """Return what a configuration depends on besides its parameters: indexes, and sources of models.
-
-    Args:
-        searcher: the searcher that was run.
-        fingerprint: its own.
-    """
+    """Return what a configuration depends on besides its parameters: indexes, and sources of models."""
     identity: Config = {"fingerprint": fingerprint}
     if isinstance(searcher, TrecRun):
         return identity

@@ -409,12 +409,7 @@ class Entrant:
 
 
 def masks_of(labels: Sequence[str | None], order: Sequence[str] = ()) -> dict[str, Mask]:
-    """Return the queries of each group; empty if there is no group, or a single one with all queries.
-
-    Args:
-        labels: the group of each query; None if it has none.
-        order: display order of groups; others follow in order of first appearance.
-    """
+    """Return the queries of each group; empty if there is no group, or a single one with all queries."""
     present = set(labels)
     names = [name for name in dict.fromkeys([*order, *(label for label in labels if label is not None)]) if name in present]
     if len(present) < 2:
@@ -431,17 +426,7 @@ def judged(
     seed: int,
     resamples: int | None = None,
 ) -> BenchmarkReport:
-    """Complete a report with means, intervals and comparisons.
-
-    Args:
-        report: with everything except quality.
-        entrants: by configuration, in display order; including the report's baseline.
-        evaluations: by configuration.
-        families: per query.
-        groups: ``[queries]`` by name.
-        seed: seed of tests and intervals.
-        resamples: as in :func:`~nlp_retrieval.evaluation.comparison.compare`.
-    """
+    """Complete a report with means, intervals and comparisons."""
     per_query = {name: evaluations[name].per_query for name in entrants}
     intervals = intervals_by_group(per_query, families, groups, seed, resamples)
     measured = replace(

@@ -84,12 +84,7 @@ class SavedRun:
 
 
 def report_bytes(report: BenchmarkReport, folder: Path) -> bytes:
-    """Return a report as the content of ``report.json``.
-
-    Args:
-        report: report of the run.
-        folder: the folder with the files that are read with it.
-    """
+    """Return a report as the content of ``report.json``."""
     files = {name: FileRecord(bytes=(folder / name).stat().st_size, sha256=sha256_of(folder / name)) for name in _READ_BACK}
     records = {name: record.model_dump() for name, record in files.items()}
     content = {"format": FORMAT, "files": records, "report": _ADAPTER.dump_python(report, mode="json")}
@@ -215,11 +210,7 @@ class RunCorpus:
 
 
 def corpora_of(report: BenchmarkReport) -> dict[str, RunCorpus | None]:
-    """Return the corpus that each configuration was run on; None if the manifest does not record it.
-
-    Args:
-        report: a finished benchmark, or runs that were compared.
-    """
+    """Return the corpus that each configuration was run on; None if the manifest does not record it."""
     manifest, names = report.manifest, [result.name for result in report.configurations]
     recorded = manifest.get("corpora")
     if isinstance(recorded, Mapping):
@@ -236,11 +227,7 @@ def corpora_record(corpora: Mapping[str, RunCorpus | None]) -> Config:
 
 
 def corpora_note(corpora: Mapping[str, RunCorpus | None]) -> str:
-    """Return a warning about figures measured on different or unknown corpora; ``""`` if none is needed.
-
-    Args:
-        corpora: by configuration, for those shown.
-    """
+    """Return a warning about figures measured on different or unknown corpora; ``""`` if none is needed."""
     known: dict[RunCorpus, list[str]] = {}
     unknown = [name for name, corpus in corpora.items() if corpus is None]
     for name, corpus in corpora.items():
@@ -259,11 +246,7 @@ def corpora_note(corpora: Mapping[str, RunCorpus | None]) -> str:
 
 
 def refuse_other_corpora(corpora: Mapping[str, RunCorpus | None]) -> None:
-    """Raise an error if configurations were run on different corpora.
-
-    Raises:
-        SourceError: two corpora are known to differ.
-    """
+    """Raise an error if configurations were run on different corpora."""
     known = {name: corpus for name, corpus in corpora.items() if corpus is not None}
     if len(set(known.values())) > 1:
         (name, corpus), *others = known.items()
@@ -275,14 +258,7 @@ def refuse_other_corpora(corpora: Mapping[str, RunCorpus | None]) -> None:
 
 
 def refuse_other_gold(golds: Sequence[tuple[str, Judgements]]) -> None:
-    """Raise an error if the gold differs from that of the first source.
-
-    Args:
-        golds: sources by name, with their gold.
-
-    Raises:
-        GoldError: a query or a grade differs.
-    """
+    """Raise an error if the gold differs from that of the first source."""
     where, gold = golds[0]
     for other_where, other in golds[1:]:
         if other == gold:
@@ -303,11 +279,7 @@ def refuse_other_gold(golds: Sequence[tuple[str, Judgements]]) -> None:
 
 
 def refuse_other_texts(saved: Sequence[SavedRun]) -> None:
-    """Raise an error if query texts with equal ids differ from those of the first folder that has texts.
-
-    Raises:
-        QueryError: a text differs.
-    """
+    """Raise an error if query texts with equal ids differ from those of the first folder that has texts."""
     holding = [run for run in saved if holds_texts(run)]
     for other in holding[1:]:
         ours, theirs = (_by_query(run, run.lists.texts) for run in (holding[0], other))

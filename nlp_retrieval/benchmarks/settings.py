@@ -387,12 +387,7 @@ def _as_plain(value: Any) -> Any:
 
 
 def lined_up(queries: Sequence[Query], gold: Sequence[Gold]) -> tuple[list[Query], list[Gold]]:
-    """Return the queries that are judged, and their gold in the same order.
-
-    Raises:
-        QueryError: no queries, two with one id, or one that is not text.
-        GoldError: two golds for one query, or no query that is judged.
-    """
+    """Return the queries that are judged, and their gold in the same order."""
     if not queries:
         raise QueryError(_NO_QUERIES)
     by_id = {wanted.query_id: wanted for wanted in gold}

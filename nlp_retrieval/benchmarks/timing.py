@@ -78,15 +78,7 @@ class Timing:
 
 
 def timed(searcher: Searching, sample: Sample, k: int, store: StageStore | None, others: OtherProcesses) -> Timing:
-    """Return the timing of a configuration: the one that is kept for this machine, or a new one, which is kept.
-
-    Args:
-        searcher: opened.
-        sample: the queries.
-        k: length of the lists.
-        store: where timings are kept; None: nowhere.
-        others: the other processes on this machine.
-    """
+    """Return the timing of a configuration: the one that is kept for this machine, or a new one, which is kept."""
     generation = generation_of(searcher)
     if store is None or generation is None:  # the corpus of a searcher without a generation is not known
         return _timed(searcher, sample, k, others)
@@ -123,11 +115,7 @@ def _timed(searcher: Searching, sample: Sample, k: int, others: OtherProcesses) 
 
 
 def median_interval(values: Scores) -> tuple[float, float] | None:
-    """Return the 95% interval of a median, from one value ``[sample]`` to another; None for fewer than six values.
-
-    The number of values below the median is binomial with p = 1/2, whatever their distribution (Thompson 1936; Conover,
-    Practical Nonparametric Statistics, 3.2).
-    """
+    """Return the 95% interval of a median, from one value ``[sample]`` to another; None for fewer than six values."""
     n, below, chance = len(values), 0, 0.5 ** len(values)
     if 2 * chance > _LEVEL:
         return None
@@ -147,17 +135,7 @@ def cost_of(
     answering: AnsweringCost | None = None,
     answered: Mapping[str, CallCounts] | None = None,
 ) -> Cost:
-    """Return the cost of a configuration.
-
-    Args:
-        records: the index's records of its retrievers.
-        timing: of the sample.
-        asked: usage of each language model in all of it: the sample, the search over all queries, and the answers.
-        searched: the same in the search over all queries.
-        n_queries: how many these are.
-        answering: the cost of answering.
-        answered: usage of each language model for the answers.
-    """
+    """Return the cost of a configuration."""
     low, high = median_interval(1000 * timing.seconds) or (None, None)
     return Cost(
         index_seconds=sum(record.cost.seconds for record in records),

@@ -53,7 +53,7 @@ def command(
     name, composed, retriever = _chosen(settings.searchers, searcher, str(config))
     if by is not None and retriever is not None:
         raise ConfigurationError(f"--by is for multi_signal; the searcher {name!r} has a link_graph, whose folds are families")
-    composed.index(settings.loader, settings.index_path)
+    composed.index(settings.loader, settings.index_folder)
     # the default of a benchmark is a tuple, and the cutoffs of a file are a list
     k_values = [2, 5, 10] if settings.k_values is BenchmarkConfig.k_values else list(settings.k_values)
     measures = settings.measures or [
