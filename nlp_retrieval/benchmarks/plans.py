@@ -2,7 +2,7 @@
 
 One item of the corpus is read, to report a missing corpus now. Stages are distinguished as in a run with a stage folder, but by
 settings alone: two models with one name count as one here, and a model with two names as two. An index counts as present if
-the directory holds it for the corpus stored there; whether that is still the corpus of the benchmark is only known when it runs.
+the directory holds it for the corpus stored there; whether that is still the benchmark's corpus is known when it runs.
 """
 
 from __future__ import annotations
