@@ -280,31 +280,28 @@ def refuse_other_gold(golds: Sequence[tuple[str, Judgements]]) -> None:
 
 def refuse_other_texts(saved: Sequence[SavedRun]) -> None:
     """Raise an error if query texts with equal ids differ from those of the first folder that has texts."""
-    holding = [run for run in saved if holds_texts(run)]
+    holding = [run for run in saved if any(run.lists.texts)]  # a comparison of run files alone has none
     for other in holding[1:]:
         ours, theirs = (_by_query(run, run.lists.texts) for run in (holding[0], other))
         changed = [query_id for query_id, text in ours.items() if theirs[query_id] != text]
         if changed:
+            texts = [
+                repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...") for text in (ours[changed[0]], theirs[changed[0]])
+            ]
             raise QueryError(
                 f"{len(changed):,} of {len(ours):,} queries have other texts in {holding[0].folder} than in {other.folder}, "
-                f"the first: {changed[0]!r}, {_short(ours[changed[0]])} and {_short(theirs[changed[0]])}; compare runs over "
-                "the same queries"
+                f"the first: {changed[0]!r}, {' and '.join(texts)}; compare runs over the same queries"
             )
 
 
-def holds_texts(saved: SavedRun) -> bool:
-    """Return whether a folder has the query texts; a comparison of run files alone does not."""
-    return any(saved.lists.texts)
-
-
 def cautions_of(saved: Sequence[SavedRun]) -> list[str]:
-    """Return, in sentences, differences between the queries of folders, folders without texts, and the folders' cautions."""
+    """Return, in sentences, what of folders may make their figures differ, and the folders' own cautions."""
     cautions = [f"{run.folder}: {caution}" for run in saved for caution in cautions_in(run.report)]
-    for other in saved[1:]:
-        first = saved[0]
-        if not (holds_texts(first) and holds_texts(other)):
-            without = other if holds_texts(first) else first
-            cautions.append(f"{without.folder} does not hold the texts of its queries, so they were not compared.")
+    for first, other in ((saved[0], other) for other in saved[1:]):
+        both, one, two = f"{first.folder} and {other.folder}", first.report, other.report
+        for run in (first, other):
+            if not any(run.lists.texts):
+                cautions.append(f"{run.folder} does not hold the texts of its queries, so they were not compared.")
         for what, ours, theirs in (
             ("families, by which differences are tested", _partition(first), _partition(other)),
             ("groups", _by_query(first, first.lists.groups), _by_query(other, other.lists.groups)),
@@ -315,17 +312,12 @@ def cautions_of(saved: Sequence[SavedRun]) -> list[str]:
                     f"{len(changed):,} of {len(ours):,} queries are in other {what}, in {other.folder} than in {first.folder} "
                     f"(the first: {changed[0]!r}); those of {first.folder} are taken for all."
                 )
-    for other in saved[1:]:
-        both, one, two = f"{saved[0].folder} and {other.folder}", saved[0].report, other.report
         if one.manifest.get("filters") != two.manifest.get("filters"):
             cautions.append(f"{both} were searched with different filters, and a difference may be one of these.")
         if one.manifest.get("ignore_identical_ids") != two.manifest.get("ignore_identical_ids"):
             cautions.append(f"Only one of {both} leaves out hits with the id of their query.")
         if depth_of(one) != depth_of(two):
-            fingerprints = {result.fingerprint for result in two.configurations}
-            equal = [result.name for result in one.configurations if result.fingerprint in fingerprints]
-            same = f"; {', '.join(equal)} is otherwise the same configuration in both" if equal else ""
-            cautions.append(f"{both} were searched to depths of {depth_of(one)} and {depth_of(two)}{same}.")
+            cautions.append(f"{both} were searched to depths of {depth_of(one)} and {depth_of(two)}.")
     return list(dict.fromkeys(cautions))
 
 
@@ -351,10 +343,6 @@ def _partition(saved: SavedRun) -> dict[str, str]:
     firsts: dict[str, str] = {}
     pairs = sorted(_by_query(saved, saved.lists.families).items())
     return {query_id: query_id if family is None else firsts.setdefault(family, query_id) for query_id, family in pairs}
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
 # Runs as named by users: the output folder of a benchmark, one configuration of it, or a TREC run file of any tool.
@@ -528,33 +516,29 @@ def _named(run: str, opened: dict[str, SavedRun]) -> list[_Named]:
     if os.path.isdir(run):  # noqa: PTH112 -- unlike Path.is_dir it does not raise where a name is too long
         saved = _opened(path, opened)
         return [_Named(name, run, saved, {}) for name in saved.lists.listings]
-    if not os.path.exists(run) and ":" in run:  # noqa: PTH110 -- as above
-        splits = [(run[:position], run[position + 1 :]) for position, character in enumerate(run) if character == ":"]
-        folders = [(folder, name) for folder, name in splits if is_run_folder(Path(folder))] or [
-            (folder, name)
-            for folder, name in splits
-            if os.path.isdir(folder)  # noqa: PTH112 -- as above
-        ]
-        known: list[str] | None = None
-        for folder, name in reversed(folders):
-            saved = opened.get(realpath(folder)) or read_run_folder(folder)
-            if name in saved.lists.listings:
-                return [_Named(name, folder, opened.setdefault(realpath(folder), saved), {})]
-            known = known or list(saved.lists.listings)
-        if folders:
-            folder, name = folders[-1]
-            raise ConfigurationError(f"{folder} has no configuration {name!r}; {nearest(name, known or [])}")
     if path.parent.name == "trec" and is_run_folder(path.parent.parent):
         saved = _opened(path.parent.parent, opened)
         names = list(saved.lists.listings)
         for name, stem in zip(names, file_names(names), strict=True):
             if path.name == f"{stem}.trec":
                 return [_Named(name, str(path.parent.parent), saved, {})]
-    if not os.path.exists(run):  # noqa: PTH110 -- as above
-        raise SourceError(
-            f"{run}: there is no such run; name a TREC run file, the output folder of a benchmark, or FOLDER:CONFIGURATION"
-        )
-    return [_Named(path.name.removesuffix(".gz").removesuffix(".trec"), run, None, read_run(path))]
+    if os.path.exists(run):  # noqa: PTH110 -- as above
+        return [_Named(path.name.removesuffix(".gz").removesuffix(".trec"), run, None, read_run(path))]
+    colons = [position for position, character in enumerate(run) if character == ":"]
+    folders = [(run[:position], run[position + 1 :]) for position in colons if is_run_folder(Path(run[:position]))]
+    tried = dict(opened)
+    for folder, name in reversed(folders):
+        saved = _opened(Path(folder), tried)
+        if name in saved.lists.listings:
+            opened[realpath(folder)] = saved
+            return [_Named(name, folder, saved, {})]
+    if folders:
+        folder, name = folders[-1]
+        known = list(_opened(Path(folder), tried).lists.listings)
+        raise ConfigurationError(f"{folder} has no configuration {name!r}; {nearest(name, known)}")
+    raise SourceError(
+        f"{run}: there is no such run; name a TREC run file, the output folder of a benchmark, or FOLDER:CONFIGURATION"
+    )
 
 
 def _opened(folder: Path, opened: dict[str, SavedRun]) -> SavedRun:
