@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 
@@ -10,8 +9,6 @@ import numpy as np
 import pytest
 import yaml
 from chat_server import asked, fields, model, server
-from reports.wandb.first_screen import overview
-from rich.console import Console
 
 from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, collection
 from nlp_retrieval import (
@@ -19,9 +16,6 @@ from nlp_retrieval import (
     BenchmarkRun,
     Bm25Retriever,
     Searcher,
-    TrecRun,
-    WandbSettings,
-    log_to_wandb,
     read_run_folder,
     write_run_files,
 )
@@ -32,9 +26,6 @@ from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.errors import ConfigurationError, GoldError, RetrievalWarning
 from nlp_retrieval.evaluation import gold_answers
 from nlp_retrieval.lm import LanguageModelAnswerer
-from nlp_retrieval.reports.page.page import render_page
-from nlp_retrieval.reports.terminal import SummaryTable
-from nlp_retrieval.reports.view import view_of
 
 __all__ = ["model", "server"]
 
@@ -113,16 +104,6 @@ def test_costs_hold_what_answering_took_and_prices_count_it(tmp_path, model):
     assert price_per_1000_queries(cost, prices) == pytest.approx(0.12)
 
 
-def test_a_failing_model_costs_answers_and_no_configuration(tmp_path, model, server):
-    server.answer = lambda body: 500
-    with pytest.warns(RetrievalWarning, match="left without an answer"):
-        run = ran(tmp_path, model(retries=0), searchers={"bm25": two()["bm25"]})
-    (result,) = run.report.configurations
-    assert result.measures["answer_f1"] == 0
-    assert result.cost.answering.failed == len(QUERIES)
-    assert result.cost.language_model.degraded == 0  # that is of the search
-
-
 def test_kept_answers_are_found_again_without_the_model(tmp_path, model, server):
     stages = tmp_path / "stages"
     first = ran(tmp_path, model(), stage_folder=stages)
@@ -188,44 +169,6 @@ def test_files_of_a_run_hold_the_answers_and_are_read_back(tmp_path, model):
     assert not list((tmp_path / "run" / "ragas").glob("*"))
 
 
-def test_the_table_and_the_page_show_answers_and_what_they_took(tmp_path, model):
-    report = ran(tmp_path, model()).report
-    out = io.StringIO()
-    Console(file=out, width=260).print(SummaryTable(view_of(report)))
-    for heading in ("Answer", "Joint", "dropped", "answering"):
-        assert heading in out.getvalue()
-    narrow = io.StringIO()
-    Console(file=narrow, width=60).print(SummaryTable(view_of(report)))
-    page = render_page(report)
-    for label in ("Answer F1", "Facts recall", "dropped citations", "failed answers"):
-        assert label in page
-
-
-@pytest.mark.soak
-def test_the_runs_of_a_dashboard_hold_answers_and_what_they_took(tmp_path, model):
-    report = write_run_files(ran(tmp_path, model()), tmp_path / "run")
-    folders = log_to_wandb(report, WandbSettings(project="tests", mode="offline"), tmp_path / "wandb")
-    summary = overview(folders[0])["summary"]
-    assert summary["answer_f1"] == report.configurations[0].measures["answer_f1"]
-    assert summary["cost/answering/dropped"] == len(QUERIES)
-
-
-def test_the_lists_of_another_tool_are_answered_from_too(tmp_path, model):
-    index = tmp_path / "index"
-    searcher = two()["bm25"]
-    ran(tmp_path, model())
-    searcher.open(index)
-    lines = [
-        f"{query.query_id} Q0 {hit.item.item_id} {rank} {10 - rank} x"
-        for query in QUERIES
-        for rank, hit in enumerate(searcher.search([query.text], 3)[0], start=1)
-    ]
-    (tmp_path / "x.trec").write_text("\n".join(lines) + "\n")
-    run = ran(tmp_path, model(), searchers={"bm25": searcher, "theirs": TrecRun(str(tmp_path / "x.trec"))})
-    assert np.array_equal(run.per_query["theirs"]["answer_f1"], run.per_query["bm25"]["answer_f1"])
-    assert run.report.configurations[1].cost is None
-
-
 def test_what_cannot_be_answered_or_judged_is_told_before_the_work(tmp_path, model, server):
     with pytest.raises(ConfigurationError, match="reads 101 passages, and 100 are fetched for each query; set 'depth'"):
         ran(tmp_path, model(), answerer=LanguageModelAnswerer(model(), passages=101))
@@ -259,12 +202,6 @@ def test_a_configuration_file_names_an_answerer_and_the_run_keeps_it(tmp_path, s
     settings = read_benchmark_config(written(tmp_path, server)).settings()
     write_run_files(run_searchers(settings), tmp_path / "run")
     assert read_benchmark_config(tmp_path / "run" / "config.yaml").answerer == settings.answerer
-
-
-@pytest.mark.parametrize("answerer", ["nobody", {"name": "language_model"}, 7, {"name": "language_model", "lm": 5}])
-def test_an_answerer_that_is_none_is_an_error(tmp_path, server, answerer):
-    with pytest.raises(ConfigurationError, match="answerer"):
-        read_benchmark_config(written(tmp_path, server, answerer=answerer))
 
 
 def test_a_plan_tells_what_answering_asks(tmp_path, server):

@@ -15,19 +15,17 @@ from hashed_words import HashedWords, InMemory
 from ir_measures import AP, RR, P, R, nDCG
 
 from nlp_retrieval import (
-    Benchmarker,
     BenchmarkRun,
     Bm25Retriever,
     FaissRetriever,
     Gold,
     Query,
-    RetrievalError,
     RetrievalWarning,
     Searcher,
     write_run_files,
 )
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import ConfigurationError, GoldError, IndexConflictError, ItemError, OutputError, QueryError
+from nlp_retrieval.errors import ConfigurationError, GoldError, IndexConflictError, ItemError, QueryError
 
 from .small_benchmark import GOLD, QUERIES, TITLES, benchmarker, searchers
 
@@ -105,26 +103,6 @@ def test_ir_measures_finds_the_same_figures_in_the_trec_files(finished: tuple[Be
             assert measures[f"{family}@{k}"] == pytest.approx(theirs[measure], abs=1e-9), (measure, k)
 
 
-def test_scores_in_the_trec_files_fall_strictly(finished: tuple[BenchmarkRun, Path]) -> None:
-    for file in (finished[1] / "run" / "trec").glob("*.trec"):
-        last: dict[str, float] = {}
-        for line in file.read_text().splitlines():
-            query, _, _, _, score, _ = line.split()
-            assert float(score) < last.get(query, float("inf"))
-            last[query] = float(score)
-
-
-def test_groups_are_means_over_their_own_queries(tmp_path: Path, finished: tuple[BenchmarkRun, Path]) -> None:
-    whole = finished[0].report.configurations[0]
-    chosen = [place for place, query in enumerate(QUERIES) if query.metadata["hops"] == 3]
-    alone = benchmarker(
-        tmp_path, searchers={"bm25": Searcher([Bm25Retriever()])},
-        queries=[QUERIES[place] for place in chosen], gold=[GOLD[place] for place in chosen],
-    ).run()  # fmt: skip
-    assert alone.report.configurations[0].measures == whole.groups["hops=3"]
-    assert alone.report.configurations[0].groups == {}
-
-
 def test_gold_by_title_counts_as_gold_by_id(tmp_path: Path, finished: tuple[BenchmarkRun, Path]) -> None:
     by_title = [
         Gold(query_id=one.query_id, relevance={TITLES[int(i[1:])]: grade for i, grade in one.relevance.items()}, by="title")
@@ -165,23 +143,6 @@ def test_equal_retrievers_share_one_index_folder_whatever_their_search_parameter
     assert sorted(path.name.rsplit("-", 1)[0] for path in (finished[1] / "index").glob("*-*")) == ["bm25", "faiss", "items"]
 
 
-@pytest.mark.parametrize(
-    "pair",
-    [
-        (FaissRetriever(HashedWords(16)), FaissRetriever(HashedWords(32))),
-        (Bm25Retriever(), Bm25Retriever(stemmer="none")),
-        (FaissRetriever(HashedWords(16)), FaissRetriever(HashedWords(16), index="hnsw")),
-    ],
-    ids=["two models", "two stemmers", "two index types"],
-)
-def test_retrievers_of_one_name_and_different_indexes_can_be_compared(tmp_path: Path, pair: tuple[object, object]) -> None:
-    one, other = (Searcher([retriever]) for retriever in pair)  # type: ignore[list-item]
-    run = benchmarker(tmp_path, searchers={"one": one, "other": other, "both": Searcher(list(pair))}).run()  # type: ignore[arg-type]
-    assert [result.name for result in run.report.configurations] == ["one", "other", "both"]
-    again = benchmarker(tmp_path, searchers={"other": other, "one": one}).run()
-    assert again.report.configurations[0].measures == run.report.configurations[1].measures
-
-
 def test_a_finished_index_is_completed_by_what_is_missing_and_used_again(tmp_path: Path) -> None:
     benchmarker(tmp_path, searchers={"bm25": Searcher([Bm25Retriever()])}).run()
     before = {path.name for path in tmp_path.glob("*-*")}
@@ -219,21 +180,6 @@ def test_gold_that_names_unknown_items_says_how_many_and_which_first(tmp_path: P
         benchmarker(tmp_path, gold=gold, gold_missing="error").run()
 
 
-def test_gold_of_no_query_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(GoldError, match=r"none of the 20 queries has gold .the first: 'q0'; gold is of 'other'"):
-        benchmarker(tmp_path, gold=[Gold(query_id="other", relevance={"d0": 1})])
-
-
-def test_two_golds_for_one_query_are_an_error_and_not_the_last_of_them(tmp_path: Path) -> None:
-    with pytest.raises(GoldError, match="q3"):
-        benchmarker(tmp_path, gold=[*GOLD, Gold(query_id="q3", relevance={"d0": 1})])
-
-
-def test_gold_of_queries_that_are_not_asked_is_left_out(tmp_path: Path) -> None:
-    run = benchmarker(tmp_path, queries=QUERIES[:4], searchers={"bm25": Searcher([Bm25Retriever()])}).run()
-    assert list(run.lists.qrels()) == ["q0", "q1", "q2", "q3"]
-
-
 def test_two_queries_of_one_id_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(QueryError, match="two queries have the id 'q2'"):
         benchmarker(tmp_path, queries=[*QUERIES, Query(query_id="q2", text="again")])
@@ -259,26 +205,6 @@ def test_an_unknown_baseline_names_the_nearest(tmp_path: Path) -> None:
 def test_cutoffs_that_are_none_are_errors(tmp_path: Path, k: list[object], said: str) -> None:
     with pytest.raises(QueryError, match=said):
         benchmarker(tmp_path, k_values=k)
-
-
-def test_a_folder_that_cannot_be_written_is_an_output_error_that_names_the_file(
-    finished: tuple[BenchmarkRun, Path], tmp_path: Path
-) -> None:
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(OutputError, match="file"):
-        write_run_files(finished[0], tmp_path / "file" / "run")
-    (tmp_path / "run" / "results.json").mkdir(parents=True)
-    with pytest.raises(OutputError, match=r"results\.json"):
-        write_run_files(finished[0], tmp_path / "run")
-
-
-def test_configurations_whose_names_make_one_file_name_do_not_overwrite_one_another(tmp_path: Path) -> None:
-    names = {"a b": Searcher([Bm25Retriever()]), "a_b": Searcher([FaissRetriever(HashedWords())])}
-    run = benchmarker(tmp_path / "index", searchers=names).run()
-    write_run_files(run, tmp_path / "run")
-    files = sorted((tmp_path / "run" / "trec").glob("*.trec"))
-    assert len(files) == 2
-    assert len({file.read_text() for file in files}) == 2
 
 
 SECRET = "tr0ub4dor-and-3"
@@ -320,25 +246,3 @@ def test_secrets_are_redacted_by_name_and_by_form(config: dict[str, object]) -> 
     assert "a" * 30 not in cleaned
     assert "12345" not in cleaned
     assert "***" in cleaned
-
-
-def test_what_is_no_secret_stays() -> None:
-    config = {
-        "k1": 0.9, "max_tokens": 5, "tokenizer": "simple", "keywords": ["a"], "model": "sentence-transformers/all-MiniLM-L6-v2",
-        "path": "../data/keys.jsonl", "url": "sqlite:///data.db", "id_field": "key", "password": None, "b": [1, {"c": None}],
-    }  # fmt: skip
-    assert without_secrets(config) == config
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (("bm25", [], {}, {}), "searchers are given as a list, or by name, not as str"),
-        ((["bm25"], 3, {}, {}), "loader: expected a BaseLoader such as JsonlLoader(path), found 3"),
-        ((["bm25"], [{"id": "1", "text": "krill"}], 3, {}), "queries: queries come as a list or a DataFrame, not as int"),
-    ],
-)
-def test_an_argument_by_position_is_named(given: tuple[object, ...], said: str) -> None:
-    with pytest.raises(RetrievalError) as caught:
-        Benchmarker(*given)
-    assert str(caught.value).startswith(said)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -52,13 +49,6 @@ def changed_query(number: int, **changes: object) -> list[Query]:
     return [one.model_copy(update=changes) if place == number else one for place, one in enumerate(QUERIES)]
 
 
-def written(folder: Path, manifest: Callable[[dict[str, Any]], dict[str, Any]], **changed: object) -> Path:
-    """A run whose manifest is another one."""
-    run = ran(folder / "index", "other", **changed)
-    write_run_files(replace(run, report=replace(run.report, manifest=manifest(run.report.manifest))), folder / "run")
-    return folder / "run"
-
-
 def printed(run: BenchmarkRun) -> str:
     out = io.StringIO()
     Console(file=out, width=200).print(SummaryTable(view_of(run.report)))
@@ -82,31 +72,12 @@ def test_another_grade_of_one_query_is_refused_and_named(first: Path, tmp_path: 
         read_sources([str(first), str(tmp_path / "run")])
 
 
-def test_a_query_that_one_run_lacks_is_named(first: Path, tmp_path: Path) -> None:
-    write_run_files(ran(tmp_path / "index", queries=QUERIES[1:], gold=GOLD[1:]), tmp_path / "run")
-    for runs in ([first, tmp_path / "run"], [tmp_path / "run", first]):
-        with pytest.raises(GoldError, match=f"query 'q0' is not in {tmp_path / 'run'}"):
-            read_sources(list(map(str, runs)))
-
-
 def test_another_corpus_is_refused_unless_corpora_are_compared(first: Path, larger: Path) -> None:
     with pytest.raises(
         SourceError, match=r"'bm25' was run on a corpus of 80 items .* 'larger' on one of 81 .*--across-corpora"
     ):
         read_sources([str(first), str(larger)])
     assert list(read_sources([str(first), str(larger)], across_corpora=True).lists.listings) == ["bm25", "larger"]
-
-
-def test_the_same_items_in_another_order_are_another_corpus(first: Path, tmp_path: Path) -> None:
-    items = list(InMemory(TEXTS, TITLES).stream())
-
-    class Reversed(InMemory):
-        def stream(self):  # type: ignore[no-untyped-def]
-            return reversed(items)
-
-    write_run_files(ran(tmp_path / "index", loader=Reversed(TEXTS)), tmp_path / "run")
-    with pytest.raises(SourceError, match=r"bm25' was run on a corpus of 80 items .* bm25' on one of 80 items"):
-        read_sources([str(first), str(tmp_path / "run")])
 
 
 # what is said
@@ -148,20 +119,6 @@ def test_what_was_compared_across_corpora_keeps_saying_so(first: Path, larger: P
     assert not read_sources([f"{tmp_path / 'out'}:larger", str(larger)]).notes
 
 
-def test_runs_of_one_corpus_say_nothing_and_keep_it(first: Path, tmp_path: Path) -> None:
-    write_run_files(ran(tmp_path / "index", "other", k1=1.6), tmp_path / "run")
-    run = compare_runs(read_sources([str(first), str(tmp_path / "run")]))
-    write_run_files(run, tmp_path / "out")
-    assert run.report.manifest["corpus"] == {
-        key: read_run_folder(first).report.manifest["corpus"][key] for key in ("fingerprint", "items")
-    }
-    assert "corpora" not in printed(run)
-    results = json.loads((tmp_path / "out" / "results.json").read_text())
-    assert "notes" not in results
-    assert "corpus" not in results["configurations"]["other"]
-    assert b"notes" not in (pq.read_schema(tmp_path / "out" / "per_query.parquet").metadata or {})
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [({"family": "one"}, "other families, by which differences are tested"), ({"metadata": {"hops": 9}}, "other groups")],
@@ -185,13 +142,6 @@ def test_other_families_or_groups_are_said_and_those_of_the_first_are_taken(
     assert any(said in note for note in again.notes)
 
 
-def test_families_that_are_only_called_otherwise_are_the_same(tmp_path: Path) -> None:
-    for name in ("one", "other"):
-        queries = [one.model_copy(update={"family": f"{name} {place // 2}"}) for place, one in enumerate(QUERIES)]
-        write_run_files(ran(tmp_path / "index", name, queries=queries), tmp_path / name)
-    assert not read_sources([str(tmp_path / "one"), str(tmp_path / "other")]).notes
-
-
 # what cannot be told
 
 
@@ -199,26 +149,3 @@ def test_a_run_file_of_another_tool_does_not_tell_its_corpus(first: Path, tmp_pa
     (tmp_path / "theirs.trec").write_bytes((first / "trec" / "bm25.trec").read_bytes())
     run = compare_runs(read_sources([str(first), str(tmp_path / "theirs.trec")]))
     assert "Which corpus theirs was run on is not known, so a difference may be one of corpora." in printed(run)
-
-
-@pytest.mark.parametrize("corpus", [None, {"fingerprint": None, "items": 80}, "80 items", {"fingerprint": 7}])
-def test_a_folder_whose_manifest_has_no_fingerprint_of_the_corpus_is_compared_and_that_is_said(
-    first: Path, tmp_path: Path, corpus: object
-) -> None:
-    def older(manifest: dict[str, Any]) -> dict[str, Any]:
-        kept = {key: value for key, value in manifest.items() if key not in ("corpus", "query_parts")}
-        return kept if corpus is None else kept | {"corpus": corpus}
-
-    folder = written(tmp_path, older, loader=InMemory([*TEXTS, "another item"], [*TITLES, ""]))
-    sources = read_sources([str(first), str(folder)])
-    assert sources.corpora["other"] is None
-    assert "Which corpus other was run on is not known" in printed(compare_runs(sources))
-
-
-def test_a_comparison_of_run_files_alone_holds_no_texts_and_that_is_said(first: Path, tmp_path: Path) -> None:
-    for name in ("a.trec", "b.trec"):
-        (tmp_path / name).write_bytes((first / "trec" / "bm25.trec").read_bytes())
-    (tmp_path / "qrels.txt").write_bytes((first / "trec" / "qrels.txt").read_bytes())
-    write_run_files(compare_runs(read_sources([str(tmp_path / "a.trec"), str(tmp_path / "b.trec")])), tmp_path / "out")
-    notes = read_sources([str(first), str(tmp_path / "out")]).notes
-    assert f"{tmp_path / 'out'} does not hold the texts of its queries, so they were not compared." in notes

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas
-import polars
 import pytest
 
 from nlp_retrieval import (
@@ -69,13 +68,6 @@ def test_a_list_of_systems_that_have_an_index_needs_no_corpus(tmp_path: Path) ->
     assert first.opened.path == second.opened.path == tmp_path / "index"
 
 
-def test_a_folder_keeps_the_index_and_the_systems_are_open(tmp_path: Path) -> None:
-    searcher = Searcher(["bm25"])
-    compare_systems([searcher], TOPICS, QRELS, CORPUS, folder=tmp_path / "kept", latency_queries=1)
-    assert searcher.opened.path == tmp_path / "kept" / "index"
-    assert (tmp_path / "kept" / "stages").is_dir()
-
-
 def test_systems_without_a_common_corpus_are_an_error(tmp_path: Path) -> None:
     one, other = Searcher(["bm25"]), Searcher([Bm25Retriever(k1=2.0)])
     with pytest.raises(ConfigurationError, match="none of the systems has opened an index; pass corpus="):
@@ -116,22 +108,6 @@ def test_searchers_of_a_list_are_named_by_their_parts_and_what_distinguishes_the
         named_searchers([Searcher([bm25]), Searcher(["faiss"]), Searcher(["bm25"])])
 
 
-def test_a_benchmark_takes_lists_and_tables(tmp_path: Path) -> None:
-    settings = Benchmarker(
-        [Searcher(["bm25"]), Bm25Retriever(k1=2.0)],
-        polars.from_pandas(CORPUS),
-        polars.from_pandas(TOPICS),
-        QRELS,
-        [3, 10],
-        index_path=tmp_path / "index",
-    )
-    assert list(settings.searchers) == ["bm25 k1=0.9", "bm25 k1=2"]
-    assert settings.baseline == "bm25 k1=0.9"
-    assert settings.gold == GOLD
-    assert settings.loader.load() == list(settings.loader.stream())
-    assert len(settings.loader.load()) == len(TEXTS)
-
-
 @pytest.mark.parametrize(
     ("changed", "error", "said"),
     [
@@ -159,7 +135,7 @@ def test_a_benchmark_takes_a_list_of_searchers_retrievers_names_and_settings_and
     benchmark = Benchmarker(entrants, CORPUS, TOPICS, QRELS)
     run = benchmark.run()
     assert [result.name for result in run.report.configurations] == NAMES
-    folder = Path(str(benchmark.index_path))
+    folder = next(iter(benchmark.searchers.values())).opened.path
     assert folder.is_dir()
     del benchmark, run
     gc.collect()

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 
 import ir_measures
-import numpy as np
 import pytest
 from ir_measures import AP, RR, R, nDCG
 from typer.testing import CliRunner
@@ -21,12 +18,9 @@ from nlp_retrieval.benchmarks.runs import read_sources
 from nlp_retrieval.cli.app import app
 from nlp_retrieval.core.files.atomic import check_folder_for_output
 from nlp_retrieval.core.files.frames import BaseLoader
-from nlp_retrieval.core.processes import OtherProcesses
-from nlp_retrieval.errors import ConfigurationError, GoldError, OutputError, RetrievalWarning
+from nlp_retrieval.errors import GoldError, OutputError, RetrievalWarning
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
-from nlp_retrieval.evaluation.rankings import same_text
 from nlp_retrieval.reports.tables import latex_table, markdown_table
-from nlp_retrieval.reports.trackers import _names
 from nlp_retrieval.reports.view import view_of
 from nlp_retrieval.reports.write import check_run_output, write_run_files
 
@@ -129,22 +123,6 @@ def test_a_query_that_is_a_passage_does_not_find_itself(tmp_path: Path) -> None:
     assert [hits[0][0] for hits in counts.rankings["bm25"]] == ["a", "b", "c", "d"]
 
 
-def test_queries_and_passages_that_are_merely_numbered_alike_are_not_each_other(tmp_path: Path) -> None:
-    queries = [Query(query_id="a", text="dogs"), Query(query_id="c", text="loudly"), Query(query_id="b", text="sing")]
-    run = ran(tmp_path, queries, gold(a={"c": 1}, c={"a": 1}, b={"d": 1}), k=(2,))
-
-    assert {item_id for item_id, _ in run.rankings["bm25"][1]} == {"a", "c"}
-    assert "they count as other items" in view_of(run.report).counted
-
-
-@pytest.mark.parametrize(
-    ("query", "passage", "same"),
-    [("A  fox", "a fox", True), ("a fox", "Title\na fox", True), ("", "a fox", False), ("dogs", "cats", False)],
-)
-def test_texts_are_the_same_but_for_white_space_and_capitals(query: str, passage: str, same: bool) -> None:
-    assert same_text(query, passage) is same
-
-
 @pytest.mark.parametrize(
     ("values", "groups"),
     [
@@ -208,29 +186,6 @@ def test_what_the_collection_says_about_equal_ids_holds_for_a_comparison_too(tmp
     assert compare_runs(sources, [1]).per_query["by hand"]["recall@1"].tolist() == [1.0, 1.0, 0.0, 0.0]
 
 
-def test_a_query_that_finds_the_passage_of_its_number_finds_a_passage(tmp_path: Path) -> None:
-    (tmp_path / "qrels.txt").write_text("7 0 8 1\n")
-    for name in ("one.trec", "two.trec"):
-        (tmp_path / name).write_text("7 Q0 7 1 3 t\n7 Q0 8 2 2 t\n")
-    sources = read_sources([str(tmp_path / "one.trec"), str(tmp_path / "two.trec")])
-    assert compare_runs(sources, measures=["RR"]).report.configurations[0].measures == {"mrr": 0.5}
-
-
-def test_headings_name_their_measure(runs: Path) -> None:
-    done = CliRunner().invoke(
-        app, ["compare", str(runs / "one.trec"), str(runs / "two.trec"), "--k", "10", "--columns", "map@10,mrr@10"]
-    )
-    assert "MAP" in done.stdout
-    assert "MRR" in done.stdout
-
-
-def test_names_that_mlflow_would_make_equal_stay_apart() -> None:
-    texts = ["length=<10/recall", "length=>10/recall", "length=_10/recall", "x" * 300, "x" * 301, "A", "a"]
-    names = list(_names(texts).values())
-    assert len({name.casefold() for name in names}) == len(texts)
-    assert all(len(name) <= 250 for name in names)
-
-
 def test_a_place_that_cannot_hold_the_output_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
@@ -246,19 +201,3 @@ def test_a_place_that_cannot_hold_the_output_is_refused(tmp_path: Path) -> None:
         Benchmarker(
             {"bm25": Searcher([Bm25Retriever()])}, Texts(TEXTS), PLAIN, gold(q1={"a": 1}), [1], index_path="/proc/x"
         ).run()
-
-
-def test_an_unknown_way_to_count_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="gold_missing: 'ignore'; valid"):
-        ran(tmp_path, PLAIN, gold(q1={"a": 1}), gold_missing="ignore")
-
-
-def test_a_process_that_keeps_a_core_busy_is_seen() -> None:
-    others = OtherProcesses()
-    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
-        try:
-            while (cores := others.cores or 0.0) < 0.1:
-                np.sort(np.arange(1000))
-        finally:
-            busy.kill()
-    assert cores >= 0.1

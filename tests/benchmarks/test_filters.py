@@ -117,21 +117,6 @@ def test_stages_change_no_figure_and_are_found_again(tmp_path: Path) -> None:
     assert len(files[0]) == 2 + len(searchers())  # results, judgements, a run each
 
 
-def test_queries_of_one_filter_are_searched_in_one_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[tuple[int, Any]] = []
-    original = Searcher.search
-
-    def counted(self: Searcher, queries: Any, k: int = 10, where: Any = None, subqueries: Any = None) -> Any:
-        calls.append((len(queries), where))
-        return original(self, queries, k, where, subqueries)
-
-    monkeypatch.setattr(Searcher, "search", counted)
-    of_countries(tmp_path / "index", searchers={"bm25": Searcher([Bm25Retriever()])}, latency_queries=1).run()
-    whole = [(count, where["country"]) for count, where in calls if count > 1]
-    assert sorted(where for _, where in whole) == sorted({query.metadata["nation"] for query in QUERIES_BY_COUNTRY})
-    assert sum(count for count, _ in whole) == len(QUERIES_BY_COUNTRY)
-
-
 @pytest.mark.parametrize("stages", [False, True])
 def test_with_and_without_filters_stand_in_one_table(tmp_path: Path, stages: bool) -> None:
     pair = {"filtered": Searcher([Bm25Retriever()]), "all": Unfiltered([Bm25Retriever()])}
@@ -147,21 +132,6 @@ def test_with_and_without_filters_stand_in_one_table(tmp_path: Path, stages: boo
     assert all(result.cost is not None and result.cost.latency_ms > 0 for result in both.values())
 
 
-def test_an_unfiltered_searcher_refuses_a_filter(tmp_path: Path) -> None:
-    searcher = Unfiltered([Bm25Retriever()])
-    searcher.index(ByCountry(TEXTS, TITLES), tmp_path / "index")
-    with pytest.raises(ConfigurationError, match="takes no filter"):
-        searcher.search(["fox"], 3, {"country": "Japan"})
-
-
-def test_a_query_that_lacks_the_key_is_named_with_what_it_has(tmp_path: Path) -> None:
-    with pytest.raises(QueryError, match=r"query 'q0' has no 'nations'.*20 of 20 queries.*did you mean 'nation'"):
-        of_countries(tmp_path / "index", where_from={"country": "nations"})
-    queries, _ = asked(q3={"nation": None})
-    with pytest.raises(QueryError, match=r"query 'q3' has no 'nation' in its metadata \(1 of 20 queries lack it\)"):
-        of_countries(tmp_path / "index", queries=queries)
-
-
 def test_a_value_that_is_no_value_of_a_filter_is_refused(tmp_path: Path) -> None:
     queries, _ = asked(q2={"nation": {"is": {"not": "a"}}})
     with pytest.raises(QueryError, match=r"where_from of query 'q2'\.country: there is no operator 'is'"):
@@ -170,14 +140,6 @@ def test_a_value_that_is_no_value_of_a_filter_is_refused(tmp_path: Path) -> None
         of_countries(tmp_path / "index", where_from=["country"])
     with pytest.raises(ConfigurationError, match="both are names of metadata"):
         of_countries(tmp_path / "index", where_from={"country": 3})
-
-
-def test_a_list_in_the_query_stands_for_any_of_its_values(tmp_path: Path) -> None:
-    queries, gold = asked(q0={"nation": ["Japan", COUNTRIES[3]]})
-    pair = {"bm25": Searcher([Bm25Retriever()])}
-    run = of_countries(tmp_path / "index", queries=queries, gold=gold, searchers=pair, depth=10).run()
-    (hits,) = pair["bm25"].search([queries[0].text], 10, {"or": [{"country": "Japan"}, {"country": COUNTRIES[3]}]})
-    assert [item for item, _ in run.lists.rankings("bm25")[0]] == [hit.item.item_id for hit in hits]
 
 
 def test_filters_that_nothing_meets_and_gold_outside_them_are_counted(tmp_path: Path) -> None:
@@ -203,16 +165,6 @@ def test_filters_that_nothing_meets_and_gold_outside_them_are_counted(tmp_path: 
     assert not run.report.failed
     for name in searchers():
         assert run.lists.rankings(name)[1] == []
-
-
-def test_a_key_that_no_item_has_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(QueryError, match="no item of this index has the metadata key 'contry'; did you mean 'country'"):
-        of_countries(tmp_path / "index", where_from={"contry": "nation"}).run()
-
-
-def _recall(run: Any, name: str, query_ids: list[str]) -> float:
-    values = dict(zip(run.lists.query_ids, run.per_query[name]["recall@10"].tolist(), strict=True))
-    return sum(values[query_id] for query_id in query_ids) / len(query_ids)
 
 
 def written(folder: Path, **changed: Any) -> Path:
@@ -242,15 +194,3 @@ def test_a_configuration_file_a_plan_a_run_and_its_repetition_know_of_filters(tm
     assert again.report.manifest["filters"] == run.report.manifest["filters"]
     for name in ("bm25", "clauses"):
         assert again.lists.rankings(name) == run.lists.rankings(name)
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"where": {"year": {"ge": 3}}}, "where.year: there is no operator 'ge'; did you mean 'gte'"),
-        ({"where": "Japan"}, "where: expected conditions such as"),
-    ],
-)
-def test_a_file_says_where_its_filter_is_wrong(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"sweep\.yaml.*" + said):
-        read_benchmark_config(written(tmp_path, **changed))

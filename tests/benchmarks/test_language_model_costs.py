@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 import warnings
 from collections.abc import Callable
@@ -13,13 +12,11 @@ from typing import Any
 
 import pytest
 from chat_server import ChatServer, MakeModel, asked, halves
-from reports.page.test_page import ATTACK, Page
-from reports.report_data import configuration, cost_like, measures_like, report_of, usual_report
-from reports.wandb.first_screen import overview
+from reports.page.test_page import Page
+from reports.report_data import configuration, cost_like, measures_like, report_of
 from rich.console import Console
 
 from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker
-from benchmarks.test_benchmarker import read
 from nlp_retrieval import (
     BenchmarkReport,
     Bm25Retriever,
@@ -27,13 +24,10 @@ from nlp_retrieval import (
     Query,
     RetrievalWarning,
     Searcher,
-    WandbSettings,
-    log_to_wandb,
     write_run_files,
 )
-from nlp_retrieval.benchmarks.cost import Cost, LanguageModelCost, ModelPrice, Prices, price_per_1000_queries, price_spent
+from nlp_retrieval.benchmarks.cost import Cost, LanguageModelCost
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.reports.figures import COST_COLUMNS, LANGUAGE_MODEL_COLUMNS, cost_columns, fronts
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.terminal import SummaryTable
 from nlp_retrieval.reports.view import view_of
@@ -117,20 +111,6 @@ def test_a_second_run_spends_nothing_and_costs_and_finds_the_same(server: ChatSe
     assert "Answers of the language model came from disk: <bdi>decomposed</bdi>." in page
 
 
-def test_a_configuration_that_asks_the_same_as_an_earlier_one_spends_less_and_costs_the_same(
-    server: ChatServer, model: MakeModel, tmp_path: Path
-) -> None:
-    searchers = {
-        "one": decomposed(model()),
-        "other": Searcher([Bm25Retriever(k1=1.2)], ClaimPhrases(model(), keep_query=False)),
-    }
-    report = benchmarker(tmp_path, searchers=searchers).run().report
-    one, other = (asked_of(result.cost) for result in report.configurations)
-    assert (one.calls, other.calls) == (20, 0)
-    assert one.query_tokens_in == other.query_tokens_in == 100.0
-    assert (one.latency_cache_hits, other.latency_cache_hits) == (0, 3)
-
-
 @pytest.mark.parametrize(
     ("latency_queries", "reply"),
     [(3, 400)]
@@ -172,21 +152,6 @@ def test_a_dead_endpoint_ends_no_benchmark(server: ChatServer, model: MakeModel,
     assert cost.failures == cost.calls == server.calls
 
 
-def test_answers_of_which_no_tokens_are_known_count_as_none(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
-    benchmarker(tmp_path / "index", searchers=both(model())).run()
-    kept = sorted((tmp_path / "answers").rglob("*.json"))
-    assert len(kept) == 20
-    for number, file in enumerate(kept[:12]):
-        content = read(file)
-        del content["answer"]["tokens_in"]
-        content["answer"]["tokens_out"] = [None, "10", -5][number % 3]
-        file.write_text(json.dumps(content), "utf-8")
-    report = benchmarker(tmp_path / "index", searchers=both(model())).run().report
-    cost = asked_of(report.configurations[1].cost)
-    assert (cost.calls, cost.cache_hits) == (0, 25)
-    assert (cost.query_tokens_in, cost.query_tokens_out) == (40.0, 4.0)
-
-
 def test_blank_queries_are_no_warm_up_and_are_not_asked_about(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
     queries = [Query(query_id="q0", text=" "), Query(query_id="q1", text="  "), *QUERIES[2:]]
     with warnings.catch_warnings():
@@ -195,57 +160,6 @@ def test_blank_queries_are_no_warm_up_and_are_not_asked_about(server: ChatServer
     cost = asked_of(report.configurations[1].cost)
     assert (cost.calls, cost.query_tokens_in) == (18, 90.0)
     assert cost.cache_hits - cost.latency_answers == 2
-
-
-def test_costs_are_in_their_file_and_quality_has_none_of_them(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
-    run = benchmarker(tmp_path / "index", searchers=both(model())).run()
-    write_run_files(run, tmp_path / "run")
-    costs = read(tmp_path / "run" / "costs.json")
-    assert costs["bm25"]["language_model"] is None
-    assert costs["decomposed"]["language_model"] == {
-        "calls": 20, "cache_hits": 5, "tokens_in": 2000, "tokens_out": 200, "failures": 0, "degraded": 0,
-        "query_tokens_in": 100.0, "query_tokens_out": 10.0, "latency_answers": 3, "latency_cache_hits": 0,
-        "search_answers": 20, "search_cache_hits": 5,
-        "models": {
-            "openai/small": {"tokens_in": 2000, "tokens_out": 200, "query_tokens_in": 100.0, "query_tokens_out": 10.0}
-        },
-    }  # fmt: skip
-    quality = (tmp_path / "run" / "results.json").read_text()
-    assert not any(word in quality for word in ("tokens", "degraded", "calls", "cache"))
-
-
-@pytest.mark.soak
-def test_runs_of_weights_and_biases_hold_the_work_of_language_models(
-    server: ChatServer, model: MakeModel, tmp_path: Path
-) -> None:
-    server.answer = failing_for([QUERIES[0].text], 400)
-    with pytest.warns(RetrievalWarning, match="1 of 20 queries"):
-        run = benchmarker(tmp_path / "index", searchers=both(model())).run()
-    prices = Prices({"openai/small": ModelPrice(0.15, 0.6)})
-    report = replace(write_run_files(run, tmp_path / "run"), prices=prices)
-    folders = log_to_wandb(report, WandbSettings(project="tests", mode="offline"), tmp_path / "wandb")
-    plain, with_model = (overview(folder)["summary"] for folder in folders[:2])
-    with_cost = report.configurations[1].cost
-    cost = asked_of(with_cost)
-    assert with_cost is not None
-    assert (cost.degraded, cost.query_tokens_in) == (1, 95.0)
-    for name in (*KINDS, "query_tokens_in", "query_tokens_out", "latency_answers", "latency_cache_hits"):
-        assert with_model[f"cost/language_model/{name}"] == getattr(cost, name)
-    assert not [name for name in plain if "language_model" in name]
-    per_1000, spent = price_per_1000_queries(with_cost, prices), price_spent(with_cost, prices)
-    assert per_1000 == pytest.approx((95 * 0.15 + 9.5 * 0.6) / 1000)
-    assert with_model["cost/price_per_1000_queries"] == pytest.approx(per_1000)
-    assert with_model["cost/price_spent"] == pytest.approx(spent)
-    assert (plain["cost/price_per_1000_queries"], plain["cost/price_spent"]) == (0, 0)
-    for name, key in (("pareto", "latency_ms"), ("pareto_price", "price_per_1000_queries")):
-        on_front = fronts(report)[key].names
-        assert (plain[name], with_model[name]) == ("bm25" in on_front, "decomposed" in on_front)
-    (table,) = [json.loads(path.read_text()) for path in folders[-1].rglob("comparison*.table.json")]
-    for name in (*KINDS, "query_tokens_in"):
-        place = table["columns"].index(f"language_model/{name}")
-        assert {row[0]: row[place] for row in table["data"]} == {"bm25": None, "decomposed": getattr(cost, name)}
-    place = table["columns"].index("price_per_1000_queries")
-    assert {row[0]: row[place] for row in table["data"]} == pytest.approx({"bm25": 0.0, "decomposed": per_1000})
 
 
 # how it is shown
@@ -265,52 +179,6 @@ def report_with_model(name: str = "multi hop") -> BenchmarkReport:
     return report_of(*rows, configuration("cheap", measures_like(0.2), cost=with_model(query_tokens_in=100.0, degraded=0)))
 
 
-def test_where_no_model_was_asked_nothing_tells_of_models() -> None:
-    report = usual_report()
-    assert cost_columns(report) == COST_COLUMNS
-    main = render_page(report).partition("<body>")[2]
-    for text in (printed(report), main):
-        assert not re.search(r"tokens|degraded|LM calls|from disk|language model", text)
-
-
-def test_the_terminal_shows_models_in_a_table_of_their_own_at_eighty_columns() -> None:
-    text = printed(report_with_model(), 80)
-    assert len(re.findall("^ *configuration", text, re.M)) == 2
-    head = text[text.rindex("* baseline") :]
-    assert text.count("bm25 *") == 1
-    assert "bm25" not in head
-    row = next(line for line in head.splitlines() if line.strip().startswith("multi hop"))
-    assert row.split()[2:] == ["1,234", "56", "987,654", "43,210", "823", "36.0", "7", "12"]
-    assert all(word in head for word in ("LM", "tokens", "in/query", "out/query", "failed", "degraded"))
-
-
-@pytest.mark.parametrize("width", [30, 40, 60, 80, 120])
-def test_no_line_about_models_is_wider_than_the_terminal(width: int) -> None:
-    text = printed(report_with_model("a-long-name-of-a-configuration-that-folds"), width)
-    assert max(len(line) for line in text.splitlines()) <= width
-    assert "…" not in text
-    second = text[text.index("* baseline") :]
-    assert "degraded" in second
-    assert re.search(r" 12 *\n", second)
-    assert ("1,234" in second) == ("calls" in second.partition("────")[0])
-
-
-def test_an_ascii_terminal_shows_models() -> None:
-    file = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
-    Console(file=file, width=80).print(SummaryTable(view_of(report_with_model())))
-    file.flush()
-
-
-def test_a_name_in_a_note_is_no_markup() -> None:
-    text = printed(report_with_model("[red]x[/red]\x1b[2J"), 100)
-    assert one_line(text).count("[red]x[/red]") == 5  # what was found, both tables, two notes
-    assert "\x1b" not in text
-    page = Page(render_page(report_with_model(ATTACK)))
-    assert len(page.of("script")) == 1
-    assert not page.of("img")
-    assert not page.open
-
-
 def test_the_page_has_the_columns_and_every_figure_and_a_dash_where_no_model_was_asked() -> None:
     report = report_with_model()
     source = render_page(report)
@@ -323,27 +191,3 @@ def test_the_page_has_the_columns_and_every_figure_and_a_dash_where_no_model_was
     for label in ("LM<br>calls", "tokens<br>in", "tokens<br>out", "failed<br>calls", "degraded"):
         assert f">{label}</th>" in source
     assert 'data-label="tokens in/query"' in source
-
-
-def test_only_tokens_per_query_are_compared() -> None:
-    report = report_with_model()
-    compared = {
-        column.key for column in LANGUAGE_MODEL_COLUMNS if column.best([column.value(one) for one in report.configurations])
-    }
-    assert compared == {"query_tokens_in"}
-    by_key = {column.key: column for column in LANGUAGE_MODEL_COLUMNS}
-    assert by_key["calls"].difference(3, 2) == ""
-    assert by_key["query_tokens_in"].difference(300.0, 200.0) == "\N{MULTIPLICATION SIGN}1.50"
-
-
-def test_a_latency_that_is_partly_from_disk_says_how_much() -> None:
-    said = "9 of 50 answers of the language model in the latency sample came from disk; the latency is in part that of reading"
-    assert f"multi hop: {said}" in one_line(printed(report_with_model()))
-    assert said in render_page(report_with_model())
-
-
-def test_one_question_is_told_of_in_the_singular() -> None:
-    report = report_of(configuration("a", measures_like(0.3), cost=with_model(degraded=1)))
-    said = "a: 1 question about 1,200 queries got no usable answer from the language model; its query was searched without it."
-    assert said in one_line(printed(report))
-    assert "1 question without an answer" in render_page(report)

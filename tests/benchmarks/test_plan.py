@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import re
 from pathlib import Path
 from typing import Any
 
@@ -25,21 +24,17 @@ from nlp_retrieval import (
     FaissRetriever,
     HyDE,
     LinkGraphRetriever,
-    ListwiseReranker,
     OverlapReranker,
     Query,
     ReciprocalRankFusion,
     Searcher,
     SentenceTransformerEncoder,
 )
-from nlp_retrieval.benchmarks.benchmarker import Benchmarker
-from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.plans import Plan, plan_of
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor
 from nlp_retrieval.core.index.build import build_index
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.reports.terminal import PlanTables
 from nlp_retrieval.retrievers import TitleMentions
 
@@ -107,43 +102,6 @@ def test_a_stage_tells_which_configurations_share_it_the_most_shared_first(tmp_p
     assert processor.used_by == [name for name in sweep() if name.startswith("clauses")]
 
 
-def test_the_depth_tells_stages_apart_and_blending_does_not(tmp_path: Path) -> None:
-    searchers = {
-        "alone": Searcher([Bm25Retriever()]),
-        "deep": Searcher([Bm25Retriever()], depth=50),
-        "reranked": Searcher([Bm25Retriever()], reranker=OverlapReranker()),
-        "blended": Searcher([Bm25Retriever()], reranker=OverlapReranker(blend="rank"), depth=100),
-    }
-    plan = plan_of(benchmarker(tmp_path, searchers=searchers, depth=10))
-    assert kinds(plan) == {
-        "retriever": [("bm25 candidates=100", 2), ("bm25 candidates=10", 1), ("bm25 candidates=50", 1)],
-        "reranker": [("overlap", 2)],
-    }
-
-
-def test_cascades_and_depths_of_their_own_are_planned_one_by_one(tmp_path: Path) -> None:
-    lexical, words, entities = Bm25Retriever(), OverlapReranker(entity_weight=0.0), OverlapReranker(entity_weight=1.0)
-    searchers = {
-        "cascade": lexical % 50 + FaissRetriever(HashedWords()) >> words >> entities % 5,
-        "one": lexical % 50 >> words,
-        "nested": Searcher([lexical % 50 + Bm25Retriever(k1=2.0), lexical]),
-    }
-    plan = plan_of(benchmarker(tmp_path, searchers=searchers))
-    by_name = {stage.name: stage.used_by for stage in plan.stages if stage.kind in ("reranker", "retriever")}
-    assert by_name["overlap entity_weight=0"] == ["cascade", "one"]
-    assert by_name["overlap entity_weight=1"] == ["cascade"]
-    assert by_name["bm25 candidates=50"] == ["cascade", "one"]
-    assert by_name["faiss"] == ["cascade"]
-    assert by_name["searcher"] == ["nested"]
-    assert sorted(index.name for index in plan.indexes) == ["bm25", "faiss"]
-
-
-def test_runs_of_other_tools_take_no_stage(tmp_path: Path) -> None:
-    plan = plan_of(benchmarker(tmp_path, searchers={"other": TrecRun(str(tmp_path / "run.trec"))}))
-    assert (plan.stages, plan.indexes, plan.models, plan.calls) == ([], [], [], [])
-    assert plan.configurations == {"other": {"name": "trec_run", "path": str(tmp_path / "run.trec")}}
-
-
 # indexes
 
 
@@ -179,12 +137,6 @@ def test_indexes_are_found_where_they_are_and_else_to_be_built(tmp_path: Path) -
     with pytest.warns(match="link_graph found no links"):
         benchmarker(tmp_path / "index", searchers=searchers).run()
     assert {state for state, _ in states().values()} == {"found"}
-
-
-def test_a_damaged_index_is_an_error_already(tmp_path: Path) -> None:
-    (tmp_path / "manifest.json").write_text("{")
-    with pytest.raises(IndexDamagedError, match=r"manifest\.json is damaged"):
-        plan_of(benchmarker(tmp_path))
 
 
 # models
@@ -263,24 +215,6 @@ def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, 
     assert "language models: at most 40 calls; answers on disk make it fewer" in " ".join(shown(plan).split())
 
 
-def test_what_a_reranker_asks_counts_for_every_configuration_that_gives_it_other_candidates(
-    server: ChatServer, model: MakeModel, tmp_path: Path
-) -> None:
-    shown_in = re.compile(r"^\[\d+\] ", re.MULTILINE)
-    server.answer = lambda body: fields(ranking=list(range(1, len(shown_in.findall(body["messages"][-1]["content"])) + 1)))
-    reranker = ListwiseReranker(model(), window=2, step=1, depth=3)
-    searchers = {
-        str(k1): Searcher([Bm25Retriever(k1=k1)], reranker=reranker, depth=depth) for k1, depth in ((0.9, 3), (1.2, 4))
-    }
-    whole = benchmarker(tmp_path / "index", searchers=searchers, latency_queries=1)
-    plan = plan_of(whole)
-    assert sorted((one.name, one.calls, one.used_by) for one in plan.calls) == [
-        ("listwise", 20 * 2, ["0.9"]), ("listwise", 20 * 2, ["1.2"]),
-    ]  # fmt: skip
-    whole.run()
-    assert 0 < server.calls <= 80
-
-
 def test_a_chain_asks_for_each_sub_query_and_what_is_not_known_is_said(model: MakeModel, tmp_path: Path) -> None:
     lm = model()
     processors = {
@@ -299,39 +233,6 @@ def test_a_chain_asks_for_each_sub_query_and_what_is_not_known_is_said(model: Ma
 
 
 # what is printed
-
-
-def gridded(tmp_path: Path) -> tuple[Benchmarker, Any]:
-    """200 configurations of long names."""
-    vary = {
-        "retrievers.bm25.k1": [0.4, 0.9, 1.2, 1.6, 2.0],
-        "retrievers.bm25.b": [0.1, 0.4, 0.6, 0.8, 1.0],
-        "depth": [20, 50],
-        "fusion": {"reciprocal rank fusion with the usual constant": "rrf", "sum of normalised scores": "combsum"},
-        "reranker": [None, {"name": "overlap"}],
-    }
-    grid = build_grid({"retrievers": ["bm25", FaissRetriever(HashedWords())]}, vary)
-    return benchmarker(tmp_path / "index", searchers=grid.searchers), grid
-
-
-@pytest.mark.parametrize("width", [pytest.param(40, marks=pytest.mark.soak), 80, pytest.param(140, marks=pytest.mark.soak)])
-def test_two_hundred_configurations_stay_readable_in_any_terminal(tmp_path: Path, width: int) -> None:
-    whole, grid = gridded(tmp_path)
-    plan = plan_of(whole, grid)
-    assert len(plan.configurations) == 200
-    before_a_run = shown(plan, width, whole=False).splitlines()
-    assert max(map(len, before_a_run)) <= width
-    assert len(before_a_run) < (20 if width < 80 else 12)
-    text = shown(plan, width)
-    assert max(map(len, text.splitlines())) <= width
-    assert all("".join(name.split()) in "".join(text.split()) for name in plan.configurations)
-    flat = " ".join(text.split())
-    assert " ".join(before_a_run[0].split()) in flat
-    assert "plan: 200 configurations, 20 queries, by ndcg@10 (k = 3, 5, 10)" in flat
-    assert "grid: 200 combinations" in flat
-    assert "200 of 200" in flat
-    # 50 lexical stages of 4 configurations each, and what all share before them
-    assert flat.index("faiss") < flat.index("bm25")
 
 
 def test_a_short_plan_says_everything(tmp_path: Path) -> None:

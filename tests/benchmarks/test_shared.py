@@ -20,7 +20,7 @@ from hashed_tokens import HashedTokens
 from hashed_words import HashedWords, InMemory
 from soaking import mostly_soaked
 
-from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker
+from benchmarks.small_benchmark import QUERIES, TEXTS, TITLES, benchmarker
 from nlp_retrieval import (
     Bm25Retriever,
     CombMNZ,
@@ -29,7 +29,6 @@ from nlp_retrieval import (
     LateInteractionReranker,
     LinkGraphRetriever,
     OverlapReranker,
-    Query,
     ReciprocalRankFusion,
     RetrievalWarning,
     Searcher,
@@ -179,17 +178,6 @@ def test_adding_a_configuration_computes_what_is_new(index: Path, finished: Path
     assert 0 < len(items) < sum(len(hits) for hits in new.search(QUERY_TEXTS, 1000)) / 2
 
 
-def test_two_blends_share_scores_and_retrievers_share_vectors(index: Path, tmp_path: Path, calls: Calls) -> None:
-    searchers = {
-        "flat": Searcher([FaissRetriever(HashedWords())], reranker=OverlapReranker(), depth=9),
-        "flat, blended": Searcher([FaissRetriever(HashedWords())], reranker=OverlapReranker(blend="score"), depth=9),
-        "graph": Searcher([FaissRetriever(HashedWords(), index="hnsw")], depth=9),
-        "deeper": Searcher([FaissRetriever(HashedWords())], depth=20),
-    }
-    run_sweep(index, tmp_path / "stages", tmp_path / "run", searchers=searchers)
-    assert Counter(name for name, _ in over_all(calls)) == {"encode_queries": 1, "search_vectors": 3, "scored": 1}
-
-
 def test_equal_retrievers_of_a_sweep_are_opened_once(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
     original = Bm25Retriever.load_segments
@@ -201,18 +189,6 @@ def test_equal_retrievers_of_a_sweep_are_opened_once(index: Path, tmp_path: Path
     monkeypatch.setattr(Bm25Retriever, "load_segments", load_segments)
     run_sweep(index, tmp_path / "stages", tmp_path / "run")
     assert sorted(loaded) == ["Bm25Retriever()", "Bm25Retriever(k1=1.6)"]
-
-
-def test_a_retriever_under_another_label_is_the_same_stage(index: Path, tmp_path: Path, calls: Calls) -> None:
-    stages = SharedStages(StageStore(tmp_path))
-    found = {}
-    for label in ("bm25", "lexical"):
-        searcher = Searcher({label: Bm25Retriever()}).open(index)
-        with using_stages(stages):
-            found[label] = searcher.search(QUERY_TEXTS, 5)
-        assert found[label] == searcher.search(QUERY_TEXTS, 5)
-    assert {key for hits in found["lexical"] for hit in hits for key in hit.signals} == {"lexical.score", "lexical.rank"}
-    assert len(list(tmp_path.rglob("*.stage"))) == 1
 
 
 # the same results
@@ -289,45 +265,6 @@ def test_every_composition_finds_the_same_with_stages_and_from_disk(index: Path,
     assert found[0] == found[1] == found[2]
     assert told[0] == told[1] == told[2]
     assert known == {*tmp_path.rglob("*.stage")} != set()
-
-
-@pytest.mark.parametrize("name", [*ALWAYS, *mostly_soaked([name for name in compositions() if name not in ALWAYS])])
-def test_every_composition_is_timed_by_its_stages(index: Path, tmp_path: Path, name: str) -> None:
-    queries = [Query(query_id=f"a{number}", text=text) for number, text in enumerate(dict.fromkeys(ASKED))]
-    gold = [GOLD[0].model_copy(update={"query_id": query.query_id}) for query in queries]
-    searchers = {name: compositions()[name]}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RetrievalWarning)
-        run = benchmarker(
-            index, searchers=searchers, queries=queries, gold=gold, latency_queries=100, stage_folder=tmp_path
-        ).run()
-    cost = run.report.configurations[0].cost
-    assert list(cost.stage_ms) == searchers[name].stages
-    assert all(value >= 0 for value in cost.stage_ms.values())
-    assert 0 < cost.latency_ms <= cost.latency_p95_ms
-
-
-def test_cascades_share_the_scores_of_their_prefixes(index: Path, tmp_path: Path, calls: Calls) -> None:
-    lexical, first, second = Bm25Retriever(), OverlapReranker(), OverlapReranker(entity_weight=1.0)
-    searchers = {
-        "first": lexical % 12 >> first,
-        "both": lexical % 12 >> first >> second % 5,
-        "both, deeper": lexical % 12 >> first >> second % 8,
-        "second": lexical % 12 >> second % 3,
-    }
-    alone = run_sweep(index, None, tmp_path / "alone", searchers=searchers)
-    calls.clear()
-    assert run_sweep(index, tmp_path / "stages", tmp_path / "run", searchers=searchers) == alone
-    pairs: dict[str, list[tuple[str, str]]] = {}
-    for name, (who, queries, rest) in over_all(calls):
-        if name == "scored":
-            pairs.setdefault(who, []).extend((query, item.item_id) for query, item in zip(queries, rest[0], strict=True))
-    assert len(pairs) == 2
-    assert all(len(scored) == len(set(scored)) for scored in pairs.values())
-    assert len(pairs[repr(second)]) < len(pairs[repr(first)])
-    calls.clear()
-    run_sweep(index, tmp_path / "stages", tmp_path / "again", searchers=searchers)
-    assert calls == []
 
 
 def test_a_searcher_among_retrievers_shares_the_stages_of_its_retrievers(index: Path, tmp_path: Path, calls: Calls) -> None:
