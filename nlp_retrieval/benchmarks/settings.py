@@ -451,23 +451,17 @@ class MlflowSettings:
 
 @settings
 class GridSettings:
-    """The ``grid`` of a file: many configurations from one; see :func:`~nlp_retrieval.benchmarks.grid.build_grid`.
-
-    Args:
-        searcher: the settings shared by all.
-        vary: values by dotted path into the settings.
-        skip: combinations to leave out.
-        sample: number of combinations to draw at random; None: all of them.
-    """
+    """The ``grid`` of a file: the arguments of :func:`~nlp_retrieval.benchmarks.grid.build_grid`."""
 
     searcher: Any
     vary: Any
     skip: Any = ()
     sample: Any = None
 
-    def built(self, seed: int, where: str) -> Grid:
+    def built(self, seed: object, where: str) -> Grid:
         """Return the searchers; the message of an error begins with the place ``where``."""
-        return build_grid(self.searcher, self.vary, skip=self.skip, sample=self.sample, seed=seed, where=where)
+        drawn_by = seed if isinstance(seed, int) else 0
+        return build_grid(self.searcher, self.vary, skip=self.skip, sample=self.sample, seed=drawn_by, where=where)
 
 
 @settings
@@ -523,7 +517,8 @@ def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
     """
     where = str(path)
     content = read_yaml(path)
-    values = by_field(BenchmarkConfig, content, where, lacking=_lacking(content))
+    needed = ("corpus", "queries", "index", *(() if "grid" in content else ("searchers",)))
+    values = by_field(BenchmarkConfig, content, where, lacking=[key for key in needed if key not in content])
     if isinstance(queries := values["query_loader"], Mapping) and "where_from" in queries:
         values["query_loader"] = {key: value for key, value in queries.items() if key != "where_from"}
         values["where_from"] = queries["where_from"]
@@ -532,17 +527,15 @@ def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
     built = {name: _built(name, value) for name, value in values.items() if name not in ("searchers", "grid")}
     built["searchers"] = _named(values["searchers"], where) if "searchers" in values else {}
     if "grid" in values:
-        grid = read_settings(GridSettings, values["grid"], f"{where}: grid")
-        seed = built.get("seed", 0)
-        built["grid"] = grid.built(seed if isinstance(seed, int) else 0, f"{where}: grid")
-        built["searchers"] |= _grid_searchers(built["searchers"], built["grid"], where)
+        grid = read_settings(GridSettings, values["grid"], f"{where}: grid").built(built.get("seed"), f"{where}: grid")
+        for name in grid.searchers:
+            if name in built["searchers"]:
+                raise ConfigurationError(
+                    f"{where}: grid: a configuration is called {name!r}, as one of the searchers is; rename that one, or give "
+                    "the values of the grid names of their own"
+                )
+        built |= {"grid": grid, "searchers": built["searchers"] | grid.searchers}
     return values_of(BenchmarkConfig, {"output": Path("runs") / Path(path).stem} | built, where)
-
-
-def _lacking(content: Mapping[str, Any]) -> list[str]:
-    """Return the keys that a file must have and does not."""
-    needed = ["corpus", "queries", "index", *(() if "grid" in content else ("searchers",))]
-    return [key for key in needed if key not in content]
 
 
 def _built(name: str, value: Any) -> Any:
@@ -571,13 +564,3 @@ def _searcher(value: Any, name: str) -> Entry:
         )
     # everything registered as a searcher has the interface that a benchmark needs
     return cast(Entry, build("searchers", {"name": Searcher.name} | dict(value), f"searchers.{name}"))
-
-
-def _grid_searchers(searchers: Mapping[str, Entry], grid: Grid, where: str) -> dict[str, Entry]:
-    for name in grid.searchers:
-        if name in searchers:
-            raise ConfigurationError(
-                f"{where}: grid: a configuration is called {name!r}, as one of the searchers is; rename that one, or give the "
-                "values of the grid names of their own"
-            )
-    return dict(grid.searchers)
