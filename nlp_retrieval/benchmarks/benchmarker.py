@@ -80,7 +80,7 @@ T = TypeVar("T")
 
 def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None] | None = None) -> BenchmarkRun:
     """Index missing parts, search, and measure."""
-    run = _Run(settings, on_progress or (lambda _: None))
+    run = _Benchmark(settings, on_progress or (lambda _: None))
     with using_stages(run.stages):
         run.check_ready()
         with use_workers(settings.processes):
@@ -93,7 +93,7 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
         return run.finished()
 
 
-class _Run:
+class _Benchmark:
     """A benchmark while it runs: first its corpus and gold, then one configuration after another."""
 
     def __init__(self, settings: BenchmarkSettings, say: Callable[[str], None]) -> None:

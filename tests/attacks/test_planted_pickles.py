@@ -170,7 +170,7 @@ def test_a_stage_result_that_is_a_pickle_is_not_there(tmp_path: Path, tally: Tal
 
 
 def test_a_stage_result_has_no_objects(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="object"):
+    with pytest.raises(TypeError, match="not kept"):
         StageStore(tmp_path).keep("group", "name", Entry({}, {"b": np.array([MakesFolder(tmp_path / "ran")], dtype=object)}))
 
 
