@@ -1,8 +1,7 @@
-"""A language model judges for real, and writes questions: ``python -m bench.judgements.model DATA URL MINUTES``.
+"""A language model judges for real: ``python -m bench.judgements.model DATA URL MINUTES``.
 
 Claims of SciFact, drawn once, each with the first five passages of BM25 and of BM25 over the first 25 words. The gold is
-"people". Then it writes questions from
-passages of the wiki collection. A further call goes on where it stopped: answers are stored.
+"people". A further call goes on where it stopped: answers are stored.
 """
 
 from __future__ import annotations
@@ -17,15 +16,14 @@ from pathlib import Path
 
 from bench.common import Data
 from bench.judgements.collections import FIRST_WORDS, SYSTEMS, first_words
-from nlp_retrieval import BeirLoader, Bm25Retriever, LanguageModel, Query, SearchableItem, Searcher
+from nlp_retrieval import BeirLoader, LanguageModel, Query, SearchableItem, Searcher
 from nlp_retrieval.evaluation.rankings import Ranking
-from nlp_retrieval.judging import JudgingProject, ModelJudge, QuestionWriter, choose_sources, measure_agreement
+from nlp_retrieval.judging import JudgingProject, ModelJudge, measure_agreement
 from nlp_retrieval.judging.report import report_of
 from nlp_retrieval.lm import ModelEndpoint
 
 ASKED, DEPTH, CHARACTERS = 60, 5, 1500
 INSTRUCTIONS = "Does the passage help to decide whether the claim is true or false?"
-SINGLE, LINKED = 15, 5
 _MODEL = "openai/local"
 
 
@@ -81,27 +79,11 @@ def judge(data: Data, lm: LanguageModel, seconds: float) -> None:
         print(f"bias, {bias.part}: {bias.bias:+.2f} of {bias.pairs} pairs")
 
 
-def write(data: Data, lm: LanguageModel) -> None:
-    """Let the model write questions; print how many were kept, and why others were not."""
-    index = data.work / "agents" / "index"
-    if not index.exists():
-        Searcher([Bm25Retriever()]).index(BeirLoader(str(data.corpus)), index)
-    searcher, began = Searcher([Bm25Retriever()]).open(index), time.monotonic()
-    sources = choose_sources(searcher.opened.items, SINGLE, LINKED)
-    written = QuestionWriter(lm, most_characters=CHARACTERS).write(sources, searcher)
-    print(
-        f"{len(written.queries)} of {written.asked} kept in {(time.monotonic() - began) / 60:.1f} min; {dict(written.dropped)}"
-    )
-    for query in written.queries:
-        print(f"  {query.text}")
-
-
 def main(root: str, url: str, minutes: str) -> None:
-    """Judge until the time is over, and write questions."""
+    """Judge until the time is over."""
     data = Data.of(root)
     lm = LanguageModel(_MODEL, base_url=url, max_tokens=200, endpoint=ModelEndpoint(timeout=600, calls_at_once=1))
     judge(data, lm, 60 * float(minutes))
-    write(data, lm)
 
 
 if __name__ == "__main__":

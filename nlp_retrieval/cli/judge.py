@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nlp_retrieval.cli.console import parse_component, parse_prices, say
-from nlp_retrieval.cli.indexes import Loader, LoaderOptions, Trust, corpus_loader
-from nlp_retrieval.cli.search import FusionName, RerankerName, Retrievers, SearcherConfig, SearcherName, composed, configured
+from nlp_retrieval.cli.indexes import Loader, LoaderOptions, corpus_loader
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.text.printing import not_a_command
 
@@ -32,9 +31,7 @@ app = typer.Typer(
     help="Judge passages, and compare systems without gold.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
 )
 
-questions_app = typer.Typer(
-    help="Get questions: from a log, or written by a model.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
-)
+questions_app = typer.Typer(help="Get questions from a log.", no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 app.add_typer(questions_app, name="questions")
 
 QuestionFile = Annotated[Path, typer.Argument(help="Where to write them: a file named .jsonl, as --queries takes it.")]
@@ -382,10 +379,6 @@ def model(
     scorer: Annotated[
         str | None, typer.Option("--scorer", help="A reranker instead: overlap, cross_encoder:model=..., ...")
     ] = None,
-    samples: Annotated[int, typer.Option(help="Answers for each pair; the grade of most counts.")] = 1,
-    both_orders: Annotated[
-        bool, typer.Option("--both-orders", help="Every other sample shows the passage before the question.")
-    ] = False,
     price: Price = None,
     budget: Budget = None,
     plan: PlanOnly = False,
@@ -406,9 +399,9 @@ def model(
         done = ScoreJudge(build_as(BaseReranker, "rerankers", parse_component(scorer), "--scorer")).judge(opened)
         say(f"{done.graded:,} pairs scored")
         return
-    judge = ModelJudge(_language_model(lm or ""), samples=samples, both_orders=both_orders)
+    judge = ModelJudge(_language_model(lm or ""))
     prices = parse_prices(price)
-    _say_plan(judge.plan(opened), prices, budget, "fewer samples")
+    _say_plan(judge.plan(opened), prices, budget)
     if plan:
         return
     done = judge.judge(opened)
@@ -425,7 +418,7 @@ def _language_model(lm: str) -> LanguageModel:
     return build_as(LanguageModel, "language_models", settings | {"name": "dspy", "model": settings["name"]}, "--lm")
 
 
-def _say_plan(planned: ModelPlan, prices: tuple[float, float] | None, budget: float | None, less: str) -> None:
+def _say_plan(planned: ModelPlan, prices: tuple[float, float] | None, budget: float | None) -> None:
     """Say what is to be asked, and raise an error if it costs more than the budget."""
     costs = "" if prices is None else f", at most about {planned.price(*prices):.2f}"
     say(f"{planned.calls:,} calls, about {planned.tokens_in:,} tokens in and {planned.tokens_out:,} out{costs}")
@@ -434,7 +427,7 @@ def _say_plan(planned: ModelPlan, prices: tuple[float, float] | None, budget: fl
     if budget is not None and prices is not None and planned.price(*prices) > budget:
         raise ConfigurationError(
             f"that would cost about {planned.price(*prices):.2f}, and --budget is {budget:g}: nothing was asked; take a "
-            f"cheaper model, {less}, or a larger budget"
+            "cheaper model, or a larger budget"
         )
 
 
@@ -571,70 +564,6 @@ def from_log(
     )
     fewer = f" ({sample:,} were asked for)" if sample is not None and len(found.queries) < sample else ""
     say(f"{file}: {len(found.queries):,} questions{fewer}. Next: nlp-retrieval judge new PROJECT --queries {file}")
-
-
-@questions_app.command()
-def write(
-    index: Annotated[Path, typer.Argument(help="An index directory; its passages are those that questions are about.")],
-    file: QuestionFile,
-    lm: Annotated[str, typer.Option("--lm", help=_LM)],
-    single: Annotated[int, typer.Option(help="Passages to ask about; not every question is kept.")] = 60,
-    linked: Annotated[
-        int, typer.Option(help="Pairs of passages to ask about, of which one mentions the title of the other.")
-    ] = 0,
-    examples: Annotated[
-        Path | None, typer.Option(help="A file of up to five questions as users ask them; their style is imitated.")
-    ] = None,
-    k: Annotated[int, typer.Option("-k", help="A search must find the passages again among its first k.")] = 10,
-    seed: Annotated[int, typer.Option(help="Seed of the choice of passages.")] = 0,
-    qrels: Annotated[
-        Path | None, typer.Option(help="Also write the passages as gold; others may answer a question too.")
-    ] = None,
-    retriever: Retrievers = None,
-    fusion: FusionName = None,
-    reranker: RerankerName = None,
-    config: SearcherConfig = None,
-    searcher: SearcherName = None,
-    trust: Trust = False,
-    price: Price = None,
-    budget: Budget = None,
-    plan: PlanOnly = False,
-) -> None:
-    """Let a model write questions from passages; they are synthetic, and marked so.
-
-    A question is kept if its answer is in the passage word for word, and the search (by default, with all retrievers of the
-    index) finds the passage again. So they favour systems like that search, and are no substitute for real questions.
-    """
-    from nlp_retrieval.core.files.atomic import check_file_for_output
-    from nlp_retrieval.evaluation.trec import write_qrels
-    from nlp_retrieval.judging.question_writer import QuestionWriter, choose_sources
-    from nlp_retrieval.loaders.topics import write_queries
-
-    texts = [] if examples is None else [example.text for example in _questions(examples)]
-    writer = QuestionWriter(_language_model(lm), texts, k=k)
-    prices = parse_prices(price)
-    chosen = configured(config, searcher) if config is not None else composed(index, retriever, fusion, reranker, trust=trust)
-    chosen.open(index)
-    if chosen.opened is None:
-        raise ConfigurationError(f"{config}: this searcher keeps its items in a way of its own; take one with an index")
-    sources = choose_sources(chosen.opened.items, single, linked, seed=seed)
-    if not sources:
-        raise ConfigurationError(
-            f"{index} has no passages of five words or more, or none that mention the title of another; ask about single ones"
-        )
-    pairs = sum(len(source) == 2 for source in sources)
-    say(f"{index}: {len(sources) - pairs:,} passages and {pairs:,} pairs to ask about")
-    _say_plan(writer.plan(sources), prices, budget, "fewer passages")
-    if plan:
-        return
-    check_file_for_output(file)
-    written = writer.write(sources, chosen)
-    write_queries(file, written.queries)
-    if qrels is not None:
-        write_qrels(qrels, written.qrels)
-    for reason, count in written.dropped.items():
-        say(f"{count:,} dropped: {reason}")
-    say(f"{file}: {len(written.queries):,} of {written.asked:,} questions kept, all synthetic; {_calls(writer.lm, prices)}")
 
 
 for _command in (new, serve, report, health, agreement, model, export, refresh):

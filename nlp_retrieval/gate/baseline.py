@@ -9,21 +9,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import SourceError
 
-FORMAT = 1
-_MOST_BYTES = 100_000_000
+FORMAT = 2
 RENEW = "renew the baseline with `nlp-retrieval gate GATE.yaml --update --reason TEXT`"
 """What to do where a baseline cannot be used."""
+_MOST_BYTES = 100_000_000
 
 
 def digest(text: str) -> str:
@@ -33,15 +33,9 @@ def digest(text: str) -> str:
 
 @dataclass(frozen=True)
 class BaselineQuery:
-    """What was found for a query.
+    """What was found for a query: digests of its text and gold (empty without), ids of its hits, its measures."""
 
-    Args:
-        query_id: of the query.
-        text: digest of its text.
-        gold: digest of its gold; empty if it has none.
-        hits: ids of the first k items, best first.
-        measures: value of each measure; empty without gold.
-    """
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     query_id: str
     text: str
@@ -52,12 +46,7 @@ class BaselineQuery:
 
 @dataclass(frozen=True)
 class BaselineItem:
-    """An item that was found.
-
-    Args:
-        digest: of its text.
-        title: of it, if gold names titles; else empty.
-    """
+    """An item that was found: the digest of its text, and its title if gold names titles."""
 
     digest: str
     title: str = ""
@@ -84,29 +73,19 @@ class Baseline:
     costs: dict[str, float] = field(default_factory=dict)
 
 
-class _Head(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+@dataclass(frozen=True)
+class _Head:
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     format: int
     reason: str
-    k: int = Field(ge=1)
+    k: int
     identity: dict[str, Any]
     costs: dict[str, float]
     sha256: str
 
 
-class _Query(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    query: str
-    text: str
-    gold: str
-    hits: list[str]
-    measures: dict[str, float]
-
-
-class _Item(RootModel[tuple[str, str, str]]):
-    """Id, digest and title of an item."""
+_HEAD, _QUERY, _ITEM = TypeAdapter(_Head), TypeAdapter(BaselineQuery), TypeAdapter(tuple[str, str, str])
 
 
 def write_baseline(path: Path, baseline: Baseline) -> None:
@@ -115,28 +94,12 @@ def write_baseline(path: Path, baseline: Baseline) -> None:
     Raises:
         OutputError: it cannot be written.
     """
-    lines = [
-        _line(
-            {
-                "query": query.query_id,
-                "text": query.text,
-                "gold": query.gold,
-                "hits": list(query.hits),
-                "measures": {name: round(value, 6) for name, value in query.measures.items()},
-            }
-        )
-        for query in baseline.queries.values()
-    ]
+    lines = []
+    for query in baseline.queries.values():
+        lines.append(_line(asdict(query) | {"measures": {name: round(value, 6) for name, value in query.measures.items()}}))
     lines += [_line([item_id, item.digest, item.title]) for item_id, item in sorted(baseline.items.items())]
-    head = {
-        "format": FORMAT,
-        "reason": baseline.reason,
-        "k": baseline.k,
-        "identity": baseline.identity,
-        "costs": baseline.costs,
-        "sha256": _checksum(lines),
-    }
-    write_output(path, "\n".join([_line(head), *lines, ""]).encode())
+    head = _Head(FORMAT, baseline.reason, baseline.k, baseline.identity, baseline.costs, _checksum(lines))
+    write_output(path, "\n".join([_line(asdict(head)), *lines, ""]).encode())
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -148,7 +111,7 @@ def read_baseline(path: Path) -> Baseline:
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
-        text = content.decode()
+        lines = content.decode().rstrip("\n").split("\n")
     except FileNotFoundError:
         raise SourceError(f"there is no baseline {path}; make it with `nlp-retrieval gate GATE.yaml --update`") from None
     except IsADirectoryError:
@@ -157,67 +120,44 @@ def read_baseline(path: Path) -> Baseline:
         raise SourceError(f"{path} cannot be read ({error}); {RENEW}") from None
     if len(content) > _MOST_BYTES:
         raise SourceError(f"{path} has more than {_MOST_BYTES:,} bytes, which no baseline needs; {RENEW}")
-    lines = text.rstrip("\n").split("\n") if text else []
     for number, line in enumerate(lines, start=1):
         if line.startswith(("<<<<<<<", "=======", ">>>>>>>", "|||||||")):
             raise SourceError(
                 f"{path}:{number} has the mark of a merge conflict ({line[:7]}): two branches changed it, and lines of both "
                 f"make no baseline; take one side whole, or {RENEW}"
             )
-    if not lines:
-        raise SourceError(f"{path} is empty; {RENEW}")
-    try:
-        first = parse_json(lines[0], max_bytes=_MOST_BYTES)
-    except ValueError:
-        first = None
+    first = _parsed(lines[0])
     if not isinstance(first, dict) or "format" not in first:
         raise SourceError(f"{path} is no baseline, or its first line was lost: that must be JSON with 'format'; {RENEW}")
     if first["format"] != FORMAT:
-        raise SourceError(f"{path} has format {first['format']!r}, and this version reads {FORMAT}; {RENEW}")
-    head = _checked(_Head, first, path, 1)
-    if head.sha256 != _checksum(lines[1:]):
+        raise SourceError(f"{path} was made by another version of nlp_retrieval; {RENEW}")
+    if first.get("sha256") != _checksum(lines[1:]):
         raise SourceError(f"{path} was edited since it was written: its lines do not have its checksum; {RENEW}")
-    rest = [(number, _parsed(line, path, number)) for number, line in enumerate(lines[1:], start=2)]
-    queries = [_checked(_Query, content, path, number) for number, content in rest if isinstance(content, dict)]
-    items = [_checked(_Item, content, path, number).root for number, content in rest if not isinstance(content, dict)]
-    _check_whole(path, queries, {item_id for item_id, *_ in items})
-    return Baseline(
-        head.reason,
-        head.k,
-        {each.query: BaselineQuery(each.query, each.text, each.gold, tuple(each.hits), each.measures) for each in queries},
-        {item_id: BaselineItem(text, title) for item_id, text, title in items},
-        head.identity,
-        head.costs,
-    )
-
-
-def _check_whole(path: Path, queries: Sequence[_Query], items: set[str]) -> None:
-    """Raise an error if a query is there twice, there is none, or a hit has no line of its own."""
-    ids = [each.query for each in queries]
-    wrong = first_repeated(ids) or next((each.query for each in queries if not items.issuperset(each.hits)), None)
-    if wrong is not None or not queries:
+    try:
+        head, rest = _HEAD.validate_python(first), [_parsed(line) for line in lines[1:]]
+        queries = [_QUERY.validate_python(each) for each in rest if isinstance(each, dict)]
+        items = [_ITEM.validate_python(each) for each in rest if not isinstance(each, dict)]
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        raise SourceError(f"{path} is damaged ({'.'.join(map(str, fault['loc']))}: {fault['msg']}); {RENEW}") from None
+    known = {item_id: BaselineItem(text, title) for item_id, text, title in items}
+    wrong = first_repeated([each.query_id for each in queries])
+    wrong = wrong or next((each.query_id for each in queries if not known.keys() >= set(each.hits)), None)
+    if wrong is not None or not queries or head.k < 1:
         raise SourceError(f"{path} is damaged (query {wrong!r}); {RENEW}")
+    return Baseline(head.reason, head.k, {each.query_id: each for each in queries}, known, head.identity, head.costs)
 
 
 def _line(content: object) -> str:
     return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
 
-def _checksum(lines: Sequence[str]) -> str:
-    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _parsed(line: str, path: Path, number: int) -> Any:
+def _parsed(line: str) -> Any:
     try:
         return parse_json(line, max_bytes=_MOST_BYTES)
-    except ValueError as error:
-        raise SourceError(f"{path}:{number} is not JSON ({error}); {RENEW}") from None
+    except ValueError:
+        return None
 
 
-def _checked(model: Any, content: object, path: Path, number: int) -> Any:
-    try:
-        return model.model_validate(content)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise SourceError(f"{path}:{number} is damaged ({place}: {first['msg']}); {RENEW}") from None
+def _checksum(lines: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()

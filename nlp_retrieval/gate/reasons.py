@@ -1,4 +1,4 @@
-"""Why a gate decided as it did: what changed, and the queries that lost most with the stage that lost their documents."""
+"""Why a gate decided as it did: what changed, and the queries that lost most with the documents that they lost."""
 
 from __future__ import annotations
 
@@ -14,15 +14,11 @@ from nlp_retrieval.gate.baseline import Baseline
 from nlp_retrieval.text import normalize_title
 
 Kind = Literal["corpus", "models", "settings", "versions", "gold"]
-Stage = Literal["not in the corpus", "not retrieved", "fused away", "reranked down", "lower"]
-"""Stages that lose a document; "lower": its only retriever ranks it lower, or the searcher does not say where it was."""
-
 Described = Callable[[str], str | None]
 """Returns the text of an item; None if the corpus does not hold it."""
 
 _DEEPER = 10
 _LONGEST = 60
-_FUSED = "fusion.score"
 
 
 @dataclass(frozen=True)
@@ -35,17 +31,16 @@ class GateChange:
 
 @dataclass(frozen=True)
 class LostDocument:
-    """A document that fell: its rank in the baseline and now (None: not among ten times as many results), and why.
+    """A document that fell: its text (None if the corpus does not hold it), and its rank in the baseline and now.
 
-    ``signals`` are ranks by retriever where it was found: ``{"bm25": 3}``. ``text`` is empty if the corpus does not hold it.
+    ``now`` is None if it is not among ten times as many results; else ``ranks`` are those of each retriever: ``{"bm25": 3}``.
     """
 
     item_id: str
-    text: str
+    text: str | None
     before: int
     now: int | None
-    stage: Stage
-    signals: dict[str, int]
+    ranks: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -64,10 +59,7 @@ class LostQuery:
 def changes_of(before: Baseline, now: Baseline, texts: Mapping[str, str]) -> list[GateChange]:
     """Return what changed since the baseline: corpus, models, settings, versions, gold, in this order.
 
-    Args:
-        before: the baseline.
-        now: the same of the searcher.
-        texts: digests of the texts of the baseline's items, by id, of those that the index holds.
+    ``texts`` are digests of the texts of the baseline's items, by id, of those that the index holds.
     """
     old, new = before.identity, now.identity
     changes: list[GateChange] = []
@@ -123,16 +115,7 @@ def lost_queries(
 ) -> list[LostQuery]:
     """Return the queries that lost most in any measure, those that lost more first.
 
-    Args:
-        queries: that were measured.
-        old: ``[queries]`` by measure, of the baseline.
-        new: the same of the searcher.
-        before: the baseline.
-        results: of the searcher, by query id.
-        gold: by query id.
-        deeper: searches a text for more results.
-        described: returns the text of an item.
-        most: number of queries to return.
+    ``old`` and ``new`` are ``[queries]`` by measure; ``deeper`` searches a text for more results.
     """
     names = list(old)
     losses = np.stack([old[name] - new[name] for name in names])
@@ -149,7 +132,7 @@ def lost_queries(
             if item_id not in found[:rank] and is_relevant(item_id, before.items[item_id].title, own)
         }
         more = deeper(query.text, _DEEPER * max(before.k, 1)) if fell else []
-        documents = [_lost(item_id, rank, more, before.k, described(item_id)) for item_id, rank in fell.items()]
+        documents = [_lost(item_id, rank, more, described(item_id)) for item_id, rank in fell.items()]
         came = [each for each in found if each not in hits]
         values = float(old[name][number]), float(new[name][number])
         lost.append(LostQuery(query.query_id, query.text, name, *values, documents, came))
@@ -170,7 +153,7 @@ def changed_most(
         hits, overlap = before.queries[query.query_id].hits, overlaps[query.query_id]
         found = [hit.item.item_id for hit in results[query.query_id]]
         left = {item_id: rank for rank, item_id in enumerate(hits, start=1) if item_id not in found}
-        documents = [_lost(item_id, rank, (), before.k, described(item_id)) for item_id, rank in [*left.items()][:most]]
+        documents = [_lost(item_id, rank, (), described(item_id)) for item_id, rank in [*left.items()][:most]]
         if overlap < 1:
             came = [each for each in found if each not in hits]
             changed.append(LostQuery(query.query_id, query.text, "", 1.0, overlap, documents, came))
@@ -184,24 +167,9 @@ def is_relevant(item_id: str, title: str, gold: Gold) -> bool:
     return normalize_title(title) in {normalize_title(name) for name, grade in gold.relevance.items() if grade > 0}
 
 
-def _lost(item_id: str, rank: int, more: Sequence[RetrievalResult], k: int, text: str | None) -> LostDocument:
-    found = next(((place, hit) for place, hit in enumerate(more, start=1) if hit.item.item_id == item_id), None)
-    if found is None:
-        return LostDocument(item_id, text or "", rank, None, "not in the corpus" if text is None else "not retrieved", {})
-    place, hit = found
-    ranks = {name.removesuffix(".rank"): int(value) for name, value in hit.signals.items() if name.endswith(".rank")}
-    fused = 1 + sum(other.signals.get(_FUSED, 0.0) > hit.signals.get(_FUSED, 0.0) for other in more)
-    return LostDocument(item_id, text or "", rank, place, _stage(place, k, fused, ranks, hit.signals), ranks)
-
-
-def _stage(place: int, k: int, fused: int, ranks: Mapping[str, int], signals: Mapping[str, float]) -> Stage:
-    """Return the stage that moved a document down to a place, by its ranks before that stage."""
-    if not ranks:
-        return "lower"
-    best = min(ranks.values())
-    if best > k:
-        return "not retrieved"
-    reranked = any(name.endswith(".score") and name != _FUSED and name.removesuffix(".score") not in ranks for name in signals)
-    if reranked and (fused if _FUSED in signals else best) < place:
-        return "reranked down"
-    return "fused away" if _FUSED in signals and best < fused else "lower"
+def _lost(item_id: str, rank: int, more: Sequence[RetrievalResult], text: str | None) -> LostDocument:
+    for place, hit in enumerate(more, start=1):
+        if hit.item.item_id == item_id:
+            ranks = {name.removesuffix(".rank"): int(value) for name, value in hit.signals.items() if name.endswith(".rank")}
+            return LostDocument(item_id, text, rank, place, ranks)
+    return LostDocument(item_id, text, rank, None, {})

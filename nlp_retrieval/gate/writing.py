@@ -162,11 +162,11 @@ def _query(query: LostQuery) -> Iterator[str]:
     )  # fmt: skip
     yield f"{visible(query.query_id)}: {what}: {visible(excerpt(query.text, _LONGEST))}"
     for each in query.documents:
-        where = "is found no more" if each.now is None else f"is now at {each.now:,}"
-        ranks = ", ".join(f"{visible(name)} {rank:,}" for name, rank in each.signals.items())
-        text = f" \u201c{visible(excerpt(each.text, _LONGEST))}\u201d" if each.text else ""
-        why = f": {each.stage}" if query.measure else ""
-        yield f"  {visible(each.item_id)}{text} was at {each.before}, {where}{why}" + (f" ({ranks})" if ranks else "")
+        text = "" if not each.text else f" \u201c{visible(excerpt(each.text, _LONGEST))}\u201d"
+        gone = "is no longer in the corpus" if each.text is None else "is found no more"
+        where = gone if each.now is None else f"is now at {each.now:,}"
+        ranks = ", ".join(f"{visible(name)} {rank:,}" for name, rank in each.ranks.items())
+        yield f"  {visible(each.item_id)}{text} was at {each.before}, {where}" + (f" ({ranks})" if ranks else "")
     if query.came:
         yield f"  instead: {visible(', '.join(query.came[:_MOST_IDS]))}"
 

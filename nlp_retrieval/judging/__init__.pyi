@@ -8,8 +8,6 @@ from nlp_retrieval.judging.model_judge import ScoreJudge as ScoreJudge
 from nlp_retrieval.judging.pool import JudgingPool as JudgingPool
 from nlp_retrieval.judging.project import JudgingProject as JudgingProject
 from nlp_retrieval.judging.query_log import sample_log as sample_log
-from nlp_retrieval.judging.question_writer import QuestionWriter as QuestionWriter
-from nlp_retrieval.judging.question_writer import choose_sources as choose_sources
 from nlp_retrieval.judging.records import ModelGrade as ModelGrade
 from nlp_retrieval.judging.report import JudgingReport as JudgingReport
 from nlp_retrieval.judging.report import report_of as report_of

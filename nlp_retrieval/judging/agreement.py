@@ -12,8 +12,8 @@ from itertools import combinations
 from typing import Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.errors import InputError
 
 Key = TypeVar("Key", bound=Hashable)
@@ -45,13 +45,9 @@ class PairAgreement:
 
 @dataclass(frozen=True)
 class JudgeAgreement:
-    """Agreement of all judges of a project.
+    """Agreement of all judges: of each two, and Krippendorff's alpha for ordered grades on the ``n`` pairs with several grades.
 
-    Args:
-        pairs: of each two judges with pairs in common.
-        alpha: Krippendorff's alpha for ordered grades; NaN if no pair has two grades, or one grade was given alone.
-        alpha_interval: of 95%, by a bootstrap over questions.
-        n: number of pairs with two grades or more.
+    Alpha is NaN if no pair has two grades, or one grade was given alone.
     """
 
     pairs: list[PairAgreement]
@@ -82,7 +78,7 @@ def cohen_kappa(first: Sequence[int], second: Sequence[int], *, weighted: bool =
         raise InputError(f"{len(first)} and {len(second)} grades; give both judges' grades of the same pairs")
     if not len(first):
         return float("nan")
-    return float(_kappas(_table(first, second, 1 + max(*first, *second))[None], weighted=weighted)[0])
+    return float(_kappas(_table(first, second, 1 + max(*first, *second))[None], weighted)[0])
 
 
 def krippendorff_alpha(grades: Sequence[Mapping[Key, int]], level: Level = "ordinal") -> float:
@@ -122,41 +118,34 @@ def measure_agreement(grades: Mapping[str, Mapping[tuple[str, str], int]], seed:
     pairs = []
     for one, other in combinations(sorted(grades), 2):
         common = [key for key in grades[one] if key in grades[other]]
-        if not common:
-            continue
-        first, second = (np.array([grades[name][key] for key in common]) for name in (one, other))
-        tables = _by_question([_table([a], [b], size) for a, b in zip(first, second, strict=True)], [key[0] for key in common])
-        drawn = _drawn(tables, rng)
-        whole = tables.sum(axis=0)[None]
-        pairs.append(
-            PairAgreement(
-                (one, other),
-                len(common),
-                float((first == second).mean()),
-                float(_kappas(whole, weighted=False)[0]),
-                _interval(_kappas(drawn, weighted=False)),
-                float(_kappas(whole, weighted=True)[0]),
-                _interval(_kappas(drawn, weighted=True)),
-                (float(first.mean()), float(second.mean())),
-            )
-        )
+        if common:
+            first, second = (np.array([grades[name][key] for key in common]) for name in (one, other))
+            tables = _by_question([_table([a], [b], size) for a, b in zip(first, second, strict=True)], common)
+            whole, drawn = tables.sum(axis=0)[None], _drawn(tables, rng)
+            kappas = [
+                value
+                for weighted in (False, True)
+                for value in (float(_kappas(whole, weighted)[0]), _interval(_kappas(drawn, weighted)))
+            ]
+            means = float(first.mean()), float(second.mean())
+            pairs.append(PairAgreement((one, other), len(common), float((first == second).mean()), *kappas, means))  # type: ignore[arg-type]
     judges = list(grades.values())
-    keys = list(dict.fromkeys(key for judge in judges for key in judge))
+    keys = dict.fromkeys(key for judge in judges for key in judge)
     shared = [key for key in keys if sum(key in judge for judge in judges) > 1]
     if not shared:
         return JudgeAgreement(pairs, float("nan"), (float("nan"), float("nan")), 0)
-    tables = _by_question([_coincidences(judges, [key], size) for key in shared], [key[0] for key in shared])
+    tables = _by_question([_coincidences(judges, [key], size) for key in shared], shared)
     alpha = float(_alphas(tables.sum(axis=0)[None], "ordinal")[0])
     return JudgeAgreement(pairs, alpha, _interval(_alphas(_drawn(tables, rng), "ordinal")), len(shared))
 
 
-def _table(first: Sequence[int], second: Sequence[int], size: int) -> NDArray[np.float64]:
+def _table(first: Sequence[int], second: Sequence[int], size: int) -> Scores:
     table = np.zeros((size, size))
     np.add.at(table, (np.asarray(first, int), np.asarray(second, int)), 1)
     return table
 
 
-def _coincidences(grades: Sequence[Mapping[Key, int]], keys: Sequence[Key], size: int = 0) -> NDArray[np.float64]:
+def _coincidences(grades: Sequence[Mapping[Key, int]], keys: Sequence[Key], size: int = 0) -> Scores:
     """Return ``[grades, grades]``: how often two grades of one pair meet, each pair counted by its number of grades."""
     size = size or 1 + max((grade for judge in grades for grade in judge.values()), default=0)
     table = np.zeros((size, size))
@@ -167,20 +156,20 @@ def _coincidences(grades: Sequence[Mapping[Key, int]], keys: Sequence[Key], size
     return table
 
 
-def _by_question(tables: Sequence[NDArray[np.float64]], questions: Sequence[str]) -> NDArray[np.float64]:
-    number = {question: place for place, question in enumerate(dict.fromkeys(questions))}
+def _by_question(tables: Sequence[Scores], keys: Sequence[tuple[str, str]]) -> Scores:
+    number = {question: place for place, question in enumerate(dict.fromkeys(question for question, _ in keys))}
     summed = np.zeros((len(number), *tables[0].shape))
-    for table, question in zip(tables, questions, strict=True):
-        summed[number[question]] += table
+    np.add.at(summed, [number[question] for question, _ in keys], np.array(tables))
     return summed
 
 
-def _drawn(tables: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+def _drawn(tables: Scores, rng: np.random.Generator) -> Scores:
     weights = rng.multinomial(len(tables), np.full(len(tables), 1 / len(tables)), size=_DRAWS)
-    return np.tensordot(weights, tables, axes=1)
+    drawn: Scores = np.tensordot(weights, tables, axes=1)
+    return drawn
 
 
-def _kappas(tables: NDArray[np.float64], *, weighted: bool) -> NDArray[np.float64]:
+def _kappas(tables: Scores, weighted: bool) -> Scores:
     """Return ``[tables]``: kappa of ``[tables, grades, grades]``."""
     places = np.arange(tables.shape[1])
     distance = (places[:, None] - places[None]) ** 2 if weighted else places[:, None] != places[None]
@@ -190,7 +179,7 @@ def _kappas(tables: NDArray[np.float64], *, weighted: bool) -> NDArray[np.float6
         return np.where(expected > 0, 1 - (tables * distance).sum(axis=(1, 2)) / expected, np.nan)
 
 
-def _alphas(tables: NDArray[np.float64], level: Level) -> NDArray[np.float64]:
+def _alphas(tables: Scores, level: Level) -> Scores:
     """Return ``[tables]``: alpha of ``[tables, grades, grades]`` coincidences."""
     places = np.arange(tables.shape[1], dtype=float)
     margin = tables.sum(axis=2)
@@ -206,7 +195,7 @@ def _alphas(tables: NDArray[np.float64], level: Level) -> NDArray[np.float64]:
         return np.where(expected > 0, 1 - (tables * distance).sum(axis=(1, 2)) / expected, np.nan)
 
 
-def _interval(values: NDArray[np.float64]) -> Interval:
+def _interval(values: Scores) -> Interval:
     known = values[~np.isnan(values)]
     if len(known) < _DRAWS // 2:
         return float("nan"), float("nan")

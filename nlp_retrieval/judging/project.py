@@ -223,14 +223,7 @@ class JudgingProject:
         ]
 
     def pair(self, number: int) -> PairToJudge:
-        """Return a pair.
-
-        Args:
-            number: of the pair.
-
-        Raises:
-            InputError: it does not exist.
-        """
+        """Return a pair; an InputError says that there is none with this number."""
         if not 0 <= number < len(self._design.item_ids):
             raise InputError(f"there is no pair {number}; the project has {len(self._design.item_ids):,}, from 0")
         (row,) = self._database.rows(
@@ -285,15 +278,7 @@ class JudgingProject:
             return _as_judgement(connection.execute(f"{_JUDGEMENT} WHERE j.id = ?", (identifier,)).fetchone())
 
     def judge_by_model(self, name: str, grades: Iterable[ModelGrade]) -> None:
-        """Add a model's judgements, all in one step.
-
-        Args:
-            name: of the model.
-            grades: of pairs.
-
-        Raises:
-            InputError: a grade is not on the scale, or a person has this name.
-        """
+        """Add a model's judgements, all in one step; a grade off the scale, or a person's name, is an InputError."""
         judge, best = checked_name(name), len(self.settings.scale) - 1
         with self._database.changing() as connection:
             _refuse_taken(connection, judge, is_model=True)
@@ -304,14 +289,7 @@ class JudgingProject:
                 _insert(connection, each.pair, decision, each.grade, judge, True, note=each.note[:_MOST_NOTE], quote=each.quote)
 
     def undo(self, by: str) -> PairToJudge | None:
-        """Take back a judge's last decision that stands, which stays in the history, and hand the pair out again.
-
-        Args:
-            by: name of the judge.
-
-        Returns:
-            The pair; None if there is nothing to take back.
-        """
+        """Take back a judge's last decision, which stays in the history, and hand out its pair again; None if there is none."""
         name = checked_name(by)
         with self._database.changing() as connection:
             last = connection.execute(
@@ -325,11 +303,7 @@ class JudgingProject:
         return self.pair(last[0])
 
     def progress(self, judge: str) -> Progress:
-        """Return how far judging has come, for one judge.
-
-        Args:
-            judge: name.
-        """
+        """Return how far judging has come, for one judge."""
         ((chosen, judged, mine, skipped),) = self._database.rows(
             "SELECT count(*), coalesce(sum(EXISTS (SELECT 1 FROM standing s WHERE s.pair = p.number AND s.is_model = 0 AND "
             "s.grade IS NOT NULL)), 0), count(own.grade), coalesce(sum(own.decision = 'skipped'), 0) "
@@ -403,21 +377,13 @@ class JudgingProject:
     def _reached(self, grades: Scores) -> Mask:
         """``[queries]``: those before the first family that comes after all judged ones and still has chosen pairs."""
         pool = self._design
-        judged, waiting = (
-            np.bincount(pool.pair_query[pool.chosen & mask], minlength=len(pool.query_ids)) > 0
-            for mask in (~np.isnan(grades), np.isnan(grades))
-        )
-        families = family_numbers(pool.families).tolist()
-        in_order: dict[int, list[int]] = {}
-        for query in self.query_order:
-            in_order.setdefault(families[query], []).append(query)
-        members = list(in_order.values())
-        last = max((place for place, queries in enumerate(members) if judged[queries].any()), default=-1)
-        reached: Mask = np.zeros(len(pool.query_ids), bool)
-        for place, queries in enumerate(members):
-            if place > last and waiting[queries].any():
-                break
-            reached[queries] = True
+        families = family_numbers(pool.families)
+        in_order = {family: number for number, family in enumerate(dict.fromkeys(families[self.query_order].tolist()))}
+        place = np.array([in_order[family] for family in families.tolist()])
+        of_pair = place[pool.pair_query]
+        last = of_pair[pool.chosen & ~np.isnan(grades)].max(initial=-1)
+        waiting = of_pair[pool.chosen & np.isnan(grades) & (of_pair > last)]
+        reached: Mask = place < waiting.min(initial=len(place))
         return reached
 
     @cached_property
@@ -494,13 +460,14 @@ class JudgingProject:
         name, qrels, best = checked_name(judge), read_judgements(path), len(self.settings.scale) - 1
         pool = self._design
         pairs = {(pool.query_ids[pool.pair_query[pair]], item): pair for pair, item in enumerate(pool.item_ids)}
-        entries = [((query, item), grade) for query, grades in qrels.items() for item, grade in grades.items()]
-        known = [(pairs[key], key, max(grade, 0)) for key, grade in entries if key in pairs]
-        if wrong := next(((key, grade) for _, key, grade in known if grade > best), None):
-            raise SourceError(
-                f"{path}: query {wrong[0][0]!r}, item {wrong[0][1]!r} has grade {wrong[1]}, and this project's grades end at "
-                f"{best}; scale the grades of the file, or make a project with the scale of the file"
-            )
+        entries = {(query, item): max(grade, 0) for query, grades in qrels.items() for item, grade in grades.items()}
+        known = [(pairs[key], key, grade) for key, grade in entries.items() if key in pairs]
+        for _, (query, item), grade in known:
+            if grade > best:
+                raise SourceError(
+                    f"{path}: query {query!r}, item {item!r} has grade {grade}, and this project's grades end at {best}; scale "
+                    "the grades of the file, or make a project with the scale of the file"
+                )
         with self._database.changing() as connection:
             select = "SELECT pair, grade FROM standing WHERE judge = ? AND grade IS NOT NULL"
             before = dict(connection.execute(select, (name,)).fetchall())

@@ -11,7 +11,7 @@ import hashlib
 import random
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,15 +40,9 @@ _ENDS = " ?!.,;:\u2026\uff1f\uff01\u3002"
 
 @dataclass(frozen=True)
 class LoggedQuestions:
-    """Questions from a log, and what was left out.
+    """A sample of the questions of a log, and how many entries it has, unusable and repeated ones, and distinct questions.
 
-    Args:
-        queries: the sample; each has ``times``, how often it was asked, in its metadata.
-        entries: entries of the log.
-        unusable: entries without a word, or of more than 2,000 characters.
-        repeated: entries that were asked before.
-        distinct: questions, before the sample was drawn.
-        families: of these: near-duplicates counted once.
+    ``families`` counts near-duplicates among the distinct questions once. Each query has ``times`` in its metadata.
     """
 
     queries: list[Query]
@@ -90,12 +84,12 @@ def sample_log(path: str | Path, count: int | None = None, *, seed: int = 0, col
         entries += 1
         if not has_no_words(text) and len(text) <= _LONGEST:
             shown = " ".join(visible(text).split())
-            spellings.setdefault(same_question(text), Counter())[shown] += 1
+            spellings.setdefault(_same_question(text), Counter())[shown] += 1
     if not spellings:
         raise SourceError(f"{path} holds no question with a word in it; give a log with a question per line or row")
     texts = [each.most_common(1)[0][0] for each in spellings.values()]
     families = families_of(texts)
-    ids = [question_id("log", key) for key in spellings]
+    ids = [f"log-{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}" for key in spellings]
     sizes = Counter(families)
     queries = [
         Query(
@@ -107,20 +101,16 @@ def sample_log(path: str | Path, count: int | None = None, *, seed: int = 0, col
         for number, (text, each) in enumerate(zip(texts, spellings.values(), strict=True))
     ]
     usable = sum(each.total() for each in spellings.values())
-    drawn = {query.query_id for query in _drawn(queries, seed)[:count]}
+    order = sorted(queries, key=lambda query: random.Random(f"{seed} {query.query_id}").random())  # noqa: S311 -- no secret
+    drawn = {query.query_id for query in order[:count]}
     sample = [query for query in queries if query.query_id in drawn]
     return LoggedQuestions(sample, entries, entries - usable, usable - len(queries), len(queries), len(sizes))
 
 
-def same_question(text: str) -> str:
+def _same_question(text: str) -> str:
     """Return the form in which two entries of a log are one question: ``"who eats krill"`` of ``"Who  eats KRILL?"``."""
     folded = " ".join(normalize("NFKC", normalize("NFKC", text).casefold()).split())
     return folded.rstrip(_ENDS) or folded
-
-
-def question_id(kind: str, text: str) -> str:
-    """Return an id that depends on the text alone: ``"log-2c26b46b68ff"``."""
-    return f"{kind}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
 
 def families_of(texts: Sequence[str]) -> list[int]:
@@ -133,12 +123,7 @@ def families_of(texts: Sequence[str]) -> list[int]:
     order = np.argsort(np.frombuffer(keys, np.int64), kind="stable")
     by_key, by_number = np.frombuffer(keys, np.int64)[order], np.frombuffer(numbers, np.int64)[order]
     same = np.flatnonzero(by_key[1:] == by_key[:-1])
-    return first_of_each(len(texts), zip(by_number[same].tolist(), by_number[same + 1].tolist(), strict=True))
-
-
-def first_of_each(count: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
-    """Return for each number below ``count`` the least that it is joined to, through others too."""
-    firsts = list(range(count))
+    firsts = list(range(len(texts)))
 
     def first_of(number: int) -> int:
         while firsts[number] != number:
@@ -146,10 +131,10 @@ def first_of_each(count: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
             number = firsts[number]
         return number
 
-    for one, other in pairs:
+    for one, other in zip(by_number[same].tolist(), by_number[same + 1].tolist(), strict=True):
         first, second = sorted((first_of(one), first_of(other)))
         firsts[second] = first
-    return [first_of(number) for number in range(count)]
+    return list(map(first_of, firsts))
 
 
 def _keys(text: str) -> set[int]:
@@ -167,11 +152,6 @@ def _keys(text: str) -> set[int]:
             rest = whole - hash(word)
             sums.update(rest + hash(word[:cut] + word[cut + 1 :]) for cut in range(1, len(word)))
     return {(each & _MASK) - _HALF for each in sums}
-
-
-def _drawn(queries: Iterable[Query], seed: int) -> list[Query]:
-    """Return queries in a random order that depends neither on the order of the log nor on what else is in it."""
-    return sorted(queries, key=lambda query: random.Random(f"{seed} {query.query_id}").random())  # noqa: S311 -- no secret
 
 
 def _entries(path: str | Path, column: str | None) -> Iterator[str]:

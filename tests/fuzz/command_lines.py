@@ -83,7 +83,6 @@ GOOD: dict[str, list[list[str]]] = {
         ["new", "judging", "--runs", "run", "--compare", "bm25:reranked"],
         ["questions", "from-log", "ids.txt", "asked.jsonl", "--sample", "2"],
         ["questions", "from-log", "claims.json", "asked.jsonl", "--column", "claim"],
-        ["questions", "write", "index", "asked.jsonl", "--lm", "openai/small", "--single", "2", "--plan"],
     ],
     "agents": [
         ["evaluate", "agents.jsonl", "--config", "sweep.yaml", "--page", "a.html", "--json", "a.json", "--limit", "2"],

@@ -10,7 +10,7 @@ import pytest
 from chat_server import ChatServer, MakeModel, asked, fields
 
 from nlp_retrieval import OverlapReranker, Query, SearchableItem
-from nlp_retrieval.errors import ConfigurationError, InputError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, InputError
 from nlp_retrieval.judging import JudgingProject, ModelJudge, ScoreJudge
 
 from .world import QUERIES, RUNS, make
@@ -104,29 +104,12 @@ def test_a_passage_that_demands_a_grade_decides_at_most_its_own(tmp_path, server
     assert dict(zip(pool.item_ids, pool.model, strict=True))["good"] == 0
 
 
-def test_the_grade_of_most_samples_counts_in_both_orders(project, server, model):
-    orders = set()
-
-    def answer(body: dict[str, Any]) -> str:
-        text = body["messages"][-1]["content"]
-        first = text.index("## question ##") < text.index("## passage ##")
-        orders.add(first)
-        return answered(1, passage_of(body)) if first else answered(0, "")
-
-    server.answer = answer
-    with pytest.warns(RetrievalWarning, match="gave all .* the grade 1"):
-        done = ModelJudge(model(), samples=3, both_orders=True).judge(project)
-    assert orders == {True, False}
-    assert server.calls == 3 * len(project.pool().item_ids), "no sample is answered by another's stored answer"
-    assert set(done.by_grade) == {1}
-
-
 def test_a_budget_that_does_not_reach_is_an_error_before_the_first_call(project, server, model):
-    with pytest.raises(ConfigurationError, match=r"calls for \d+ pairs, and max_calls=5: nothing was asked"):
+    with pytest.raises(ConfigurationError, match=r"\d+ pairs, and max_calls=5: nothing was asked"):
         ModelJudge(model(max_calls=5)).judge(project)
     assert server.calls == 0
-    plan = ModelJudge(model(), samples=2).plan(project)
-    assert plan.calls == 2 * len(project.pool().item_ids)
+    plan = ModelJudge(model()).plan(project)
+    assert plan.calls == len(project.pool().item_ids)
     assert plan.price(1.0, 0.0) == pytest.approx(plan.tokens_in / 1e6)
 
 
