@@ -26,7 +26,8 @@ from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifier
-from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, held_out_families
+from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
+from nlp_retrieval.systems.evidence.verifiers.training import held_out_families
 
 _HERE = Path(__file__).parent
 _TIMED = ("fever", "scifact", "wice")
@@ -88,7 +89,7 @@ def _held(report: dict[str, Any], known: list[JudgedPair]) -> set[str]:
 
 def _trained(report: dict[str, Any]) -> dict[str, object]:
     return {
-        "losses": ", ".join(f"{loss:.3f}" for loss in report["losses"]),
+        "losses": f"{report['loss']:.3f}",
         "best": report["best_epoch"],
         "trained": f"{report['pairs']:,}",
         "held": f"{report['held_out']:,}",

@@ -11,13 +11,13 @@ import numpy as np
 
 from bench.evidence import audit, pairs
 from bench.evidence.measures import with_interval
+from bench.evidence.perturbations import with_perturbations
 from bench.writing import table
 from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, BaseVerifier, Judgement
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration, fit_calibration
 from nlp_retrieval.systems.evidence.verifiers.fitting import best_threshold, open_support
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, read_pairs
-from nlp_retrieval.systems.evidence.verifiers.perturbations import with_perturbations
 
 _AUDIT_HEADS = ("verifier", "threshold", "precision", "recall", "false alarms", "dead named", "living called dead")
 _MOST_OF_A_SET = 400

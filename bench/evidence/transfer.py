@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int:
     heads = ["set", "field", "pairs", *_FIGURES, *(f"{figure}, field left out" for figure in _FIGURES)]
     for field, sets in _FIELDS.items():
         apart = work / field
-        train_verifier([pair for pair in known if pair.collection not in sets], report["base"], apart, settings, print)
+        train_verifier([pair for pair in known if pair.collection not in sets], report["base"], apart, settings)
         for name in sets:
             of = pairs.pairs_of(data, name)
             with torch.autocast("cpu", torch.bfloat16):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from nlp_retrieval.cli import say
-
-if TYPE_CHECKING:
-    pass
 from nlp_retrieval.systems.evidence.commands.project import VerifierOption, chosen_verifier
 
 Data = Annotated[
@@ -25,14 +22,8 @@ def calibrate(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="JSON file for the calibration.")],
     verifier: VerifierOption = "lexical",
-    perturbations: Annotated[
-        float,
-        typer.Option(
-            "--perturbations", "--plants", min=0, max=1, help="Share of the supported pairs from which wrong claims are made."
-        ),
-    ] = 0.25,
     limit: Annotated[int | None, typer.Option(min=50, help="At most this many pairs of each collection.")] = None,
-    seed: Annotated[int, typer.Option(help="Random seed for generated claims, folds and sampled pairs.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed for folds and sampled pairs.")] = 0,
 ) -> None:
     """Fit the probabilities of a verifier on judged pairs.
 
@@ -41,10 +32,10 @@ def calibrate(
     from nlp_retrieval.systems.evidence.verifiers.fitting import fit_verifier
     from nlp_retrieval.systems.evidence.verifiers.pairs import read_pairs
 
-    fitted = fit_verifier(chosen_verifier(verifier), read_pairs(data), perturbations=perturbations, limit=limit, seed=seed)
-    fitted.calibration.save(output)
-    for line in fitted.lines():
-        typer.echo(line)
+    calibration, figures = fit_verifier(chosen_verifier(verifier), read_pairs(data), limit=limit, seed=seed)
+    calibration.save(output)
+    for collection, auc in figures.items():
+        typer.echo(f"{collection}  AUC {auc:.3f}")
     say(f"calibration: {output}")
 
 
@@ -52,8 +43,7 @@ def train_verifier(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model; a stopped run continues there.")],
     base: Annotated[str, typer.Option(help="Base model: hub name or folder.")] = "sentence-transformers/all-MiniLM-L6-v2",
-    epochs: Annotated[int, typer.Option(min=1, help="Maximum number of passes over the pairs.")] = 1,
-    short_epochs: Annotated[int, typer.Option(min=0, help="Earlier passes over only the short pairs.")] = 2,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the pairs; the best is kept.")] = 3,
     learning_rate: Annotated[float, typer.Option(min=0, help="Highest learning rate.")] = 1.2e-4,
     precision: Annotated[str, typer.Option(help="float32, or bfloat16 if the hardware supports it.")] = "float32",
     device: Annotated[str | None, typer.Option(help="cpu, cuda, ...; by default a GPU if there is one.")] = None,
@@ -66,12 +56,7 @@ def train_verifier(
     from nlp_retrieval.systems.evidence.verifiers.pairs import read_pairs
     from nlp_retrieval.systems.evidence.verifiers.training import TrainingSettings, train_verifier
 
-    settings = TrainingSettings(
-        epochs=epochs, short_epochs=short_epochs, learning_rate=learning_rate, precision=precision, seed=seed
-    )
-    report = train_verifier(read_pairs(data), base, output, settings, say, device)
-    typer.echo(
-        f"{report.pairs:,} pairs, {report.held_out:,} held out; loss {report.losses[report.best_epoch - 1]:.4f} after epoch "
-        f"{report.best_epoch}"
-    )
+    settings = TrainingSettings(epochs=epochs, learning_rate=learning_rate, precision=precision, seed=seed)
+    report = train_verifier(read_pairs(data), base, output, settings, device)
+    typer.echo(f"{report.pairs:,} pairs, {report.held_out:,} held out; loss {report.loss:.4f}")
     typer.echo(f"model: {output}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,93 +15,60 @@ from nlp_retrieval.systems.evidence.checks import looked_up
 from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration, fit_calibration
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
-from nlp_retrieval.systems.evidence.verifiers.perturbations import with_perturbations
-
-__all__ = ["FittedVerifier", "auc", "best_threshold", "fit_verifier", "macro_f1", "open_support"]
 
 _FOLDS = 5
 _AT_ONCE = 64
 _STEP, _AS_WELL = 0.05, 0.005
 
 
-@dataclass(frozen=True)
-class CollectionFigures:
-    """Figures of calibrated probabilities on one collection, each family judged by a fit without it.
-
-    Args:
-        collection: its name.
-        pairs: their number, including generated ones.
-        macro_f1: mean F1 over its labels; a pair labelled "not_support" is right if support is not the likeliest.
-        auc: the chance that a supported pair has a higher probability of support than another pair.
-        loss: mean negative log-likelihood.
-    """
-
-    collection: str
-    pairs: int
-    macro_f1: float
-    auc: float
-    loss: float
-
-
-@dataclass(frozen=True)
-class FittedVerifier:
-    """A calibration that was fitted on all pairs, and its figures by collection, from fits on other families."""
-
-    calibration: Calibration
-    figures: list[CollectionFigures]
-
-    def lines(self) -> list[str]:
-        """Return the figures as lines of text."""
-        width = max(len(figure.collection) for figure in self.figures)
-        return [
-            f"{figure.collection:<{width}}  {figure.pairs:>6,} pairs   macro-F1 {figure.macro_f1:.3f}   AUC {figure.auc:.3f}   "
-            f"loss {figure.loss:.3f}"
-            for figure in self.figures
-        ]
-
-
 def fit_verifier(
-    verifier: BaseVerifier, pairs: Sequence[JudgedPair], perturbations: float = 0.25, limit: int | None = None, seed: int = 0
-) -> FittedVerifier:
+    verifier: BaseVerifier, pairs: Sequence[JudgedPair], limit: int | None = None, seed: int = 0
+) -> tuple[Calibration, dict[str, float]]:
     """Fit the calibration of a verifier; each label of each collection counts the same, however many pairs have it.
 
     Args:
         verifier: its signals are used, not its probabilities.
         pairs: judged ones, of several families.
-        perturbations: the share of supported pairs from which each kind of generated claim is made.
         limit: at most this many pairs of each collection, sampled.
         seed: of the sampling.
+
+    Returns:
+        The calibration, fitted on all pairs; and by collection the chance that a supported pair has a higher probability of
+        support than another pair, each family judged by a fit without it.
 
     Raises:
         ConfigurationError: there are fewer than two families.
     """
     rng = random.Random(seed)  # noqa: S311  # nothing secret is drawn
-    used = with_perturbations(_sampled(pairs, limit, rng), perturbations, rng)
-    n_families = len({pair.family for pair in used})
-    if n_families < 2:
-        raise ConfigurationError(f"{n_families} families of pairs; a calibration is fitted on at least two")
-    used, signals = _read(verifier, used)
+    by_collection: defaultdict[str, list[JudgedPair]] = defaultdict(list)
+    for pair in pairs:
+        by_collection[pair.collection].append(pair)
+    sampled = [
+        pair for _, some in sorted(by_collection.items()) for pair in rng.sample(some, min(limit or len(some), len(some)))
+    ]
+    used, signals = _read(verifier, sampled)
     families = sorted({pair.family for pair in used})
-    names = list(signals[0])
-    labels = [pair.label for pair in used]
+    if len(families) < 2:
+        raise ConfigurationError(f"{len(families)} families of pairs that were read; a calibration is fitted on at least two")
+    names, labels = list(signals[0]), [pair.label for pair in used]
     counts = Counter((pair.collection, pair.label) for pair in used)
     weights = np.array([1 / counts[pair.collection, pair.label] for pair in used])
     rng.shuffle(families)
     fold_of = {family: number % min(_FOLDS, len(families)) for number, family in enumerate(families)}
     folds = np.array([fold_of[pair.family] for pair in used])
-    probabilities = np.zeros((len(used), 3))
+    outside = np.zeros(len(used))
     for fold in range(folds.max() + 1):
-        inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        fitted = fit_calibration([signals[n] for n in inside], [labels[n] for n in inside], names, weights[inside].tolist())
-        probabilities[outside] = fitted.probabilities([signals[n] for n in outside])
-    collections = sorted({pair.collection for pair in used})
-    description = f"{len(used):,} pairs of {', '.join(collections)}, made-up claims among them"
-    whole = fit_calibration(signals, labels, names, weights.tolist(), fitted_on=description)
+        rows, others = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        fitted = fit_calibration([signals[n] for n in rows], [labels[n] for n in rows], names, weights[rows].tolist())
+        outside[others] = fitted.probabilities([signals[n] for n in others])[:, 0]
+    collections, of = sorted(by_collection), np.array([pair.collection for pair in used])
+    described = f"{len(used):,} pairs of {', '.join(collections)}"
+    whole = fit_calibration(signals, labels, names, weights.tolist(), fitted_on=described)
     supported = np.array([label == "support" for label in labels])
-    support = open_support(used, probabilities[:, 0])
+    support = open_support(used, outside)
     threshold = best_threshold(support, supported, weights)
-    sure = _sure(support, supported, threshold)
-    return FittedVerifier(whole.model_copy(update={"threshold": threshold, "sure": sure}), _figures(used, probabilities))
+    calibration = whole.model_copy(update={"threshold": threshold, "sure": _sure(support, supported, threshold)})
+    return calibration, {name: auc(outside[of == name], supported[of == name]) for name in collections}
 
 
 def _read(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[list[JudgedPair], list[dict[str, float]]]:
@@ -116,8 +82,6 @@ def _read(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[list[Jud
             if not judgement.signals.get(UNREAD):
                 read.append(pair)
                 signals.append(judgement.signals)
-    if len({pair.family for pair in read}) < 2:
-        raise ConfigurationError(f"the verifier read {len(read)} of {len(pairs)} pairs, of fewer than two families")
     return read, signals
 
 
@@ -168,56 +132,6 @@ def _sure(support: NDArray[np.float64], supported: NDArray[np.bool_], threshold:
             break
         begin += _STEP
     return begin
-
-
-def _sampled(pairs: Sequence[JudgedPair], limit: int | None, rng: random.Random) -> list[JudgedPair]:
-    if limit is None:
-        return list(pairs)
-    by_collection: defaultdict[str, list[JudgedPair]] = defaultdict(list)
-    for pair in pairs:
-        by_collection[pair.collection].append(pair)
-    return [pair for _, members in sorted(by_collection.items()) for pair in rng.sample(members, min(limit, len(members)))]
-
-
-def _figures(pairs: Sequence[JudgedPair], probabilities: NDArray[np.float64]) -> list[CollectionFigures]:
-    by_collection: defaultdict[str, list[int]] = defaultdict(list)
-    for number, pair in enumerate(pairs):
-        by_collection[pair.collection].append(number)
-    figures = []
-    for collection, rows in sorted(by_collection.items()):
-        labels, chosen = [pairs[row].label for row in rows], probabilities[rows]
-        likely = [
-            masses[0] if label == "support" else _mass(masses, label) for label, masses in zip(labels, chosen, strict=True)
-        ]
-        supported = np.array([label == "support" for label in labels])
-        loss = float(-np.log(np.maximum(likely, 1e-12)).mean())
-        figures.append(CollectionFigures(collection, len(rows), macro_f1(labels, chosen), auc(chosen[:, 0], supported), loss))
-    return figures
-
-
-def _mass(probabilities: NDArray[np.float64], label: str) -> float:
-    if label == "not_support":
-        return float(1 - probabilities[0])
-    return float(probabilities[("support", "contradict", "neutral").index(label)])
-
-
-def macro_f1(labels: Sequence[str], probabilities: NDArray[np.float64]) -> float:
-    """Return the mean F1 over the labels that occur, with the likeliest label as the prediction.
-
-    Args:
-        labels: of each pair; if "not_support" is among them, any prediction but support counts as it, except on pairs
-            labelled "contradict" or "neutral".
-        probabilities: ``[pairs, 3]``: support, contradict, neutral.
-    """
-    called = [("support", "contradict", "neutral")[number] for number in probabilities.argmax(axis=1)]
-    if "not_support" in labels:
-        called = [call if call in {"support", label} else "not_support" for call, label in zip(called, labels, strict=True)]
-    scores = []
-    for label in sorted(set(labels)):
-        right = sum(call == label == true for call, true in zip(called, labels, strict=True))
-        total = called.count(label) + list(labels).count(label)
-        scores.append(2 * right / total if total else 0.0)
-    return float(np.mean(scores))
 
 
 def auc(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:

@@ -1,18 +1,14 @@
-"""Judged pairs of claim and passage, and the examples that a model is trained on."""
+"""Judged pairs of claim and passage, from files."""
 
 from __future__ import annotations
 
-import random
-from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.loaders import read_json_lines
-from nlp_retrieval.systems.evidence.verifiers.base import Span, window_spans
-from nlp_retrieval.text import sentences_of, words_of
+from nlp_retrieval.systems.evidence.verifiers.base import Span
 
 Label = Literal["support", "contradict", "neutral", "not_support"]
 
@@ -86,88 +82,3 @@ def _rationale(row: dict[str, Any], where: str) -> tuple[Span, ...]:
     if any(not 0 <= begin <= end <= len(row["passage"]) for begin, end in chosen):
         raise SourceError(f"{where}: a sentence's span is outside the passage")
     return chosen
-
-
-# Training examples: judged pairs as windows of sentences, and generated pairs.
-#
-# A model reads a claim with a window of neighbouring sentences, as a verifier does; the windows of a passage are judged
-# together, so that it need not be known which of them decides. If the deciding sentences are annotated, they are also examples
-# on their own, and other sentences of the passage are neutral.
-
-_SHORT = 450
-
-
-@dataclass(frozen=True)
-class TrainingExample:
-    """A claim, the texts that together decide it, and the judgement."""
-
-    claim: str
-    texts: tuple[str, ...]
-    label: Label
-    collection: str
-
-
-def nearest_windows(claim: str, passage: str, most: int, size: int) -> list[Span]:
-    """Return the windows of a passage that share most words with a claim, in order of the passage."""
-    windows = window_spans(passage, size)
-    if len(windows) <= most:
-        return windows
-    wanted = set(words_of(claim))
-    shared = [-len(wanted & set(words_of(passage[begin:end]))) for begin, end in windows]
-    chosen = sorted(range(len(windows)), key=lambda number: (shared[number], number))[:most]
-    return [windows[number] for number in sorted(chosen)]
-
-
-def examples_of(pairs: Iterable[JudgedPair], most_windows: int, size: int, rng: random.Random) -> list[TrainingExample]:
-    """Return the examples of judged pairs; of a passage, windows with a deciding sentence are read first."""
-    examples = []
-    for pair in pairs:
-        chosen = nearest_windows(pair.claim, pair.passage, most_windows, size)
-        if pair.rationale:
-            deciding = [
-                span for span in window_spans(pair.passage, size) if any(_meet(span, sentence) for sentence in pair.rationale)
-            ]
-            chosen = sorted([*deciding, *(span for span in chosen if span not in deciding)][:most_windows])
-        texts = [_text(pair, span) for span in chosen] or [_text(pair, (0, 0))]
-        examples.append(TrainingExample(pair.claim, tuple(texts), pair.label, pair.collection))
-        examples += _single_sentences(pair, rng)
-    return examples
-
-
-def _single_sentences(pair: JudgedPair, rng: random.Random) -> list[TrainingExample]:
-    """Return a deciding sentence alone, with the pair's label, and another sentence, as neutral."""
-    if not pair.rationale or pair.label not in {"support", "contradict"}:
-        return []
-    examples = []
-    if len(pair.rationale) == 1:
-        examples.append(TrainingExample(pair.claim, (_text(pair, pair.rationale[0]),), pair.label, pair.collection))
-    others = [span for span in sentences_of(pair.passage) if not any(_meet(span, sentence) for sentence in pair.rationale)]
-    if others and len(pair.rationale) < 3:
-        examples.append(TrainingExample(pair.claim, (_text(pair, rng.choice(others)),), "neutral", pair.collection))
-    return examples
-
-
-def is_short(example: TrainingExample) -> bool:
-    """Return whether an example is a claim with one short text."""
-    return len(example.texts) == 1 and len(example.claim) + len(example.texts[0]) <= _SHORT
-
-
-def held_out_families(pairs: Iterable[JudgedPair], share: float, seed: int) -> set[str]:
-    """Return families that are held out for validation, the same share of each collection's, drawn by the seed."""
-    families: defaultdict[str, set[str]] = defaultdict(set)
-    for pair in pairs:
-        families[pair.collection].add(pair.family)
-    kept: set[str] = set()
-    for collection, members in sorted(families.items()):
-        order = sorted(members)
-        random.Random(f"{seed}/{collection}").shuffle(order)  # noqa: S311  # nothing secret is drawn
-        kept |= set(order[: max(1, round(share * len(order)))])
-    return kept
-
-
-def _text(pair: JudgedPair, span: Span) -> str:
-    return pair.passage[span[0] : span[1]]
-
-
-def _meet(first: Span, second: Span) -> bool:
-    return first[0] < second[1] and second[0] < first[1]
