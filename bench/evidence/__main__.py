@@ -21,7 +21,7 @@ from bench.evidence import open_task, pairs
 from bench.evidence.measures import said_and_seen, with_interval
 from bench.evidence.measuring import Measured, audits_of, known_pairs, sets_of, some_pairs
 from bench.writing import page, table
-from nlp_retrieval.systems.evidence.checks import SIGNALS
+from nlp_retrieval.systems.evidence.lookups.checks import SIGNALS
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier

@@ -11,9 +11,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
+from itertools import product
 
-from nlp_retrieval.systems.evidence.names import names_of, unmatched_names
-from nlp_retrieval.systems.evidence.opposites import ANTONYMS, negations
+from nlp_retrieval.systems.evidence.lookups.denial import negated as denied_in
+from nlp_retrieval.systems.evidence.lookups.names import missing_names, names_of
+from nlp_retrieval.systems.evidence.lookups.words import lines_of
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
 from nlp_retrieval.text import Number, agreeing, numbers_of, words_of
 
@@ -80,7 +83,7 @@ def changed_number(pair: JudgedPair, rng: random.Random) -> JudgedPair | None:
 
 def swapped_name(pair: JudgedPair, names: Sequence[str], rng: random.Random) -> JudgedPair | None:
     """Return a supported pair with a name of its passage replaced by one that is not there; None if there is none."""
-    usable = [span for span in names_of(pair.claim) if not unmatched_names(pair.claim[span[0] : span[1]], pair.passage)]
+    usable = [span for span in names_of(pair.claim) if not missing_names(pair.claim[span[0] : span[1]], pair.passage)]
     if not usable or not names:
         return None
     begin, end = rng.choice(usable)
@@ -95,13 +98,13 @@ def swapped_name(pair: JudgedPair, names: Sequence[str], rng: random.Random) -> 
 
 def negated(pair: JudgedPair, rng: random.Random) -> JudgedPair | None:
     """Return a pair with the opposite claim and the opposite label; None if it cannot be made."""
-    if pair.label not in {"support", "contradict"} or negations(pair.claim):
+    if pair.label not in {"support", "contradict"} or denied_in(pair.claim):
         return None
-    words = [match for match in _WORD.finditer(pair.claim) if match[0].lower() in ANTONYMS]
+    words = [match for match in _WORD.finditer(pair.claim) if match[0].lower() in _antonyms()]
     auxiliary = _AUXILIARY.search(pair.claim)
     if words and pair.label == "support" and (auxiliary is None or rng.random() < 0.5):
         match = rng.choice(words)
-        other = rng.choice(sorted(ANTONYMS[match[0].lower()]))
+        other = rng.choice(sorted(_antonyms()[match[0].lower()]))
         claim = pair.claim[: match.start()] + (other.capitalize() if match[0].istitle() else other) + pair.claim[match.end() :]
     elif auxiliary is not None:
         claim = f"{pair.claim[: auxiliary.end()]} not{pair.claim[auxiliary.end() :]}"
@@ -163,3 +166,15 @@ def _other(number: Number, rng: random.Random) -> str | None:
     if text == digits[0] or changed <= 0:
         return None
     return number.written[: digits.start()] + text + number.written[digits.end() :]
+
+
+@cache
+def _antonyms() -> dict[str, set[str]]:
+    """Return the opposites of each word, as they are listed."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for line in lines_of("opposites.txt"):
+        left, right = (side.split() for side in line.split("/"))
+        for one, other in product(left, right):
+            found[one].add(other)
+            found[other].add(one)
+    return dict(found)

@@ -16,8 +16,8 @@ from pathlib import Path
 from bench.evidence.measures import mean_of, with_interval
 from bench.writing import table
 from nlp_retrieval import Bm25Retriever, Searcher
-from nlp_retrieval.systems.evidence.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, read_pairs

@@ -12,7 +12,7 @@ from bench.evidence.measuring import Measured, audits_of, known_pairs, sets_of, 
 from bench.evidence.verdicts import verdicts_of
 from bench.evidence.written import written
 from bench.writing import page
-from nlp_retrieval.systems.evidence.checks import SIGNALS
+from nlp_retrieval.systems.evidence.lookups.checks import SIGNALS
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
 _PAGE = Path(__file__).parent.parent / "EVIDENCE_LEXICAL.md"

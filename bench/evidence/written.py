@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.writing import shown, table
-from nlp_retrieval.systems.evidence.deciding import Decider, Question
+from nlp_retrieval.systems.evidence.verdict.deciding import Decider, Question
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
 _FILE = Path(__file__).with_name("written.jsonl")

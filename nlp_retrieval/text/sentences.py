@@ -38,10 +38,12 @@ _NEVER_LAST = frozenset(
     "adj adv approx assoc bros ca capt cf col comdr dept dr ed eds eg e.g eq eqs esp fig figs gen gov hon ie i.e lt maj mr mrs "
     "ms mt nat op par prof pres ref refs rep resp rev sen sgt st tab univ viz vs v "
     "abb abs aufl bd bspw bzw d.h evtl ggf hrsg inkl insb sog u.a usw vgl z.b "
+    "mio mrd tsd mln mlrd mld "
     "г гг им ул проф акад напр см т.е т.н тыс млн млрд".split()
 )
 _BEFORE_NUMBERS = frozenset(
-    "ann art ch chap cap cl kap no nos nr nrn p pp para pt s sec sect ser ss vers vol vols max min".split()
+    "ann art ch chap cap cl kap no nos nr nrn p pp para pt s sec sect ser ss vers vol vols max min "
+    "jan feb febr apr jun jul aug sept okt oct nov dec dez janv f\u00e9vr juil d\u00e9c".split()
 )
 _SOMETIMES_LAST = frozenset("al etc inc ltd co corp cos jr sr plc llc est".split())
 _BEFORE_INITIALS = frozenset("and by for from in of the to with von und".split())

@@ -1,7 +1,6 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
 from nlp_retrieval.systems.evidence.audit import CitationAuditor as CitationAuditor
-from nlp_retrieval.systems.evidence.claims import ClaimVerifier as ClaimVerifier
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex as EvidenceIndex
 from nlp_retrieval.systems.evidence.reviews import Reviews as Reviews
 from nlp_retrieval.systems.evidence.testing import FetcherRules as FetcherRules
@@ -10,6 +9,7 @@ from nlp_retrieval.systems.evidence.testing import WebSearchRules as WebSearchRu
 from nlp_retrieval.systems.evidence.trajectories import JudgedCitation as JudgedCitation
 from nlp_retrieval.systems.evidence.trajectories import accuracy_by_calls as accuracy_by_calls
 from nlp_retrieval.systems.evidence.trajectories import audit_trajectories as audit_trajectories
+from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier as ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier as BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.base import Judgement as Judgement
 from nlp_retrieval.systems.evidence.verifiers.language_model import LanguageModelVerifier as LanguageModelVerifier

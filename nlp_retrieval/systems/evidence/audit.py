@@ -17,14 +17,14 @@ from nlp_retrieval.core import ByKey
 from nlp_retrieval.errors import ConfigurationError, InputError, QueryError
 from nlp_retrieval.reports import listed
 from nlp_retrieval.systems.evidence.citations.report import Citation, CitedReport, cited_claims, read_report
-from nlp_retrieval.systems.evidence.claims import judge_passages
-from nlp_retrieval.systems.evidence.deciding import DecidedBy, Decider, Decision, Question
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.store import SourceVersion
 from nlp_retrieval.systems.evidence.reviews import CitationReview, Reviews
 from nlp_retrieval.systems.evidence.titles import TitledSources
-from nlp_retrieval.systems.evidence.together import MOST_TOGETHER, CitedText, Together, judged_together
+from nlp_retrieval.systems.evidence.verdict.claims import judge_passages
+from nlp_retrieval.systems.evidence.verdict.deciding import DecidedBy, Decider, Decision, Question
+from nlp_retrieval.systems.evidence.verdict.together import MOST_TOGETHER, CitedText, Together, judged_together
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.text import words_of
 

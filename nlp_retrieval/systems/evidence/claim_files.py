@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, Literal, Self
 from nlp_retrieval.core import refuse_lone_surrogates, write_output
 from nlp_retrieval.errors import ConfigurationError, OutputError, SourceError
 from nlp_retrieval.loaders import JsonObject, likely, quoted, read_json_lines, read_lines, read_rows
-from nlp_retrieval.systems.evidence.claims import ClaimVerifier
+from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 from nlp_retrieval.text import spreadsheet_cell
 
 MOST_CLAIMS = 100_000

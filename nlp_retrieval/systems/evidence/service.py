@@ -29,7 +29,6 @@ from nlp_retrieval.systems.evidence.audit_report import render_audit
 from nlp_retrieval.systems.evidence.citations.bibliography import Bibliography
 from nlp_retrieval.systems.evidence.citations.formats import bibliography_of, read_text
 from nlp_retrieval.systems.evidence.citations.report import Citation, read_report
-from nlp_retrieval.systems.evidence.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, SOURCES_FILE, EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.store import EvidenceStore, document_of
@@ -64,6 +63,7 @@ from nlp_retrieval.systems.evidence.service_models import (
     VerifyBody,
     VerifyResult,
 )
+from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.text import sentence_spans
 

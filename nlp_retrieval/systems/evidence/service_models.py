@@ -28,12 +28,12 @@ from nlp_retrieval.systems.evidence.audit import (
 from nlp_retrieval.systems.evidence.citations.blocks import Reference
 from nlp_retrieval.systems.evidence.citations.formats import ReportFormat
 from nlp_retrieval.systems.evidence.citations.report import UncitedSentence
-from nlp_retrieval.systems.evidence.claims import ClaimStatus, Origin
-from nlp_retrieval.systems.evidence.deciding import DecidedBy, Reason, Verdict
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.statistics import IndexStatistics
 from nlp_retrieval.systems.evidence.index.store import Change
 from nlp_retrieval.systems.evidence.reviews import Decision, Review
+from nlp_retrieval.systems.evidence.verdict.claims import ClaimStatus, Origin
+from nlp_retrieval.systems.evidence.verdict.deciding import DecidedBy, Reason, Verdict
 
 Grade = Literal["A", "B", "C", "D", "E"]
 MetadataFilter = Annotated[dict[str, JsonValue], Field(min_length=1)]

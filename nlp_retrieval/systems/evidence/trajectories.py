@@ -10,7 +10,7 @@ import numpy as np
 
 from nlp_retrieval.agents import Trajectory, TrajectoryCitation, trajectory_citations
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.systems.evidence.deciding import Decider, Question
+from nlp_retrieval.systems.evidence.verdict.deciding import Decider, Question
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 
 TrajectoryStatus = Literal["supports", "contradicts", "neutral", "no text"]

@@ -23,9 +23,9 @@ EVIDENCE = {
         "key_of(text), numbers_of(text), author_and_year(text), list(READER.find(text)), READER.raised(text, 'Bees')",
         f"{_CITATIONS}.marks import MarkReader, author_and_year, key_of, numbers_of\nREADER = MarkReader(lambda name: False)",
     ),
-    "systems/evidence/quotations.py": in_prose(
+    "systems/evidence/lookups/quotations.py": in_prose(
         "for said in (text, MARK + text, chr(0x201c) + text[: N // 3] + chr(0x201d)): missing_quotations(said, 'Ice.')",
-        f"{_OF}.quotations import missing_quotations\nMARK = chr(34)\n"
+        f"{_OF}.lookups.quotations import missing_quotations\nMARK = chr(34)\n"
         "MORE = ((MARK + 'a b ') * (N // 5), (' ' + MARK) * N, chr(0x201e) * N, chr(0xab) * N, (chr(0xab) + 'a') * N, "
         "'a ' + chr(39) * N, chr(0x2018) * N, (' ' + chr(39) + 'a') * N, ('s' + chr(39) + ' a') * N, chr(0x300c) * N, "
         "chr(0xbb) * N, chr(0x201c) + 'a b ... ' * (N // 30) + chr(0x201d), chr(0x201c) + '[' * (N // 4) + chr(0x201d))\n"
@@ -73,9 +73,9 @@ EVIDENCE = {
     "systems/evidence/audit_report.py": in_prose(
         "_text(text)", "from nlp_retrieval.systems.evidence.audit_report import _text"
     ),
-    "systems/evidence/claims.py": in_prose(
+    "systems/evidence/verdict/claims.py": in_prose(
         "origins_of([{'a'}, {'b'}], [text, 'Reporting by ' * 10_000 + text])",
-        "from nlp_retrieval.systems.evidence.claims import origins_of",
+        "from nlp_retrieval.systems.evidence.verdict.claims import origins_of",
     ),
     "systems/evidence/index/statistics.py": in_prose(
         "relevance_of(text, text)", "from nlp_retrieval.systems.evidence.index.statistics import relevance_of"
@@ -126,9 +126,6 @@ EVIDENCE = {
         "for one in (text, 'x[1' * 5_000, 'x[' + '1,' * 5_000)]",
         "from nlp_retrieval.systems.evidence.reading import page as raised",
     ),
-    "systems/evidence/names.py": in_prose(
-        "unmatched_names(text, 'World Health Organization')", f"{_OF}.names import unmatched_names"
-    ),
     "systems/evidence/citations/building.py": in_prose(
         "_IS_NUMBER.fullmatch(text)", f"{_CITATIONS}.building import _IS_NUMBER"
     ),
@@ -141,29 +138,42 @@ EVIDENCE = {
         "TitledSources([SourceVersion('', '', text, 'B', '', 0, False)]), TitledSources([]).named_in(text)",
         f"{_OF}.index.store import SourceVersion\n{_OF}.titles import TitledSources",
     ),
-    "systems/evidence/figures.py": in_prose(
-        "[miscounted(one, other) for one, other in ((text, '1 day, 2 hours'), ('1 day and 2 hours', text), "
-        "('1 day and 2 hours', ROWS))], missing_figures(text, '1 day'), missing_figures('3 days more, 5%', text)",
-        f"{_OF}.figures import miscounted, missing_figures\nROWS = '| 1 | 2 |' * N + (chr(10) + '1|2') * N",
-    ),
-    "systems/evidence/computed.py": in_prose(
-        "[(as_another_form(one, number, NUMBERS, one), computed_from(one, number, NUMBERS)) for one in (text, 'half ' * N) "
-        "for number in NUMBERS]",
-        f"{_OF}.computed import as_another_form, computed_from, numbers_near\nNUMBERS = numbers_near('day', '1 day, 2 days')",
-    ),
-    "systems/evidence/relations.py": in_prose(
-        "[first_other_way(one, [text, one]) for one in ('Income rose and the union praised it.', 'More than it.', text)]",
-        f"{_OF}.relations import first_other_way",
-    ),
-    "systems/evidence/together.py": in_prose("parts_of(text)", f"{_OF}.together import parts_of"),
-    "systems/evidence/checks.py": in_prose("check('He did not go.', text[: N // 4])", f"{_OF}.checks import check"),
-    "systems/evidence/opposites.py": in_prose(
-        "unshared_negations(text, text), replaced_things(text, 'helium'), Opposites.of(text).met(text)",
-        "from nlp_retrieval.systems.evidence.opposites import Opposites, replaced_things, unshared_negations",
-    ),
     "systems/evidence/verifiers/perturbations.py": in_prose(
         "negated(JudgedPair(text, 'b', 'support'), random.Random(0))",
         "import random\nfrom nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair\n"
         "from nlp_retrieval.systems.evidence.verifiers.perturbations import negated",
     ),
+    "systems/evidence/lookups/names.py": in_prose(
+        "missing_names(text, 'World Health Organization')", f"{_OF}.lookups.names import missing_names"
+    ),
+    "systems/evidence/lookups/numbers.py": in_prose(
+        "missing_figures(text, '1 day'), missing_figures('3 days more, 5%', text)",
+        f"{_OF}.lookups.numbers import missing_figures",
+    ),
+    "systems/evidence/lookups/binding.py": in_prose(
+        "[misplaced(one, other) for one, other in ((text, '1 day, 2 hours'), ('1 day and 2 hours', text), "
+        "('1 day and 2 hours', ROWS))]",
+        f"{_OF}.lookups.binding import misplaced\nROWS = '| 1 | 2 |' * N + (chr(10) + '1|2') * N",
+    ),
+    "systems/evidence/lookups/computed.py": in_prose(
+        "[found_otherwise(one, number, NUMBERS) for one in (text, 'half ' * N) for number in NUMBERS]",
+        f"{_OF}.lookups.computed import found_otherwise, numbers_near\nNUMBERS = numbers_near('day', '1 day, 2 days')",
+    ),
+    "systems/evidence/lookups/who.py": in_prose(
+        "[of_another(one, sentences(text)) for one in ('The union praised it.', 'More than it.', 'He said so.', text)]",
+        f"{_OF}.lookups.who import of_another\nfrom nlp_retrieval.systems.evidence.lookups.words import sentences",
+    ),
+    "systems/evidence/lookups/checks.py": in_prose(
+        "check('He did not go.', text[: N // 4])", f"{_OF}.lookups.checks import check"
+    ),
+    "systems/evidence/lookups/denial.py": in_prose(
+        "negated(text), denies_change(text), denies_change('no ' * N)",
+        f"{_OF}.lookups.denial import denies_change, negated",
+    ),
+    "systems/evidence/lookups/opposites.py": in_prose(
+        "replaced_things(text, 'helium'), opposite_words(text, sentences(text))",
+        f"{_OF}.lookups.opposites import opposite_words, replaced_things\n"
+        "from nlp_retrieval.systems.evidence.lookups.words import sentences",
+    ),
+    "systems/evidence/verdict/together.py": in_prose("parts_of(text)", f"{_OF}.verdict.together import parts_of"),
 }

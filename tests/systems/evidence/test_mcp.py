@@ -18,8 +18,8 @@ from soaking import mostly_soaked
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.service.endpoints import ABOUT_TEXTS
 from nlp_retrieval.systems.evidence.audit import CitationAuditor, audit_json
-from nlp_retrieval.systems.evidence.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
 DANUBE = "The Danube flows through Vienna. It is 2,850 kilometres long."

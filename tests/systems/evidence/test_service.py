@@ -15,11 +15,11 @@ from nlp_retrieval import Answer, Bm25Retriever, Searcher
 from nlp_retrieval.lm import BaseAnswerer
 from nlp_retrieval.systems.evidence.audit import CitationAuditor, audit_json
 from nlp_retrieval.systems.evidence.audit_report import render_audit
-from nlp_retrieval.systems.evidence.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.reviews import Reviews
 from nlp_retrieval.systems.evidence.service import ProjectService
 from nlp_retrieval.systems.evidence.service_models import QuestionBody
+from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
 TOKEN = "0123456789abcdef-token"

@@ -16,7 +16,7 @@ from nlp_retrieval.cli import say
 
 if TYPE_CHECKING:
     from nlp_retrieval.systems.evidence.claim_files import FiledClaim
-    from nlp_retrieval.systems.evidence.claims import ClaimVerdict
+    from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerdict
 from nlp_retrieval.systems.evidence.commands.project import (
     Project,
     Retrievers,
@@ -93,7 +93,7 @@ def verify(
     """
     from nlp_retrieval.errors import ConfigurationError, QueryError
     from nlp_retrieval.systems.evidence.claim_files import is_claim_file
-    from nlp_retrieval.systems.evidence.claims import ClaimVerifier
+    from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 
     if not claim.strip():
         raise QueryError("the claim is empty; write one statement in quotes")
@@ -131,7 +131,7 @@ def _verify_file(
     from nlp_retrieval.core import hidden_progress, progress
     from nlp_retrieval.reports import counted
     from nlp_retrieval.systems.evidence.claim_files import ClaimFile, VerdictTable
-    from nlp_retrieval.systems.evidence.claims import ClaimVerifier
+    from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 
     statuses: Counter[str] = Counter()
     with ExitStack() as open_files:

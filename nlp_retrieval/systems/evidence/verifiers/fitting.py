@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core import tracked
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.systems.evidence.checks import looked_up
+from nlp_retrieval.systems.evidence.lookups.checks import looked_up
 from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration, fit_calibration
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
@@ -94,7 +94,7 @@ def open_support(pairs: Sequence[JudgedPair], support: NDArray[np.float64]) -> N
         pairs: judged ones.
         support: probability of each.
     """
-    against = [looked_up(pair.claim, pair.passage, pair.passage).contradicts_source for pair in pairs]
+    against = [bool(looked_up(pair.claim, pair.passage, pair.passage).findings) for pair in pairs]
     return np.where(against, 0.0, support)
 
 

@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 from nlp_retrieval import LanguageModel
 from nlp_retrieval.core import READS_FILE, has_no_words, may_set, parse_json
 from nlp_retrieval.lm import LONGEST_ANSWER
-from nlp_retrieval.systems.evidence.checks import Checks, check
+from nlp_retrieval.systems.evidence.lookups.checks import Checks, check
 from nlp_retrieval.systems.evidence.verifiers.base import ABSTAINED, Judgement, Span, window_spans
 from nlp_retrieval.systems.evidence.verifiers.calibration import CalibratedVerifier
 from nlp_retrieval.text import fenced, located, sentences_around, words_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nlp_retrieval.core import READS_FILE, may_set
-from nlp_retrieval.systems.evidence.checks import check
+from nlp_retrieval.systems.evidence.lookups.checks import check
 from nlp_retrieval.systems.evidence.verifiers.base import Judgement
 from nlp_retrieval.systems.evidence.verifiers.calibration import CalibratedVerifier, Calibration
 
@@ -20,7 +20,7 @@ class LexicalVerifier(CalibratedVerifier):
     It recognises the subject of a passage, a missing number or name, a negation and a word of the opposite meaning, and
     nothing else: it cannot tell a contradiction in other words from support (``bench/EVIDENCE_LEXICAL.md`` has its
     accuracy). Its probabilities come from a logistic regression over these signals
-    (:mod:`nlp_retrieval.systems.evidence.checks`).
+    (:mod:`nlp_retrieval.systems.evidence.lookups.checks`).
 
     Args:
         calibration: a file of ``nlp-retrieval evidence calibrate`` with other weights.

@@ -14,7 +14,7 @@ from nlp_retrieval.core import MODEL_RULES, READS_FILE, may_set, read_json_file
 from nlp_retrieval.encoders import ModelFolder, ModelHolder
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.rerankers import PairModel, PairPrecision, TorchPairs, find_pair_model, onnx_pairs, require_precision
-from nlp_retrieval.systems.evidence.checks import Checks, check
+from nlp_retrieval.systems.evidence.lookups.checks import Checks, check
 from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, Judgement, Span, window_spans
 from nlp_retrieval.systems.evidence.verifiers.calibration import CalibratedVerifier
 from nlp_retrieval.text import sentences_of, words_of

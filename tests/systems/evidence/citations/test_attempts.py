@@ -9,10 +9,10 @@ import pytest
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import InputError
 from nlp_retrieval.systems.evidence.audit import CitationAuditor
-from nlp_retrieval.systems.evidence.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.grades import assess_source_quality
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.urls import canonical_url
+from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
 URL = "https://bridge.example/long"

@@ -8,8 +8,8 @@ import pytest
 
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import ConfigurationError, QueryError
-from nlp_retrieval.systems.evidence.claims import ClaimVerdict, ClaimVerifier
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerdict, ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.base import ABSTAINED, UNREAD, BaseVerifier, Judgement
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nlp_retrieval.systems.evidence.deciding import Decider, Decision, Question
+from nlp_retrieval.systems.evidence.verdict.deciding import Decider, Decision, Question
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 

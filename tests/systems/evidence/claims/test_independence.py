@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nlp_retrieval.systems.evidence.claims import origins_of
+from nlp_retrieval.systems.evidence.verdict.claims import origins_of
 
 STORY = "The dam above the town broke on Monday after a week of rain, and three hundred people had to leave their houses. " * 3
 OTHER = "Engineers had warned for years that the wall was too thin; the council put off its repair twice, records show. " * 3

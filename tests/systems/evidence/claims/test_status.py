@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nlp_retrieval.systems.evidence.claims import status_of
+from nlp_retrieval.systems.evidence.verdict.claims import status_of
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from cli.commands import refused, run
 
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.systems.evidence.claim_files import COLUMNS, ClaimFile, VerdictTable, is_claim_file
-from nlp_retrieval.systems.evidence.claims import ClaimVerdict, ClaimVerifier
 from nlp_retrieval.systems.evidence.commands.project import open_project
+from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerdict, ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
 from .world import CLAIM, make_project

@@ -9,9 +9,9 @@ import pytest
 from nlp_retrieval.systems.evidence.audit import CitationAuditor, audit_json
 from nlp_retrieval.systems.evidence.audit_report import render_audit, retrieval_audit
 from nlp_retrieval.systems.evidence.citations.report import read_report
-from nlp_retrieval.systems.evidence.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.commands.reports import _statistics
 from nlp_retrieval.systems.evidence.reading.sources import read_sources
+from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from tests.systems.evidence.index.sources import LAKE, lexical, two_sources
 from tests.systems.evidence.reading.pdfs import content, pdf_of

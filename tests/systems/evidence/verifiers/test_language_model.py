@@ -12,7 +12,7 @@ from chat_server import asked, fields
 from nlp_retrieval.core.components.registry import build_as
 from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.systems.evidence.checks import SIGNALS
+from nlp_retrieval.systems.evidence.lookups.checks import SIGNALS
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.calibration import fit_calibration
 from nlp_retrieval.systems.evidence.verifiers.fitting import fit_verifier

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.systems.evidence.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.language_model import LanguageModelVerifier
 
 __all__ = ["model", "server", "tally"]

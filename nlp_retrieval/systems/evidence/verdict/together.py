@@ -10,9 +10,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nlp_retrieval.systems.evidence.checks import looked_up
-from nlp_retrieval.systems.evidence.deciding import Decider, Decision, Question
-from nlp_retrieval.systems.evidence.names import names_of, stemmed
+from nlp_retrieval.systems.evidence.lookups.names import missing_names, names_of
+from nlp_retrieval.systems.evidence.lookups.numbers import missing_figures
+from nlp_retrieval.systems.evidence.lookups.words import stemmed
+from nlp_retrieval.systems.evidence.verdict.deciding import Decider, Decision, Question
 from nlp_retrieval.text import numbers_of
 
 MOST_TOGETHER = 12
@@ -70,7 +71,7 @@ def judged_together(decider: Decider, sentence: str, sources: Sequence[CitedText
     holds = [[decision.supports for decision in row] for row in rows]
     if joined.supports:
         holds = [row if any(row) else _adds(text, sources) for row, (_, text) in zip(holds, parts, strict=True)]
-    supports = joined.supports or (not joined.there.contradicts_source and all(map(any, holds)))
+    supports = joined.supports or (not joined.there.findings and all(map(any, holds)))
     own = [_own_parts(parts, places, source.place) for source in sources]
     supported = [[part for part in own[number] if holds[part][number]] for number in range(len(sources))]
     first = [next(iter(held), own[number][0]) for number, held in enumerate(supported)]
@@ -125,5 +126,5 @@ def _adds(text: str, sources: Sequence[CitedText]) -> list[bool]:
 
 
 def _missing(text: str, whole: str) -> frozenset[str]:
-    checks = looked_up(text, whole, whole).checks
-    return frozenset((*checks.missing_numbers, *checks.missing_names))
+    figures = missing_figures(text, whole)
+    return frozenset((*figures.numbers, *figures.dates, *missing_names(text, whole)))

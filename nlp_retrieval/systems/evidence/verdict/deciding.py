@@ -10,18 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from nlp_retrieval.systems.evidence.checks import LookedUp, looked_up
-from nlp_retrieval.systems.evidence.computed import is_year
-from nlp_retrieval.systems.evidence.names import names_of
+from nlp_retrieval.systems.evidence.lookups.checks import LookedUp, Reason, listed, looked_up
+from nlp_retrieval.systems.evidence.lookups.computed import is_year
+from nlp_retrieval.systems.evidence.lookups.names import names_of
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.text import numbers_of
 
 Verdict = Literal["supports", "contradicts", "neutral"]
 DecidedBy = Literal["", "lookups", "verifier", "both"]
-Reason = Literal[
-    "", "contradicted", "other number", "unclear number", "quote not found", "other entity", "not judged", "not found"
-]
 
 _NEAR_THRESHOLD = 0.05
 """A probability up to this far above the threshold is weak: of held-out passes there, .47 (threshold .36) to .67 (.6) were
@@ -82,10 +79,8 @@ class Decision:
 
     @property
     def may_be_elsewhere(self) -> bool:
-        """Return whether another source may support the claim: this one is about something else, or lacks words of it."""
-        return self.verdict == "neutral" and bool(
-            self.there.checks.missing_names or self.there.quotations or self.decided_by == "verifier"
-        )
+        """Return whether another source may support the claim: this one does not say otherwise."""
+        return self.verdict == "neutral"
 
     @property
     def strength(self) -> Literal["", "weak", "strong"]:
@@ -125,7 +120,7 @@ class Decider:
         looked: list[tuple[LookedUp, Judgement | None]] = []
         for question in questions:
             there = looked_up(question.claim, question.read, question.whole, quoted=question.quoted)
-            by_words = there.contradicts_source or self.by_words
+            by_words = bool(there.findings) or self.by_words
             looked.append((there, self._lexical.judge([question.claim], [question.read])[0] if by_words else None))
         left = [question for question, (_, judgement) in zip(questions, looked, strict=True) if judgement is None]
         asked = iter(self.verifier.judge([question.claim for question in left], [question.read for question in left]))
@@ -135,18 +130,19 @@ class Decider:
         ]
 
     def _decision(self, question: Question, there: LookedUp, judgement: Judgement) -> Decision:
-        if there.contradicts_source:
+        if there.findings:
             verdict: Verdict = "contradicts" if there.is_against else "neutral"
-            return Decision(verdict, False, *_looked_up_reason(there), "lookups", judgement, there)
-        names = there.checks.missing_names
+            first = there.findings[0]
+            return Decision(verdict, False, first.reason, first.detail, "lookups", judgement, there)
+        names = there.missing_names
         has_figure = self.by_words and (bool(there.computed) or _has_figure(question.claim))
         if judgement.support >= self.threshold * (_WITH_FIGURE if has_figure else 1):
             sure = max(self.verifier.sure, self.threshold + _NEAR_THRESHOLD)
             verbatim = judgement.signals.get("verbatim") == 1
-            detail = f"the source does not name {_listed(names)}" if names else "; ".join(there.computed)
-            by: DecidedBy = "both" if _has_found(question, there) else "verifier"
+            weak = bool(names) or not (verbatim or judgement.support >= sure)
+            detail = f"the source does not name {listed(names)}" if names else "; ".join(there.computed)
             return Decision(
-                "supports", bool(names) or not (verbatim or judgement.support >= sure), "", detail, by, judgement, there
+                "supports", weak, "", detail, "both" if _has_found(question, there) else "verifier", judgement, there
             )
         contradicts = max(self.threshold, _LEAST_CONTRADICT)
         if self.verifier.sees_contradictions and judgement.contradict >= contradicts and _names_subject(question.claim, there):
@@ -155,39 +151,18 @@ class Decider:
         return Decision("neutral", False, *self._why_neutral(there, judgement), "verifier", judgement, there)
 
     def _why_neutral(self, there: LookedUp, judgement: Judgement) -> tuple[Reason, str]:
-        if there.checks.missing_names:
-            return "other entity", f"the source does not name {_listed(there.checks.missing_names)}"
+        if there.missing_names:
+            return "other entity", f"the source does not name {listed(there.missing_names)}"
         if not judgement.was_judged:
             why = "the sentence is longer than it reads; split it up" if judgement.unread else "there was no usable answer"
             return "not judged", f"{self.verifier.name} did not judge this: {why}"
         return "not found", "no passage of the source supports this"
 
 
-def _looked_up_reason(there: LookedUp) -> tuple[Reason, str]:
-    """Return what a lookup has against a claim: a number, a negation or an opposite, a quotation, a name."""
-    checks = there.checks
-    unclear, names = checks.unclear_numbers, checks.missing_names
-    if unclear and len(unclear) == len(checks.missing_numbers):
-        number, other = unclear[0]
-        return "unclear number", f"{number} and the source's {other} may be the same or not: compare them"
-    if checks.missing_numbers:
-        nor = f", and does not name {_listed(names)}" if names else ""
-        return "other number", f"the source does not have {_listed(checks.missing_numbers)}{nor}"
-    if there.miscounted and not names:
-        numbers = (f"where this says {number}, the source has {other}" for number, other in there.miscounted)
-        return "other number", " and ".join(numbers)
-    if checks.contradiction and not names:
-        says = "says this" if checks.same_relation else "has something close to this,"
-        return "contradicted", f"the source {says} {checks.contradiction}"
-    if there.quotations:
-        return "quote not found", f"the source does not have these words: \u201c{there.quotations[0]}\u201d"
-    return "other entity", f"the source does not name {_listed(names)}"
-
-
 def _names_subject(claim: str, there: LookedUp) -> bool:
     """Return whether the source has one of the names of the claim, or the claim has none: else it is about something else."""
     names = names_of(claim)
-    return not names or len(there.checks.missing_names) < len(names)
+    return not names or len(there.missing_names) < len(names)
 
 
 def _has_figure(claim: str) -> bool:
@@ -198,11 +173,5 @@ def _has_figure(claim: str) -> bool:
 
 def _has_found(question: Question, there: LookedUp) -> bool:
     """Return whether a number, a name or a quotation of the claim was looked up and found."""
-    names = len(names_of(question.claim)) > len(there.checks.missing_names)
+    names = len(names_of(question.claim)) > len(there.missing_names)
     return names or bool(numbers_of(question.claim)) or question.quoted
-
-
-def _listed(words: Sequence[str]) -> str:
-    """Return up to three words, and how many more there are."""
-    shown = ", ".join(words[:3])
-    return f"{shown} and {len(words) - 3} more" if len(words) > 3 else shown

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.systems.evidence.names import names_of, unmatched_names
+from nlp_retrieval.systems.evidence.lookups.names import missing_names, names_of
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,10 @@ def test_names_are_found(claim: str, names: list[str]) -> None:
     ],
 )
 def test_names_that_a_passage_lacks_are_named(claim: str, passage: str, missing: list[str]) -> None:
-    assert unmatched_names(claim, passage) == missing
+    assert missing_names(claim, passage) == missing
 
 
 @given(st.text(max_size=300))
 def test_any_text_has_its_own_names(text: str) -> None:
-    assert unmatched_names(text, text) == []
+    assert missing_names(text, text) == []
     assert all(0 <= begin < end <= len(text) for begin, end in names_of(text))

@@ -1,0 +1,1 @@
+"""What can be looked up between a claim and a source without a model."""

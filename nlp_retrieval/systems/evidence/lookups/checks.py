@@ -1,0 +1,272 @@
+"""Checks of a claim against a source without a model: numbers, dates, names, negation, opposites, quotations.
+
+Whatever needs to know whether a source has what a claim says asks this module: verifiers for their signals, the audit of
+citations and the verdict on a claim for what overrules a verifier.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Literal
+
+from nlp_retrieval.systems.evidence.lookups.binding import misplaced
+from nlp_retrieval.systems.evidence.lookups.computed import are_of_one_kind, is_year
+from nlp_retrieval.systems.evidence.lookups.denial import Denial, denial, negated
+from nlp_retrieval.systems.evidence.lookups.names import missing_names, names_of
+from nlp_retrieval.systems.evidence.lookups.numbers import MissingFigures, missing_figures
+from nlp_retrieval.systems.evidence.lookups.opposites import Opposite, opposite_words, replaced_things
+from nlp_retrieval.systems.evidence.lookups.quotations import missing_quotations
+from nlp_retrieval.systems.evidence.lookups.who import compared, of_another
+from nlp_retrieval.systems.evidence.lookups.words import Sentence, Span, content, sentences, share, stemmed
+from nlp_retrieval.text import agreeing, numbers_of, words_of
+
+SIGNALS = (
+    "overlap",
+    "sentence_overlap",
+    "bigrams",
+    "longest_run",
+    "verbatim",
+    "numbers_missing",
+    "dates_missing",
+    "names_missing",
+    "negation",
+    "opposite",
+    "claim_negated",
+)
+"""Names of the signals, in order."""
+
+Family = Literal["numbers", "binding", "negation", "opposites", "who", "quotations", "kinds", "names"]
+"""The kinds of lookups."""
+FAMILIES: tuple[Family, ...] = ("numbers", "binding", "negation", "opposites", "who", "quotations", "kinds", "names")
+Reason = Literal[
+    "", "contradicted", "other number", "unclear number", "quote not found", "other entity", "not judged", "not found"
+]
+
+_MOST_WORDS = 300
+_SAME_MATTER, _AROUND_NAME, _NEIGHBOURS = 0.6, 0.6, 2
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that a lookup has against a claim.
+
+    Args:
+        family: which lookup.
+        reason: why the source does not support the claim.
+        detail: one sentence for people: which number or name, and what the source says instead.
+        refutes: whether the source says otherwise of the same thing; if not, it only lacks what the claim says.
+        sentence: that says so; None if it is all of the source.
+    """
+
+    family: Family
+    reason: Reason
+    detail: str
+    refutes: bool = False
+    sentence: Sentence | None = None
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What a passage has of a claim.
+
+    Args:
+        signals: by name: the shares of the claim's words in the passage (``overlap``) and in its nearest sentence
+            (``sentence_overlap``), and of its neighbouring words (``bigrams``); how much of the claim is there word for
+            word in one piece (``longest_run``), and 1 if all of it is (``verbatim``); the shares of its numbers and
+            names that the passage lacks; how much more of the claim's words is in a sentence that differs from it in negation
+            than in one that does not (``negation``); how many of the other words of the claim are in a sentence with the
+            opposite of one (``opposite``); 1 if the claim is negated (``claim_negated``).
+        sentence: span in the passage of the sentence that denies the claim, else of the nearest one.
+    """
+
+    signals: dict[str, float]
+    sentence: Span
+    figures: MissingFigures
+    names: tuple[str, ...]
+    denial: Denial
+    opposite: Opposite | None
+    other_way: tuple[Sentence, str] | None
+    nearest: Sentence | None
+
+
+@lru_cache(16)  # a verifier and an audit check the same pair
+def check(claim: str, passage: str) -> Checks:
+    """Check a claim against a passage."""
+    wanted, there = content(claim), sentences(passage)
+    nearest = _nearest(wanted, there)
+    figures, names = missing_figures(claim, passage), tuple(missing_names(claim, passage))
+    pairs, pairs_there = set(pairwise(stemmed(claim))), set(pairwise(stemmed(passage)))
+    run = _longest_run(words_of(claim), words_of(nearest.text)) if nearest else 0.0
+    denied, opposite, other_way = denial(claim, there), opposite_words(claim, there), of_another(claim, there)
+    if opposite and compared(claim, opposite.sentence.text) > 0:
+        opposite = None
+    contradicting = [
+        denied.sentence if denied.says else None,
+        opposite.sentence if opposite else None,
+        other_way[0] if other_way else None,
+        nearest,
+    ]
+    deciding = next(filter(None, contradicting), None)
+    signals = {
+        "overlap": share(wanted, content(passage)),
+        "sentence_overlap": share(wanted, nearest.content) if nearest else 0.0,
+        "bigrams": len(pairs & pairs_there) / len(pairs) if pairs else 0.0,
+        "longest_run": run,
+        "verbatim": float(run == 1.0),
+        "numbers_missing": len(figures.numbers) / max(1, len(numbers_of(claim))),
+        "dates_missing": len(figures.dates) / max(1, figures.n_dates),
+        "names_missing": len(names) / max(1, len(names_of(claim))),
+        "negation": denied.ahead,
+        "opposite": opposite.around if opposite else 0.0,
+        "claim_negated": float(bool(negated(claim))),
+    }
+    return Checks(signals, deciding.span if deciding else (0, 0), figures, names, denied, opposite, other_way, nearest)
+
+
+@dataclass(frozen=True)
+class LookedUp:
+    """Result of looking up a claim in a source.
+
+    Args:
+        findings: what is against the claim, the clearest first; empty if nothing is.
+        missing_names: of the claim, also where that is not against it.
+        computed: how each number was computed that the source only has figures for: "39 million: 97 million - 58 million".
+    """
+
+    findings: tuple[Finding, ...]
+    missing_names: tuple[str, ...]
+    computed: tuple[str, ...]
+
+    @property
+    def is_against(self) -> bool:
+        """Return whether a sentence of the source contradicts the claim: about the same subject, in the same relation."""
+        return not self.missing_names and any(finding.refutes for finding in self.findings)
+
+
+def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> LookedUp:
+    """Look up a claim in a source.
+
+    Args:
+        claim: a sentence of a report.
+        read: the part of the source that was read.
+        whole: all of it, with its title; it may contain what is missing in the part that was read.
+        quoted: whether the claim is in a block quote, so that the source must contain it word for word.
+    """
+    checks = check(claim, read)
+    says_more = whole.strip() != read.strip()
+    figures, names = checks.figures, checks.names
+    if says_more and (figures.numbers or figures.dates):
+        found = missing_figures(claim, whole)
+        figures = found._replace(computed=figures.computed or found.computed)
+    if says_more and names:
+        names = tuple(missing_names(claim, whole))
+    things = replaced_things(claim, read)
+    if things and says_more:
+        things = replaced_things(claim, whole)
+    all_names = (*names, *(thing.word for thing in things))
+    findings = [
+        *_numbers(claim, figures, all_names, checks),
+        *_binding(claim, read, whole if says_more else read),
+        *_denial(checks.denial),
+        *_opposite(checks.opposite),
+        *(
+            Finding("who", "contradicted", f"the source says this {how}", True, at)
+            for at, how in filter(None, [checks.other_way])
+        ),
+        *(
+            Finding("quotations", "quote not found", f"the source does not have these words: \u201c{words}\u201d")
+            for words in missing_quotations(claim, whole, all_quoted=quoted)
+        ),
+    ]
+    around = _around(content(claim).difference(*map(content, all_names)), sentences(read)) if all_names else 0.0
+    if any(thing.in_place for thing in things) or (things and around >= _AROUND_NAME):
+        findings.append(Finding("kinds", "other entity", f"the source does not name {listed(all_names)}"))
+    if names and around >= _AROUND_NAME:
+        findings.append(Finding("names", "other entity", f"the source does not name {listed(all_names)}"))
+    if all_names:  # a source about something else
+        findings.sort(key=lambda finding: finding.family in {"binding", "negation", "opposites", "who"})
+    return LookedUp(tuple(findings), all_names, figures.computed)
+
+
+def _numbers(claim: str, figures: MissingFigures, names: Sequence[str], checks: Checks) -> list[Finding]:
+    missing = figures.dates + figures.numbers
+    if not missing:
+        return []
+    if figures.unclear and len(figures.unclear) == len(missing):
+        number, other = figures.unclear[0]
+        return [Finding("numbers", "unclear number", f"{number} and the source's {other} may be the same or not: compare them")]
+    nor = f", and does not name {listed(names)}" if names else ""
+    refutes = not figures.unclear and _has_another(claim, missing, checks.nearest)
+    return [Finding("numbers", "other number", f"the source does not have {listed(missing)}{nor}", refutes, checks.nearest)]
+
+
+def _has_another(claim: str, missing: Sequence[str], sentence: Sentence | None) -> bool:
+    """Return whether a sentence about the same matter has another number of the kind of one that is missing."""
+    if sentence is None or share(content(claim), sentence.content) < _SAME_MATTER:
+        return False
+    said, there = numbers_of(claim), numbers_of(sentence.text)
+    years, years_there = ({number.value for number in numbers if is_year(number)} for numbers in (said, there))
+    if years and years_there and years.isdisjoint(years_there) and len(years) < len(said):
+        return False  # figures of other years
+    others = [other for other in there if not any(agreeing(number, other) for number in said)]
+    lacking = [number for number in said if any(number.written in text for text in missing)]
+    return any(are_of_one_kind(number, other) for number in lacking for other in others)
+
+
+def _binding(claim: str, read: str, whole: str) -> list[Finding]:
+    found = misplaced(claim, read)
+    if found and whole != read:
+        found = misplaced(claim, whole)
+    says = " and ".join(f"where this says {number}, the source has {other}" for number, other in found)
+    return [Finding("binding", "other number", says, True)] if found else []
+
+
+def _denial(found: Denial) -> list[Finding]:
+    return [Finding("negation", "contradicted", f"the source says {found.says}", True, found.sentence)] if found.says else []
+
+
+def _opposite(found: Opposite | None) -> list[Finding]:
+    if found is None:
+        return []
+    says = f"with '{found.other}' in place of '{found.word}'"
+    same = found.around >= _SAME_MATTER
+    detail = f"the source says this {says}" if same else f"the source has something close to this, {says}"
+    return [Finding("opposites", "contradicted", detail, same, found.sentence)]
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return up to three words, and how many more there are."""
+    shown = ", ".join(words[:3])
+    return f"{shown} and {len(words) - 3} more" if len(words) > 3 else shown
+
+
+def _nearest(wanted: frozenset[str], there: Sequence[Sentence]) -> Sentence | None:
+    """Return the sentence with the largest share of the claim's words, rarer ones counting more; a heading only if no other."""
+    weight = {word: 1 / (1 + math.log1p(sum(word in sentence.content for sentence in there))) for word in wanted}
+    ranked = [(math.fsum(weight[word] for word in wanted & one.content), -number, one) for number, one in enumerate(there)]
+    stated = [entry for entry in ranked if entry[0] and not entry[2].is_heading]
+    return max(stated or ranked, key=lambda entry: entry[:2])[2] if ranked else None
+
+
+def _around(wanted: frozenset[str], there: Sequence[Sentence]) -> float:
+    """Return the largest share of some words in two neighbouring sentences."""
+    groups = [there[first : first + _NEIGHBOURS] for first in range(max(1, len(there) - _NEIGHBOURS + 1))]
+    return max(share(wanted, frozenset[str]().union(*(sentence.content for sentence in group))) for group in groups)
+
+
+def _longest_run(claim: tuple[str, ...], sentence: tuple[str, ...]) -> float:
+    """Return the longest run of words that both have, as a share of the claim's."""
+    if not claim:
+        return 0.0
+    positions: dict[str, list[int]] = {}
+    for position, word in enumerate(sentence[:_MOST_WORDS]):
+        positions.setdefault(word, []).append(position)
+    best, before = 0, dict[int, int]()
+    for word in claim[:_MOST_WORDS]:
+        runs = {position: before.get(position - 1, 0) + 1 for position in positions.get(word, ())}
+        best, before = max([best, *runs.values()]), runs
+    return best / len(claim)

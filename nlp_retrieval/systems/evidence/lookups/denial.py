@@ -1,0 +1,132 @@
+"""A negation that a claim has and its source does not, or the other way round, and a change that the source denies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+from nlp_retrieval.systems.evidence.lookups.words import Sentence, clauses_of, content, pattern, share, stemmed
+from nlp_retrieval.text import as_latin, sentences_of
+
+_NOT_ONLY = re.compile(r"(?:\bnot|n['\u2019]t)\s(?:only|just|merely|simply)\b", re.IGNORECASE)
+_IN_PART = re.compile(r"\bbut not\b|,\s?not\b|\bnot only\b|\brather than\b", re.IGNORECASE)
+"""A claim that denies one thing and says another is denied by no single negation."""
+_WITH = re.compile(r"\bwith\b", re.IGNORECASE)
+_POINTS_BACK = re.compile(
+    r"\W*(?:the|this|these|that|no)\s(?:\w+\s){0,2}?(?:differen|change|effect|increase|decrease|reduction)", re.IGNORECASE
+)
+_NEXT = 40
+_WITHOUT = "this without the negation"
+_SAME_MATTER, _SAME_MATTER_DENIED, _LEAD = 0.7, 0.5, 0.15
+_FEWEST_DENIED = 3
+
+
+class Denial(NamedTuple):
+    """A sentence that differs from a claim in what it denies.
+
+    Args:
+        ahead: how much more of the claim's words it has than the sentences that do not differ.
+        sentence: itself; None if there is none.
+        says: how it differs, for people; empty if it is about something else.
+    """
+
+    ahead: float = 0.0
+    sentence: Sentence | None = None
+    says: str = ""
+
+
+def denial(claim: str, sentences: Sequence[Sentence]) -> Denial:
+    """Return the sentence nearest to a claim that denies it, or what it denies; it says most of what the claim says."""
+    wanted = content(claim)
+    mine = negated(claim)
+    if mine and _IN_PART.search(claim):
+        return Denial()
+    denying = content(" ".join(claim[begin:end] for begin, end in sentences_of(claim) if negated(claim[begin:end])))
+    if len(denying) >= _FEWEST_DENIED and denying != wanted:  # one of several sentences of the claim denies something
+        wanted = denying
+    best, alike = Denial(), 0.0
+    for number, sentence in enumerate(sentences):
+        says, common = _compared(claim, mine, wanted, sentences, number)
+        if not says:
+            alike = max(alike, common)
+        elif best.sentence is None or common > best.ahead:
+            best = Denial(common, sentence, says)
+    if best.sentence is None:
+        return best
+    ahead, least = max(0.0, best.ahead - alike), _SAME_MATTER_DENIED if best.says == _WITHOUT else _SAME_MATTER
+    return Denial(ahead, best.sentence, best.says if best.ahead >= least and ahead >= _LEAD else "")
+
+
+def _compared(
+    claim: str, mine: set[str], wanted: frozenset[str], sentences: Sequence[Sentence], number: int
+) -> tuple[str, float]:
+    """Return how a sentence differs from a claim in what it denies, if it does, and its share of the claim's words."""
+    sentence = sentences[number]
+    common = share(wanted, sentence.content)
+    if sentence.is_heading:
+        return "", 0.0
+    theirs = negated(sentence.text)
+    if theirs and denies_change(sentence.text):
+        rest, clause = _unchanging(wanted), _denying_clause(sentence.text)
+        refers = sentence.content
+        if number and _POINTS_BACK.match(sentence.text):
+            refers = refers | sentences[number - 1].content
+        of_clause = _unchanging(content(clause))
+        about = share(rest, refers) if not of_clause or of_clause & wanted else 0.0
+        if denies_change(claim):
+            return "", about
+        if not mine and len(rest) < len(wanted) and pattern("changing").search(claim):
+            return f"that this is not so: \u201c{clause}\u201d", about
+    negates = bool(theirs - mine) and _negates(wanted, sentence)
+    if mine - theirs and not negates:
+        return _WITHOUT, common
+    if negates and not mine - theirs:
+        return "this with a negation", common
+    return "", common
+
+
+def denies_change(text: str) -> bool:
+    """Return whether a text denies a change, a difference or an effect: "the difference was not significant"."""
+    return _denied_change().search(text) is not None
+
+
+@cache
+def _denied_change() -> re.Pattern[str]:
+    negation, changing = pattern("not", "{}").pattern, pattern("changing", "{}").pattern
+    return re.compile(
+        rf"(?:\b(?:{negation})|n['\u2019]t)\s(?:[\w-]+\s){{0,4}}?(?:{changing})\b"
+        r"|\bunchanged\b|\bstayed the same\b|\bno (?:more|less)\b",
+        re.IGNORECASE,
+    )
+
+
+def _denying_clause(sentence: str) -> str:
+    return next((clause for clause in clauses_of(sentence) if denies_change(clause)), sentence).strip(" .")
+
+
+def _unchanging(words: frozenset[str]) -> frozenset[str]:
+    return frozenset(word for word in words if not _is_changing(word))
+
+
+@cache
+def _is_changing(stem: str) -> bool:
+    return pattern("changing", "(?:{})").match(stem) is not None or stem in {"statistical", "statistic", "measur", "no"}
+
+
+def _negates(wanted: frozenset[str], sentence: Sentence) -> bool:
+    """Return whether the clause with most of some words has a negation: "it carries 400 people, but not dogs" has none."""
+    clauses = [(len(wanted & content(clause)), bool(negated(clause))) for clause in clauses_of(sentence.text)]
+    return max(clauses)[1] if clauses else False
+
+
+def negated(text: str) -> set[str]:
+    """Return what a text denies: "not" with the next content word, or the word that denies, such as "false", stemmed."""
+    latin = _NOT_ONLY.sub(" only", as_latin(text))
+    compares = _WITH.search(latin) is not None
+    found = set()
+    for match in pattern("not").finditer(latin.replace("\u2019", "'")):
+        if not (compares and match[0].lower() == "without"):
+            found.add(next(iter(stemmed(latin[match.end() : match.end() + _NEXT])), ""))
+    return found | {next(iter(stemmed(match[0])), match[0]) for match in pattern("denying").finditer(latin)}

@@ -1,0 +1,199 @@
+"""The names of a claim, and those that a passage lacks.
+
+A name is a run of words that do not begin with a lower-case letter; at the beginning of a sentence, common words do not count.
+A passage has a name if it has each of its words, its initials, or the surname of a person.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache
+
+from nlp_retrieval.systems.evidence.lookups.words import known
+from nlp_retrieval.text import FUNCTION_WORDS, dates_of, month_of, months_named, sentences_of, spans_of, words_of
+
+_NAME_ENDINGS = ("ians", "ian", "ese", "ish", "ans", "an", "es", "s", "n")
+_SHORTEST_STEM = 4
+_TOKEN = re.compile(r"[^\W_][\w'\u2019.&+#-]*[\w+#]|[^\W_]")
+_PART = re.compile(r"[^\W_]+")
+_JOINING = frozenset({"of", "the", "and", "de", "von", "van", "der", "la", "le", "du"})
+_BREAK = re.compile(r"[,;:()\"\u201c\u201d.!?]")
+_MOST = 100
+_LONG_FORM = 120
+"""Characters before "(HIV)" in which its words may be."""
+_LONGEST_ABBREVIATION = 8
+_AUTHORS = re.compile(r"\s?(?:(?:and|&)\s[A-Z][\w'\u2019-]+\s?)?,?\s?et\s?al\b")
+_AUTHORS_IN_BRACKETS = re.compile(r"\([^()]*(?:\bet al\b|[a-z],\s?(?:19|20)\d\d[a-z]?\b)[^()]*\)")
+_GERMAN = re.compile(
+    r"\b(?:der|die|das|dem|den|des|und|ist|sind|war|waren|wurden?|ein|eine[nmrs]?|im|zum|zur|vom|von|mit|f\u00fcr|auf|bei|nicht|sich"
+    r"|auch|haben?|hatten?|als|nach|aus|\u00fcber|zwischen|ohne)\b"
+)
+_ENGLISH = re.compile(r"\b(?:the|of|and|to|is|are|was|were|that|with|for|by)\b")
+
+
+def names_of(claim: str) -> list[tuple[int, int]]:
+    """Return the spans of the names of a claim, in characters; at most 100."""
+    spans: list[tuple[int, int]] = []
+    begin = end = -1
+    tokens = list(_TOKEN.finditer(claim))
+    shouting = sum(_is_capital(token[0]) for token in tokens) > max(3, 0.8 * len(tokens))
+    starts = {start for start, _ in sentences_of(claim)}
+    for number, token in enumerate(tokens):
+        word = token[0]
+        if shouting and not word.isupper():
+            continue
+        apart = begin >= 0 and _BREAK.search(claim, end, token.start())
+        begins = number == 0 or token.start() in starts
+        plain = begins and _is_common(word) and not _begins_name(claim, tokens[number : number + 2])
+        if _is_capital(word) and not plain and word.lower() not in FUNCTION_WORDS:
+            if begin < 0 or apart:
+                spans += [(begin, end)] if begin >= 0 else []
+                begin = token.start()
+            end = token.end()
+        elif begin >= 0 and (word.lower() not in _JOINING or apart):
+            spans.append((begin, end))
+            begin = -1
+    spans += [(begin, end)] if begin >= 0 else []
+    if len(_GERMAN.findall(claim)) > max(1, len(_ENGLISH.findall(claim))):
+        spans = [span for span in spans if _is_name_in_german(claim, span, starts)]
+    return spans[:_MOST]
+
+
+def missing_names(claim: str, passage: str) -> list[str]:
+    """Return the names of a claim with a word that a passage lacks.
+
+    The first word of a claim is not looked up, since it may be capitalised only as such, nor the month of a whole date, nor the
+    authors of a reference.
+    """
+    there = words_of(passage)
+    stems, joined = frozenset().union(*map(_name_stems, there)), "".join(there)
+    months = months_named(passage)
+    dates = [(date.begin, date.end) for date in dates_of(claim) if date.is_full]
+    authors = [match.span() for match in _AUTHORS_IN_BRACKETS.finditer(claim)]
+    claimed = list(zip(words_of(claim), spans_of(claim), strict=True))
+
+    def has(word: str, span: tuple[int, int]) -> bool:
+        month, written = month_of(word), claim[slice(*span)]
+        return (
+            not stems.isdisjoint(_name_stems(word))
+            or (len(word) > 3 and word in joined)
+            or (written.isupper() and _abbreviated(written, passage))
+            or (month is not None and (month in months or any(begin <= span[0] < end for begin, end in dates)))
+        )
+
+    missing = []
+    for begin, end in names_of(claim):
+        if _AUTHORS.match(claim, end) or any(first < begin and end <= last for first, last in authors):
+            continue
+        parts = _parts_to_find(claim, begin, end)
+        words = [(word, span) for word, span in claimed if len(word) > 1 and any(_meet(span, part) for part in parts)]
+        lacking = [word for word, span in words if not has(word, span)]
+        name = claim[begin:end]
+        before = claim[max(0, begin - _LONG_FORM) : begin] if claim[begin - 1 : begin] == "(" else ""
+        if (
+            lacking
+            and not (before and _abbreviates(name, before))
+            and not _abbreviated(name, passage)
+            and not _by_surname(name, lacking, passage)
+        ):
+            missing.append(name)
+    return missing
+
+
+def _meet(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
+
+
+@cache
+def _places() -> dict[str, str]:
+    return {word: f"={words.split()[0]}" for words in known()["places"].split(";") for word in words.split()}
+
+
+@lru_cache(131_072)
+def _name_stems(word: str) -> frozenset[str]:
+    """Return a word of a name without each of its endings: "ombrian" is "ombr", "ombri" and "ombria"."""
+    of_place = [_places()[form] for form in (word, word.removesuffix("s")) if form in _places()]
+    ends = [end for end in _NAME_ENDINGS if word.endswith(end) and len(word) - len(end) >= _SHORTEST_STEM]
+    return frozenset([word, *of_place, *(word[: -len(end)] for end in ends)])
+
+
+def _parts_to_find(claim: str, begin: int, end: int) -> list[tuple[int, int]]:
+    """Return the spans of the parts of a name to look up: of "HIV-positive" only "HIV"."""
+    parts = list(_PART.finditer(claim, begin, end))
+    named = [part for part in parts if part[0].lower() not in _JOINING and (_is_capital(part[0]) or part[0][0].isdigit())]
+    begins_claim = _PART.search(claim, 0, begin) is None
+    named = named[1:] if begins_claim and len(named) > 1 and _is_common(named[0][0]) else named
+    return [part.span() for part in named]
+
+
+def _is_capital(word: str) -> bool:
+    """Return whether a word has a capital letter, or is a letter with digits, as "p53" is."""
+    return any(letter.isupper() for letter in word) or (word[0].isalpha() and word[-1].isdigit())
+
+
+def _is_common(word: str) -> bool:
+    """Return whether the first word of a sentence may be capitalised only as such."""
+    return word[1:].islower() or len(word) == 1
+
+
+def _begins_name(claim: str, tokens: list[re.Match[str]]) -> bool:
+    """Return whether the first of two words begins a name: the next one, after only white space, is capitalised."""
+    return len(tokens) > 1 and _is_capital(tokens[1][0]) and claim[tokens[0].end() : tokens[1].start()].isspace()
+
+
+def _is_name_in_german(claim: str, span: tuple[int, int], starts: set[int]) -> bool:
+    """Return whether a capitalised run is more than a noun: several words, or one with capitals or digits inside."""
+    words = claim[slice(*span)].split()
+    words = words[1:] if span[0] in starts and _is_common(words[0]) else words
+    return len(words) > 1 or any(not _is_common(word) for word in words)
+
+
+def _by_surname(name: str, lacking: Sequence[str], passage: str) -> bool:
+    """Return whether a passage names somebody by the surname alone: "Hillenburg" for "Stephen Hillenburg"."""
+    first, _, last = name.rpartition(" ")
+    if (
+        not first
+        or not words_of(last)
+        or words_of(last)[-1] in lacking
+        or re.search(rf"\b{re.escape(last.lower())}\b", passage)
+    ):
+        return False
+    places = re.finditer(rf"(?:\A|(\S+)\s)\b{re.escape(last)}\b(?!\s[A-Z])", passage)
+    return any(not place[1] or not place[1][0].isupper() or place[1][-1] in ".,;:!?" for place in places)
+
+
+def _abbreviated(name: str, passage: str) -> bool:
+    """Return whether a passage has the initials of a name, or the words whose initials the name is."""
+    words = [word for word in words_of(name) if word not in _JOINING]
+    if len(words) > 1:
+        initials = "".join(word[0] for word in words).upper()
+        if re.search(rf"\b{re.escape(initials)}s?\b", passage) is not None:
+            return True
+    letters = re.sub(r"[^A-Z]", "", name)
+    if not 2 <= len(letters) <= 6 or " " in name:
+        return False
+    written_out = r"\b" + r"[\w-]*[\s-]+(?:(?:of|the|and|for|in)\s+)?".join(map(re.escape, letters))
+    return re.search(written_out, passage, re.IGNORECASE) is not None
+
+
+def _abbreviates(name: str, before: str) -> bool:
+    """Return whether an abbreviation is of the words just before it: they have its letters in order, half as initials."""
+    letters = re.sub(r"[^a-z]", "", name.removesuffix("s").lower())
+    if len(letters) < 2 or len(name) > _LONGEST_ABBREVIATION:
+        return False
+    words = words_of(before)[-len(letters) - 2 :]
+    rests = [words[first:] for first, word in enumerate(words) if word[0] == letters[0]]
+    return any(
+        _in_order(letters, "".join(rest)) == len(letters) and 2 * _in_order(letters, [word[0] for word in rest]) >= len(letters)
+        for rest in rests
+    )
+
+
+def _in_order(letters: str, text: Iterable[str]) -> int:
+    """Return how many of some letters a text has in order."""
+    rest, in_order = list(text), 0
+    for letter in letters:
+        if letter in rest:
+            rest, in_order = rest[rest.index(letter) + 1 :], in_order + 1
+    return in_order

@@ -1,0 +1,1 @@
+"""What sources do to claims, and the verdict that follows."""

@@ -1,0 +1,115 @@
+"""What a passage says against a claim is seen where it says most of the same, and only there."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.systems.evidence.lookups.checks import SIGNALS, check, looked_up
+
+PASSAGE = (
+    "The trial was stopped early by its sponsor. Mortality increased among patients who were given the drug for a month. "
+    "It was not given to children under the age of six. The clinic in Nairobi reported most of the cases."
+)
+MIGRAINE = (
+    "Migraine recurred in 21 percent of the drug group and 23 percent of the placebo group; the difference was not "
+    "statistically significant."
+)
+GRADES = "Grades improved\n\nGrades did not change in the two years of the pilot."
+
+
+@pytest.mark.parametrize(
+    ("claim", "source", "says", "sentence"),
+    [
+        ("The trial was not stopped early.", PASSAGE, "without the negation", "The trial was stopped early by its sponsor."),
+        ("The drug was given to children under the age of six.", PASSAGE, "with a negation", "It was not given to children"),
+        (
+            "Mortality decreased among patients who were given the drug.",
+            PASSAGE,
+            "with 'increased' in place of 'decreased'",
+            "Mortality increased",
+        ),
+        ("The trial was stopped early.", PASSAGE, "", "The trial was stopped early"),
+        ("The drug was not given to children under the age of six.", PASSAGE, "", "It was not given to children"),
+        # a change that is denied, of what the clause refers to
+        ("The drug significantly reduced migraine.", MIGRAINE, "the difference was not statistically significant", "Migraine"),
+        ("The drug prevents migraine.", MIGRAINE, "the difference was not statistically significant", "Migraine"),
+        ("The drug had no significant effect on migraine.", MIGRAINE, "", "Migraine"),
+        ("Grades improved.", GRADES, "Grades did not change", "Grades did not change"),
+        ("Grades did not change.", GRADES, "", "Grades did not change"),
+        ("The drug lowered pain.", "The drug lowered pain, but there was no effect on weight.", "", "The drug lowered"),
+        (
+            "The drug reduced migraine in adults.",
+            "Migraine was measured in adults on the drug. The difference was not significant.",
+            "The difference was not significant",
+            "The difference",
+        ),
+        # in other words
+        ("The clinic in Nairobi never treated soldiers of the army.", PASSAGE, "", "The clinic in Nairobi"),
+        ("Doctors were not told of the outcome in advance.", PASSAGE, "", ""),
+        ("The trial was stopped early.", f"{PASSAGE} Others say that the trial was not stopped early.", "", "The trial"),
+    ],
+)
+def test_a_sentence_that_says_otherwise_decides_and_is_described_truly(
+    claim: str, source: str, says: str, sentence: str
+) -> None:
+    findings = looked_up(claim, source, source).findings
+    assert [says in finding.detail for finding in findings] == ([True] if says else [])
+    assert source[slice(*check(claim, source).sentence)].startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("claim", "of_another"),
+    [
+        ("The clinic in Mombasa reported most of the cases.", True),
+        ("The clinic in Nairobi reported most of the cases.", False),
+        ("Surgeons from Mombasa trained nurses abroad.", False),
+    ],
+)
+def test_what_is_said_of_another_name_is_told_from_what_is_not_said(claim: str, *, of_another: bool) -> None:
+    found = looked_up(claim, PASSAGE, PASSAGE)
+    assert [finding.reason for finding in found.findings] == (["other entity"] if of_another else [])
+
+
+@pytest.mark.parametrize(
+    ("claim", "missing"),
+    [
+        ("The Long Bridge was opened on 12 March 2019.", ()),
+        ("The Long Bridge was opened on 2019-03-12.", ()),
+        ("The Long Bridge was opened in March 2019.", ()),
+        ("The Long Bridge was opened on 12 May 2019.", ("12 May 2019",)),
+        ("The Long Bridge was opened on 13 March 2019.", ("13 March 2019",)),
+        ("The Long Bridge is 12 km long.", ("12 km",)),
+    ],
+)
+def test_dates_are_compared_as_a_whole_and_numbers_with_their_units(claim: str, missing: tuple[str, ...]) -> None:
+    passage = "The Long Bridge was opened on 2019-03-12 after 13 years; it is 12 miles long. In May 2018 a pier fell."
+    found = check(claim, passage)
+    assert found.figures.dates + found.figures.numbers == missing
+    assert found.names == ()
+
+
+def test_a_statement_in_the_mouth_of_another_is_seen() -> None:
+    source = "The operator said that the line will reopen in May. The union wants a later date."
+    for speaker, right in (("operator", True), ("union", False)):
+        for claim in (
+            f"According to the {speaker}, the line will reopen in May.",
+            f"The {speaker} said the line will reopen in May.",
+        ):
+            assert (looked_up(claim, source, source).findings == ()) is right
+
+
+PIECES = st.sampled_from(
+    "more less trams opened closed not without with although while but , ; ( ) \u2014 . 3 12% 1962 1974 half two thirds "
+    "Velmark the mayor opposition criticised by rose fell in and respectively | against advised no effect said".split()
+)
+
+
+@given(st.lists(PIECES, max_size=14).map(" ".join) | st.text(max_size=200), st.lists(PIECES, max_size=30).map(" ".join))
+def test_signals_of_any_texts_are_shares(claim: str, passage: str) -> None:
+    found = check(claim, passage)
+    assert tuple(found.signals) == SIGNALS
+    assert all(0 <= value <= 1 for value in found.signals.values())
+    assert 0 <= found.sentence[0] <= found.sentence[1] <= len(passage)
+    assert all(finding.detail for finding in looked_up(claim, passage, passage).findings)

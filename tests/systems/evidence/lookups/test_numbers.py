@@ -1,0 +1,47 @@
+"""A number of a claim agrees with one of a source in value, unit, bound and sign; marks and words are no figures."""
+
+from __future__ import annotations
+
+import pytest
+
+from nlp_retrieval.systems.evidence.lookups.numbers import missing_figures
+
+
+@pytest.mark.parametrize(
+    ("claim", "passage"),
+    [
+        ("The limit is 5 mg/l of lead.", "The limit is 5 mg/kg of lead."),
+        ("It takes 300 mW.", "It takes 300 MW."),
+        ("It was weak (p < .05).", "It was weak (p > .05)."),
+        ("At most 40 people were hurt.", "At least 40 people were hurt."),
+        ("\u2264 40 people were hurt.", "\u2265 40 people were hurt."),
+        ("It lies at 45\u00b0 S.", "It lies at 45\u00b0 N."),
+        ("It opens at 3 p.m. daily.", "It opens at 3 a.m. daily."),
+        ("It will close by 2030.", "It will close in 2026."),
+        ("It needs Python 3.1 to run.", "It needs Python 3.10 to run."),
+        ("It was built in 1990.", "It was built in the 1990s."),
+        ("Es fuhren ca. 900 Schiffe.", "Es fuhren ca. 500 Schiffe."),
+        ("Aid was $40 per hectare.", "Aid was $40 per acre."),
+        ("The club (12 members) met.", "The club (30 members) met."),
+        ("It came first.", "It came third."),
+    ],
+)
+def test_what_qualifies_a_number_is_part_of_it(claim: str, passage: str) -> None:
+    assert missing_figures(claim, passage).numbers != ()
+    assert missing_figures(claim, claim).numbers == ()
+    assert missing_figures(passage, passage).numbers == ()
+
+
+@pytest.mark.parametrize(
+    ("claim", "passage"),
+    [
+        ("It was built in the 1990s.", "It was built in 1994."),
+        ("The limit is 5 mg/l.", "The limit is 5 mg per litre."),
+        ("Moths are classified (1) by wing and (2) by antenna.", "Moths are classified by wing and by antenna."),
+        ("Moths need the dark [49], and warmth [3, 12].", "Moths need the dark, and warmth."),
+        ("A moth that first appeared in Ost was caught.", "A moth was caught that came from Ost."),
+        ("Moths need warmth (Wing et al., 2015).", "Moths need warmth."),
+    ],
+)
+def test_other_spellings_marks_and_words_are_not_missing(claim: str, passage: str) -> None:
+    assert missing_figures(claim, passage).numbers == ()
