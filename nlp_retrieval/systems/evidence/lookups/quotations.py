@@ -15,8 +15,8 @@ from nlp_retrieval.text import FoldedText, fold, is_unspaced, places_of, words_o
 _LONGEST = 2_000
 _WRITTEN_AS = (("<<", "\u00ab"), (">>", "\u00bb"), ("``", "\u201c"), (",,", "\u201e"), ("''", "\u201d"), ("\uff02", '"'))
 _PAIRS = {
-    "\u201c": '\u201d"', "\u201e": '\u201c\u201d"', "\u00ab": "\u00bb", "\u00bb": "\u00ab", "\u2039": "\u203a", "\u203a": "\u2039",
-    "\u300c": "\u300d", "\u300e": "\u300f", '(?<!\\w)"': '"\u201d', "\u201d": "\u201d",
+    "\u201c": '\u201d"', "\u201e": '\u201c\u201d"', "\u00ab": "\u00bb", "\u00bb": "\u00ab", "\u2039": "\u203a",
+    "\u203a": "\u2039", "\u300c": "\u300d", "\u300e": "\u300f", '(?<!\\w)"': '"\u201d', "\u201d": "\u201d",
 }  # fmt: skip
 _DOUBLE = "|".join(rf"{begin}([^{begin[-1]}{ends}]*)(?:[{ends}]|\Z)" for begin, ends in _PAIRS.items())
 _SINGLE = (
