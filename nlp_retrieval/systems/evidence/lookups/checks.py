@@ -51,7 +51,7 @@ _SAME_MATTER, _AROUND_NAME, _NEIGHBOURS = 0.6, 0.6, 2
 
 
 @dataclass(frozen=True)
-class Finding:
+class Objection:
     """Something that a lookup has against a claim.
 
     Args:
@@ -137,7 +137,7 @@ class LookedUp:
         computed: how each number was computed that the source only has figures for: "39 million: 97 million - 58 million".
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[Objection, ...]
     missing_names: tuple[str, ...]
     computed: tuple[str, ...]
 
@@ -174,34 +174,36 @@ def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> Loo
         *_denial(checks.denial),
         *_opposite(checks.opposite),
         *(
-            Finding("who", "contradicted", f"the source says this {how}", True, at)
+            Objection("who", "contradicted", f"the source says this {how}", True, at)
             for at, how in filter(None, [checks.other_way])
         ),
         *(
-            Finding("quotations", "quote not found", f"the source does not have these words: \u201c{words}\u201d")
+            Objection("quotations", "quote not found", f"the source does not have these words: \u201c{words}\u201d")
             for words in missing_quotations(claim, whole, all_quoted=quoted)
         ),
     ]
     around = _around(content(claim).difference(*map(content, all_names)), sentences(read)) if all_names else 0.0
     if any(thing.in_place for thing in things) or (things and around >= _AROUND_NAME):
-        findings.append(Finding("kinds", "other entity", f"the source does not name {listed(all_names)}"))
+        findings.append(Objection("kinds", "other entity", f"the source does not name {listed(all_names)}"))
     if names and around >= _AROUND_NAME:
-        findings.append(Finding("names", "other entity", f"the source does not name {listed(all_names)}"))
+        findings.append(Objection("names", "other entity", f"the source does not name {listed(all_names)}"))
     if all_names:  # a source about something else
         findings.sort(key=lambda finding: finding.family in {"binding", "negation", "opposites", "who"})
     return LookedUp(tuple(findings), all_names, figures.computed)
 
 
-def _numbers(claim: str, figures: MissingFigures, names: Sequence[str], checks: Checks) -> list[Finding]:
+def _numbers(claim: str, figures: MissingFigures, names: Sequence[str], checks: Checks) -> list[Objection]:
     missing = figures.dates + figures.numbers
     if not missing:
         return []
     if figures.unclear and len(figures.unclear) == len(missing):
         number, other = figures.unclear[0]
-        return [Finding("numbers", "unclear number", f"{number} and the source's {other} may be the same or not: compare them")]
+        return [
+            Objection("numbers", "unclear number", f"{number} and the source's {other} may be the same or not: compare them")
+        ]
     nor = f", and does not name {listed(names)}" if names else ""
     refutes = not figures.unclear and _has_another(claim, missing, checks.nearest)
-    return [Finding("numbers", "other number", f"the source does not have {listed(missing)}{nor}", refutes, checks.nearest)]
+    return [Objection("numbers", "other number", f"the source does not have {listed(missing)}{nor}", refutes, checks.nearest)]
 
 
 def _has_another(claim: str, missing: Sequence[str], sentence: Sentence | None) -> bool:
@@ -217,25 +219,25 @@ def _has_another(claim: str, missing: Sequence[str], sentence: Sentence | None) 
     return any(are_of_one_kind(number, other) for number in lacking for other in others)
 
 
-def _binding(claim: str, read: str, whole: str) -> list[Finding]:
+def _binding(claim: str, read: str, whole: str) -> list[Objection]:
     found = misplaced(claim, read)
     if found and whole != read:
         found = misplaced(claim, whole)
     says = " and ".join(f"where this says {number}, the source has {other}" for number, other in found)
-    return [Finding("binding", "other number", says, True)] if found else []
+    return [Objection("binding", "other number", says, True)] if found else []
 
 
-def _denial(found: Denial) -> list[Finding]:
-    return [Finding("negation", "contradicted", f"the source says {found.says}", True, found.sentence)] if found.says else []
+def _denial(found: Denial) -> list[Objection]:
+    return [Objection("negation", "contradicted", f"the source says {found.says}", True, found.sentence)] if found.says else []
 
 
-def _opposite(found: Opposite | None) -> list[Finding]:
+def _opposite(found: Opposite | None) -> list[Objection]:
     if found is None:
         return []
     says = f"with '{found.other}' in place of '{found.word}'"
     same = found.around >= _SAME_MATTER
     detail = f"the source says this {says}" if same else f"the source has something close to this, {says}"
-    return [Finding("opposites", "contradicted", detail, same, found.sentence)]
+    return [Objection("opposites", "contradicted", detail, same, found.sentence)]
 
 
 def listed(words: Sequence[str]) -> str:
