@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOMS = (
     *("agents", "benchmarks", "cli", "core", "encoders", "evaluation", "gate", "judging", "lm", "loaders", "processors"),
-    "reports",
+    *("documents", "reports"),
     *("rerankers", "retrievers", "service", "text"),
 )
 """The packages of the library that export names to plug-ins."""

@@ -28,7 +28,7 @@ FLOORS = (
     "core.search",
     "text",
     "loaders lm evaluation",
-    "encoders lm.answering",
+    "documents encoders lm.answering",
     "processors retrievers rerankers",
     "benchmarks",
     "reports",

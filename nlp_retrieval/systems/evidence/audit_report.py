@@ -17,9 +17,9 @@ from rich.table import Table
 from rich.text import Text
 
 from nlp_retrieval.core import write_output
+from nlp_retrieval.documents import web_address
 from nlp_retrieval.reports import asset, counted, listed, rendered
 from nlp_retrieval.systems.evidence.audit import AuditRow, AuditStatus, summary_of
-from nlp_retrieval.systems.evidence.citations.addresses import web_address
 from nlp_retrieval.systems.evidence.citations.report import CitedReport
 from nlp_retrieval.text import Number, agreeing, compare_numbers, numbers_of, visible
 

@@ -13,12 +13,14 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from nlp_retrieval.core import check_keys, read_yaml
 from nlp_retrieval.errors import ConfigurationError, InputError, nearest
-from nlp_retrieval.systems.evidence.reading.document import LONGEST_URL
 from nlp_retrieval.text import has_other_brackets, printable, registered_name
 
 Grade = Literal["A", "B", "C", "D", "E"]
 GRADES: tuple[Grade, ...] = ("A", "B", "C", "D", "E")
 """From the most to the least trustworthy."""
+
+LONGEST_URL = 2048
+"""Characters of a URL."""
 
 _CONDITIONS = ("domain", "suffix", "host", "path")
 _OWN_RULES = Path(__file__).with_name("grades.yaml")

@@ -16,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from nlp_retrieval.documents import Reference
 from nlp_retrieval.service import (
     RequestBody,
     ResultCount,
@@ -25,7 +26,6 @@ from nlp_retrieval.systems.evidence.audit import (
     AuditStatus,
     AuditSummary,
 )
-from nlp_retrieval.systems.evidence.citations.blocks import Reference
 from nlp_retrieval.systems.evidence.citations.formats import ReportFormat
 from nlp_retrieval.systems.evidence.citations.report import UncitedSentence
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
@@ -264,7 +264,7 @@ class AuditBody(RequestBody):
     bibliography: str = Field(
         default="",
         max_length=1_000_000,
-        description="BibTeX, CSL-JSON or RIS, if keys or authors of the report name its works.",
+        description="BibTeX or CSL-JSON, if keys or authors of the report name its works.",
     )
 
 

@@ -6,12 +6,10 @@ import numpy as np
 from fuzz.inputs import a_file, as_text
 from fuzz.settings import read_bodies
 
+from nlp_retrieval.documents import clean_text, clean_title, read_document, web_address
 from nlp_retrieval.errors import ConfigurationError, FetchError, InputError, ModelError, RetrievalError, SourceError
-from nlp_retrieval.systems.evidence.citations.addresses import web_address
 from nlp_retrieval.systems.evidence.citations.report import read_report
 from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules
-from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
-from nlp_retrieval.systems.evidence.reading.text_of import read_bytes
 from nlp_retrieval.systems.evidence.service_models import AuditBody, IndexBody, PassageSearchBody, VerifyBody
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration
 from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, web_url
@@ -25,7 +23,7 @@ def cited_report(data: bytes) -> bool:
     """A report in Markdown: citations are numbered, stand on a line that is there, and lead to the web or nowhere."""
     text = as_text(data)
     report = read_report(text)
-    n_lines = max(len(text.splitlines()), text.count("\n") + 1)
+    n_lines = clean_text(text)[0].count("\n") + 1
     assert [one.number for one in report.citations] == [*range(1, len(report.citations) + 1)]
     for one in [*report.citations, *report.uncited, *report.unused, *report.duplicates]:
         assert 1 <= one.line <= n_lines
@@ -41,14 +39,14 @@ def page(data: bytes) -> bool:
     taken = False
     for name in ("page.html", "page.md", "page.txt"):
         try:
-            read = read_bytes(data, name)
+            read = read_document(data, name)
         except SourceError:
             continue
         taken = True
         assert read.text == read.text.strip() != ""
         assert clean_text(read.text)[0] == read.text
         assert clean_title(read.title)[0] == read.title
-        assert read_bytes(read.text.encode(), "again.txt").text == read.text
+        assert read_document(read.text.encode(), "again.txt").text == read.text
     return taken
 
 

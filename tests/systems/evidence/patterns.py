@@ -8,15 +8,15 @@ _CITATIONS = "from nlp_retrieval.systems.evidence.citations"
 _OF = "from nlp_retrieval.systems.evidence"
 
 EVIDENCE = {
-    "systems/evidence/citations/markdown.py, parser": in_prose(
-        "markdown_parser().parse(text[:N])", f"{_CITATIONS}.markdown import markdown_parser"
+    "documents/markdown.py, parser": in_prose(
+        "markdown_parser().parse(text[:N])", "from nlp_retrieval.documents.markdown import markdown_parser"
     ),
-    "systems/evidence/citations/addresses.py": in_prose(
-        "_WRAPPED.match('https://www.google.com/url?' + text), web_address(text), list(plain_pieces(text, 1)), trimmed(text)",
-        f"{_CITATIONS}.addresses import _WRAPPED, plain_pieces, trimmed, web_address",
+    "documents/addresses.py": in_prose(
+        "_WRAPPED.match('https://www.google.com/url?' + text), web_address(text), list(plain_links(text)), trimmed(text)",
+        "from nlp_retrieval.documents.addresses import _WRAPPED, plain_links, trimmed, web_address",
     ),
-    "systems/evidence/citations/markdown.py": in_prose(
-        "web_address(text), blocks_of(text[:N])", f"{_CITATIONS}.markdown import blocks_of, web_address"
+    "documents/markdown.py": in_prose(
+        "read_markdown(text[:N], 'a.md')", "from nlp_retrieval.documents.markdown import read_markdown"
     ),
     "systems/evidence/citations/report.py": in_prose("states_fact(text)", f"{_CITATIONS}.report import states_fact"),
     "systems/evidence/citations/marks.py": in_prose(
@@ -35,40 +35,44 @@ EVIDENCE = {
     "systems/evidence/citations/references.py": in_prose(
         "read_report('# References' + chr(10) * 2 + '[1] ' + text[:N])", f"{_CITATIONS}.report import read_report"
     ),
-    "systems/evidence/citations/bibliography.py": in_prose(
+    "documents/bibliography.py": in_prose(
         "\n    ".join(
             [
-                "for before in ('@a{b, title={', '@a{', 'TY  - ', '[', ''):",
+                "for before in ('@a{b, title={', '@a{', '[', ''):",
                 "    try:",
                 "        read_bibliography(before + text[:N])",
                 "    except InputError:",
                 "        pass",
             ]
         ),
-        f"from nlp_retrieval.errors import InputError\n{_CITATIONS}.bibliography import read_bibliography",
+        "from nlp_retrieval.errors import InputError\nfrom nlp_retrieval.documents.bibliography import read_bibliography",
     ),
-    "systems/evidence/citations/docx.py": in_prose(
-        "_HYPERLINK.search('HYPERLINK ' + text), _CSL.search('CSL_CITATION' + text), _CITATION.findall('CITATION ' + text), "
-        "_STORE.fullmatch('customXml/item' + text)",
-        f"{_CITATIONS}.docx import _CITATION, _CSL, _HYPERLINK, _STORE",
+    "documents/docx.py": in_prose(
+        "_CSL.search('CSL_CITATION' + text), _CITATION.findall('CITATION ' + text), _STORE.fullmatch('customXml/item' + text)",
+        "from nlp_retrieval.documents.docx import _CITATION, _CSL, _STORE",
     ),
-    "systems/evidence/citations/html.py": in_prose(
-        "_NOTE.search(text), _SHORT_MARK.fullmatch(text), _spaced(text)",
-        f"{_CITATIONS}.html import _NOTE, _SHORT_MARK, _spaced",
+    "documents/html.py": in_prose(
+        "_NOTE.search(text), _SHORT_MARK.fullmatch(text)", "from nlp_retrieval.documents.html import _NOTE, _SHORT_MARK"
     ),
-    "systems/evidence/citations/latex.py": in_prose(
-        "[pattern.sub('', before + text) for pattern in PATTERNS for before in BEFORE], "
-        "_expanded(MACRO + '{x}' + text), _expanded(MACRO + '[1]{#1}' + chr(92) + 'x' + text), _DEFINES.search(text)",
-        f"{_CITATIONS}.latex import _ADDRESS, _BIBLIOGRAPHIES, _COMMENT, _OTHER_FILES, _PARAGRAPH, _RAISED\n"
-        f"{_CITATIONS}.latex import _DEFINES, _expanded\n"
-        "MACRO = chr(92) + 'newcommand{' + chr(92) + 'x}'\n"
-        "PATTERNS = (_ADDRESS, _BIBLIOGRAPHIES, _COMMENT, _OTHER_FILES, _PARAGRAPH, _RAISED)\n"
-        "BEFORE = ('', chr(92) + 'url{', chr(92) + 'input{', chr(92) + 'bibliography{', '$^{')",
+    "documents/blocks.py": in_prose(
+        "[pattern.search(one) for pattern in (_MARK_IN_TEXT, _MARK) for one in (text, 'x[1' * 5_000, 'x[' + '1,' * 5_000)]",
+        "from nlp_retrieval.documents.blocks import _MARK, _MARK_IN_TEXT",
     ),
-    "systems/evidence/citations/pdf.py": in_prose(
-        "list(_blocks([(1, chr(185) + text[:N]), (1, 'References'), (1, '[1] https://' + text[:N]), (2, text[:N])])), "
-        "list(_lines([text])), _FOOTNOTE.match('1' + text), _DATED.match(text), _YEAR.search(text), _BARE.match('1 ' + text)",
-        f"{_CITATIONS}.pdf import _BARE, _DATED, _FOOTNOTE, _YEAR, _blocks, _lines",
+    "documents/latex.py": in_prose(
+        "[pattern.sub('', before + text) for pattern in PATTERNS for before in BEFORE]",
+        "from nlp_retrieval.documents.latex import _ADDRESS, _BEFORE_NEXT, _BIBLIOGRAPHIES, _CITE, _COMMENT, _OTHER_FILES\n"
+        "from nlp_retrieval.documents.latex import _PARAGRAPH, _RAISED\n"
+        "PATTERNS = (_ADDRESS, _BEFORE_NEXT, _BIBLIOGRAPHIES, _CITE, _COMMENT, _OTHER_FILES, _PARAGRAPH, _RAISED)\n"
+        "BEFORE = ('', chr(92) + 'url{', chr(92) + 'input{', chr(92) + 'bibliography{', '$^{', '[a](')",
+    ),
+    "documents/pdf.py": in_prose(
+        "_FOOTNOTE.match('1' + text), _PAGE_NUMBER.fullmatch(text), _address_goes_on('https://' + text, text)",
+        "from nlp_retrieval.documents.pdf import _FOOTNOTE, _PAGE_NUMBER, _address_goes_on",
+    ),
+    "systems/evidence/citations/formats.py": in_prose(
+        "list(_entries([[Piece('text', one, 1)] for one in ('[1] ' + text, text)])), "
+        "_DATED.match(text), _BARE.match('1 ' + text)",
+        f"from nlp_retrieval.documents import Piece\n{_CITATIONS}.formats import _BARE, _DATED, _entries",
     ),
     "systems/evidence/audit_report.py": in_prose(
         "_text(text)", "from nlp_retrieval.systems.evidence.audit_report import _text"
@@ -96,14 +100,12 @@ EVIDENCE = {
         ),
         "from nlp_retrieval.errors import InputError\nfrom nlp_retrieval.systems.evidence.index.urls import canonical_url",
     ),
-    "systems/evidence/reading/cleaning.py": in_prose(
-        "clean_text(text)", "from nlp_retrieval.systems.evidence.reading.cleaning import clean_text"
-    ),
+    "documents/cleaning.py": in_prose("clean_text(text)", "from nlp_retrieval.documents import clean_text"),
     "systems/evidence/claim_files.py": in_prose(
         "[pattern.match(one) for pattern in (_DASHED, _NUMBERED, _ITEM) for one in (text, '- ' * N, '1' * N, ' ' * N)]",
         "from nlp_retrieval.systems.evidence.claim_files import _DASHED, _ITEM, _NUMBERED",
     ),
-    "systems/evidence/reading/metadata.py": in_prose(
+    "systems/evidence/descriptions.py": in_prose(
         "\n    ".join(
             [
                 "for text in (text, '---' + chr(10) + text, '---' + chr(10) + 'a: ' + text + chr(10) + '---'):",
@@ -111,28 +113,17 @@ EVIDENCE = {
                 "describe_front_matter([('url', text), ('source', text), ('permalink', text)], 'a.txt')",
             ]
         ),
-        "from nlp_retrieval.systems.evidence.reading.metadata import describe_front_matter, split_front_matter",
-    ),
-    "systems/evidence/reading/pdf.py": in_prose(
-        "pdf.join_lines(text), pdf.join_lines(('a-' + chr(10)) * 50_000), pdf._joined([text] * 9), pdf._NUMBER.fullmatch(text)",
-        "from nlp_retrieval.systems.evidence.reading import pdf",
+        "from nlp_retrieval.documents.markdown import split_front_matter\n"
+        "from nlp_retrieval.systems.evidence.descriptions import describe_front_matter",
     ),
     "systems/evidence/grades.py": in_prose(
         "grades._NAME.fullmatch(text), grades._BAD_IN_URL.search(text)",
         "from nlp_retrieval.systems.evidence import grades",
     ),
-    "systems/evidence/reading/page.py": in_prose(
-        "[pattern.search(one) for pattern in (raised._IN_TEXT, raised._NOTE_NAMES, raised._NOTE_PLACE) "
-        "for one in (text, 'x[1' * 5_000, 'x[' + '1,' * 5_000)]",
-        "from nlp_retrieval.systems.evidence.reading import page as raised",
-    ),
-    "systems/evidence/citations/building.py": in_prose(
-        "_IS_NUMBER.fullmatch(text)", f"{_CITATIONS}.building import _IS_NUMBER"
-    ),
-    "systems/evidence/reading/text_of.py": in_prose(
+    "documents/reading.py": in_prose(
         "for said in (text, chr(92) + 'usepackage' + ' ' * N + text, (chr(92) + 'usepackage[') * N): "
         "_INPUT_ENCODING.search(said.encode('utf-8', 'replace'))",
-        f"{_OF}.reading.text_of import _INPUT_ENCODING",
+        "from nlp_retrieval.documents.reading import _INPUT_ENCODING",
     ),
     "systems/evidence/titles.py": in_prose(
         "TitledSources([SourceVersion('', '', text, 'B', '', 0, False)]), TitledSources([]).named_in(text)",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from documents_model.pdfs import content, pdf_of
 
 from nlp_retrieval import RetrievalWarning
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.systems.policy.answers import page_of
 from nlp_retrieval.systems.policy.plans import PlansLoader, named_in
-from systems.evidence.reading.pdfs import content, pdf_of
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from nlp_retrieval.systems.evidence.citations.blocks import Piece, Reference, ReportText, TextBlock
+from nlp_retrieval.documents import Document, Piece, Reference, TextBlock
 from nlp_retrieval.systems.evidence.citations.marks import SOURCE_WORDS, MarkReader, author_and_year, key_of, numbers_of
 
 _LIST_NAMES = frozenset(
@@ -233,7 +233,7 @@ class References:
         self.duplicates.append(entry)
 
 
-def references_of(report: ReportText) -> References:
+def references_of(report: Document) -> References:
     """Return the entries of a report, and its other blocks."""
     references = References()
     for definition in report.definitions:

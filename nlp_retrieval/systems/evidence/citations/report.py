@@ -11,14 +11,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, count, groupby, repeat
 from urllib.parse import urlsplit
 
+from nlp_retrieval.documents import Document, Piece, Reference, TextBlock, read_markdown, web_address
 from nlp_retrieval.errors import InputError
-from nlp_retrieval.systems.evidence.citations.addresses import web_address
-from nlp_retrieval.systems.evidence.citations.blocks import Piece, Reference, ReportText, TextBlock
-from nlp_retrieval.systems.evidence.citations.markdown import blocks_of
+from nlp_retrieval.systems.evidence.citations.formats import report_blocks
 from nlp_retrieval.systems.evidence.citations.marks import (
     IBID,
     LONGEST_RANGE,
@@ -442,7 +441,7 @@ MAX_CHARACTERS = 20_000_000
 """Longest report; nobody writes or reads a longer one."""
 
 
-def read_report(report: str | ReportText, bibliography: Sequence[Reference] = ()) -> CitedReport:
+def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) -> CitedReport:
     """Return every citation of a report with the sentence that it is for.
 
     Args:
@@ -458,8 +457,8 @@ def read_report(report: str | ReportText, bibliography: Sequence[Reference] = ()
         raise InputError(
             f"the report has {len(report):,} characters, and at most {MAX_CHARACTERS:,} are read; audit it in parts"
         )
-    text = blocks_of(report) if isinstance(report, str) else report
-    references = references_of(text)
+    text = read_markdown(report, "the report", strict=False, with_html=False) if isinstance(report, str) else report
+    references = references_of(replace(text, blocks=report_blocks(text)))
     references.works = {key_of(entry.mark): entry for entry in (*text.works, *bibliography)}
     known: dict[str, bool] = {}
 

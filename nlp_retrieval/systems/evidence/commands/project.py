@@ -40,7 +40,7 @@ VerifierOption = Annotated[
 ]
 BibliographyOption = Annotated[
     Path | None,
-    typer.Option(help="Works that keys or authors of the report name: BibTeX, CSL-JSON, Zotero's JSON, or RIS."),
+    typer.Option(help="Works that keys or authors of the report name: BibTeX, CSL-JSON or Zotero's JSON."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

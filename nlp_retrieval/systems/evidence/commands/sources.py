@@ -65,10 +65,10 @@ def add(
     folder.
     """
     from nlp_retrieval.core import build_as, progress
+    from nlp_retrieval.documents import LeftOut, is_json_lines, is_manifest
     from nlp_retrieval.errors import ConfigurationError, InputError, RetrievalError
     from nlp_retrieval.reports import counted
-    from nlp_retrieval.systems.evidence.reading.metadata import is_manifest
-    from nlp_retrieval.systems.evidence.reading.sources import LeftOut, is_json_lines, read_sources
+    from nlp_retrieval.systems.evidence.source_files import read_sources
     from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, fetch_page
     from nlp_retrieval.text import visible
 

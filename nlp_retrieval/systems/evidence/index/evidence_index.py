@@ -53,7 +53,7 @@ from nlp_retrieval.systems.evidence.index.store import (
     source_of,
 )
 from nlp_retrieval.systems.evidence.index.urls import canonical_url
-from nlp_retrieval.systems.evidence.reading.document import SourceDocument
+from nlp_retrieval.systems.evidence.source_files import SourceDocument
 
 GRAPH_FOLDER = "10_graph"
 SOURCES_FILE = "evidence.sqlite3"
@@ -151,7 +151,7 @@ class EvidenceIndex:
         """Add a source that was read, as :meth:`add_document` does; only values given by a person replace such values.
 
         Args:
-            source: as :func:`~nlp_retrieval.systems.evidence.reading.sources.read_sources` yields it.
+            source: as :func:`~nlp_retrieval.systems.evidence.source_files.read_sources` yields it.
 
         Raises:
             InputError: it cannot be used.

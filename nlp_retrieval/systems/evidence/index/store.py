@@ -21,7 +21,7 @@ from nlp_retrieval.errors import IndexDamagedError, InputError, ItemError, Query
 from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules, assess_source_quality, check_grade
 from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
 from nlp_retrieval.systems.evidence.index.urls import canonical_url, resolved_doi
-from nlp_retrieval.systems.evidence.reading.document import SourceDocument
+from nlp_retrieval.systems.evidence.source_files import SourceDocument
 
 # Dates of fetching, and the moments by which versions are ordered.
 

@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal
 
 from nlp_retrieval.core import ByKey
+from nlp_retrieval.documents import clean_text
 from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.urls import registrable_domain
-from nlp_retrieval.systems.evidence.reading.cleaning import clean_text
 from nlp_retrieval.systems.evidence.verdict.deciding import Decider, Decision, Question
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
 from nlp_retrieval.text import as_latin, words_of

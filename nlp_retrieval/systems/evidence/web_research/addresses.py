@@ -8,9 +8,9 @@ from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 from nlp_retrieval.core import read_json_file
+from nlp_retrieval.documents import LeftOut, files_in, is_json_lines
 from nlp_retrieval.errors import DependencyError, FetchError, FetchRefusedError, InputError, SourceError, install
 from nlp_retrieval.systems.evidence.index.urls import MAX_URL, canonical_url
-from nlp_retrieval.systems.evidence.reading.sources import LeftOut, files_in, is_json_lines
 from nlp_retrieval.text import printable
 
 _PORTS = {"http": 80, "https": 443}

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from nlp_retrieval.core import READS_FILE, Component, Lock, given, may_set
+from nlp_retrieval.documents import SUFFIXES, read_file
 from nlp_retrieval.errors import DependencyError, EngineError, FetchError, FetchRefusedError, SourceError, install
 from nlp_retrieval.systems.evidence.index.store import now
 from nlp_retrieval.systems.evidence.index.urls import canonical_url
-from nlp_retrieval.systems.evidence.reading.sources import read_file
-from nlp_retrieval.systems.evidence.reading.text_of import SUFFIXES
 from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, pages_of, shown, web_url
 
 if TYPE_CHECKING:

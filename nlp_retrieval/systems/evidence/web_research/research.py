@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from nlp_retrieval import HyDE
 from nlp_retrieval.core import check_k, has_no_words, progress
+from nlp_retrieval.documents import clean_title, read_document
 from nlp_retrieval.errors import (
     DependencyError,
     FetchError,
@@ -26,9 +27,7 @@ from nlp_retrieval.systems.evidence.grades import QualityRules, assess_source_qu
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.urls import canonical_url
-from nlp_retrieval.systems.evidence.reading.cleaning import clean_title
-from nlp_retrieval.systems.evidence.reading.document import SourceDocument
-from nlp_retrieval.systems.evidence.reading.text_of import read_bytes
+from nlp_retrieval.systems.evidence.source_files import SourceDocument
 from nlp_retrieval.systems.evidence.web_research.addresses import shown
 from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, Fetch, fetch_page
 from nlp_retrieval.systems.evidence.web_research.searching import (
@@ -236,7 +235,7 @@ def _read(index: EvidenceIndex, fetcher: BaseFetcher | Fetch, result: WebResult,
     source_url, title = "", result.title
     try:
         page = fetch_page(fetcher, result.url)
-        read = read_bytes(page.content, name=page.url, media_type=page.media_type)
+        read = read_document(page.content, name=page.url, media_type=page.media_type)
         source_url, title = page.url, clean_title(read.title or page.title)[0] or result.title
         if index.was_deleted(page.url):
             return ResearchedPage(result.url, "refused", _DELETED, source_url, title)

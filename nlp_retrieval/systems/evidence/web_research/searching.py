@@ -28,11 +28,9 @@ from nlp_retrieval.core import (
     parse_json,
     without_secrets,
 )
+from nlp_retrieval.documents import LeftOut, clean_text, clean_title, read_document, read_file
 from nlp_retrieval.errors import ConfigurationError, EngineError, FetchError, FetchRefusedError, RetrievalWarning, SourceError
 from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
-from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
-from nlp_retrieval.systems.evidence.reading.sources import LeftOut, read_file
-from nlp_retrieval.systems.evidence.reading.text_of import read_bytes
 from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, pages_of, shown, web_url
 from nlp_retrieval.text import words_of
 
@@ -316,7 +314,7 @@ class FolderSearch(BaseWebSearch):
                 urls[path] = url
         for path, url in urls.items():
             try:
-                read = read_bytes(read_file(path, follow_link=False), name=str(path))
+                read = read_document(read_file(path, follow_link=False), name=str(path))
                 self._texts[url] = normal_text(read.text)
             except SourceError as error:
                 left_out.add("pages not searched because they cannot be read", str(error))

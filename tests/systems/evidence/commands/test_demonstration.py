@@ -13,7 +13,7 @@ from cli.commands import run
 
 from nlp_retrieval.systems.evidence.citations.report import read_report
 from nlp_retrieval.systems.evidence.commands.demonstration import LIGHTHOUSE, outcome
-from nlp_retrieval.systems.evidence.reading.sources import read_sources
+from nlp_retrieval.systems.evidence.source_files import read_sources
 
 WAYS = {"negated", "source not indexed", "contradicted", "wrong source", "swapped name", "changed number"}
 

@@ -7,7 +7,7 @@ import pytest
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.systems.evidence.index import store
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
-from nlp_retrieval.systems.evidence.reading.sources import read_sources
+from nlp_retrieval.systems.evidence.source_files import read_sources
 
 from .sources import LAKE, LAKE_TEXT, lexical
 

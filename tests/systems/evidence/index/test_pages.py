@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 
 import pytest
+from documents_model.pdfs import content, pdf_of
 
+from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.systems.evidence.audit import CitationAuditor, audit_json
 from nlp_retrieval.systems.evidence.audit_report import render_audit, retrieval_audit
 from nlp_retrieval.systems.evidence.citations.report import read_report
 from nlp_retrieval.systems.evidence.commands.reports import _statistics
-from nlp_retrieval.systems.evidence.reading.sources import read_sources
+from nlp_retrieval.systems.evidence.source_files import read_sources
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from tests.systems.evidence.index.sources import LAKE, lexical, two_sources
-from tests.systems.evidence.reading.pdfs import content, pdf_of
 
 REPORT = "https://port.example/report.pdf"
 HARBOUR = "The harbour of Port Ellery was dredged to a depth of 14 metres in 2021."
@@ -29,8 +30,9 @@ def index(tmp_path):
     pages.append(content("the planned " + GOES_ON[1], "4"))
     (tmp_path / "report.pdf").write_bytes(pdf_of(*pages, title="Annual report"))
     index = lexical(tmp_path / "project")
-    for document in read_sources(tmp_path / "report.pdf", url_of=lambda _: REPORT):
-        index.add_source(document)
+    with pytest.warns(RetrievalWarning, match="no text on page 2"):
+        documents = list(read_sources(tmp_path / "report.pdf", url_of=lambda _: REPORT))
+    index.add_source(documents[0])
     index.build_index()
     return index
 

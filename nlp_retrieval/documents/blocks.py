@@ -1,0 +1,405 @@
+"""The text of a document of any format: headings, paragraphs, items, rows of tables and notes, with their links and marks.
+
+Each format has a reader that returns this; nothing else knows formats. What marks a footnote is data, and no text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from nlp_retrieval.documents.addresses import plain_links, web_address
+from nlp_retrieval.documents.cleaning import Removed, clean_text
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of a block.
+
+    Args:
+        kind: text, code within a line, a link, a mark of a footnote, a raised number that may be such a mark, or a break.
+        text: of a link, its text; of a footnote, its name; of a break, the white space that stands for it.
+        line: of the document, from 1 (see the unit of :class:`Document`); of a break, the line that begins.
+        url: of a link, as written, or made from the name of a page; empty if it is not on the web.
+        label: of a link, the definition that it refers to.
+        title: of its target, by the link's definition.
+
+    Examples:
+        >>> Piece("link", "the report", 3, "https://example.org/report").url
+        'https://example.org/report'
+    """
+
+    kind: Literal["text", "code", "link", "note", "raised", "break"]
+    text: str
+    line: int
+    url: str = ""
+    label: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class TextBlock:
+    """A stretch of a document that holds whole sentences.
+
+    Args:
+        kind: what it is; a row of a table is one block. "other" is code, and HTML within Markdown: no prose of the author's.
+        line: where it begins, from 1.
+        pieces: of a row of a table, those of each cell; of anything else, all in one list.
+        level: of a heading, 1 to 6; of an item, its depth; else 0.
+        name: of a note; of an item its number, or "-", and empty for its further paragraphs.
+        heads: of a row of a table, the names of its columns.
+        quoted: whether it is in a block quote that is not a note with a label ("> **Note:** ...").
+        outside: whether it is outside the main text of a page.
+
+    Examples:
+        >>> TextBlock("paragraph", 1, [[Piece("text", "Krill swarm.", 1)]]).pieces[0][0].text
+        'Krill swarm.'
+    """
+
+    kind: Literal["heading", "paragraph", "item", "row", "note", "other"]
+    line: int
+    pieces: list[list[Piece]]
+    level: int = 0
+    name: str = ""
+    heads: list[str] = field(default_factory=list)
+    quoted: bool = False
+    outside: bool = False
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A link's definition: ``[1]: https://example.org "Title"``.
+
+    Examples:
+        >>> Definition("1", "https://example.org", "Title", 7).label
+        '1'
+    """
+
+    label: str
+    url: str
+    title: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Reference:
+    """An entry of a list of references or of a bibliography, or a footnote.
+
+    Args:
+        mark: as written; the key of a bibliography's entry.
+        title: the text of the entry without the URL.
+        url: may be empty.
+        line: of the document, or of the bibliography, from 1.
+        other_urls: under which the same work may be stored.
+
+    Examples:
+        >>> Reference("frisch1965", "Frisch (1965). The dance", "https://doi.org/10.1000/dance", 1).mark
+        'frisch1965'
+    """
+
+    mark: str
+    title: str
+    url: str
+    line: int
+    other_urls: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Document:
+    """What was read of a file or page in any format.
+
+    Args:
+        blocks: in order.
+        title: may be empty.
+        unit: what the ``line`` of a block counts: lines, paragraphs of a DOCX, or pages of a PDF.
+        definitions: of links.
+        works: entries of a bibliography within the document.
+        removed: counts of what was left out since readers do not see it.
+        left_out: texts that were left out, each after the reason.
+        metadata: that the document states about itself in its front matter, by lower-case names.
+        notes: what was read in a certain way, for people.
+
+    Examples:
+        >>> read_document(b"# Krill", "krill.md").text
+        'Krill'
+    """
+
+    blocks: list[TextBlock]
+    title: str = ""
+    unit: Literal["line", "paragraph", "page"] = "line"
+    definitions: list[Definition] = field(default_factory=list)
+    works: list[Reference] = field(default_factory=list)
+    removed: Removed = field(default_factory=Removed)
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+    metadata: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """The plain text: paragraphs apart by blank lines, items and rows by lines, without marks of footnotes."""
+        return self._written[0]
+
+    @property
+    def pages(self) -> tuple[tuple[int, int], ...]:
+        """Of a PDF, the number of each page with text, from 1, and where it begins in the text."""
+        return self._written[1]
+
+    @cached_property
+    def _written(self) -> tuple[str, tuple[tuple[int, int], ...]]:
+        written = _Written(counts_pages=self.unit == "page")
+        before: TextBlock | None = None
+        for block in self.blocks:
+            if block.outside or not any(_shows(piece) for cell in block.pieces for piece in cell):
+                continue
+            is_next = before is not None and block.kind == before.kind and (block.kind == "item" or block.heads == before.heads)
+            goes_on = is_next and block.kind in ("item", "row")
+            written.end(1 if goes_on else 2)
+            if block.kind == "row" and not goes_on:
+                written.add(" | ".join(" ".join(head.split()) for head in block.heads))
+                written.end(1)
+            if block.kind == "item" and block.name:
+                written.add(f"{block.name}. " if block.name.isdecimal() else f"{block.name} ")
+            for number, cell in enumerate(block.pieces):
+                written.add(" | " if number else "")
+                written.cell(cell)
+            before = block
+        return written.finish()
+
+
+class _Written:
+    """Text in the making, in which white space is one space and a mark of a footnote is nothing."""
+
+    def __init__(self, *, counts_pages: bool) -> None:
+        self._parts: list[str] = []
+        self._length = 0
+        self._last = "\n"
+        self._due = 0
+        self._pages: list[tuple[int, int]] = []
+        self._counts_pages = counts_pages
+
+    def add(self, text: str) -> None:
+        if not text:
+            return
+        if self._due and self._length:
+            self._parts.append("\n" * self._due)
+            self._length += self._due
+        self._due = 0
+        self._parts.append(text)
+        self._length += len(text)
+        self._last = text[-1]
+
+    def end(self, lines: int) -> None:
+        """End a line, or a paragraph."""
+        while self._parts and self._parts[-1].isspace():
+            self._length -= len(self._parts.pop())
+        if self._parts and self._parts[-1][-1].isspace():
+            kept = self._parts[-1].rstrip()
+            self._length -= len(self._parts[-1]) - len(kept)
+            self._parts[-1] = kept
+        self._due = max(self._due, lines)
+        self._last = "\n"
+
+    def cell(self, pieces: Sequence[Piece]) -> None:
+        for piece in pieces:
+            if piece.kind in ("note", "raised"):
+                continue
+            text = piece.text or piece.url
+            if piece.kind == "break":
+                text = "" if self._last == "\n" else text
+            elif piece.kind != "code":
+                if "[" in text:
+                    text = _MARK_IN_TEXT.sub("", self._last + text)[1:]
+                text = _SPACES.sub(" ", text)
+                text = text.lstrip() if self._last.isspace() else text
+            if self._counts_pages and text.strip() and piece.line > (self._pages[-1][0] if self._pages else 0):
+                self._pages.append((piece.line, self._length + (self._due if self._length else 0)))
+            self.add(text)
+
+    def finish(self) -> tuple[str, tuple[tuple[int, int], ...]]:
+        self.end(1)
+        return "".join(self._parts), tuple(self._pages)
+
+
+_SPACES = re.compile(r"\s+")
+_MARK_IN_TEXT = re.compile(
+    r"(?<=[\w.,;:?\"'\u201d\u2019)%])(?:\[(?:[0-9]{1,3}(?:\s?[,\u2013-]\s?[0-9]{1,3}){0,7}|note [0-9]{1,3})\])+"
+)
+
+
+def _shows(piece: Piece) -> bool:
+    return piece.kind not in ("note", "raised", "break") and bool(piece.text.strip() or piece.url)
+
+
+def has_text(blocks: Sequence[TextBlock]) -> bool:
+    """Return whether some block has text."""
+    return any(piece.text.strip() or piece.url for block in blocks for cell in block.pieces for piece in cell)
+
+
+class Draft:
+    """Pieces of a block in the making; characters that nobody sees are left out of them and counted."""
+
+    def __init__(self) -> None:
+        self._pieces: list[Piece] = []
+        self.removed = Removed()
+
+    def __bool__(self) -> bool:
+        return any(piece.kind != "break" and (piece.text.strip() or piece.url) for piece in self._pieces)
+
+    def text(self, text: str, line: int) -> None:
+        """Add a stretch of text."""
+        if text:
+            self._pieces.append(Piece("text", self._seen(text), line))
+
+    def code(self, text: str, line: int) -> None:
+        """Add code within a line."""
+        self._pieces.append(Piece("code", self._seen(text), line))
+
+    def raised(self, text: str, line: int) -> None:
+        """Add raised text, which may be a power, or the number of a footnote."""
+        if text := self._seen(text).strip():
+            self._pieces.append(Piece("raised", text, line))
+
+    def note(self, name: str, line: int) -> None:
+        """Add the mark of a footnote, or the key of a work."""
+        self._pieces.append(Piece("note", name, line))
+
+    def add(self, piece: Piece) -> None:
+        """Add a piece as it is."""
+        self._pieces.append(piece)
+
+    def drop_last(self) -> None:
+        """Remove the piece that was added last."""
+        del self._pieces[-1:]
+
+    def link(self, url: str, text: str, line: int) -> None:
+        """Add a link; one that leads to no page is only its text."""
+        address = web_address(url.strip())
+        if not address:
+            self.text(text, line)
+            return
+        text = " ".join(self._seen(text).split())
+        self._pieces.append(Piece("link", "" if web_address(text) == address else text, line, address))
+
+    def line_break(self, line: int, text: str = "\n") -> None:
+        """Add the beginning of a line."""
+        self._pieces.append(Piece("break", text, line))
+
+    def take(self) -> list[Piece]:
+        """Return the pieces so far, stretches of text joined, and begin anew."""
+        pieces, self._pieces = self._pieces, []
+        return list(_joined([_settled(pieces, at) if piece.kind == "raised" else piece for at, piece in enumerate(pieces)]))
+
+    def _seen(self, text: str) -> str:
+        if text.isascii() and text.isprintable():
+            return text
+        cleaned, removed = clean_text(text)
+        if removed:
+            self.removed += removed
+        return unicodedata.normalize("NFC", cleaned)
+
+
+def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Yield pieces with neighbouring text of one line joined, and the addresses in it as links."""
+    at = 0
+    while at < len(pieces):
+        end = at + 1
+        while end < len(pieces) and pieces[end].kind == pieces[at].kind == "text" and pieces[end].line == pieces[at].line:
+            end += 1
+        if pieces[at].kind == "text":
+            line = pieces[at].line
+            for text, url in plain_links("".join(piece.text for piece in pieces[at:end])):
+                yield Piece("link", "", line, url) if url else Piece("text", text, line)
+        else:
+            yield pieces[at]
+        at = end
+
+
+# Raised text: powers are written as such; the marks of footnotes are no part of a sentence.
+#
+# ``22<sup>[2]</sup> stops`` says 22 stops, ``10<sup>6</sup>`` is a million and ``m<sup>2</sup>`` a unit.
+
+_MAY_BE_RAISED = "0123456789+-\u2212()n"
+_RAISED = str.maketrans(_MAY_BE_RAISED, "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾ⁿ")
+_NUMBERS = r"[0-9]{1,3}(?:\s?[,;\u2013-]\s?[0-9]{1,3}){0,9},?"
+_MARK = re.compile(
+    rf"{_NUMBERS}|[\[\u3010(]\s?{_NUMBERS}\s?[\]\u3011)]|[*\u2020\u2021\u00a7\u00b6]{{1,3}}"
+    r"|:\s?[0-9][0-9,\s\u2013-]{0,20}|\[\s?[^\W\d_]{1,8}(?:[ \u00a0.][^\]]{1,12})?\s?\]"
+)
+_LETTERS = re.compile(r"[^\W\d_]+\Z")
+_NUMBER_BEFORE = re.compile(r"(?<![\w.,])([0-9][0-9.,]*)\Z")
+_ON_GOES_A_FORMULA = ("=", "+", "\u2212", "\u00d7", "*", "/", "^", "<", ">", "\u2248", "\u00b7", "\u2264", "\u2265")
+_UNITS = frozenset(
+    "km cm mm dm hm nm µm μm pm ft in yd mi sq kg mg µg s ms h min Hz kHz MHz mol cd rad sr Pa kPa ly pc AU au px nmi sec "
+    "metre metres meter meters mile miles foot feet inch inches yard yards sin cos tan log ln exp det chi rho sigma".split()
+)
+
+
+def as_raised(text: str) -> str:
+    """Return a raised text as Unicode writes it: ``"2"`` as ``"²"``; as it is if Unicode has no such letters."""
+    return text if text.strip(_MAY_BE_RAISED) else text.translate(_RAISED)
+
+
+def _settled(pieces: Sequence[Piece], at: int) -> Piece:
+    """Return a raised piece as text, if it is a power or more than a mark can be, else as it is."""
+    piece = pieces[at]
+    before = "".join(one.text for one in pieces[max(0, at - 3) : at] if one.kind in ("text", "code"))[-24:]
+    after = pieces[at + 1].text if at + 1 < len(pieces) and pieces[at + 1].kind == "text" else ""
+    if _MARK.fullmatch(piece.text) and not is_power(piece.text, before, after):
+        return piece
+    return Piece("text", as_raised(piece.text), piece.line)
+
+
+def is_power(text: str, before: str, after: str) -> bool:  # noqa: PLR0911
+    """Return whether a raised number belongs to the text before it, or to the symbol after it."""
+    last = before[-1:]
+    if not before or last.isspace() or last in "([":
+        return after[:1].isalpha()  # an isotope
+    if not text.isdigit() or (len(text) > 2 and not last.isdigit()):
+        return False
+    number, letters = _NUMBER_BEFORE.search(before), _LETTERS.search(before)
+    if after.lstrip().startswith(_ON_GOES_A_FORMULA):
+        return True
+    if number:
+        return number[1] in ("2", "10") or len(number[1]) == 1
+    if letters:
+        return len(letters[0]) == 1 or letters[0] in _UNITS
+    if last in ")]":
+        inner = before[before.rfind("(") + 1 : -1] if "(" in before else ""
+        return bool(inner) and not re.search(r"[^\W\d_]{3}", inner)
+    return not last.isascii() and not last.isalnum() and last not in "\u201d\u2019\u00bb\u3002\u2026"
+
+
+# Tables.
+
+_IS_NUMBER = re.compile(r"\[[0-9]{1,4}\]|[0-9]{1,3}\.")
+
+
+def as_head(piece: Piece) -> str:
+    """Return a piece of the head of a column as text; a mark of a footnote stays a mark."""
+    return f"[{piece.text}]" if piece.kind == "note" else piece.text
+
+
+def row_blocks(rows: Sequence[tuple[int, list[list[Piece]]]], n_heads: int = 1) -> Iterator[TextBlock]:
+    """Yield the rows of a table, each with its line, below those at its head, which name the columns."""
+    if rows and rows[0][1] and _IS_NUMBER.fullmatch("".join(piece.text for piece in rows[0][1][0]).strip()):
+        for line, cells in rows:  # a list of references without names of columns
+            yield TextBlock("row", line, cells)
+        return
+    n_heads = max(1, min(n_heads, len(rows) - 1))
+    heads: list[str] = []
+    for column in range(max((len(cells) for _, cells in rows[:n_heads]), default=0)):
+        names = [
+            "".join(as_head(piece) for piece in cells[column]).strip() for _, cells in rows[:n_heads] if column < len(cells)
+        ]
+        heads.append(" ".join(dict.fromkeys(filter(None, names))) or " ")
+    if len(heads) == 1 or len(rows) == 1:
+        for line, cells in rows:  # a frame around text, not a table
+            for cell in cells:
+                yield TextBlock("paragraph", line, [cell])
+        return
+    for line, cells in rows[n_heads:]:
+        yield TextBlock("row", line, cells, heads=heads)

@@ -1,0 +1,328 @@
+"""Folders of documents, and manifests that describe them.
+
+A folder is read to any depth, in the order of its names. Skipped, and counted in a warning, are symbolic links (they lead out
+of the folder, or to files that are read anyway), devices, pipes and sockets, unsupported files, and the pages in a folder that
+a browser saved beside a page. Files and folders whose name begins with a dot, and the lock files of office programs, are
+skipped without a warning.
+
+A manifest is a CSV file. It names files below its own folder only: a path that leads elsewhere is refused, also by a link.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path, PureWindowsPath
+
+from nlp_retrieval.documents.cleaning import clean_text
+from nlp_retrieval.documents.reading import SUFFIXES
+from nlp_retrieval.errors import RetrievalWarning, SourceError
+from nlp_retrieval.loaders import likely, quoted, read_rows
+from nlp_retrieval.text import printable
+
+_UNSEEN = (".", "~$")
+_PAGES = (".html", ".htm", ".xhtml")
+_PARTS_OF_A_PAGE = tuple(
+    "_files _file -dateien _dateien _fichiers _archivos _ficheros _arquivos _bestanden -filer _filer _pliki _soubory "
+    "_tiedostot _bylos _dosyalar _fajlovi _datoteke _fitxers _elemei _failid _fails _fitxategiak".split()
+)
+_JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+
+
+class LeftOut:
+    """Files and texts that were skipped, by reason, for one warning each.
+
+    Examples:
+        >>> left_out = LeftOut()
+        >>> left_out.add("symbolic links skipped", "a/link")
+        >>> left_out.lines()
+        ['symbolic links skipped: a/link']
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[str, list[str]] = {}
+        self._counts: list[str] = []
+        self.details: list[str] = []
+        """Texts that were omitted from sources, a line each."""
+        self.failures: list[str] = []
+        """Sources that could not be read or stored, and why."""
+
+    def detail(self, where: str, why: str, text: str) -> None:
+        """Note a text that was omitted from a source; an empty reason is the same as before."""
+        self.details.append(f"{where}: {why}{': ' if why and text else ''}{printable(text)}")
+
+    def counted(self, what: str) -> None:
+        """Note something skipped that is only counted."""
+        self._counts.append(what)
+
+    def lines(self) -> list[str]:
+        """Return everything that was skipped, a line each."""
+        return [f"{reason}: {case}" for reason, cases in self._found.items() for case in cases] + self.details
+
+    def add(self, reason: str, first: str) -> None:
+        """Count one case of a reason, with its description: "[reason]: 2 (first: ...)"."""
+        self._found.setdefault(reason, []).append(first)
+
+    def fail(self, reason: str, what: str) -> None:
+        """Count a source that could not be read or stored."""
+        self.failures.append(what)
+        self.add(reason, what)
+
+    def warn(self) -> None:
+        """Warn of the number for each reason, and the first case."""
+        for what in self._counts:
+            warnings.warn(f"left out: {what}", RetrievalWarning, stacklevel=3)
+        for reason, cases in self._found.items():
+            warnings.warn(f"{reason}: {len(cases):,} (first: {cases[0]})", RetrievalWarning, stacklevel=3)
+
+
+def is_json_lines(path: Path) -> bool:
+    """Return whether a file holds one document per line, by its name.
+
+    Examples:
+        >>> is_json_lines(Path("pages.jsonl.gz"))
+        True
+    """
+    return path.name.lower().endswith(_JSON_LINES)
+
+
+def files_in(folder: Path, left_out: LeftOut, known: Collection[Path] = ()) -> Iterator[Path]:
+    """Yield the files of a folder that can be read; those that are known to be none are skipped without a warning.
+
+    Examples:
+        >>> Path("pages").mkdir()
+        >>> _ = Path("pages/krill.txt").write_text("Krill.")
+        >>> [path.name for path in files_in(Path("pages"), LeftOut())]
+        ['krill.txt']
+    """
+
+    def unreadable(error: OSError) -> None:
+        left_out.add("folders skipped because they cannot be opened", f"{printable(str(error.filename))}: {error.strerror}")
+
+    saved: set[Path] = set()
+    for current, folders, names in os.walk(folder, onerror=unreadable, followlinks=False):
+        for name in [name for name in folders if (Path(current) / name).is_symlink()]:
+            left_out.add("symbolic links skipped", printable(str(Path(current) / name)))
+        folders[:] = sorted(
+            name for name in folders if not name.startswith(_UNSEEN) and not (Path(current) / name).is_symlink()
+        )
+        pages = {Path(name).stem for name in names if name.lower().endswith(_PAGES)}
+        is_saved = Path(current) in saved
+        saved |= {Path(current) / name for name in folders if is_saved or _page_of(name) in pages}
+        for name in sorted(names):
+            path = Path(current) / name
+            if name.startswith(_UNSEEN) or path in known:
+                continue
+            if path.is_symlink():
+                left_out.add("symbolic links skipped", printable(str(path)))
+            elif not path.is_file():
+                left_out.add("devices, pipes and sockets skipped", printable(str(path)))
+            elif is_saved and path.suffix.lower() in _PAGES:
+                left_out.add("frames and other parts of saved pages skipped", printable(str(path)))
+            elif is_json_lines(path) or path.suffix.lower() in SUFFIXES:
+                yield path
+            else:
+                left_out.add("unsupported files skipped", printable(str(path)))
+
+
+def _page_of(folder: str) -> str | None:
+    """Return the name of the page whose parts a browser saves in a folder of this name, without ending, or None."""
+    ending = next((ending for ending in _PARTS_OF_A_PAGE if folder.lower().endswith(ending)), None)
+    return None if ending is None else folder[: -len(ending)]
+
+
+# Manifests, and the values of front matter.
+
+_NAMES = {
+    "file": "file filename filepath path document",
+    "url": "url uri link href address webaddress weburl",
+    "canonical": "canonical canonicalurl canonicaluri canonicallink",
+    "quality": "grade quality sourcegrade sourcequality",
+    "fetch_date": "fetchdate fetched accessed accessdate accesseddate dateaccessed retrieved retrievaldate dateretrieved",
+    "date": "date",
+    "title": "title headline",
+    "doi": "doi",
+}
+_FIELD_OF = {name: field_name for field_name, names in _NAMES.items() for name in names.split()}
+_MOST_ROWS = 100_000
+_SHOWN_FAULTS = 30
+_LONGEST_VALUE = 2_000
+_DAY_FIRST = re.compile(r"([0-9]{1,2})\.\s?([0-9]{1,2})\.\s?([0-9]{4})")
+
+
+def as_iso_date(text: str) -> str:
+    """Return a date that is written as in German, "19.1.2026", in ISO 8601; anything else as it is."""
+    found = _DAY_FIRST.fullmatch(text)
+    return f"{found[3]}-{int(found[2]):02}-{int(found[1]):02}" if found else text
+
+
+def is_date(text: str) -> bool:
+    """Return whether a text is a date or time in ISO 8601.
+
+    Examples:
+        >>> is_date("2026-01-19")
+        True
+    """
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a row of a manifest, or front matter, says about a document.
+
+    Args:
+        where: the place, for messages.
+        fields: text by name: "file", "url", "canonical", "quality", "fetch_date", "date", "title" and "doi", as far as said.
+        metadata: other values, text by name.
+        file: of a row, the file that it names, absolute; None for none.
+
+    Examples:
+        >>> described({"Title": "Krill", "Journal": "Polar Biology"}, "krill.md").metadata
+        {'Journal': 'Polar Biology'}
+    """
+
+    where: str
+    fields: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    file: Path | None = None
+
+
+def described(values: Mapping[str, str], where: str) -> Described:
+    """Return what some values say, by column or key as people write them: "Fetch date", "source-grade".
+
+    Examples:
+        >>> described({"Headline": "Krill", "Accessed": "19.1.2026"}, "krill.md").fields
+        {'title': 'Krill', 'fetch_date': '2026-01-19'}
+    """
+    fields: dict[str, str] = {}
+    metadata: dict[str, str] = {}
+    for name, value in values.items():
+        cleaned = " ".join(clean_text(value)[0].split())[:_LONGEST_VALUE]
+        if field_name := field_of(name):
+            fields[field_name] = as_iso_date(cleaned) if field_name in ("date", "fetch_date") else cleaned
+        elif cleaned:
+            metadata[name] = cleaned
+    return Described(where, fields, metadata)
+
+
+def field_of(name: str) -> str:
+    """Return the field that a column or key means; empty for none.
+
+    Examples:
+        >>> field_of("Canonical URL")
+        'canonical'
+    """
+    return _FIELD_OF.get("".join(char for char in name.casefold() if char.isalnum()), "")
+
+
+def is_manifest(path: Path) -> bool:
+    """Return whether a file lists documents with their files or URLs, by its name.
+
+    Examples:
+        >>> is_manifest(Path("sources.csv"))
+        True
+    """
+    return path.suffix.lower() in (".csv", ".tsv")
+
+
+def read_manifest(path: Path) -> tuple[list[Described], list[str]]:
+    """Return the rows of a manifest, and what is wrong with the files that they name.
+
+    Columns are ``file`` or ``url``, ``canonical url``, ``grade``, ``date``, ``title`` and ``doi``, with spaces and case as
+    people write them; others become metadata.
+
+    Raises:
+        SourceError: a column is missing, twice, or nearly one of these; or it has no rows, or too many.
+
+    Examples:
+        >>> _ = Path("krill.txt").write_text("Krill.")
+        >>> _ = Path("sources.csv").write_text(chr(10).join(["file,year", "krill.txt,2020"]))
+        >>> [(row.file.name, row.metadata) for row in read_manifest(Path("sources.csv"))[0]]
+        [('krill.txt', {'year': '2020'})]
+    """
+    folder = path.parent.resolve()
+    rows: list[Described] = []
+    faults: list[str] = []
+    is_first = True
+    for where, row in read_rows(path):
+        if is_first:
+            _check_columns(where, list(row))
+            is_first = False
+        values = {name: str(value) for name, value in row.items() if str(value).strip()}
+        if not values:
+            continue
+        said = described(values, where)
+        if name := said.fields.get("file", ""):
+            found = _file_of(name, folder)
+            if isinstance(found, str):
+                faults.append(f"{where}: {found}")
+            else:
+                said = Described(where, said.fields, said.metadata, found)
+        rows.append(said)
+        if len(rows) > _MOST_ROWS:
+            raise SourceError(f"{path}: more than {_MOST_ROWS:,} rows; split it up")
+    if not rows:
+        raise SourceError(f"{path}: it lists no source")
+    return rows, faults
+
+
+def refuse_faults(path: Path, faults: Sequence[str]) -> None:
+    """Refuse a manifest for what is wrong with it.
+
+    Raises:
+        SourceError: something is; the message lists it.
+
+    Examples:
+        >>> refuse_faults(Path("sources.csv"), [])
+    """
+    if faults:
+        more = f"\n  and {len(faults) - _SHOWN_FAULTS:,} more" if len(faults) > _SHOWN_FAULTS else ""
+        listed = "".join(f"\n  {fault}" for fault in faults[:_SHOWN_FAULTS])
+        counted = "1 thing is" if len(faults) == 1 else f"{len(faults):,} things are"
+        raise SourceError(f"{path}: nothing was added, since {counted} wrong:{listed}{more}")
+
+
+def _check_columns(where: str, columns: Sequence[str]) -> None:
+    fields = [field_of(column) for column in columns]
+    for number, name in enumerate(fields):
+        if name and name in fields[:number]:
+            first = columns[fields.index(name)]
+            raise SourceError(f"{where}: the columns {first!r} and {columns[number]!r} both mean the {name}; remove one")
+    if not {"file", "url", "canonical", "doi"} & set(fields):
+        raise SourceError(f'{where}: no column "file" or "url" (found: {quoted(dict.fromkeys(columns))})')
+    lacking = [name for name in ("file", "url", "grade", "date", "title", "doi") if _FIELD_OF[name] not in fields]
+    for column, name in zip(columns, fields, strict=True):
+        meant = next((other for other in lacking if likely(other, [column], ())), None)
+        if not name and meant is not None:
+            raise SourceError(f"{where}: there is no column {column[:40]!r}; rename it to {meant!r}, or to something else")
+
+
+def _file_of(name: str, folder: Path) -> Path | str:
+    """Return the file that a manifest names, or what is wrong with it."""
+    shown = printable(name)[:120]
+    fault = ""
+    try:
+        found = (folder / name).resolve()
+        if "\\" in name and not found.exists():  # as Windows writes it
+            found = (folder / name.replace("\\", "/")).resolve()
+        if Path(name).is_absolute() or (PureWindowsPath(name).anchor and not found.exists()):
+            fault = "is an absolute path; write it relative to the folder of the manifest"
+        elif not found.is_relative_to(folder):
+            fault = "leads out of the folder of the manifest; copy it there"
+        elif found.is_dir():
+            fault = "is a folder; list its files, or add the folder itself"
+        elif not found.is_file():
+            fault = f"is no file in {printable(str(folder))}; check its name, or copy it there"
+        elif found.suffix.lower() not in SUFFIXES:
+            fault = f"is of a kind that is not read; convert it to one of {', '.join(SUFFIXES)}"
+    except (OSError, ValueError, RuntimeError) as error:
+        return f"'{shown}' is not the name of a file ({error})"
+    return f"'{shown}' {fault}" if fault else found

@@ -1,0 +1,300 @@
+"""Reading a PDF: its paragraphs by pages, and the footnotes that raised numbers lead to.
+
+It is for a child process with limits, since a PDF can keep a parser busy for ever. Text that a PDF draws invisibly is read as
+well, since scans draw their recognised text like that. Page numbers, and lines at the edge of several pages, are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, NamedTuple
+
+from nlp_retrieval.documents.blocks import Document, Draft, TextBlock
+from nlp_retrieval.documents.cleaning import clean_title
+from nlp_retrieval.errors import SourceError
+
+if TYPE_CHECKING:
+    from pypdf import PageObject, PdfReader
+
+MOST_PAGES = 5000
+"""Pages of a PDF."""
+
+LARGEST_TEXT = 20 * 2**20
+"""Characters of text of one document."""
+
+_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
+_BULLET = re.compile(r"[•‣◦▪●·] ?")
+_SENTENCE_END = (".", "!", "?", ":", '."', ".”", ".)", "。")
+_IN_ADDRESS = re.compile(r"(?:https?://|doi\.org/|\bdoi: ?10\.|www\.)\S{0,2000}\Z", re.IGNORECASE)
+_BEFORE_NAME = re.compile(r"\b(?:doi|arxiv|pmid):\Z", re.IGNORECASE)
+_ADDRESS_GOES_ON = re.compile(r"[\w/._~%#?=&+()-]{1,2000}")
+_RAISED = re.compile(r"[0-9]{1,3}(?: ?[,\u2013-] ?[0-9]{1,3}){0,9},?")
+_SMALL = 0.87
+"""Share of the size of the text that a raised number has at most."""
+
+_SHORT = 0.75
+"""A line shorter than this share of the longest ones ends a paragraph if it ends a sentence."""
+
+_FOOTNOTE = re.compile(r"([0-9]{1,3})[.)]? ?(?=[^\W\d_]|[\"\u201c(])")
+_MOST_ON_A_PAGE = 60
+_PAGE_NUMBER = re.compile(
+    r"\W*(?:(?:page|seite|p\.) ?)?[0-9]{1,4}(?: ?(?:/|of|von) ?[0-9]{1,4})?\W*"
+    r"|[0-9]{1,4}[/.-][0-9]{1,2}[/.-][0-9]{2,4},? [0-9]{1,2}[:.][0-9]{2}(?: ?[AP]M)?(?: .{0,300})?"
+    r"|(?:https?|file)://\S{1,2000} [0-9]{1,4}/[0-9]{1,4}",
+    re.IGNORECASE,
+)
+"""A page number, and what a browser prints above and below each page."""
+
+_REPEATED = 3
+
+
+class _Stretch(NamedTuple):
+    text: str
+    is_raised: bool = False
+
+
+class _Line(NamedTuple):
+    """A printed line: its page, its text, and the stretches of that, raised numbers apart."""
+
+    page: int
+    text: str
+    stretches: Sequence[_Stretch]
+
+    def after(self, length: int) -> _Line:
+        """Return the line without its first characters."""
+        kept = []
+        for text, is_raised in self.stretches:
+            kept.append(_Stretch(text[length:], is_raised))
+            length = max(0, length - len(text))
+        return _Line(self.page, "".join(text for text, _ in kept), kept)
+
+
+def read_pdf(data: bytes, where: str) -> Document:
+    """Return the text of a PDF; its lines are pages.
+
+    Raises:
+        SourceError: it is damaged, encrypted, unpacks to far more than is usual, has too many pages, or has no text.
+    """
+    from pypdf import PdfReader
+    from pypdf.errors import DependencyError as NoCipher
+    from pypdf.errors import FileNotDecryptedError, LimitReachedError
+
+    try:
+        title, pages, n_damaged = _title_and_pages(PdfReader(BytesIO(data)), where)
+    except (FileNotDecryptedError, NoCipher):
+        raise SourceError(f"{where}: the PDF is encrypted; save it without a password") from None
+    except LimitReachedError as error:
+        raise SourceError(
+            f"{where}: a part of the PDF unpacks to far more than the text of a document ({str(error)[:80]}); "
+            "save it again as a plain PDF, or omit it"
+        ) from None
+    except (SourceError, MemoryError):
+        raise
+    except Exception as error:  # a damaged file can make pypdf raise any kind of error
+        raise SourceError(f"{where}: the PDF is damaged ({type(error).__name__}: {str(error)[:80]}); fetch it again") from None
+    empty = [number for number, page in enumerate(pages, start=1) if not any(line.text for line in page)]
+    cure = "recognise the text of scans first (ocrmypdf in.pdf out.pdf)"
+    if len(empty) == len(pages):
+        raise SourceError(f"{where}: no text on {_spans(empty)}, as of a scan; {cure}")
+    notes = [f"{where}: no text on {_spans(empty)}; {cure}"] if empty else []
+    notes += [f"{where}: {n_damaged:,} damaged pages could not be read"] if n_damaged else []
+    draft = Draft()
+    blocks = list(_blocks(_without_edges(pages), draft))
+    title, removed = clean_title(title)
+    return Document(blocks, title, "page", removed=removed + draft.removed, notes=notes)
+
+
+def _title_and_pages(reader: PdfReader, where: str) -> tuple[str, list[list[_Line]], int]:
+    """Return the title, the lines of each page, and the number of pages that could not be read, which are empty."""
+    from pypdf.errors import LimitReachedError, WrongPasswordError
+
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise WrongPasswordError
+    title = str((reader.metadata.title if reader.metadata else None) or "")
+    count = len(reader.pages)
+    if count > MOST_PAGES:
+        raise SourceError(f"{where}: {count:,} pages; at most {MOST_PAGES:,} are read, split it up")
+    pages: list[list[_Line]] = []
+    n_damaged = length = 0
+    for number in range(count):
+        try:
+            lines = _lines_of(reader.pages[number], number + 1)
+        except (LimitReachedError, MemoryError):
+            raise
+        except Exception:  # a page with damaged fonts should not lose the others
+            if count == 1:
+                raise
+            n_damaged += 1
+            lines = []
+        pages.append(lines)
+        length += sum(len(line.text) for line in lines)
+        if length > LARGEST_TEXT:
+            raise SourceError(f"{where}: it holds more than {LARGEST_TEXT:,} characters of text; split it up")
+    if n_damaged and n_damaged == count:
+        raise ValueError("none of its pages can be read")
+    return title, pages, n_damaged
+
+
+def _lines_of(page: PageObject, number: int) -> list[_Line]:
+    """Return the lines of a page, with numbers apart that are smaller and higher than the text before them."""
+    lines: list[list[_Stretch]] = [[]]
+    base_size = base_height = 0.0
+
+    def add(text: str, cm: list[float], tm: list[float], _font: object, size: float) -> None:
+        nonlocal base_size, base_height
+        printed = text.strip()
+        if printed:
+            size, height = abs(size * tm[3] * cm[3]), tm[5] * cm[3] + cm[5]
+            rise = height - base_height
+            if _RAISED.fullmatch(printed) and size < _SMALL * base_size and 0.1 * base_size < rise < base_size:
+                while len(lines) > 1 and not "".join(stretch.text for stretch in lines[-1]).strip():
+                    lines.pop()  # pypdf takes the height for another line
+                lines[-1].append(_Stretch(printed, is_raised=True))
+                return
+            base_size, base_height = size, height
+        first, *others = text.translate(_LIGATURES).split("\n")
+        lines[-1].append(_Stretch(first))
+        lines.extend([_Stretch(other)] for other in others)
+
+    page.extract_text(visitor_text=add)
+    return [_Line(number, "".join(text for text, _ in line), line) for line in map(_spaced, lines)]
+
+
+def _spaced(line: Sequence[_Stretch]) -> list[_Stretch]:
+    """Return a line without white space at its ends and beside other white space."""
+    kept: list[_Stretch] = []
+    for text, is_raised in line:
+        spaced = re.sub(r"\s+", " ", text)
+        spaced = spaced.lstrip() if not kept or kept[-1].text[-1:] == " " else spaced
+        kept += [_Stretch(spaced, is_raised)] if spaced else []
+    if kept:
+        kept[-1] = kept[-1]._replace(text=kept[-1].text.rstrip())
+    return kept
+
+
+def _spans(numbers: Sequence[int]) -> str:
+    """Return pages as words: "pages 1-4 and 7"."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    parts = [str(first) if first == last else f"{first}-{last}" for first, last in spans]
+    more = f" and {len(parts) - 10} more ranges" if len(parts) > 10 else ""
+    return ("page " if len(numbers) == 1 else "pages ") + ", ".join(parts[:10]) + more
+
+
+def _without_edges(pages: Sequence[Sequence[_Line]]) -> Iterator[list[_Line]]:
+    """Yield the pages without their numbers, and without lines at the edge of several pages."""
+    edges = Counter(text for page in pages for text in {line.text for line in (*page[:2], *page[-2:])})
+    for page in pages:
+        yield [
+            line
+            for at, line in enumerate(page)
+            if 2 <= at < len(page) - 2
+            or not line.text
+            or not (_PAGE_NUMBER.fullmatch(line.text) or edges[line.text] >= _REPEATED)
+        ]
+
+
+def _blocks(pages: Iterator[list[_Line]], draft: Draft) -> Iterator[TextBlock]:
+    """Yield the paragraphs, and the notes of each page; a sentence that goes on on the next page stays one."""
+    begun = 0
+    waiting: list[TextBlock] = []
+    for page in pages:
+        prose, notes = _without_footnotes(page)
+        for at, paragraph in enumerate(_paragraphs(prose)):
+            if draft and not at and paragraph[0].text[0].islower():
+                draft.line_break(paragraph[0].page, " ")
+            else:
+                if draft:
+                    yield TextBlock("paragraph", begun, [draft.take()])
+                yield from waiting
+                begun, waiting = paragraph[0].page, []
+            _add(draft, paragraph)
+        for number, lines in notes:
+            inner, line = Draft(), lines[0].page
+            _add(inner, lines)
+            waiting += [TextBlock("note", line, [[]], name=number), TextBlock("note", line, [inner.take()], name=number)]
+    if draft:
+        yield TextBlock("paragraph", begun, [draft.take()])
+    yield from waiting
+
+
+def _paragraphs(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
+    """Yield the lines of each paragraph: it ends at an empty line, and at a short line that ends a sentence."""
+    longest = sorted(len(line.text) for line in lines)[len(lines) * 9 // 10] if lines else 0
+    paragraph: list[_Line] = []
+    for line in lines:
+        if line.text:
+            paragraph.append(line)
+        if paragraph and (not line.text or (line.text.endswith(_SENTENCE_END) and len(line.text) < _SHORT * longest)):
+            yield paragraph
+            paragraph = []
+    if paragraph:
+        yield paragraph
+
+
+def _add(draft: Draft, lines: Sequence[_Line]) -> None:
+    """Add the lines of a paragraph, with words and addresses that were broken at the end of a line made whole.
+
+    ``exam-`` and ``ple`` become ``example``; a word that is written with a hyphen and split there loses it.
+    """
+    for number, line in enumerate(lines):
+        text, following = line.text, lines[number + 1].text if number + 1 < len(lines) else ""
+        is_address = bool(following) and _address_goes_on(text, following)
+        is_word = text[-1:] == "-" and text[-2:-1].isalpha() and following[:1].isalpha() and not is_address
+        for stretch, is_raised in line.stretches[:-1] if is_word else line.stretches:
+            (draft.raised if is_raised else draft.text)(stretch, line.page)
+        if is_word:
+            draft.text(line.stretches[-1].text[:-1], line.page)
+        if following and not is_word and not is_address:
+            draft.line_break(line.page, "\n" if _BULLET.match(following) else " ")
+
+
+def _address_goes_on(line: str, following: str) -> bool:
+    if _BEFORE_NAME.search(line) and following[0].isdigit():
+        return True
+    address, goes_on = _IN_ADDRESS.search(line[-2100:]), _ADDRESS_GOES_ON.match(following)
+    if address is None or goes_on is None:
+        return False
+    is_rest = goes_on[0] == following and not following[0].isupper()
+    return is_rest or line[-1] in "/-_=?&" or bool(re.search(r"[/_=]|[0-9][a-z]|[a-z][0-9]", goes_on[0]))
+
+
+def _without_footnotes(lines: Sequence[_Line]) -> tuple[Sequence[_Line], list[tuple[str, list[_Line]]]]:
+    """Return the lines of a page without the footnotes below it, and these by their numbers."""
+    begins = _footnotes(lines)
+    ends = [*(at for at, _ in begins), len(lines)][1:]
+    notes = []
+    for (at, number), end in zip(begins, ends, strict=True):
+        rest = lines[at].text[len(number) :].lstrip(" .)")
+        first = lines[at].after(len(lines[at].text) - len(rest))
+        notes.append((number, [first, *(line for line in lines[at + 1 : end] if line.text)]))
+    return lines[: begins[0][0] if begins else len(lines)], notes
+
+
+def _footnotes(lines: Sequence[_Line]) -> list[tuple[int, str]]:
+    """Return which lines of a page begin a footnote, and their numbers; none if most raised numbers have no such line."""
+    first_marks: dict[int, int] = {}
+    for at, line in enumerate(lines):
+        for mark in [text for text, is_raised in line.stretches[1:] if is_raised]:
+            for number in re.findall("[0-9]{1,3}", mark):
+                first_marks.setdefault(int(number), at)
+    if not first_marks or max(first_marks) - min(first_marks) > _MOST_ON_A_PAGE:
+        return []
+    begins: list[tuple[int, str]] = []
+    end = len(lines)
+    for number in range(max(first_marks), min(first_marks) - 1, -1):
+        marked = first_marks.get(number, min(first_marks.values()))
+        for at in range(end - 1, marked, -1):
+            start = _FOOTNOTE.match(lines[at].text)
+            if start and int(start[1]) == number:
+                begins.insert(0, (at, start[1]))
+                end = at
+                break
+    return begins if 2 * len(begins) > len(first_marks) else []

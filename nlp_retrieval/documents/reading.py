@@ -1,0 +1,307 @@
+"""Reading a document of any kind from its bytes, within limits.
+
+A document may come from anyone. One that exceeds a limit is refused with a message that names the limit, and never cut. PDF,
+DOCX, LaTeX and large pages are read in a child process with limits of time and memory.
+"""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import os
+import re
+import stat
+from importlib.util import find_spec
+from pathlib import Path, PurePath
+
+from nlp_retrieval.documents.bibliography import Bibliography, read_bibliography
+from nlp_retrieval.documents.blocks import Document
+from nlp_retrieval.documents.child import CHILD_SECONDS, read_in_child
+from nlp_retrieval.documents.pdf import LARGEST_TEXT
+from nlp_retrieval.documents.readers import read_as
+from nlp_retrieval.errors import DependencyError, SourceError, install
+from nlp_retrieval.text import printable
+
+LARGEST_FILE = 50 * 2**20
+"""Bytes of a file."""
+
+LARGEST_MARKUP = 10 * 2**20
+"""Bytes of a page of HTML or Markdown: the time to find its main text is quadratic in its size."""
+
+_CHILD_FROM = 100_000
+"""Characters from which a bibliography is read in a child process."""
+
+READ_HERE = {"text": LARGEST_FILE, "html": 2**18, "markdown": 2**15}
+"""Bytes of a page that this process reads itself, since even a malicious one takes only seconds."""
+
+# Bytes to text: a byte order mark decides, then UTF-8 if it is valid, then what the source declares; nothing is guessed.
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+"""Byte order marks, UTF-32 before UTF-16, whose mark begins with the same two bytes."""
+
+_ACCEPTED = frozenset(
+    [f"iso8859-{part}" for part in range(1, 17)]
+    + [f"cp{number}" for number in (437, 850, 852, 866, 874, 932, 949, 950, *range(1250, 1259))]
+    + """utf-8 utf-8-sig utf-16 utf-16-le utf-16-be utf-32 utf-32-le utf-32-be ascii koi8-r koi8-u koi8-t mac-roman mac-cyrillic
+    tis-620 gb2312 gbk gb18030 hz big5 big5hkscs euc_jp euc_jis_2004 iso2022_jp iso2022_jp_1 iso2022_jp_2 shift_jis
+    shift_jis_2004 euc_kr johab iso2022_kr ptcp154 viscii""".split()
+)
+"""Encodings that pages and files are written in. Python knows others (UTF-7, punycode, its own escapes) which would turn plain
+bytes into text that nobody sees in them."""
+
+_AS_BROWSERS_READ = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+}
+"""Real encodings of pages that declare a narrower one (https://encoding.spec.whatwg.org/#names-and-labels)."""
+
+_STATEFUL = ("iso2022", "hz")
+"""Encodings whose bytes are valid UTF-8 as well, and mean something else."""
+
+
+def decode_text(data: bytes, declared: str = "", where: str = "this source") -> str:
+    """Return the text of some bytes, without a byte order mark.
+
+    Args:
+        data: the bytes.
+        declared: the encoding that the source or its server names; may be empty. It counts only if the bytes are not UTF-8,
+            since most pages that declare a wrong encoding are.
+        where: the source's name, for messages.
+
+    Raises:
+        SourceError: no encoding fits; the message names the first byte that does not.
+
+    Examples:
+        >>> decode_text("Krill".encode("utf-16"))
+        'Krill'
+    """
+    for mark, name in _MARKS:
+        if data.startswith(mark):
+            return _decoded(data, name, where, f"its byte order mark is that of {name.upper()}").removeprefix("\ufeff")
+    known = _known(declared)
+    beginning = data[:_DECLARED_WITHIN]
+    if not known.startswith(("utf-16", "utf-32")) and 4 * beginning.count(0) > len(beginning):
+        raise SourceError(
+            f"{where}: {beginning.count(0):,} of its first {len(beginning):,} bytes are zero, as in UTF-16 without a byte "
+            "order mark, or in a file that is no text; save it as UTF-8"
+        )
+    if known.startswith(_STATEFUL):
+        return _decoded(data, known, where, f"it declares {known}")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        if not known:
+            declaration = f"it declares {declared[:40]!r}, which is not accepted" if declared else "it declares no encoding"
+            raise SourceError(
+                f"{where}: byte 0x{data[error.start]:02x} at {error.start:,} is not UTF-8, and {declaration}; "
+                "save it as UTF-8, for example with iconv -f WINDOWS-1252 -t UTF-8"
+            ) from None
+    return _decoded(data, known, where, f"it declares {known}")
+
+
+def _known(declared: str) -> str:
+    """Return Python's name of an accepted encoding, else an empty string."""
+    try:
+        name = codecs.lookup(declared.strip()).name if declared.strip() else ""
+    except (LookupError, ValueError):
+        return ""
+    return _AS_BROWSERS_READ.get(name, name) if name in _ACCEPTED else ""
+
+
+def _decoded(data: bytes, encoding: str, where: str, reason: str) -> str:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        byte = f"byte 0x{data[error.start]:02x} at {error.start:,}" if error.start < len(data) else "its end"
+        raise SourceError(f"{where}: {reason}, but {byte} does not fit ({error.reason}); save it as UTF-8") from None
+
+
+SUFFIXES = {
+    ".txt": "text",
+    ".text": "text",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".tex": "latex",
+    ".latex": "latex",
+    ".pdf": "pdf",
+    ".docx": "docx",
+    ".docm": "docx",
+}
+"""Suffixes of file names, and the kinds of documents that they mean."""
+
+_MEDIA_TYPES = {
+    "text/plain": "text",
+    "text/markdown": "markdown",
+    "text/x-markdown": "markdown",
+    "text/html": "html",
+    "application/xhtml+xml": "html",
+    "application/pdf": "pdf",
+    "application/x-pdf": "pdf",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+}
+_SAYS_NOTHING = ("", "application/octet-stream", "binary/octet-stream")
+_HTML = ("lxml", "trafilatura", "w3lib", "cssselect2")
+_NEEDED = {
+    "text": (),
+    "html": _HTML,
+    "markdown": ("markdown_it", "mdit_py_plugins", *_HTML),
+    "latex": ("pylatexenc",),
+    "pdf": ("pypdf",),
+    "docx": ("mammoth", *_HTML),
+}
+_OTHERS = {
+    b"\xd0\xcf\x11\xe0": "an old Word file, or a DOCX with a password; save it as DOCX without one",
+    b"{\\rtf": "RTF; save it as DOCX",
+}
+_INPUT_ENCODING = re.compile(rb"\\usepackage\s{0,9}\[\s{0,9}([a-z0-9]{1,20})\s{0,9}\]\s{0,9}\{inputenc\}")
+_DECLARED_WITHIN = 4096
+"""Bytes at the beginning of a page in which it may declare its encoding."""
+
+
+def read_document(
+    data: bytes, name: str = "", media_type: str = "", seconds: float = CHILD_SECONDS, kind: str = ""
+) -> Document:
+    """Return what a document says, as its readers see it.
+
+    The media type decides its kind, or else the suffix of its name; bytes that begin as a PDF are always one. Visible text is
+    kept as it is; text that readers would not see is removed and counted.
+
+    Args:
+        data: all bytes of the document.
+        name: of the file, or the URL; used for messages too.
+        media_type: from a server, with its charset if there is one.
+        seconds: limit of time for a child process.
+        kind: "text", "markdown", "html", "latex", "pdf" or "docx"; empty: by media type and name.
+
+    Raises:
+        SourceError: it is of an unsupported kind, empty, too large, damaged, encrypted, in a wrong encoding, nested too
+            deeply, or holds no text.
+        DependencyError: a package for this kind is not installed.
+
+    Examples:
+        >>> read_document(b"<p>Krill live in <b>cold</b> water<sup>[1]</sup>.", "krill.html").text
+        'Krill live in cold water.'
+    """
+    where = printable(name)[-200:] or "this source"
+    for start, what in _OTHERS.items():
+        if data.startswith(start):
+            raise SourceError(f"{where}: {what}")
+    kind = kind or kind_of(data, name, media_type, where)
+    if missing := [package for package in _NEEDED[kind] if find_spec(package) is None]:
+        raise DependencyError(f"reading {kind} needs {', '.join(missing)}: {install('evidence')}")
+    if not data or data.isspace():
+        raise SourceError(f"{where}: it is empty; there is nothing to read")
+    most = LARGEST_MARKUP if kind in ("html", "markdown") else LARGEST_FILE
+    if len(data) > most:
+        raise SourceError(f"{where}: {len(data) >> 20} MiB; at most {most >> 20} MiB of {kind} are read, split it up")
+    if kind not in ("pdf", "docx"):
+        data = decode_text(data, _declared(kind, data, media_type), where).encode("utf-8", "replace")
+    in_child = len(data) > READ_HERE.get(kind, 0)
+    read = read_in_child(kind, data, where, Document, seconds) if in_child else read_as(kind, data, where)
+    if not read.text:
+        raise SourceError(f"{where}: it has no visible text")
+    if len(read.text) > LARGEST_TEXT:
+        raise SourceError(f"{where}: it holds more than {LARGEST_TEXT:,} characters of text; split it up")
+    return read
+
+
+def bibliography_of(text: str, where: str = "the bibliography") -> Bibliography:
+    """Return the entries of a bibliography; a large one is read in a child process with limits.
+
+    Raises:
+        InputError: it cannot be read.
+
+    Examples:
+        >>> bibliography_of('[{"id": "frisch1965", "title": "The dance", "DOI": "10.1000/dance"}]').entries[0].url
+        'https://doi.org/10.1000/dance'
+    """
+    if len(text) < _CHILD_FROM:
+        return read_bibliography(text, where)
+    return read_in_child("bibliography", text.encode("utf-8", "replace"), where, Bibliography)
+
+
+def kind_of(data: bytes, name: str, media_type: str, where: str) -> str:
+    """Return the kind of a document.
+
+    Raises:
+        SourceError: it is none that is read; the message says what to do.
+    """
+    if data.startswith(b"%PDF-"):
+        return "pdf"
+    stated = media_type.partition(";")[0].strip().lower()
+    if stated in _MEDIA_TYPES:
+        return _MEDIA_TYPES[stated]
+    suffix = PurePath(name.partition("?")[0].partition("#")[0] if "://" in name else name).suffix.lower()
+    if stated in _SAYS_NOTHING and suffix in SUFFIXES:
+        return SUFFIXES[suffix]
+    description = f"media type {printable(stated)[:80]!r}" if stated else f"name ending {printable(suffix)[:20]!r}"
+    raise SourceError(f"{where}: {description} is not read; convert it to one of {', '.join(SUFFIXES)}")
+
+
+def _declared(kind: str, data: bytes, media_type: str) -> str:
+    """Return the encoding that the server, or else the page itself, declares; empty if none does."""
+    for parameter in media_type.split(";")[1:]:
+        key, _, value = parameter.partition("=")
+        if key.strip().lower() == "charset":
+            return value.strip().strip("\"'")[:40]
+    if kind == "latex":
+        declared = _INPUT_ENCODING.search(data[:_DECLARED_WITHIN])
+        name = declared[1].decode("ascii", "replace") if declared else ""
+        return {"ansinew": "cp1252", "latin9": "iso8859-15", "applemac": "mac-roman", "utf8x": "utf-8"}.get(name, name)
+    if kind != "html":
+        return ""
+    from w3lib.encoding import html_body_declared_encoding
+
+    return html_body_declared_encoding(data[:_DECLARED_WITHIN]) or ""
+
+
+def read_file(path: Path, follow_link: bool) -> bytes:
+    """Return the bytes of a file.
+
+    Raises:
+        SourceError: it is missing, not a regular file, cannot be opened or is too large; or it is a symbolic link, unless
+            ``follow_link``.
+
+    Examples:
+        >>> _ = Path("krill.txt").write_text("Krill.")
+        >>> read_file(Path("krill.txt"), follow_link=False)
+        b'Krill.'
+    """
+    shown = printable(str(path))
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe without a writer would wait for ever
+    try:
+        descriptor = os.open(path, flags if follow_link else flags | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        is_url = shown.startswith(("http:/", "https:/"))
+        fetching = "a page is fetched by nlp-retrieval evidence add PROJECT LIST.csv --fetch http, with its URL in a column url"
+        cure = fetching if is_url else "check the path"
+        raise SourceError(f"{shown}: no such file; {cure}") from None
+    except (OSError, ValueError) as error:
+        reason = "it is a symbolic link" if getattr(error, "errno", None) == errno.ELOOP else str(error)
+        raise SourceError(f"{shown}: cannot be opened ({reason}); make it a file that this user may read") from None
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise SourceError(f"{shown}: neither a file nor a folder; a device, a pipe or a socket is not read")
+        try:
+            data = file.read(LARGEST_FILE + 1)
+        except OSError as error:
+            raise SourceError(f"{shown}: reading failed ({error.strerror}); check the disk") from error
+    if len(data) > LARGEST_FILE:
+        raise SourceError(f"{shown}: larger than {LARGEST_FILE >> 20} MiB; split it up")
+    return data

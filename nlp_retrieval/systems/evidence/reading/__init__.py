@@ -1,1 +1,0 @@
-"""Reading sources: files, HTML and PDF to plain text, and grades of trustworthiness."""

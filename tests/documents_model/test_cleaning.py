@@ -1,0 +1,97 @@
+"""Characters that nobody sees, and those that look like them and are needed."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nlp_retrieval.documents import clean_text, clean_title
+from nlp_retrieval.documents.cleaning import LONGEST_TITLE, Removed
+
+NEEDED = {
+    "Persian": "می\u200cخواهم",  # noqa: RUF001
+    "Hindi": "क्\u200dष",
+    "Marathi": "दर\u094d\u200dया",
+    "Malayalam": "ന\u0d4d\u200dമ",
+    "Sinhala": "ශ්\u200dරී",
+    "Bengali": "র\u200d\u09cdয",
+    "Mongolian": "ᠮᠣᠩᠭᠣᠯ\u180bᠣ",
+    "a family": "👨\u200d👩\u200d👧\u200d👦",
+    "a heart on fire": "❤\ufe0f\u200d🔥",
+    "a profession with a skin": "👩🏽\u200d🚀",
+    "a key": "1\ufe0f\u20e3",
+    "a copyright sign as text": "©\ufe0e",
+    "a form of a Chinese character": "葛\U000e0100",
+    "accents": "cafe\u0301, Zürich, Ελλάδα, 漢字, עברית",
+    "mathematics": "10⁵ ± 3 × 10⁻² µm ≠ ∞",  # noqa: RUF001
+    "white space": "a\tb\u00a0c\u2009d\n\ne\u3000f",
+}
+
+
+@pytest.mark.parametrize("text", NEEDED.values(), ids=NEEDED.keys())
+def test_what_a_script_needs_stays(text: str) -> None:
+    assert clean_text(text) == (text, Removed())
+
+
+USELESS = {
+    "a joiner between Latin letters": ("rain\u200dfall", "rainfall", Removed(zero_width=1)),
+    "a joiner at the end of a word": ("می\u200c و", "می و", Removed(zero_width=1)),
+    "two joiners in a row": ("می\u200c\u200cخ", "میخ", Removed(zero_width=2)),
+    "a joiner at the start": ("\u200da", "a", Removed(zero_width=1)),
+    "a joiner between an emoji and a letter": ("👩\u200da", "👩a", Removed(zero_width=1)),
+    "a selector behind a letter": ("a\ufe0f", "a", Removed(zero_width=1)),
+    "many selectors behind an emoji": ("😀\ufe0f\U000e0141\U000e0142", "😀\ufe0f", Removed(zero_width=2)),
+    "bytes in selectors behind an emoji": ("😀\U000e0141\U000e0142", "😀", Removed(zero_width=2)),
+    "tags behind a flag": ("🏴\U000e0067\U000e0062\U000e007f", "🏴", Removed(tags=3)),
+    "a language tag": ("\U000e0001a", "a", Removed(tags=1)),
+    "an override": ("safe\u202etxt.exe\u202c", "safetxt.exe", Removed(directional=2)),
+    "marks of direction": ("\u200fעברית\u200e \u061c", "עברית ", Removed(directional=3)),  # noqa: RUF001
+    "half of a surrogate pair": ("a\ud800b", "ab", Removed(controls=1)),
+    "a noncharacter": ("a\ufffeb\uffffc\ufdd0", "abc", Removed(controls=3)),
+    "an escape sequence": ("\x1b[31mred\x1b[0m", "[31mred[0m", Removed(controls=2)),
+    "an interlinear note": ("\ufff9a\ufffab\ufffb", "ab", Removed(zero_width=3)),
+    "an invisible times": ("2\u2062x", "2x", Removed(zero_width=1)),
+}
+
+
+@pytest.mark.parametrize(("text", "cleaned", "removed"), USELESS.values(), ids=USELESS.keys())
+def test_what_has_no_function_goes_and_is_counted(text: str, cleaned: str, removed: Removed) -> None:
+    assert clean_text(text) == (cleaned, removed)
+
+
+def test_every_line_end_becomes_a_line_feed() -> None:
+    assert clean_text("a\r\nb\rc\x0bd\x0ce\x85f\u2028g\u2029h") == ("a\nb\nc\nd\ne\nf\ng\n\nh", Removed())
+
+
+def test_no_control_or_format_character_of_unicode_survives_between_latin_letters_but_visible_ones() -> None:
+    survivors = {
+        char
+        for code in range(sys.maxunicode + 1)
+        if unicodedata.category(char := chr(code)) in {"Cc", "Cf", "Cs", "Zl", "Zp"} and char in clean_text(f"a{char}b")[0]
+    }
+    visible = {char for char in survivors if "SIGN" in unicodedata.name(char, "") or "HIEROGLYPH" in unicodedata.name(char, "")}
+    visible |= {char for char in survivors if "NUMBER" in unicodedata.name(char, "")}
+    assert survivors - visible - set("\t\n") == set("\u0602\u06dd\u070f\u0890\u0891\u08e2"), (
+        "marks of Arabic and Syriac that are drawn"
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.characters() | st.sampled_from("\u200d\u200c\ufe0f\U000e0041\u202e\u00adक❤🔥می")))
+def test_cleaning_again_changes_nothing_and_the_counts_add_up(text: str) -> None:
+    cleaned, removed = clean_text(text)
+    assert clean_text(cleaned) == (cleaned, Removed())
+    plain = text.replace("\r\n", "\n").replace("\u2029", "\n\n")
+    assert len(plain) - len(cleaned) == removed.zero_width + removed.directional + removed.tags + removed.controls
+
+
+def test_a_title_is_one_short_line() -> None:
+    assert clean_title("  A\u200b title\n on\ttwo lines ") == ("A title on two lines", Removed(zero_width=1))
+    title, _ = clean_title("word " * 10_000)
+    assert len(title) <= LONGEST_TITLE
+    assert title.endswith("word…")
+    assert len(clean_title("x" * 10_000)[0]) == LONGEST_TITLE

@@ -1,0 +1,94 @@
+"""Bytes to text: Python's own codecs are the oracle for what each encoding means."""
+
+from __future__ import annotations
+
+import codecs
+
+import pytest
+
+from nlp_retrieval.documents import decode_text, read_document
+from nlp_retrieval.errors import SourceError
+
+SAMPLES = {
+    "windows-1252": "Straße – 5 € “naïve”",  # noqa: RUF001
+    "iso-8859-1": "Straße, naïve",
+    "iso-8859-2": "Žluťoučký kůň",
+    "iso-8859-15": "5 € naïve",
+    "windows-1251": "Привет, мир",
+    "koi8-r": "Привет, мир",
+    "windows-1253": "Καλημέρα",
+    "windows-1254": "İstanbul ığdır",  # noqa: RUF001
+    "iso-8859-9": "İstanbul ığdır",  # noqa: RUF001
+    "windows-1255": "שלום",
+    "windows-1256": "سلام",
+    "shift_jis": "日本語の文章",
+    "euc-jp": "日本語の文章",
+    "iso-2022-jp": "日本語の文章",
+    "gb2312": "中文文本",
+    "gbk": "中文文本",
+    "gb18030": "中文文本𠀀",
+    "big5": "繁體中文",
+    "euc-kr": "한국어 문장",
+    "utf-16-le": "naïve 漢字",
+}
+
+
+@pytest.mark.parametrize(("encoding", "text"), SAMPLES.items())
+def test_a_declared_encoding_is_used_where_the_bytes_are_not_utf_8(encoding: str, text: str) -> None:
+    data = text.encode(encoding)
+    if encoding != "iso-2022-jp":
+        with pytest.raises(UnicodeDecodeError):
+            data.decode()
+    assert decode_text(data, encoding.upper()) == text
+
+
+@pytest.mark.parametrize(
+    ("mark", "encoding"),
+    [
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+        (codecs.BOM_UTF32_LE, "utf-32-le"),
+        (codecs.BOM_UTF32_BE, "utf-32-be"),
+    ],
+)
+def test_a_byte_order_mark_decides_whatever_is_declared(mark: bytes, encoding: str) -> None:
+    assert decode_text(mark + "naïve 漢字 🙂".encode(encoding), "windows-1251") == "naïve 漢字 🙂"
+
+
+def test_valid_utf_8_is_utf_8_whatever_is_declared() -> None:
+    assert decode_text("naïve".encode(), "windows-1252") == "naïve"
+    assert decode_text(b"", "latin-1") == ""
+
+
+def test_without_a_declaration_the_byte_that_does_not_fit_is_named() -> None:
+    with pytest.raises(
+        SourceError, match=r"page\.txt: byte 0xef at 2 is not UTF-8, and it declares no encoding; save it as UTF-8"
+    ):
+        decode_text("naïve".encode("latin-1"), where="page.txt")
+
+
+def test_a_byte_that_does_not_fit_the_declared_encoding_is_named() -> None:
+    with pytest.raises(SourceError, match=r"it declares cp1252, but byte 0x81 at 1 does not fit"):
+        decode_text(b"a\x81\xff", "latin-1")
+    with pytest.raises(SourceError, match="its byte order mark is that of UTF-16, but byte 0x00 at 4 does not fit"):
+        decode_text(codecs.BOM_UTF16_LE + b"a\x00\x00")
+
+
+@pytest.mark.parametrize(
+    "declared", ["utf-7", "punycode", "idna", "unicode_escape", "rot13", "zlib", "hex", "x-none", "\x00", "../os"]
+)
+def test_what_is_no_encoding_of_pages_is_not_accepted(declared: str) -> None:
+    with pytest.raises(SourceError, match=r"is not UTF-8, and it declares .* which is not accepted"):
+        decode_text(b"+ADw-script\xff", declared)
+    assert decode_text(b"+ADw-script+AD4-", declared) == "+ADw-script+AD4-"
+
+
+def test_a_server_or_the_page_itself_declares_the_encoding() -> None:
+    page = '<html><head><meta charset="windows-1251"></head><body><p>Привет, мир</p></body></html>'
+    assert read_document(page.encode("windows-1251"), "a.html").text == "Привет, мир"
+    plain = "<p>Привет, мир</p>".encode("koi8-r")
+    assert read_document(plain, media_type='text/html; charset="KOI8-R"').text == "Привет, мир"
+    assert read_document("Привет".encode("koi8-r"), media_type="text/plain;charset=koi8-r").text == "Привет"
+    with pytest.raises(SourceError, match=r"a\.html: byte 0xf0 at 3 is not UTF-8"):
+        read_document(plain, "a.html")

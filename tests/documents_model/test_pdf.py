@@ -1,0 +1,165 @@
+"""PDFs to text: good ones, and those that are damaged, encrypted or made to do harm."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+
+from nlp_retrieval.documents import Document, Removed, read_document
+from nlp_retrieval.documents.child import _answer, _environment, read_in_child
+from nlp_retrieval.documents.pdf import MOST_PAGES, read_pdf
+from nlp_retrieval.errors import EngineError, SourceError
+
+from .pdfs import bomb, content, encrypted, pdf_of
+
+GOOD = pdf_of(
+    content("Mean rainfall rose by 12 percent in all of the exam-", "ple regions."), content("The second page."), title="Rain"
+)
+TEXT = "Mean rainfall rose by 12 percent in all of the example regions.\n\nThe second page."
+
+
+def error_of(data: bytes) -> str:
+    with pytest.raises(SourceError) as caught:
+        read_pdf(data, "a.pdf")
+    return str(caught.value)
+
+
+def test_title_and_pages_are_read_in_a_child_process() -> None:
+    read = read_document(GOOD, "rain.bin")
+    assert (read.title, read.text, read.removed, read.notes) == ("Rain", TEXT, Removed(), [])
+
+
+def test_what_is_wrong_in_the_child_is_the_same_error_here() -> None:
+    with pytest.raises(SourceError, match=r"^rain\.pdf: the PDF is damaged \(PdfStreamError: .*\); fetch it again$"):
+        read_document(GOOD[:300], "rain.pdf")
+
+
+def test_a_pdf_that_everybody_may_open_is_read_though_it_is_encrypted() -> None:
+    assert read_pdf(encrypted(GOOD, ""), "a.pdf").text == TEXT
+
+
+def test_an_encrypted_pdf_is_an_error() -> None:
+    assert error_of(encrypted(GOOD, "secret")) == "a.pdf: the PDF is encrypted; save it without a password"
+
+
+@pytest.mark.parametrize("keep", [9, 60, 200, 500, -200])
+def test_a_pdf_that_was_cut_off_is_an_error_or_read_whole(keep: int) -> None:
+    message = error_of(GOOD[:keep])
+    assert message.startswith("a.pdf: the PDF is damaged (") or "no text on" in message
+
+
+def test_a_pdf_whose_bytes_were_changed_is_an_error_or_read() -> None:
+    for place in range(9, len(GOOD), 7):
+        damaged = GOOD[:place] + b"\xff\x00/" + GOOD[place + 3 :]
+        try:
+            assert read_pdf(damaged, "a.pdf").text
+        except SourceError as error:
+            assert str(error).startswith("a.pdf: ")  # noqa: PT017 -- either is right
+
+
+def test_a_scan_is_an_error_that_says_what_to_do() -> None:
+    assert error_of(pdf_of(b"0 0 10 10 re f")) == (
+        "a.pdf: no text on page 1, as of a scan; recognise the text of scans first (ocrmypdf in.pdf out.pdf)"
+    )
+
+
+def test_two_hundred_mebibytes_of_zeros_are_an_error() -> None:
+    with pytest.raises(SourceError, match=r"^bomb\.pdf: a part of the PDF unpacks to far more than the text of a document"):
+        read_document(pdf_of(bomb(200), filtered="FlateDecode"), "bomb.pdf")
+
+
+def test_a_tree_of_pages_that_holds_itself_is_an_error_or_read() -> None:
+    for kid in ("2 0 R", "99 0 R", "1 0 R"):
+        try:
+            read = read_pdf(pdf_of(content("One page."), first_kid=kid), "a.pdf")
+        except SourceError as error:
+            assert str(error).startswith("a.pdf: the PDF is damaged")  # noqa: PT017 -- either is right
+        else:
+            assert "One page." in read.text
+
+
+def test_a_page_that_is_damaged_does_not_cost_the_others() -> None:
+    broken = zlib.compress(content("Never read."))
+    good = zlib.compress(content("A page."))
+    pages = pdf_of(good, b"\x00" + broken[5:], good, filtered="FlateDecode")
+    read = read_pdf(pages, "a.pdf")
+    assert read.text == "A page.\n\nA page."
+    assert [note for note in read.notes if "damaged" in note] in ([], ["a.pdf: 1 damaged pages could not be read"])
+
+
+def test_a_pdf_of_too_many_pages_is_refused() -> None:
+    message = error_of(pdf_of(*[b""] * (MOST_PAGES + 1)))
+    assert message == f"a.pdf: {MOST_PAGES + 1:,} pages; at most {MOST_PAGES:,} are read, split it up"
+
+
+def test_a_reading_that_takes_too_long_is_ended() -> None:
+    with pytest.raises(SourceError, match=r"rain\.pdf: reading it takes longer than 0\.01 seconds; omit it"):
+        read_document(GOOD, "rain.pdf", seconds=0.01)
+
+
+def test_invisible_characters_in_a_pdf_are_removed_from_text_and_title() -> None:
+    read = read_pdf(pdf_of(content("Rain\\255fall rose."), title="Ra\\255in"), "a.pdf")
+    assert "\u00ad" not in read.text + read.title
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (
+            "The first paragraph of this page is long enough to be bro-|ken into lines, and it ends|with a stop.|"
+            "The second  paragraph follows without an empty line, and|runs on.| |The third one stands alone",
+            "The first paragraph of this page is long enough to be broken into lines, and it ends with a stop.\n\n"
+            "The second paragraph follows without an empty line, and runs on.\n\nThe third one stands alone",
+        ),
+        ("Seen in 2010-|2020 and the CO-|emission", "Seen in 2010- 2020 and the COemission"),
+        ("It is on https://a.example/one/|two for all.", "It is on https://a.example/one/two for all."),
+        ("It is on https://a.example/one|2020 was wet.", "It is on https://a.example/one 2020 was wet."),
+    ],
+)
+def test_the_lines_of_a_page_become_paragraphs(lines: str, text: str) -> None:
+    assert read_pdf(pdf_of(content(*lines.split("|"))), "a.pdf").text == text
+
+
+def test_the_child_sees_no_key_of_a_service_and_no_module_of_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    for module in ("json.py", "pypdf.py", "lxml.py"):
+        (tmp_path / module).write_text("raise SystemExit(3)")
+    monkeypatch.chdir(tmp_path)
+    assert "OPENAI_API_KEY" not in _environment()
+    assert read_in_child("pdf", GOOD, "rain.pdf", Document).text == TEXT
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"error": 1}',
+        b'{"title": "", "text": ""}',
+        b'{"title": "", "text": null, "removed": [0, 0, 0, 0, 0, 0], "unread_pages": 0}',
+        b'{"title": "", "text": "", "removed": [0], "unread_pages": 0}',
+        b"[" * 10_000,
+    ],
+)
+def test_a_child_that_gives_no_answer_is_an_error_of_ours(reply: bytes) -> None:
+    with pytest.raises(EngineError, match=r"^a\.pdf: the process that reads it gave no valid answer"):
+        _answer(reply, "a.pdf", Document)
+
+
+def test_the_child_limits_its_memory_time_and_output_before_it_reads() -> None:
+    script = (
+        "import resource, json; from nlp_retrieval.documents import readers; readers._limit();"
+        "limits = [getattr(resource, 'RLIMIT_' + name) for name in ('AS', 'CPU', 'FSIZE', 'CORE')];"
+        "print(json.dumps([resource.getrlimit(limit)[0] for limit in limits]))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=300)
+    memory, seconds, output, core = json.loads(done.stdout)
+    assert (memory, seconds, output, core) == (2 * 2**30, 61, 100 * 2**20, 0)

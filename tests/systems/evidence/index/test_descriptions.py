@@ -1,0 +1,294 @@
+"""What a manifest, or the front matter of a file, says about a source."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+
+import pytest
+from documents_model.pdfs import content, encrypted, pdf_of
+
+from nlp_retrieval.documents import read_document
+from nlp_retrieval.errors import FetchError, RetrievalWarning, SourceError
+from nlp_retrieval.systems.evidence.descriptions import read_manifest
+from nlp_retrieval.systems.evidence.source_files import read_sources
+
+from ..index.sources import lexical
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of files, with one beside it and a link to that."""
+    folder = tmp_path / "papers"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "krill.txt").write_text("Krill live in swarms.")
+    (folder / "deep" / "whale.md").write_text("# Whale\n\nThe whale eats krill.")
+    (tmp_path / "secret.txt").write_text("A key.")
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    return folder
+
+
+def listed(folder, *rows, header="file,canonical url,grade,date,title,doi"):
+    path = folder / "sources.csv"
+    path.write_text("\n".join((header, *rows)) + "\n")
+    return path
+
+
+def test_a_manifest_gives_files_their_url_grade_date_title_and_doi(folder):
+    header = "File Name;Canonical_URL;GRADE;Date;Title;DOI;Journal"
+    path = listed(
+        folder,
+        "krill.txt;https://sea.example/krill;b;2025-03-04;Krill;https://dx.doi.org/10.1000/ABC;Polar Biology",
+        "deep/whale.md;;;;;;",
+        header=header,
+    )
+    krill, whale = read_sources(path)
+    assert (krill.url, krill.quality, krill.fetch_date, krill.title) == (
+        "https://sea.example/krill",
+        "B",
+        "2025-03-04",
+        "Krill",
+    )
+    assert krill.metadata == {"doi": "10.1000/abc", "Journal": "Polar Biology"}
+    assert (whale.url, whale.title, whale.content) == (
+        (folder / "deep/whale.md").as_uri(),
+        "Whale",
+        "Whale\n\nThe whale eats krill.",
+    )
+    index = lexical(folder / "project")
+    assert index.add_source(krill)
+    assert not index.add_source(krill)
+    assert index.source("doi:10.1000/abc").key == index.source("https://sea.example/krill").key
+    assert lexical(folder / "project").sources()[0].metadata == krill.metadata
+
+
+def test_everything_that_is_wrong_is_listed_before_anything_is_read(folder):
+    path = listed(
+        folder,
+        "krill.txt,https://sea.example/a,,,,",
+        "gone.txt,https://sea.example/b,,,,",
+        "../secret.txt,,,,,",
+        "link.txt,,,,,",
+        f"{folder}/krill.txt,,,,,",
+        "deep,,,,,",
+        "deep/whale.md,http://sea.example/a/,F,last May,,10/x",
+        ",https://sea.example/c,,,,",
+    )
+    with pytest.raises(SourceError) as caught:
+        read_sources(path)
+    faults = str(caught.value).splitlines()
+    assert "nothing was added, since 10 things are wrong" in faults[0], faults
+    for line, said in (
+        (3, "'gone.txt' is no file in"),
+        (4, "leads out of the folder"),
+        (5, "leads out of the folder"),
+        (6, "is an absolute path"),
+        (7, "is a folder"),
+        (8, "'F' is not a grade"),
+        (8, "'last May' is not a date"),
+        (8, "doi '10/x'"),
+        (9, "add --fetch http"),
+    ):
+        assert any(f"line {line}: " in fault and said in fault for fault in faults), (line, said, faults)
+    assert "line 2 and line 8: both are https://sea.example/a" in faults[-1]
+
+
+def test_a_manifest_from_a_spreadsheet_on_windows_is_read(folder):
+    (folder / "deep" / "two words.txt").write_text("Seals eat fish.")
+    path = folder / "sources.csv"
+    rows = (
+        "Grade;Date;Title;File",
+        'b;4.3.2025;"Krill;\r\nnew";krill.txt',
+        ";;;",
+        "A;24. 12. 2025;;deep\\two words.txt",
+        ";;;",
+    )
+    path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(rows).encode())
+    krill, seals = read_sources(path)
+    assert (krill.quality, krill.fetch_date, krill.title) == ("B", "2025-03-04", "Krill; new")
+    assert (seals.content, seals.fetch_date) == ("Seals eat fish.", "2025-12-24")
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("C:\\Papers\\krill.txt,", "'C:\\Papers\\krill.txt' is an absolute path"),
+        ("\\\\server\\share\\krill.txt,", "is an absolute path"),
+        ("..\\secret.txt,", "leads out of the folder"),
+        ("deep\\..\\..\\secret.txt,", "leads out of the folder"),
+        ("krill.txt,03/04/2025", "'03/04/2025' is not a date in ISO 8601; write it as year-month-day"),
+        ("krill.txt,31.2.2025", "'2025-02-31' is not a date"),
+    ],
+)
+def test_paths_and_dates_that_mean_nothing_here_are_named(folder, row, said):
+    with pytest.raises(SourceError, match="since 1 thing is wrong") as caught:
+        read_sources(listed(folder, row, header="file,date"))
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "doi",
+    ["doi.org/10.1000/ABC", "dx.doi.org/10.1000/abc.", "DOI 10.1000/abc", "doi: https://doi.org/10.1000/abc", "10.1000/abc;"],
+)
+def test_a_doi_is_read_as_people_write_it(folder, doi):
+    (document,) = read_sources(listed(folder, f'krill.txt,"{doi}"', header="file,doi"))
+    assert document.url == "https://doi.org/10.1000/abc"
+
+
+@pytest.mark.parametrize("doi", ["10.1000 /abc", "11.1000/abc", "10.1000/", "https://sea.example/doi/10.1000/abc", "none"])
+def test_what_is_no_doi_is_said_to_be_none(folder, doi):
+    with pytest.raises(SourceError, match=f"line 2: doi '{doi}': it is not a DOI such as"):
+        read_sources(listed(folder, f"krill.txt,{doi}", header="file,doi"))
+
+
+def test_a_page_of_a_list_that_cannot_be_fetched_is_named_with_its_line(folder):
+    def fetch(url):
+        raise FetchError("file:///etc/passwd: only http and https are fetched")
+
+    path = listed(folder, "https://sea.example/a", header="url")
+    with pytest.warns(RetrievalWarning, match=r"sources.csv, line 2, https://sea.example/a: file:///etc/passwd: only"):
+        assert not list(read_sources(path, fetch=fetch))
+
+
+TOGETHER = {
+    "one URL twice": (
+        ("a.txt,,https://x.example/a,", "b.txt,,https://x.example/a?utm_source=y,"),
+        "line 2 and line 3: both are",
+    ),
+    "a cycle": (
+        ("a.txt,https://x.example/1,https://x.example/2,", "b.txt,https://x.example/2,https://x.example/1,"),
+        "line 2, line 3: a cycle of URLs",
+    ),
+    "a cycle of three": (
+        tuple(f"{n}.txt,https://x.example/{n},https://x.example/{m}," for n, m in (("a", "b"), ("b", "c"), ("c", "a"))),
+        "line 2, line 3, line 4: a cycle of URLs",
+    ),
+    "a chain": (
+        ("a.txt,https://x.example/1,https://x.example/2,", "b.txt,https://x.example/2,https://x.example/3,"),
+        "https://x.example/2 leads to https://x.example/3, but is the URL of line 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TOGETHER)
+def test_rows_that_contradict_each_other_are_refused(tmp_path, case):
+    rows, said = TOGETHER[case]
+    for name in "abc":
+        (tmp_path / f"{name}.txt").write_text(f"Text {name}.")
+    with pytest.raises(SourceError, match=re.escape(said)):
+        read_sources(listed(tmp_path, *rows, header="file,url,canonical,date"))
+
+
+def test_one_url_with_two_dates_has_two_versions(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.txt").write_text(f"Text {name}.")
+    rows = ("a.txt,https://x.example/p,2024-01-02", "b.txt,https://x.example/p,2025-01-02")
+    index = lexical(tmp_path / "project")
+    for document in read_sources(listed(tmp_path, *rows, header="file,url,accessed")):
+        index.add_source(document)
+    assert index.text(index.source("https://x.example/p", "2024-06-01").key) == "Text a."
+    assert index.text(index.source("https://x.example/p").key) == "Text b."
+    assert index.source("https://x.example/p").version_count == 2
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("title,grade", 'no column "file" or "url"'),
+        ("file,garde", "there is no column 'garde'; rename it to 'grade'"),
+        ("file,Grade,quality", "both mean the quality"),
+    ],
+)
+def test_a_header_that_says_too_little_or_twice_is_refused(folder, header, said):
+    with pytest.raises(SourceError, match=re.escape(said)):
+        read_manifest(
+            listed(folder, "krill.txt,A,B"[: 2 * len(header)], header=header + ",x" * (2 - header.count(","))),
+            fetches=False,
+        )
+
+
+def test_urls_of_a_manifest_are_fetched_only_by_a_fetcher_that_is_given(folder):
+    asked = []
+
+    def fetch(url):
+        asked.append(url)
+        return SimpleNamespace(url=f"{url}/moved", content=b"A fetched text.", media_type="text/plain", fetch_date="2026-01-01")
+
+    path = listed(folder, "https://sea.example/a,https://sea.example/b,A", header="url,canonical url,grade")
+    (document,) = read_sources(path, fetch=fetch)
+    assert asked == ["https://sea.example/a"]
+    assert (document.url, document.quality, document.fetch_date) == ("https://sea.example/b", "A", "2026-01-01")
+    assert set(document.aliases) == {"https://sea.example/a", "https://sea.example/a/moved"}
+    with pytest.raises(SourceError, match="add --fetch http to fetch its URL"):
+        read_sources(path)
+
+
+def test_a_file_of_a_list_that_cannot_be_read_is_named_and_the_rest_goes_on(folder):
+    (folder / "a.pdf").write_bytes(encrypted(pdf_of(content("Text.")), "password"))
+    (folder / "b.pdf").write_bytes(pdf_of(content()))
+    path = listed(folder, "a.pdf", "b.pdf", "krill.txt", header="file")
+    with pytest.warns(RetrievalWarning, match=r"cannot be read: 2 \(first: .*a.pdf: the PDF is encrypted"):
+        assert [document.title for document in read_sources(path)] == ["krill"]
+
+
+FRONT = """---
+title: "Krill: a study"
+Date: 2024-05-06
+url: https://sea.example/krill?utm_source=x
+grade: b
+doi: 10.1000/xyz
+author: [Ann Lee, Bo Chen]
+draft: {by: [1, 2]}
+---
+
+Krill live in swarms.
+"""
+
+
+@pytest.mark.parametrize("name", ["a.md", "a.txt"])
+def test_front_matter_gives_values_and_is_no_text(tmp_path, name):
+    (tmp_path / name).write_text(FRONT)
+    with pytest.warns(RetrievalWarning, match=r"taken from the front matter of files: 1 \(first: .*: URL and grade"):
+        (document,) = read_sources(tmp_path / name)
+    assert document.content == "Krill live in swarms."
+    assert (document.title, document.quality, document.fetch_date) == ("Krill: a study", "B", "2024-05-06")
+    assert document.url == "https://sea.example/krill?utm_source=x"
+    assert document.metadata == {"doi": "10.1000/xyz", "author": "Ann Lee; Bo Chen"}
+
+
+def test_values_of_front_matter_that_cannot_be_used_are_told(tmp_path):
+    (tmp_path / "a.md").write_text("---\ngrade: Z\ndate: May\nurl: //x\nsource: Reuters\n---\nText of a note.\n")
+    with pytest.warns(RetrievalWarning, match=r"'Z' is not a grade.*'May' is not a date.*url '//x' is no web address"):
+        (document,) = read_sources(tmp_path / "a.md")
+    assert (document.url, document.fetch_date, document.content) == ((tmp_path / "a.md").as_uri(), "", "Text of a note.")
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "a: !!python/object/apply:os.system [ls]",
+        "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+        + "\n".join(f"{chr(98 + n)}: &{chr(98 + n)} [{','.join(['*' + chr(97 + n)] * 10)}]" for n in range(8)),
+        "a: 1\na: 2",
+        "a: " + "x" * 70_000,
+    ],
+    ids=["tag", "aliases", "twice", "long"],
+)
+def test_hostile_front_matter_is_refused(tmp_path, block):
+    with pytest.raises(SourceError, match="the YAML at its beginning cannot be read"):
+        read_document(f"---\n{block}\n---\nText.".encode(), "a.md")
+
+
+@pytest.mark.parametrize("text", ["---\nA line of text.\n---\nMore.", "---\nOnly a rule", "--- a ---\nText: x"])
+def test_a_text_between_rules_is_text(text):
+    assert "".join(text.split("-")).split()[0] in read_document(text.encode(), "a.txt").text
+
+
+def test_a_fetched_text_does_not_name_itself(tmp_path):
+    page = SimpleNamespace(
+        url="https://evil.example/", content=FRONT.encode(), media_type="text/markdown", fetch_date="2026-01-01"
+    )
+    (document,) = read_sources(listed(tmp_path, "https://evil.example/", header="url"), fetch=lambda _: page)
+    assert document.url == "https://evil.example/"
+    assert document.quality != "B"
+    assert document.metadata == {}

@@ -1,0 +1,262 @@
+"""Files, folders and JSON lines to sources."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import socket
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from documents_model.pdfs import content, encrypted, pdf_of
+
+from nlp_retrieval.documents import LARGEST_FILE, read_file
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
+from nlp_retrieval.systems.evidence.source_files import SourceDocument, read_sources
+
+
+def error_of(*paths: Path, **settings: Any) -> str:
+    with pytest.raises(SourceError) as caught:
+        list(read_sources(paths, **settings))
+    return str(caught.value)
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Callable[..., Path]:
+    def write(*rows: object, name: str = "sources.jsonl") -> Path:
+        path = tmp_path / name
+        path.write_text("".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows), "utf-8")
+        return path
+
+    return write
+
+
+def test_a_folder_is_read_to_any_depth_in_the_order_of_its_names(tmp_path: Path) -> None:
+    (tmp_path / "b" / "c").mkdir(parents=True)
+    (tmp_path / "a.txt").write_text("Text a.")
+    (tmp_path / "b" / "d.MD").write_text("# Title d\n\nText d.")
+    (tmp_path / "b" / "c" / "e f.htm").write_text("<title>Title e</title><p>Text e.")
+    (tmp_path / "z.pdf").write_bytes(pdf_of(content("Text z.")))
+    (tmp_path / "m.jsonl").write_text('{"url": "https://arxiv.org/abs/1", "text": "Text m.", "title": null}\n')
+    (tmp_path / ".hidden.txt").write_text("never")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "x.txt").write_text("never")
+    found = list(read_sources(tmp_path, fetch_date="2026-01-19"))
+    root = tmp_path.as_uri()
+    assert found == [
+        SourceDocument("Text a.", f"{root}/a.txt", "a", "C", "2026-01-19"),
+        SourceDocument("Text m.", "https://arxiv.org/abs/1", "", "B", "2026-01-19"),
+        SourceDocument("Text z.", f"{root}/z.pdf", "z", "C", "2026-01-19"),
+        SourceDocument("Title d\n\nText d.", f"{root}/b/d.MD", "Title d", "C", "2026-01-19"),
+        SourceDocument("Text e.", f"{root}/b/c/e%20f.htm", "Title e", "C", "2026-01-19"),
+    ]
+    assert (
+        list(read_sources([str(tmp_path / "a.txt"), tmp_path / "a.txt"], quality="A"))
+        == [SourceDocument("Text a.", f"{root}/a.txt", "a", "A", "")] * 2
+    )
+
+
+@pytest.mark.parametrize("ending", ["_files", "-Dateien", "_fichiers"])
+def test_frames_that_a_browser_saved_beside_a_page_are_no_sources(ending: str, tmp_path: Path) -> None:
+    (tmp_path / "My page.html").write_text("<p>Text of the page.")
+    for folder in (f"My page{ending}", f"My page{ending}/inner", f"Other{ending}"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "saved_resource.html").write_text("<p>Buy now.")
+    (tmp_path / f"My page{ending}" / "annex.txt").write_text("Text of an annex.")
+    (tmp_path / "~$draft.docx").write_bytes(b"lock")
+    with pytest.warns(RetrievalWarning, match=r"parts of saved pages skipped: 2 \(first: .*My page.*saved_resource.html"):
+        found = [Path(document.url).name for document in read_sources(tmp_path)]
+    assert sorted(found) == ["My%20page.html", "annex.txt", "saved_resource.html"]
+
+
+@pytest.mark.parametrize(
+    "page", ["<script>load()</script>", "<noscript>You need to enable JavaScript to run this app.</noscript>"]
+)
+def test_a_page_that_needs_scripts_is_told(page: str, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(f"<title>T</title><body>{page}<p>Loading</p>")
+    with pytest.warns(RetrievalWarning, match="words; if it needs scripts or a login"):
+        list(read_sources(tmp_path / "a.html"))
+    (tmp_path / "b.html").write_text(f"<title>T</title><body>{page}<p>{'The tram has 22 stops. ' * 9}</p>")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        list(read_sources(tmp_path / "b.html"))
+
+
+def test_a_page_does_not_decide_its_own_url_or_grade(tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(
+        '<html><head><base href="https://nature.com/"><link rel="canonical" href="https://nature.com/x">'
+        '<meta property="og:url" content="https://nature.com/x"></head><body><p>url: https://nature.com quality: A</p></body>'
+    )
+    (found,) = read_sources(file)
+    assert (found.url, found.quality) == (file.as_uri(), "C")
+    (found,) = read_sources(file, url_of=lambda path: f"https://www.bls.gov/{path.name}")
+    assert (found.url, found.quality) == ("https://www.bls.gov/page.html", "A")
+
+
+def test_what_cannot_be_read_in_a_folder_is_left_out_and_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("")
+    (tmp_path / "b.txt").write_bytes(b"na\xefve")
+    (tmp_path / "c.pdf").write_bytes(encrypted(pdf_of(content("x")), "secret"))
+    (tmp_path / "d.xlsx").write_bytes(b"PK")
+    (tmp_path / "e.txt").write_text("Text e.")
+    with pytest.warns(RetrievalWarning) as warned:
+        assert [found.content for found in read_sources(tmp_path)] == ["Text e."]
+    assert [str(warning.message) for warning in warned] == [
+        f"files skipped because they cannot be read: 3 (first: {tmp_path}/a.txt: it is empty; there is nothing to read)",
+        f"unsupported files skipped: 1 (first: {tmp_path}/d.xlsx)",
+    ]
+
+
+def test_a_file_that_is_named_and_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(" ")
+    (tmp_path / "b.txt").write_bytes(b"na\xefve")
+    (tmp_path / "d.xlsx").write_bytes(b"PK")
+    assert error_of(tmp_path / "a.txt") == f"{tmp_path}/a.txt: it is empty; there is nothing to read"
+    assert "byte 0xef at 2 is not UTF-8" in error_of(tmp_path / "b.txt")
+    assert "name ending '.xlsx' is not read" in error_of(tmp_path / "d.xlsx")
+    assert error_of(tmp_path / "none.txt") == f"{tmp_path}/none.txt: no such file; check the path"
+    assert "no such file" in error_of(tmp_path / "none.jsonl")
+
+
+def test_links_pipes_and_sockets_in_a_folder_are_left_out_and_counted(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.txt").write_text("Secret.")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a.txt").write_text("Text a.")
+    (folder / "file.txt").symlink_to(outside / "secret.txt")
+    (folder / "above").symlink_to(tmp_path)
+    (folder / "nowhere.txt").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(folder / "pipe.txt")
+    with pytest.warns(RetrievalWarning) as warned:
+        assert [found.content for found in read_sources(folder)] == ["Text a."]
+    assert [str(warning.message) for warning in warned] == [
+        f"symbolic links skipped: 3 (first: {folder}/above)",
+        f"devices, pipes and sockets skipped: 1 (first: {folder}/pipe.txt)",
+    ]
+
+
+def test_a_link_that_is_named_is_followed_and_a_pipe_or_device_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Text a.")
+    link = tmp_path / "link.txt"
+    link.symlink_to(tmp_path / "a.txt")
+    assert [(found.content, found.url) for found in read_sources(link)] == [("Text a.", link.as_uri())]
+    with pytest.raises(SourceError, match="it is a symbolic link"):
+        read_file(link, follow_link=False)
+    os.mkfifo(tmp_path / "pipe.txt")
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    for path in (tmp_path / "pipe.txt", tmp_path / "pipe.jsonl", Path("/dev/zero"), Path("/dev/null")):
+        assert error_of(path) == f"{path}: neither a file nor a folder; a device, a pipe or a socket is not read"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(os.path.relpath(tmp_path / "s.txt"))
+        assert "cannot be opened" in error_of(tmp_path / "s.txt")
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_read_whole(tmp_path: Path) -> None:
+    with (tmp_path / "large.txt").open("wb") as file:
+        file.truncate(LARGEST_FILE + 1)
+    assert error_of(tmp_path / "large.txt") == f"{tmp_path}/large.txt: larger than 50 MiB; split it up"
+
+
+def test_a_name_cannot_write_to_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "\x1b[31m\nred.txt").write_text("")
+    with pytest.warns(RetrievalWarning) as warned:
+        assert list(read_sources(tmp_path)) == []
+    assert str(warned[0].message).isprintable()
+
+
+def test_a_name_that_is_no_text_is_read(tmp_path: Path) -> None:
+    path = os.fsdecode(os.path.join(os.fsencode(tmp_path), b"na\xefve.txt"))  # noqa: PTH118 -- bytes
+    Path(path).write_text("Text.")
+    (found,) = read_sources(tmp_path)
+    assert found == SourceDocument("Text.", f"{tmp_path.as_uri()}/na%EFve.txt", "nave", "C", "")
+
+
+def test_hidden_text_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text("<p>Text a.</p><p hidden>Obey.</p><p hidden>Obey.</p>")
+    (tmp_path / "b.txt").write_text("Text\u202e b.")
+    (tmp_path / "c.txt").write_text("Text\u00ad c.")
+    with pytest.warns(RetrievalWarning) as warned:
+        assert [found.content for found in read_sources(tmp_path)] == ["Text a.", "Text b.", "Text c."]
+    assert [str(warning.message) for warning in warned] == [
+        f"sources with text that readers do not see, which was omitted: 2 (first: {tmp_path}/a.html: 2 hidden elements)"
+    ]
+
+
+def test_rows_say_url_title_grade_and_date(lines: Callable[..., Path]) -> None:
+    path = lines(
+        {
+            "url": "https://example.org/1",
+            "content": " A\u200b text. ",
+            "title": "T\n1",
+            "quality": "A",
+            "fetch_date": "2026-01-19T14:30:00Z",
+        },
+        "\n",
+        {"url": "https://arxiv.org/abs/1", "text": "Another.", "extra": [1]},
+    )
+    expected = [
+        SourceDocument("A text.", "https://example.org/1", "T 1", "A", "2026-01-19T14:30:00Z"),
+        SourceDocument("Another.", "https://arxiv.org/abs/1", "", "B", ""),
+    ]
+    assert list(read_sources(path)) == expected
+    packed = path.with_name("packed.jsonl.gz")
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert list(read_sources(packed)) == expected
+    assert [found.quality for found in read_sources(path, quality="E")] == ["A", "E"]
+
+
+GOOD = {"url": "https://example.org/1", "content": "A text."}
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"url": "https://a.org", "body": "x"}, 'no "content" field (found: "url", "body"); rename "body" to "content"'),
+        ({"link": "https://a.org", "text": "x"}, 'no "url" field (found: "link", "text"); rename "link" to "url"'),
+        ({"content": "x"}, 'no "url" field (found: "content"); a source is cited by its URL'),
+        (GOOD | {"content": ""}, '"content" has no visible text'),
+        (GOOD | {"content": "\u200b \u202e"}, '"content" has no visible text'),
+        (GOOD | {"content": None}, '"content" has no visible text'),
+        (GOOD | {"content": 1}, '"content" is a number (1); expected text'),
+        (GOOD | {"url": 1}, '"url" is a number (1); expected text'),
+        (GOOD | {"url": ""}, "'' is not a URL"),
+        (GOOD | {"url": None}, "'' is not a URL"),
+        (GOOD | {"url": "example.org"}, "'example.org' is not a URL; write it whole"),
+        (GOOD | {"url": "https://a.org\\@b.org"}, "is not a URL: it holds a space, a backslash"),
+        (GOOD | {"quality": "F"}, "\"quality\" is 'F'; grades are A, B, C, D and E"),
+        (GOOD | {"quality": "a"}, "\"quality\" is 'a'"),
+        (GOOD | {"quality": 1}, '"quality" is a number (1)'),
+        (GOOD | {"fetch_date": "yesterday"}, "\"fetch_date\" is 'yesterday', no date in ISO 8601"),
+        (GOOD | {"title": ["x"]}, '"title" is a list; expected text'),
+        ([GOOD], "the file is one JSON list"),
+        ('{"url": "https://a.org", "content": "\\ud800"}\n', "half of a surrogate pair"),
+        ('{"url": "https://a.org", "content": NaN}\n', "NaN is not JSON"),
+        ('{"url": \n', "not valid JSON"),
+        ('{"a": ' * 500 + "1" + "}" * 500 + "\n", "nested too deeply"),
+    ],
+)
+def test_a_wrong_row_is_an_error_that_names_its_line(
+    row: object, message: str, lines: Callable[..., Path], tmp_path: Path
+) -> None:
+    found = error_of(lines(row))
+    assert found.startswith(f"{tmp_path}/sources.jsonl, line 1: ")
+    assert message in found
+    assert error_of(tmp_path) == found, "in a folder it is an error as well"
+    assert "line 3: " in error_of(lines(GOOD, GOOD, row)) or isinstance(row, list)
+
+
+def test_settings_that_cannot_be_are_refused_before_anything_is_read(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="quality='F' is not a grade"):
+        read_sources(tmp_path, quality="F")
+    with pytest.raises(ConfigurationError, match="fetch_date='now' is not a date"):
+        read_sources(tmp_path, fetch_date="now")
+    with pytest.raises(SourceError, match="there is no configuration file"):
+        read_sources(tmp_path, rules=tmp_path / "none.yaml")
+    assert list(read_sources(tmp_path)) == []
