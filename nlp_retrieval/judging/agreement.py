@@ -122,13 +122,11 @@ def measure_agreement(grades: Mapping[str, Mapping[tuple[str, str], int]], seed:
             first, second = (np.array([grades[name][key] for key in common]) for name in (one, other))
             tables = _by_question([_table([a], [b], size) for a, b in zip(first, second, strict=True)], common)
             whole, drawn = tables.sum(axis=0)[None], _drawn(tables, rng)
-            kappas = [
-                value
-                for weighted in (False, True)
-                for value in (float(_kappas(whole, weighted)[0]), _interval(_kappas(drawn, weighted)))
-            ]
-            means = float(first.mean()), float(second.mean())
-            pairs.append(PairAgreement((one, other), len(common), float((first == second).mean()), *kappas, means))  # type: ignore[arg-type]
+            kappa, weighted = (
+                (float(_kappas(whole, by_distance)[0]), _interval(_kappas(drawn, by_distance))) for by_distance in (False, True)
+            )
+            same, means = float((first == second).mean()), (float(first.mean()), float(second.mean()))
+            pairs.append(PairAgreement((one, other), len(common), same, *kappa, *weighted, means))
     judges = list(grades.values())
     keys = dict.fromkeys(key for judge in judges for key in judge)
     shared = [key for key in keys if sum(key in judge for judge in judges) > 1]

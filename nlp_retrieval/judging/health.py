@@ -20,15 +20,10 @@ _FEWEST = 0.95
 
 @dataclass(frozen=True)
 class SystemHealth:
-    """How far a system's list is judged.
+    """How far a system's first k are judged: the share, how many are not, and precision if those are not relevant.
 
-    Args:
-        system: its name.
-        judged: share of judged passages among its first k.
-        unjudged: number of unjudged passages among them.
-        precision: at k, where unjudged passages are not relevant.
-        alone: pairs among its first k that no other system has there.
-        relevant_alone: of these, relevant ones: what it would lose if it had not taken part in the pool.
+    ``alone`` are pairs that no other system has there; ``relevant_alone`` is what it would lose if the pool had been made
+    without it.
     """
 
     system: str
@@ -41,14 +36,9 @@ class SystemHealth:
 
 @dataclass(frozen=True)
 class CollectionHealth:
-    """What is known of a collection.
+    """Health at a depth: by system, ids of questions that are judged completely and have nothing relevant, and duplicates.
 
-    Args:
-        k: depth of the figures.
-        systems: by system.
-        without_relevant: ids of completely judged questions for which nothing is relevant.
-        duplicates: pairs of item ids with the same words, for one question.
-        warnings: sentences on what makes a comparison unsafe.
+    ``duplicates`` are pairs of item ids with the same words, for one question; ``warnings`` say what makes a comparison unsafe.
     """
 
     k: int
@@ -90,10 +80,10 @@ def health_of(project: JudgingProject, k: int | None = None) -> CollectionHealth
     same: dict[tuple[int, tuple[str, ...]], list[str]] = {}
     for pair, _, item in project.texts():
         same.setdefault((int(pool.pair_query[pair]), tuple(words_of(item.text))), []).append(item.item_id)
-    duplicates = list(dict.fromkeys(tuple(sorted(ids[:2])) for ids in same.values() if len(ids) > 1))
+    duplicates = list(dict.fromkeys((min(ids[:2]), max(ids[:2])) for ids in same.values() if len(ids) > 1))
     warnings = [note.rstrip(".")] if (note := pool.synthetic_note) else []
-    warnings += _warnings(systems, depth, without, duplicates)  # type: ignore[arg-type]  # of two each
-    return CollectionHealth(depth, systems, without, duplicates, warnings)  # type: ignore[arg-type]
+    warnings += _warnings(systems, depth, without, duplicates)
+    return CollectionHealth(depth, systems, without, duplicates, warnings)
 
 
 def _warnings(systems: list[SystemHealth], k: int, without: list[str], duplicates: list[tuple[str, str]]) -> Iterator[str]:

@@ -103,15 +103,7 @@ def choose(
     measure: str,
     comparisons: Sequence[tuple[str, str]] | None,
 ) -> JudgingPool:
-    """Return a pool with the pairs that people are to judge.
-
-    Args:
-        pool: all pairs.
-        design: one of :data:`DESIGNS`.
-        budget: number of pairs: as many families are drawn as it allows on average, at least one; None for all.
-        seed: of the draw.
-        measure: precision@k or rbp, whose differences "decisive" is to find.
-        comparisons: pairs of systems that "decisive" compares; None for all.
+    """Return a pool with the pairs that people are to judge; of a budget, as many families as it allows on average.
 
     Raises:
         ConfigurationError: a system does not exist, or "decisive" cannot compare by the measure.
@@ -168,13 +160,7 @@ def pair_weights(pool: JudgingPool, measure: str, system: str) -> Scores:
 
 
 def values_by_query(pool: JudgingPool, measure: str, systems: Sequence[str]) -> dict[str, Scores]:
-    """Return ``[queries]`` by system, as if the judged pairs were all that is relevant.
-
-    A query without a relevant pair scores 0.
-
-    Raises:
-        ConfigurationError: there is no such measure.
-    """
+    """Return ``[queries]`` by system, as if the judged pairs were all that is relevant; without a relevant one, 0."""
     if not pool.relevant.any():
         Measure.read(measure)
         return dict.fromkeys(systems, np.zeros(len(pool.query_ids)))

@@ -337,9 +337,9 @@ class JudgingProject:
     def grades(self) -> dict[str, dict[tuple[str, str], int]]:
         """Return people's grades that stand, by judge, by ids of query and item; those of settling are left out."""
         grades: dict[str, dict[tuple[str, str], int]] = {}
-        for judgement in self.judgements():
-            if judgement.decision == "graded" and not judgement.is_model and judgement.grade is not None:
-                grades.setdefault(judgement.judge, {})[judgement.query_id, judgement.item_id] = int(judgement.grade)
+        for each in self.judgements():
+            if each.decision == "graded" and not each.is_model and each.grade is not None:
+                grades.setdefault(each.judge, {})[each.query_id, each.item_id] = int(each.grade)
         return grades
 
     def pool(self, model: str | None = None) -> JudgingPool:
@@ -429,13 +429,9 @@ class JudgingProject:
         Raises:
             OutputError: the file cannot be written.
         """
-        target = Path(path).expanduser()
-        judgements = self.judgements()
-        count = len(judgements)
-        if target.suffix == ".jsonl":
-            content = judgements_jsonl(judgements)
-        elif target.suffix == ".csv":
-            content = judgements_csv(judgements)
+        target, judgements = Path(path).expanduser(), self.judgements()
+        if target.suffix in (".jsonl", ".csv"):
+            content, count = (judgements_csv if target.suffix == ".csv" else judgements_jsonl)(judgements), len(judgements)
         else:
             qrels = [(query, item, grade) for query, grades in self.qrels().items() for item, grade in grades.items()]
             content = "".join(f"{encode_id(query)} 0 {encode_id(item)} {grade}\n" for query, item, grade in qrels)
@@ -471,14 +467,16 @@ class JudgingProject:
         with self._database.changing() as connection:
             select = "SELECT pair, grade FROM standing WHERE judge = ? AND grade IS NOT NULL"
             before = dict(connection.execute(select, (name,)).fetchall())
-            contradict = [(key, grade, before[pair]) for pair, key, grade in known if before.get(pair, grade) != grade]
+            contradict = [
+                f"query {query!r}, item {item!r}: {grade} there, {before[pair]} here"
+                for pair, (query, item), grade in known
+                if before.get(pair, grade) != grade
+            ]
             if contradict:
-                shown = "; ".join(
-                    f"query {q!r}, item {i!r}: {new} there, {old} here" for (q, i), new, old in contradict[:_SHOWN]
-                )
                 raise SourceError(
-                    f"{path}: {len(contradict)} of its judgements contradict what {visible(name)} said ({shown}); nothing was "
-                    "imported. Correct the file, or import it under another name as a second opinion (--judge NAME)"
+                    f"{path}: {len(contradict)} of its judgements contradict what {visible(name)} said "
+                    f"({'; '.join(contradict[:_SHOWN])}); nothing was imported. Correct the file, or import it under another "
+                    "name as a second opinion (--judge NAME)"
                 )
             new = [(pair, grade) for pair, _, grade in known if pair not in before]
             for pair, grade in new:

@@ -62,6 +62,11 @@ class JudgingReport:
         chosen: pairs to judge.
         model: the model with most grades; None without one.
         notes: what makes a figure unsafe.
+
+    Examples:
+        >>> report = JudgingReport("", "precision@10", [], {}, judged=0, chosen=20, model=None, notes=[])
+        >>> report.chosen - report.judged
+        20
     """
 
     sentence: str

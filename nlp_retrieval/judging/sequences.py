@@ -124,19 +124,10 @@ def decide(
 
 
 def families_to_decide(pool: JudgingPool, measure: str, system: str, baseline: str, difference: float) -> int | None:
-    """Return about how many families of questions it takes to decide a difference, before anybody judges.
+    """Return about how many families of questions it takes to decide a difference in precision@k or rbp, before anybody judges.
 
-    Half of the pairs that one system alone finds are taken to be relevant, shifted so far that the difference comes out.
-
-    Args:
-        pool: of which nothing is judged yet.
-        measure: precision@k or rbp.
-        system: the system.
-        baseline: that it is compared with.
-        difference: that is to be found.
-
-    Returns:
-        The number; None if it is larger than thousands, or the rankings are too alike for such a difference.
+    Half of the pairs that one system alone finds are taken to be relevant, shifted so far that the difference comes out. None
+    if thousands do not do, or the rankings are too alike for such a difference.
     """
     weights = pair_weights(pool, measure, system) - pair_weights(pool, measure, baseline)
     reach = np.abs(weights).sum() / len(pool.query_ids)
@@ -157,17 +148,7 @@ def families_to_decide(pool: JudgingPool, measure: str, system: str, baseline: s
 def confidence_sequence(values: Sequence[float] | Scores, bounds: tuple[float, float], alpha: float = _ALPHA) -> Scores:
     """Return ``[values, 2]``, after each value the interval of the mean; all of them hold it with probability 1 - alpha.
 
-    Args:
-        values: ``[values]``, in random order.
-        bounds: the least and the greatest possible value.
-        alpha: chance that any interval misses the mean.
-
-    Raises:
-        GoldError: a value is outside the bounds.
-
-    Examples:
-        >>> confidence_sequence([0.1] * 60, (-0.2, 0.2))[-1].round(2).tolist()
-        [0.05, 0.13]
+    Values are in random order. A GoldError says that one is outside the bounds, the least and the greatest possible value.
     """
     lowest, highest = bounds
     span = highest - lowest

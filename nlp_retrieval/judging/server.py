@@ -18,7 +18,7 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, RetrievalError
 from nlp_retrieval.judging.project import JudgingProject, checked_name
 from nlp_retrieval.judging.project_file import PROJECT_FILE
-from nlp_retrieval.judging.records import PairToJudge
+from nlp_retrieval.judging.records import PairToJudge, Progress
 from nlp_retrieval.judging.report import decided
 from nlp_retrieval.reports.page.templating import asset, rendered
 from nlp_retrieval.reports.snippets import shared_spans
@@ -44,7 +44,7 @@ class ShownPair(BaseModel):
     before: str
     after: str
     sha256: str
-    grades: dict[str, int] | None
+    grades: Mapping[str, int] | None
 
 
 class JudgingState(BaseModel):
@@ -52,15 +52,10 @@ class JudgingState(BaseModel):
 
     pair: ShownPair | None
     judge: str
-    scale: list[str]
+    scale: tuple[str, ...]
     instructions: str
     settles: bool
-    chosen: int
-    judged: int
-    mine: int
-    skipped: int
-    disputed: int
-    seconds_left: float | None
+    progress: Progress
 
 
 class DecidedAnswer(BaseModel):
@@ -162,21 +157,19 @@ class JudgingService(BaseService):
         return page.encode()
 
     def _next(self, _: NothingBody) -> bytes:
-        if self._settles:
-            return self._state(next(iter(self._project.disputed()), None))
-        return self._state(next(iter(self._project.next_pairs(self._judge, 1, self._overlap)), None))
+        project = self._project
+        pairs = project.disputed() if self._settles else project.next_pairs(self._judge, 1, self._overlap)
+        return self._state(next(iter(pairs), None))
 
     def _decide(self, body: DecisionBody) -> bytes:
-        is_settling = self._settles and body.decision == "graded"
-        span = None if body.span is None else (body.span[0], body.span[1])
         self._project.judge(
             body.number,
             body.grade,
             self._judge,
-            decision="settled" if is_settling else body.decision,
+            decision="settled" if self._settles and body.decision == "graded" else body.decision,
             note=body.note,
             seconds=body.seconds,
-            span=span,
+            span=None if body.span is None else (body.span[0], body.span[1]),
             sha256=body.sha256,
         )
         return self._next(NothingBody())
@@ -185,8 +178,8 @@ class JudgingService(BaseService):
         pair = self._project.undo(self._judge)
         if pair is None:
             return self._next(NothingBody())
-        grades = {each.number: each.grades for each in self._project.disputed()} if self._settles else {}
-        return self._state(pair, grades.get(pair.number))
+        again = (each for each in self._project.disputed() if self._settles and each.number == pair.number)
+        return self._state(next(again, pair))
 
     def _decided(self, _: None) -> bytes:
         """Compute the sentence again only after a while, and rarely where it takes long."""
@@ -200,39 +193,24 @@ class JudgingService(BaseService):
             self._took = self._computed - now
         return DecidedAnswer(sentence=printable(self._sentence)).model_dump_json().encode()
 
-    def _state(self, pair: PairToJudge | None, grades: Mapping[str, int] | None = None) -> bytes:
-        progress = self._project.progress(self._judge)
+    def _state(self, pair: PairToJudge | None) -> bytes:
+        settings = self._project.settings
         state = JudgingState(
-            pair=None if pair is None else shown_pair(pair, grades),
+            pair=None if pair is None else _shown(pair),
             judge=self._judge,
-            scale=list(self._project.settings.scale),
-            instructions=printable(self._project.settings.instructions),
+            scale=settings.scale,
+            instructions=printable(settings.instructions),
             settles=self._settles,
-            chosen=progress.chosen,
-            judged=progress.judged,
-            mine=progress.mine,
-            skipped=progress.skipped,
-            disputed=progress.disputed,
-            seconds_left=progress.seconds_left,
+            progress=self._project.progress(self._judge),
         )
         return state.model_dump_json().encode()
 
 
-def shown_pair(pair: PairToJudge, grades: Mapping[str, int] | None = None) -> ShownPair:
+def _shown(pair: PairToJudge) -> ShownPair:
     """Return a pair with the words of the question marked; each character stays in its place, so that spans can be counted."""
-    title, content = (_lines(text) for text in (pair.title, pair.content))
-    known = pair.grades if grades is None else grades
-    return ShownPair(
-        number=pair.number,
-        query_id=pair.query_id,
-        question=_lines(pair.question),
-        title=_runs(title, pair.question),
-        content=_runs(content, pair.question),
-        before=_lines(pair.before),
-        after=_lines(pair.after),
-        sha256=pair.sha256,
-        grades=None if known is None else dict(known),
-    )
+    texts = {name: _lines(getattr(pair, name)) for name in ("question", "before", "after")}
+    runs = {name: _runs(_lines(getattr(pair, name)), pair.question) for name in ("title", "content")}
+    return ShownPair(number=pair.number, query_id=pair.query_id, sha256=pair.sha256, grades=pair.grades, **texts, **runs)
 
 
 def _runs(text: str, question: str) -> list[Run]:

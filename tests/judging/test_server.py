@@ -83,14 +83,14 @@ def test_a_judge_works_through_the_pairs_by_the_service(project):
                 "span": [0, 7],
             }
             after = client.post("/judge", json=body).json()
-            assert (after["judged"], after["mine"]) == (1, 1)
+            assert (after["progress"]["judged"], after["progress"]["mine"]) == (1, 1)
             assert after["pair"]["number"] != body["number"]
             refused = client.post("/judge", json=body | {"grade": 9})
             assert (refused.status_code, "grades here are 0" in refused.json()["error"]["message"]) == (422, True)
             none = client.post("/judge", json=body | {"number": 2**63})
             assert none.status_code == 422, "no number of a pair, and no fault of the service"
             again = client.post("/undo", json={}).json()
-            assert (again["judged"], again["pair"]["number"]) == (0, body["number"])
+            assert (again["progress"]["judged"], again["pair"]["number"]) == (0, body["number"])
             client.post("/judge", json=body)
         page.end(signal.SIGKILL)
     (kept,) = project.judgements()

@@ -78,10 +78,10 @@
     state = next;
     const { pair } = state;
     at("judge").textContent = state.judge;
-    at("count").textContent = state.settles ? `${state.disputed} to settle` : `${state.judged} of ${state.chosen} judged` + (state.skipped ? `, ${state.skipped} skipped` : "");
-    at("left").textContent = state.settles ? "" : minutes(state.seconds_left);
-    at("progress").max = Math.max(1, state.chosen);
-    at("progress").value = state.judged;
+    at("count").textContent = state.settles ? `${state.progress.disputed} to settle` : `${state.progress.judged} of ${state.progress.chosen} judged` + (state.progress.skipped ? `, ${state.progress.skipped} skipped` : "");
+    at("left").textContent = state.settles ? "" : minutes(state.progress.seconds_left);
+    at("progress").max = Math.max(1, state.progress.chosen);
+    at("progress").value = state.progress.judged;
     at("progress").textContent = at("count").textContent;
     at("instructions").textContent = state.instructions;
     at("most").textContent = String(state.scale.length - 1);
@@ -90,7 +90,7 @@
     for (const button of document.querySelectorAll(".scale button, [data-do=skip], [data-do=note]")) button.disabled = !pair;
     if (!pair) {
       at("done-title").textContent = state.settles ? "No disagreement is left." : "Nothing is left to judge.";
-      at("done-text").textContent = state.judged < state.chosen ? "The other pairs are in the hands of other judges." : "You can close this page. nlp-retrieval judge report shows what follows.";
+      at("done-text").textContent = state.progress.judged < state.progress.chosen ? "The other pairs are in the hands of other judges." : "You can close this page. nlp-retrieval judge report shows what follows.";
       at("done-title").focus();
       return;
     }
