@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from nlp_retrieval.agents.recorder import SESSION_FILES
 from nlp_retrieval.agents.trajectory import AgentStep, StepKind, Trajectory
 from nlp_retrieval.agents.transcripts import (
     ITEM_IDS,
@@ -18,6 +19,7 @@ from nlp_retrieval.agents.transcripts import (
     TranscriptReading,
     is_browsecomp,
     is_transcript,
+    plain_question,
     read_browsecomp,
     read_transcript,
 )
@@ -104,12 +106,12 @@ def read_trajectories(
     reading = TranscriptReading(dict(tools or {}))
     if wrong := [name for name, does in reading.tools.items() if does not in ("search", "open", "note", "other")]:
         raise ConfigurationError(f"tools: {wrong[0]!r} is {reading.tools[wrong[0]]!r}; a tool is 'search', 'open' or 'other'")
-    ids = {query.text: query.query_id for query in questions}
+    ids = {plain_question(query.text): query.query_id for query in questions}
     texts = {query.query_id: query.text for query in questions}
     named = agent if agent is not None else place.name.removesuffix(".gz").rpartition(".")[0] or place.name
     trajectories: list[Trajectory] = []
     for file in _files(place):
-        lines = _StepLines(named, fields or {}, texts)
+        lines = _StepLines(named, fields or {}, texts, ids)
         for location, row in _rows(file):
             with _located(location):
                 if is_browsecomp(row):
@@ -220,9 +222,9 @@ def _lines(file: Path, content: bytes) -> Iterator[tuple[str, Any]]:
         try:
             row = parse_json(line)
         except ValueError as error:
-            if number == len(lines):  # it has no line end: its writer was killed
+            if number == len(lines) or file.match(SESSION_FILES):  # its writer was killed
                 warnings.warn(f"{location} was torn while it was written, and is left out", RetrievalWarning, stacklevel=4)
-                return
+                continue
             raise SourceError(f"{location} is no JSON ({error})") from None
         if not isinstance(row, dict):
             raise SourceError(f"{location} is {kind(row)}; an object is expected")
@@ -251,39 +253,38 @@ def _whole(row: Mapping[str, Any], agent: str) -> Trajectory:
 
 
 class _StepLines:
-    """Collects lines with a step or an answer each, by session."""
+    """Collects lines with a step or an answer each, by session; after an answer, another question begins."""
 
-    def __init__(self, agent: str, fields: Mapping[str, str], texts: Mapping[str, str]) -> None:
-        self._agent, self._texts = agent, texts
+    def __init__(self, agent: str, fields: Mapping[str, str], texts: Mapping[str, str], ids: Mapping[str, str]) -> None:
+        self._agent, self._texts, self._ids = agent, texts, ids
         self._fields = _ALIASES | dict(fields)
-        self._sessions: dict[tuple[str, str], dict[str, Any]] = {}
+        self._sessions: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
 
     def add(self, row: Mapping[str, Any], location: str) -> None:
         """Add a line.
 
         Raises:
-            SourceError: it names no question, a field that does not exist, a step that is there already, or a second answer.
+            SourceError: it names no question, a field that does not exist, or a step that is there already.
         """
         values = self._named(row, location)
         agent = str(values.pop("agent", "") or self._agent)
-        question = values.pop("question_id", None)
-        session = values.pop("session", None)
+        question, session = values.pop("question_id", None), values.pop("session", None)
         if session is None and question is None:
             raise SourceError(
                 f"{location} names no question ({quoted(list(row)[:5])}); it needs question_id, or say which field is with "
                 'fields={"their name": "question_id"}'
             )
-        own = self._sessions.setdefault(
-            (agent, str(question if session is None else session)), {"steps": {}, "location": location}
-        )
-        if question is not None:
-            own["question_id"] = str(question)
+        key = (agent, str(question if session is None else session))
+        questions = self._sessions.setdefault(key, {})
+        name = next(reversed(questions), key[1]) if question is None else str(question)  # that which the session is at
+        questions[name] = parts = questions.pop(name, [])
+        if not parts or "answer" in parts[-1]:
+            parts.append({"steps": {}, "location": location})
+        own = parts[-1]
         if text := values.pop("question", ""):
             own["question"] = str(text)
         values.pop("time", None)
         number = values.pop("step", None)
-        if own.keys() & {"answer"} and "answer" in values:
-            raise SourceError(f"{location} is a second answer in session {session or question!r}; keep one")
         if "answer" in values or (values.keys() <= set(_OF_ANSWERS) and number is None and values):
             own |= {name: values.pop(name) for name in list(values) if name in _OF_ANSWERS}
         if not values and number is None:
@@ -328,21 +329,25 @@ class _StepLines:
             SourceError: a step is missing.
         """
         made = []
-        for (agent, session), own in self._sessions.items():
-            steps: dict[int, AgentStep] = own.pop("steps")
-            location = own.pop("location")
-            if steps and max(steps) != len(steps):
-                missing = next(number for number in range(1, max(steps)) if number not in steps)
-                raise SourceError(
-                    f"{location}: session {session!r} has step {max(steps)} and no step {missing}; a part is missing"
-                )
-            own.setdefault("question_id", session)
-            own.setdefault("question", self._texts.get(own["question_id"], ""))
-            ordered = tuple(steps[number] for number in sorted(steps))
-            with _located(location):
-                whole = Trajectory.model_validate_json(json.dumps({"agent": agent} | own))
-            made.append(whole.model_copy(update={"steps": ordered}))
+        for (agent, session), questions in self._sessions.items():
+            for name, parts in questions.items():
+                for number, part in enumerate(parts, 1):
+                    own = {"question": self._texts.get(name, "")} | part
+                    asked = self._ids.get(plain_question(own["question"]), name) if name == session else name
+                    own["question_id"] = asked if number == 1 else f"{asked}:{number}"
+                    made.append(_session(agent, session, own))
         return made
+
+
+def _session(agent: str, session: str, own: dict[str, Any]) -> Trajectory:
+    steps: dict[int, AgentStep] = own.pop("steps")
+    location = own.pop("location")
+    if steps and max(steps) != len(steps):
+        missing = next(number for number in range(1, max(steps)) if number not in steps)
+        raise SourceError(f"{location}: session {session!r} has step {max(steps)} and no step {missing}; a part is missing")
+    with _located(location):
+        whole = Trajectory.model_validate_json(json.dumps({"agent": agent} | own))
+    return whole.model_copy(update={"steps": tuple(steps[number] for number in sorted(steps))})
 
 
 def _id_in(result: object, location: str) -> str:

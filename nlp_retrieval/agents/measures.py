@@ -1,6 +1,7 @@
 """Measures of agents: what the union of their searches held after each step, and at what cost; over questions and families.
 
-A question for which an agent has no trajectory counts: it found nothing.
+What is not known is NaN, and in no mean: a question that an agent was not asked, results without readable ids, the citations of
+an answer that is not there.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pyarrow as pa
 
 from nlp_retrieval.agents.files import require_one_each
 from nlp_retrieval.agents.trajectory import MOST, AgentStep, Trajectory
+from nlp_retrieval.agents.transcripts import NO_IDS
 from nlp_retrieval.benchmarks.evaluate import Judged, read_gold
 from nlp_retrieval.core.candidates import Mask, Scores
 from nlp_retrieval.core.models import Gold
@@ -46,7 +48,7 @@ MEASURES = {
     "stopped_early": "1 if gold was missing at the end and its last search had still brought some",
     "searched_on": "share of its searches after the last gold had come; 0 if gold was missing",
 }
-"""Measures per question, each from 0 to 1."""
+"""Measures per question, each from 0 to 1; NaN where unknown."""
 
 COUNTS = ("steps", "searches", "opened", "results", "last_gold_step", "tokens", "price", "seconds")
 """Counts per question; NaN where unknown. ``last_gold_step`` counts from 1 and is NaN if gold was missing at the end."""
@@ -106,10 +108,10 @@ class TrajectoryEvaluation(AsTable):
     """Measures of agents, question by question; as a table, a row for each agent and question.
 
     Args:
-        query_ids: the questions with gold.
+        query_ids: the questions with gold that an agent was asked.
         families: per question.
         groups: ``[questions]`` by name, masks of their members.
-        per_query: ``[questions]`` by agent and measure (:data:`MEASURES`), each from 0 to 1.
+        per_query: ``[questions]`` by agent and measure (:data:`MEASURES`), each from 0 to 1, NaN where unknown.
         counts: ``[questions]`` by agent and count (:data:`COUNTS`).
         limit: how many searches ``recall_by_search`` runs over.
 
@@ -137,7 +139,7 @@ class TrajectoryEvaluation(AsTable):
         return list(self.per_query)
 
     def means(self, agent: str, group: str = "") -> dict[str, float]:
-        """Return the mean of every measure and count; a count leaves out questions where it is unknown.
+        """Return the mean of every measure and count over the questions where it is known; NaN where it is for none.
 
         Args:
             agent: name of the agent.
@@ -145,22 +147,27 @@ class TrajectoryEvaluation(AsTable):
         """
         mask = self._mask(group)
         self._require(agent)
-        measures = {name: float(values[mask].mean()) for name, values in self.per_query[agent].items()}
-        known = {name: values[mask][~np.isnan(values[mask])] for name, values in self.counts[agent].items()}
-        return measures | {name: float(values.mean()) if len(values) else np.nan for name, values in known.items()}
+        known = {name: values[mask] for name, values in (self.per_query[agent] | self.counts[agent]).items()}
+        return {name: float(np.nanmean(values)) if np.isfinite(values).any() else np.nan for name, values in known.items()}
 
     @cached_property
     def intervals(self) -> dict[str, dict[str, tuple[float, float]]]:
         """Intervals of the means at 95%, by agent and measure, over families."""
-        bounds = np.array([(0.0, 1.0)])
-        found = {}
-        for agent, measures in self.per_query.items():
-            pairs = bootstrap_intervals(np.stack([*measures.values()]), self.families, bounds=bounds).tolist()
-            found[agent] = {name: (low, high) for name, (low, high) in zip(measures, pairs, strict=True)}
-        return found
+        return {
+            agent: {name: self._interval(values) for name, values in measures.items()}
+            for agent, measures in self.per_query.items()
+        }
+
+    def _interval(self, values: Scores) -> tuple[float, float]:
+        known = np.isfinite(values)
+        if not known.any():
+            return np.nan, np.nan
+        families = _members(self.families, known)
+        ((low, high),) = bootstrap_intervals(values[known][None], families, bounds=np.array([(0.0, 1.0)])).tolist()
+        return low, high
 
     def compare(self, measure: str = "recall", baseline: str | None = None, group: str = "") -> list[Comparison]:
-        """Compare agents in a measure: all pairs, or each with a baseline.
+        """Compare agents in a measure, over the questions where it is known for all: all pairs, or each with a baseline.
 
         Args:
             measure: one of :data:`MEASURES`.
@@ -169,12 +176,21 @@ class TrajectoryEvaluation(AsTable):
 
         Raises:
             ConfigurationError: there are fewer than two agents, or one of the names does not exist.
+
+        Warns:
+            RetrievalWarning: some questions are known of some agents alone; if none is known of all, there are no comparisons.
         """
         if measure not in MEASURES:
             raise ConfigurationError(f"there is no measure {measure!r} of agents; {nearest(measure, list(MEASURES))}")
-        mask = self._mask(group)
-        families = [family for family, member in zip(self.families, mask.tolist(), strict=True) if member]
-        return compare({agent: {measure: self.per_query[agent][measure][mask]} for agent in self.agents}, baseline, families)
+        chosen = self._mask(group)
+        mask = chosen & np.all([np.isfinite(self.per_query[agent][measure]) for agent in self.agents], axis=0)
+        if (n_known := int(mask.sum())) < (n_all := int(chosen.sum())):
+            note = f"agents are compared in {measure} over {n_known:,} of {n_all:,} questions, of which it is known for all"
+            warnings.warn(note, RetrievalWarning, stacklevel=2)
+        if not n_known:
+            return []
+        per_agent = {agent: {measure: self.per_query[agent][measure][mask]} for agent in self.agents}
+        return compare(per_agent, baseline, _members(self.families, mask))
 
     def curve(
         self,
@@ -200,6 +216,8 @@ class TrajectoryEvaluation(AsTable):
         """
         self._require(agent)
         courses = self._courses[agent]
+        if not courses:
+            raise ConfigurationError(f"nothing that {agent!r} found is known, so there is no curve")
         end = max(course.spent(per)[-1] for course in courses) if most is None else most
         amounts: Scores = np.arange(int(np.ceil(end / every - 1e-9)) + 1, dtype=np.float64) * every
         recall = np.stack([course.at(per, amounts) for course in courses])
@@ -246,9 +264,8 @@ class TrajectoryEvaluation(AsTable):
 
     def __repr__(self) -> str:
         shown = [
-            f"{agent}: "
-            + ", ".join(f"{name} {values[name].mean():.3f}" for name in ("recall", "perfect_recall", "recall_by_search"))
-            for agent, values in self.per_query.items()
+            f"{agent}: " + ", ".join(f"{name} {means[name]:.3f}" for name in ("recall", "perfect_recall", "recall_by_search"))
+            for agent, means in ((agent, self.means(agent)) for agent in self.agents)
         ]
         return f"<{'; '.join(shown)}; {len(self.query_ids):,} {'question' if len(self.query_ids) == 1 else 'questions'}>"
 
@@ -270,6 +287,10 @@ class TrajectoryEvaluation(AsTable):
             raise ConfigurationError(f"there is no agent {agent!r}; {nearest(agent, self.agents)}")
 
 
+def _members(families: Sequence[str | None], mask: Mask) -> list[str | None]:
+    return [family for family, member in zip(families, mask.tolist(), strict=True) if member]
+
+
 def evaluate_trajectories(
     trajectories: Sequence[Trajectory],
     qrels: Judged,
@@ -280,6 +301,7 @@ def evaluate_trajectories(
     relevant_from: int = 1,
     limit: int | None = None,
     price: tuple[float, float] | None = None,
+    all_questions: bool = False,
 ) -> TrajectoryEvaluation:
     """Measure agents by what their searches found, step by step.
 
@@ -293,6 +315,8 @@ def evaluate_trajectories(
         relevant_from: the lowest grade of a relevant document.
         limit: number of searches that ``recall_by_search`` runs over; None for the most of any trajectory.
         price: of a million tokens, in and out, for steps and trajectories that have tokens and no price.
+        all_questions: whether an agent found nothing for a question that it was not asked; by default only questions that some
+            agent was asked are evaluated, and for the others nothing is known.
 
     Raises:
         ConfigurationError: an agent has two trajectories for a question, the limit is below 1, or a price below 0.
@@ -316,9 +340,8 @@ def evaluate_trajectories(
     by_agent: dict[str, dict[str, Trajectory]] = {}
     unjudged = 0
     for trajectory in trajectories:
-        own = by_agent.setdefault(trajectory.agent, {})
         if trajectory.question_id in units:
-            own[trajectory.question_id] = trajectory
+            by_agent.setdefault(trajectory.agent, {})[trajectory.question_id] = trajectory
         else:
             unjudged += 1
     if unjudged == len(trajectories):
@@ -329,10 +352,15 @@ def evaluate_trajectories(
         )
     if titles is not None:
         _require_items(trajectories, titles)
-    _warn(by_agent, units, unjudged)
+    if not all_questions:
+        units = {query_id: wanted for query_id, wanted in units.items() if any(query_id in own for own in by_agent.values())}
+    _warn(by_agent, units, unjudged, found_nothing=all_questions)
     most = max((len(trajectory.searches) for own in by_agent.values() for trajectory in own.values()), default=0)
+    nothing = Trajectory(question_id="-") if all_questions else None
     measured = {
-        agent: [_measured(own.get(query_id), wanted, titles, limit or max(most, 1)) for query_id, wanted in units.items()]
+        agent: [
+            _measured(own.get(query_id, nothing), wanted, titles, limit or max(most, 1)) for query_id, wanted in units.items()
+        ]
         for agent, own in by_agent.items()
     }
     return TrajectoryEvaluation(
@@ -348,7 +376,7 @@ def evaluate_trajectories(
             for agent, rows in measured.items()
         },
         limit=limit or max(most, 1),
-        _courses={agent: [course for _, _, course in rows] for agent, rows in measured.items()},
+        _courses={agent: [course for _, _, course in rows if course is not None] for agent, rows in measured.items()},
         _units=units,
         _titles=titles,
     )
@@ -377,9 +405,11 @@ def _units(gold: Sequence[Gold], titles: Mapping[str, str] | None, relevant_from
 
 def _measured(
     trajectory: Trajectory | None, wanted: _Units, titles: Mapping[str, str] | None, limit: int
-) -> tuple[dict[str, float], dict[str, float], _Course]:
-    if trajectory is None:
-        trajectory = Trajectory(question_id="-")
+) -> tuple[dict[str, float], dict[str, float], _Course | None]:
+    """Measures and counts of a trajectory, and its course; unknown where there is none, or its results cannot be read."""
+    if trajectory is None or any(step.error == NO_IDS for step in trajectory.searches):
+        known = {} if trajectory is None else {"steps": len(trajectory.steps), "searches": len(trajectory.searches)}
+        return dict.fromkeys(MEASURES, np.nan), dict.fromkeys(COUNTS, np.nan) | known, None
 
     def unit_of(item_id: str) -> int | None:
         return _unit_of(item_id, wanted, titles)
@@ -432,6 +462,8 @@ def _measured(
         "stopped_early": float(not complete and last_search_brought),
         "searched_on": (searches[-1] - searches_at_last) / searches[-1] if complete and searches[-1] else 0.0,
     }
+    if not trajectory.answer and trajectory.citations is None:
+        measures |= dict.fromkeys(("gold_uncited", "citation_precision", "citation_recall", "cited_unseen"), np.nan)
     counts = {
         "steps": len(trajectory.steps),
         "searches": searches[-1],
@@ -477,16 +509,15 @@ def _require_items(trajectories: Sequence[Trajectory], titles: Mapping[str, str]
         )
 
 
-def _warn(by_agent: Mapping[str, Mapping[str, Trajectory]], units: Mapping[str, _Units], unjudged: int) -> None:
+def _warn(
+    by_agent: Mapping[str, Mapping[str, Trajectory]], units: Mapping[str, _Units], unjudged: int, *, found_nothing: bool
+) -> None:
     for agent, own in by_agent.items():
         if missing := len(units) - len(own):
             first = next(query_id for query_id in units if query_id not in own)
-            warnings.warn(
-                f"agent {agent!r} has no trajectory for {missing:,} of {len(units):,} questions (the first: {first!r}); they "
-                "count as having found nothing",
-                RetrievalWarning,
-                stacklevel=3,
-            )
+            count = "they count as having found nothing" if found_nothing else "they are in none of its means"
+            of_all = f"{missing:,} of {len(units):,} questions (the first: {first!r})"
+            warnings.warn(f"agent {agent!r} has no trajectory for {of_all}; {count}", RetrievalWarning, stacklevel=3)
     if unjudged:
         of_questions = counted(unjudged, "trajectory is of a question", "trajectories are of questions")
         warnings.warn(f"{of_questions} without gold and not counted", RetrievalWarning, stacklevel=3)

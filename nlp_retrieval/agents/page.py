@@ -174,7 +174,7 @@ def trajectories_page(
 
 def headline_of(evaluation: TrajectoryEvaluation, comparisons: Sequence[Comparison], measure: str) -> str:
     """Return one sentence: which agent is best by the measure, and what it takes."""
-    best = max(evaluation.agents, key=lambda agent: evaluation.per_query[agent][measure].mean())
+    best = max(evaluation.agents, key=lambda agent: np.nan_to_num(evaluation.means(agent)[measure], nan=-1.0))
     means = evaluation.means(best)
     takes = f"{means['searches']:.1f} searches a question"
     named = measure.replace("_", " ")
@@ -194,27 +194,30 @@ def headline_of(evaluation: TrajectoryEvaluation, comparisons: Sequence[Comparis
 
 def _hardest(evaluation: TrajectoryEvaluation, measure: str) -> list[str]:
     """The questions in which agents differ most, first; then those in which the first found least."""
-    values = np.stack([evaluation.per_query[agent][measure] for agent in evaluation.agents])
+    values = np.nan_to_num(np.stack([evaluation.per_query[agent][measure] for agent in evaluation.agents]))
     order = np.lexsort((np.arange(values.shape[1]), values[0], -(values.max(axis=0) - values.min(axis=0))))
     return [evaluation.query_ids[place] for place in order[:MOST_QUESTIONS].tolist()]
 
 
 def recall_chart(evaluation: TrajectoryEvaluation, width: float = WIDER) -> Markup:
     """Return a drawing of mean recall over the number of searches, a curve for each agent."""
+    agents = [agent for agent in evaluation.agents if np.isfinite(evaluation.means(agent)["recall"])]
+    if not agents:
+        return Markup()
     every = max(1, -(-evaluation.limit // _MOST_POINTS))
-    curves = {agent: evaluation.curve(agent, "search", every, evaluation.limit) for agent in evaluation.agents}
-    labels = labels_of_names(evaluation.agents)
+    curves = {agent: evaluation.curve(agent, "search", every, evaluation.limit) for agent in agents}
+    labels = labels_of_names(agents)
     right = width - 26 - max(text_width(label) for label in labels)
     height = max(SHORTEST, LINE * len(labels) + TOP + BOTTOM)
     y = quality_axis([float(value) for curve in curves.values() for value in curve], height - BOTTOM, TOP)
     step = max(1, -(-evaluation.limit // _POINTS))
     x = ChartAxis(0, max(evaluation.limit, 1), 46, right - 8, range(0, evaluation.limit + 1, step))
     body = grid(x, y, right, height, "Recall", "searches")
-    ends = sorted(range(len(labels)), key=lambda place: y.at(float(curves[evaluation.agents[place]][-1])))
-    wanted = [y.at(float(curves[evaluation.agents[place]][-1])) for place in ends]
+    ends = sorted(range(len(labels)), key=lambda place: y.at(float(curves[agents[place]][-1])))
+    wanted = [y.at(float(curves[agents[place]][-1])) for place in ends]
     heights = dict(zip(ends, spread(wanted, LINE, TOP, height - BOTTOM), strict=True))
     said = []
-    for place, agent in enumerate(evaluation.agents):
+    for place, agent in enumerate(agents):
         marks = [(x.at(number * every), y.at(float(value))) for number, value in enumerate(curves[agent])]
         said.append(f"{agent}: {curves[agent][-1]:.3f} after {evaluation.limit} searches")
         body += [series(place, said[-1], True), path("curve", "M" + "L".join(f"{px:.1f},{py:.1f}" for px, py in marks))]

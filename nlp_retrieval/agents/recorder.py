@@ -1,15 +1,13 @@
 """Recording what agents do: a folder with one file of JSON lines for each session, which :func:`read_trajectories` reads.
 
-A line is written with one call before the answer goes out, so a process that is killed leaves every step that was answered;
-a last line that it tore is removed by the next writer and left out by readers (what a power cut takes is not covered). Threads
-and processes take turns by a lock on the file of the session: its steps are numbered from 1, without a gap, whichever serves
-it, and nothing has to be merged. Kept are queries, filters, ids of results and of what was read, times, answers and
-citations, without what looks like a secret; never the texts of items.
+A line is appended with one call before the answer goes out, so a process that is killed leaves every step that was answered,
+and threads and processes may write to one session. A line that was torn is left out by readers; the next begins a line of its
+own. Kept are queries, filters, ids of results and of what was read, times, answers and citations, without what looks like a
+secret; never the texts of items.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import logging
@@ -27,42 +25,28 @@ from pydantic import ValidationError
 
 from nlp_retrieval.agents.trajectory import AgentStep, Trajectory
 from nlp_retrieval.core.context import changed_context
-from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, OutputError
 
-MOST_STEPS = 10_000
-"""Steps of a session that are recorded."""
-
-MOST_BYTES = 2**30
-"""Size of a folder of sessions, in bytes, at which recording stops."""
-
-_BYTES_OF_A_FILE = 4096
-"""What a file takes besides its content, roughly: many small ones fill a disk, too."""
-_LONGEST_LINE = 2**20
+SESSION_FILES = "session-*.jsonl"
 _LONGEST_NAME = 500
-_LOCK_SECONDS = 5.0
 _DAY = 86_400.0
 _EMPTY: tuple[Any, ...] = (None, "", (), [])
 _PLAIN = frozenset(string.ascii_letters + string.digits + "-_.")
-_encode = json.JSONEncoder(ensure_ascii=False).encode
 _log = logging.getLogger(__name__)
 
 
 class Recorder:
     """Writes sessions to a folder, from any number of threads and processes.
 
-    A session of 10,000 steps and a folder of 1 GiB are full: what follows is not recorded, and the log says so once. When a
-    recorder starts, and daily, it removes sessions whose last step is too old.
+    When a recorder starts, and daily, it removes sessions whose last step is too old.
 
     Args:
         folder: created if it is missing, readable by its owner alone.
         days: how long a session is kept after its last step.
-        most_steps: recorded steps of a session.
-        most_bytes: size of the folder at which recording stops.
 
     Raises:
-        ConfigurationError: a number is not above 0.
+        ConfigurationError: ``days`` is not above 0.
         OutputError: the folder cannot be written.
 
     Examples:
@@ -75,18 +59,10 @@ class Recorder:
         [['whale', 'krill']]
     """
 
-    def __init__(
-        self, folder: str | Path, *, days: float = 30.0, most_steps: int = MOST_STEPS, most_bytes: int = MOST_BYTES
-    ) -> None:
-        for name, value in (("days", days), ("most_steps", most_steps), ("most_bytes", most_bytes)):
-            if not value > 0:
-                raise ConfigurationError(f"{name}={value}; it must be above 0")
-        self.folder = Path(folder)
-        self._days, self._most_steps, self._most_bytes = days, most_steps, most_bytes
-        self._lock = Lock()
-        self._known: dict[str, tuple[str, tuple[int, int]]] = {}
-        self._used = self._since = 0
-        self._failed = self._full = False
+    def __init__(self, folder: str | Path, *, days: float = 30.0) -> None:
+        if not days > 0:
+            raise ConfigurationError(f"days={days}; it must be above 0")
+        self.folder, self._days, self._tidied = Path(folder), days, 0.0
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             probe = self.folder / f".probe-{uuid.uuid4().hex}"
@@ -115,88 +91,36 @@ class Recorder:
     def path_of(self, session: str) -> Path:
         """Return the file of a session: a name that is safe for any file system, and a digest that tells similar ones apart."""
         plain = "".join(sign if sign in _PLAIN else "-" for sign in session[:60])
-        digest = hashlib.sha256(session.encode("utf-8", "replace")).hexdigest()
-        return self.folder / f"session-{plain}-{digest[:16]}.jsonl"
+        return self.folder / f"session-{plain}-{_digest(session)}.jsonl"
 
-    def write(self, session: str, line: Mapping[str, Any], *, is_step: bool) -> bool:
-        """Append a line, and return whether it was recorded; the log says why if it was not.
-
-        Args:
-            session: its name, without secrets.
-            line: plain values, without secrets.
-            is_step: whether it gets the next number.
-        """
+    def write(self, session: str, line: Mapping[str, Any]) -> bool:
+        """Append a line, and return whether it was recorded; the log says why if it was not."""
+        content = json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         try:
-            return self._write(session, line, is_step=is_step)
+            if time.monotonic() > self._tidied + _DAY:
+                self._tidy()
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(self.path_of(session), flags, 0o600)
+            try:
+                size = os.fstat(descriptor).st_size
+                torn = size and os.pread(descriptor, 1, size - 1) != b"\n"
+                content = b"\n" + content if torn else content
+                if os.write(descriptor, content) < len(content):
+                    raise OSError(0, "the disk is full")
+            finally:
+                os.close(descriptor)
         except OSError as error:
-            if not self._failed:
-                _log.warning("sessions cannot be recorded in %s: %s", self.folder, error.strerror or error)
-            self._failed = True
+            _log.warning("a step of an agent cannot be recorded in %s: %s", self.folder, error.strerror or error)
             return False
-
-    def _write(self, session: str, line: Mapping[str, Any], *, is_step: bool) -> bool:
-        key = self._known.get(session)
-        path, known = (str(self.path_of(session)), (0, 0)) if key is None else key
-        descriptor = _open(path)
-        try:
-            size, steps = _read_up_to_end(descriptor, *known)
-            if is_step and steps >= self._most_steps:
-                return False
-            number = steps + is_step
-            content = _as_line({"step": number, **line} if is_step else line)
-            if not self._take(len(content) + (0 if size else _BYTES_OF_A_FILE)):
-                if not size:
-                    os.unlink(path)  # noqa: PTH108
-                return False
-            if os.write(descriptor, content) < len(content):  # the disk is full
-                os.ftruncate(descriptor, size)
-                raise OSError(0, "the disk is full")
-            if len(self._known) > 10_000:
-                self._known.clear()
-            self._known[session] = path, (size + len(content), number)
-        finally:
-            os.close(descriptor)
-        self._failed = False
-        if is_step and number == self._most_steps:
-            _log.warning("the session %r has %s steps; further ones are not recorded", session[:80], f"{number:,}")
         return True
 
-    def _take(self, n_bytes: int) -> bool:
-        """Whether the folder has room for so many bytes more."""
-        with self._lock:
-            self._used += n_bytes
-            self._since += n_bytes
-            full, waited = self._used > self._most_bytes, time.monotonic() - self._tidied
-            if waited > _DAY or (full and (waited > 60 or not self._full)) or self._since > self._most_bytes // 64:
-                self._tidy()
-                self._used += n_bytes
-                full = self._used > self._most_bytes
-            if full:
-                self._used -= n_bytes
-                if not self._full:
-                    _log.warning(
-                        "%s holds %s bytes of sessions; nothing more is recorded until some are removed",
-                        self.folder,
-                        f"{self._used:,}",
-                    )
-            self._full = full
-            return not full
-
     def _tidy(self) -> None:
-        """Remove old sessions, and add up the size of the others, also those that other processes wrote."""
-        oldest = time.time() - self._days * _DAY
-        self._used = self._since = 0
+        """Remove old sessions."""
         self._tidied = time.monotonic()
-        with os.scandir(self.folder) as entries:
-            for entry in entries:
-                if not (entry.name.startswith("session-") and entry.name.endswith(".jsonl")):
-                    continue
-                with suppress(FileNotFoundError):  # another process removed it
-                    about = entry.stat(follow_symlinks=False)
-                    if about.st_mtime < oldest and entry.is_file(follow_symlinks=False):
-                        os.unlink(entry.path)  # noqa: PTH108
-                    else:
-                        self._used += about.st_size + _BYTES_OF_A_FILE
+        for file in self.folder.glob(SESSION_FILES):
+            with suppress(FileNotFoundError):  # another process removed it
+                if file.lstat().st_mtime < time.time() - self._days * _DAY:
+                    file.unlink()
 
 
 class Session:
@@ -238,8 +162,9 @@ class Session:
 
     @property
     def name(self) -> str:
-        """Its name, without secrets."""
-        return str(without_secrets(self._about["session"]))
+        """Its name; one that looks like a secret is told by its digest."""
+        name = self._about["session"]
+        return name if without_secrets(name) == name else f"hidden-{_digest(name)}"
 
     def add(self, step: AgentStep | Mapping[str, Any]) -> bool:
         """Record a step, and return whether it was; the log says why if it was not.
@@ -263,27 +188,32 @@ class Session:
             return self.add(fields)
 
     def _keep(self, fields: dict[str, Any]) -> bool:
-        line = _hide(self._about | fields)
-        if len(self._steps) < MOST_STEPS:
-            self._steps.append({name: line[name] for name in fields})
-        return self._write(line, is_step=True)
+        line = self._hidden(fields)
+        recorded = self._write(line)
+        self._steps.append({name: line[name] for name in fields})
+        return recorded
 
     @property
     def steps(self) -> list[AgentStep]:
-        """Steps of this object, up to 10,000; another process may have recorded more of the session."""
+        """Steps of this object; another process may have recorded more of the session."""
         return [_step_of(fields) for fields in self._steps]
 
     def add_answer(self, text: str, citations: Sequence[str] | None = None) -> bool:
-        """Record the answer, and return whether it was.
+        """Record the answer, and return whether it was. What follows in the session belongs to another question.
 
         Args:
             text: the answer.
             citations: ids of the items that it cites; None if its own marks say so (``[whale]``).
         """
         answer = {"answer": text} | ({} if citations is None else {"citations": list(citations)})
-        line = _hide(self._about | answer)
+        line = self._hidden(answer)
         self._answer = {field: line[field] for field in answer}
-        return self._write(line, is_step=False)
+        return self._write(line)
+
+    def _hidden(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """A line of the session without what looks like a secret in any of its texts."""
+        line: dict[str, Any] = without_secrets(self._about | fields)
+        return line | {"session": self.name}
 
     @contextmanager
     def active(self) -> Iterator[Session]:
@@ -293,16 +223,16 @@ class Session:
 
     def trajectory(self) -> Trajectory:
         """Return what this object recorded as a trajectory."""
-        about = {"question_id": self.name} | _hide(self._about)
+        about = {"question_id": self.name} | self._hidden({})
         del about["session"]
         whole = about | {"steps": self._steps, "complete": bool(self._answer)}
         return Trajectory.model_validate_json(json.dumps(whole | self._answer))
 
-    def _write(self, line: Mapping[str, Any], *, is_step: bool) -> bool:
+    def _write(self, line: Mapping[str, Any]) -> bool:
         if self._recorder is None:
             return True
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return self._recorder.write(line["session"], {**line, "time": now}, is_step=is_step)
+        return self._recorder.write(line["session"], {**line, "time": now})
 
 
 @contextmanager
@@ -342,18 +272,6 @@ def recording(
         yield active
 
 
-def _hide(line: Mapping[str, Any]) -> dict[str, Any]:
-    """A line without what looks like a secret in any of its texts."""
-    texts = "\n".join(
-        value if isinstance(value, str) else "\n".join(value) for value in line.values() if isinstance(value, str | list)
-    )
-    # one text is searched sooner than many; only with "=" could a part of one be taken for a part of another
-    if "=" not in texts and not line.get("where") and without_secrets(texts) == texts:
-        return dict(line)
-    hidden: dict[str, Any] = without_secrets(line)
-    return hidden
-
-
 def _step_of(fields: Mapping[str, Any]) -> AgentStep:
     """A step from fields; what cannot be kept, such as a filter that is no JSON, is left out and said."""
     fields = {**fields, "results": tuple(fields.get("results", ()))}
@@ -367,48 +285,5 @@ def _step_of(fields: Mapping[str, Any]) -> AgentStep:
         )
 
 
-def _as_line(line: Mapping[str, Any]) -> bytes:
-    content = _encode(line).encode("utf-8", "replace")
-    if len(content) >= _LONGEST_LINE:
-        short = {key: value[:50_000] if isinstance(value, str) else value for key, value in line.items()}
-        short = {key: value for key, value in short.items() if key not in ("where", "results", "citations")}
-        content = _encode(short | {"text": f"cut: {len(content):,} bytes"}).encode("utf-8", "replace")
-    return content + b"\n"
-
-
-def _read_up_to_end(descriptor: int, size: int, steps: int) -> tuple[int, int]:
-    """The size and the number of steps of a file, with what others wrote since; a line that one of them tore is cut off."""
-    end = os.fstat(descriptor).st_size
-    if end < size:
-        size = steps = 0
-    if end == size:
-        return size, steps
-    new = os.pread(descriptor, end - size, size)
-    whole = new.rfind(b"\n") + 1
-    if whole < len(new):
-        os.ftruncate(descriptor, size + whole)
-    return size + whole, steps + sum(line.startswith(b'{"step":') for line in new[:whole].splitlines())
-
-
-def _open(path: str) -> int:
-    """The file of a session, held alone until it is closed; created if it is missing.
-
-    Raises:
-        OSError: it cannot be opened, or another process holds it for seconds.
-    """
-    until = time.monotonic() + _LOCK_SECONDS
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(descriptor).st_nlink:  # otherwise it was removed meanwhile, as too old
-                return descriptor
-            os.close(descriptor)
-        except BlockingIOError:
-            os.close(descriptor)
-            if time.monotonic() > until:
-                raise OSError(0, "another process holds the file of a session") from None
-            time.sleep(0.0005)
-        except OSError:
-            os.close(descriptor)
-            raise
+def _digest(name: str) -> str:
+    return hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:16]

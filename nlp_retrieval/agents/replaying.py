@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from nlp_retrieval.agents.trajectory import AgentStep, Trajectory
+from nlp_retrieval.agents.transcripts import NO_IDS
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.queries import check_k
@@ -91,7 +92,7 @@ def replay(
     agents = dict.fromkeys(trajectory.agent for trajectory in trajectories)
     if agent and len(agents) > 1:
         raise ConfigurationError(f"one name, {agent!r}, for {len(agents)} agents ({', '.join(agents)}); leave it out")
-    asked = [step for trajectory in trajectories for step in trajectory.searches if step.query]
+    asked = [step for trajectory in trajectories for step in trajectory.searches if _is_asked(step)]
     if not asked:
         raise QueryError("the trajectories have no searches with a query, so there is nothing to replay")
     if k is not None:
@@ -107,7 +108,7 @@ def replay(
             if step.kind == "open" and step.item_id not in seen and step.item_id in came_back:
                 lost += 1
                 continue
-            if step.kind == "search" and step.query:
+            if _is_asked(step):
                 results = found[_key(step, k, where)]
                 before += not changed
                 changed |= results != step.results
@@ -132,6 +133,11 @@ def replay(
         )
     searches = len(asked)
     return Replay(replayed, searches, same / searches, before / searches, kept[0] / kept[1] if kept[1] else 1.0, lost)
+
+
+def _is_asked(step: AgentStep) -> bool:
+    """Whether a step is a search that can be asked again: one that failed is kept as it was."""
+    return step.kind == "search" and bool(step.query) and step.error in ("", NO_IDS)
 
 
 _Key = tuple[str, int, str]

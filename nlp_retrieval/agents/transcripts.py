@@ -29,6 +29,7 @@ _OPENS = ("open", "read", "fetch", "visit", "get_doc", "document", "scrape", "br
 _WRITTEN_ID = re.compile(
     r"""\b(?:docid|doc_id|docno|item_id|document_id)["']?[ \t]{0,4}[:=][ \t]{0,4}["']?([^\s"',\]}]{1,500})""", re.IGNORECASE
 )
+_FAILURE = re.compile(r"error\s*(?::|\Z)", re.IGNORECASE)
 _MOST_CALLS = 10_000
 _NO_RESULT = "the transcript ends before its result"
 NO_IDS = "no ids can be read in what came back"
@@ -109,9 +110,16 @@ Event = str | _ToolCall
 """A text that the agent wrote, or a call."""
 
 
+class _Asked(str):
+    """A text of the user behind the question, which is no answer."""
+
+    __slots__ = ()
+
+
 def is_transcript(row: Mapping[str, Any]) -> bool:
     """Return whether an object holds messages."""
-    return isinstance(row.get("messages"), list) or isinstance(row.get("input"), list)
+    given = row.get("input")
+    return isinstance(row.get("messages"), list) or isinstance(given, list) or (isinstance(given, str) and "output" in row)
 
 
 def is_browsecomp(row: Mapping[str, Any]) -> bool:
@@ -135,8 +143,13 @@ def read_transcript(
     Raises:
         SourceError: it holds something else than messages, or a result that belongs to no call before it.
     """
-    listed = row["messages"] if isinstance(row.get("messages"), list) else [*row["input"], *(row.get("output") or ())]
-    asked, events, usage = _events(listed, location)
+    given: Any = row.get("messages")
+    if not isinstance(given, list):
+        given = [{"role": "user", "content": row["input"]}] if isinstance(row["input"], str) else row["input"]
+        given = [*given, *(row.get("output") or ())]
+    asked, events, usage = _events(given, location)
+    while events and isinstance(events[-1], _Asked):  # the user's last words
+        events.pop()
     answer = events.pop() if events and isinstance(events[-1], str) else ""
     steps = [
         AgentStep(kind="note", text=event)
@@ -148,10 +161,10 @@ def read_transcript(
     ]
     complete = bool(answer) and all(event.finished for event in events if isinstance(event, _ToolCall))
     reading.cut += not complete
-    given = next((row[name] for name in QUESTION_IDS if isinstance(row.get(name), str | int)), None)
+    own = next((row[name] for name in QUESTION_IDS if isinstance(row.get(name), str | int)), None)
     total = _usage(row.get("usage"))
     return Trajectory(
-        question_id=str(given) if given is not None else questions.get(asked, named),
+        question_id=str(own) if own is not None else questions.get(plain_question(asked), named),
         question=asked,
         agent=str(row.get("agent") or agent),
         steps=tuple(steps),
@@ -161,6 +174,11 @@ def read_transcript(
         output_tokens=usage[1] if total[1] is None else total[1],
         metadata={"model": row["model"]} if isinstance(row.get("model"), str) else {},
     )
+
+
+def plain_question(text: str) -> str:
+    """Return a question without what writers of it differ in: case and spaces."""
+    return " ".join(text.casefold().split())
 
 
 def read_browsecomp(
@@ -246,13 +264,22 @@ def ids_in(output: Any) -> list[str] | None:
         return _ids_in_text(output.strip())
     if isinstance(output, list):
         if output and all(_is_block(part) for part in output):
-            return ids_in("\n".join(part["text"] for part in output))
+            return _ids_in_blocks([part["text"] for part in output])
         listed = [item_id for part in output if (item_id := _id_of(part))]
         return listed if listed or not output else None
     for name in LISTS if isinstance(output, dict) else ():
         if isinstance(output.get(name), list | dict | str) and (ids := ids_in(output[name])) is not None:
             return ids
     return [] if output is None else None
+
+
+def _ids_in_blocks(texts: list[str]) -> list[str] | None:
+    """Ids in blocks of text: of one item each, or in all of them together."""
+    with suppress(ValueError):
+        each = [_id_of(parse_json(text)) for text in texts]
+        if all(each):
+            return each
+    return ids_in("\n".join(texts))
 
 
 def _ids_in_text(text: str) -> list[str] | None:
@@ -326,7 +353,7 @@ def _as_object(arguments: object) -> dict[str, Any] | None:
 
 def _error_in(output: object, failed: bool) -> str:
     text = _plain(output)
-    if failed or text[:5].lower() == "error":
+    if failed or (_FAILURE.match(text) and not ids_in(output)):
         return text[:500] or "the call failed"
     try:
         value = parse_json(text) if text[:1] == "{" else output
@@ -351,11 +378,12 @@ def _plain(value: object) -> str:
 def _usage(given: object) -> tuple[int | None, int | None]:
     if not isinstance(given, dict):
         return None, None
-    incoming, written = (
-        next((given[name] for name in names if type(given.get(name)) is int and 0 <= given[name] <= MOST), None)
-        for names in (("input_tokens", "prompt_tokens"), ("output_tokens", "completion_tokens"))
-    )
-    return incoming, written
+    counts = {name: count for name, count in given.items() if type(count) is int and 0 <= count <= MOST}
+    cached = [counts[name] for name in ("cache_creation_input_tokens", "cache_read_input_tokens") if name in counts]
+    incoming = counts.get("input_tokens", counts.get("prompt_tokens"))
+    if incoming is not None or cached:  # Anthropic counts what it cached beside the rest
+        incoming = min((incoming or 0) + sum(cached), MOST)
+    return incoming, counts.get("output_tokens", counts.get("completion_tokens"))
 
 
 def _events(messages: list[Any], location: str) -> tuple[str, list[Event], tuple[int | None, int | None]]:
@@ -374,12 +402,12 @@ def _events(messages: list[Any], location: str) -> tuple[str, list[Event], tuple
                 if question is None:
                     question = part
                 else:
-                    events.append(part)
+                    events.append(_Asked(part))
             elif said == "text":
                 events.append(part)
             elif said == "call":
                 call_id, name, arguments = part
-                if call_id and call_id in calls:
+                if call_id in calls and not calls[call_id].finished:
                     raise SourceError(f"{where}: the call {call_id!r} is there already; is a part of the transcript repeated?")
                 call = _ToolCall(name, arguments)
                 events.append(call)
@@ -423,6 +451,9 @@ def _parts(message: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
     if form in ("function_call_output", "tool_result"):
         yield "result", (str(message.get("call_id") or ""), message.get("output"), False)
         return
+    if form in ("web_search_call", "file_search_call", "mcp_call"):
+        yield from _hosted(form, message)
+        return
     if form == "reasoning":
         if text := _plain(message.get("summary")):
             yield "text", text
@@ -446,6 +477,25 @@ def _parts(message: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
         if not isinstance(function, dict):
             raise SourceError(f"{where}: a call of a tool is {kind(call)}; an object with 'function' is expected")
         yield "call", (str(call.get("id") or ""), str(function.get("name")), function.get("arguments", function.get("args")))
+
+
+def _hosted(form: str, call: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield a call of a tool that OpenAI runs itself, and its result; the id of a file is that of the item."""
+    call_id = str(call.get("id") or "")
+    unlisted = {"results": "not in the transcript"}
+    if form == "mcp_call":
+        name, arguments, output = str(call.get("name")), call.get("arguments"), call.get("output")
+    elif form == "file_search_call":
+        listed = call.get("results")
+        found = [{"item_id": row["file_id"]} for row in listed if "file_id" in row] if isinstance(listed, list) else unlisted
+        name, arguments, output = "file_search", {"queries": call.get("queries")}, found
+    else:
+        action = call.get("action")
+        arguments = action if isinstance(action, dict) else {}
+        does = str(arguments.get("type") or "search")
+        name, output = "web_search" if does == "search" else does, arguments.get("sources") or unlisted
+    yield "call", (call_id, name, arguments)
+    yield "result", (call_id, call.get("error") or output, bool(call.get("error")) or call.get("status") == "failed")
 
 
 def _blocks(content: list[Any], said: str) -> Iterator[tuple[str, Any]]:

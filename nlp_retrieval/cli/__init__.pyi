@@ -2,7 +2,6 @@
 
 from nlp_retrieval.cli.console import parse_component as parse_component
 from nlp_retrieval.cli.console import parse_options as parse_options
-from nlp_retrieval.cli.console import renamed as renamed
 from nlp_retrieval.cli.console import say as say
 from nlp_retrieval.cli.demo import yaml_value as yaml_value
 from nlp_retrieval.cli.indexes import Corpus as Corpus

@@ -85,6 +85,9 @@ def evaluate(
     price: Annotated[
         str | None, typer.Option(help="Price of a million tokens, in and out, where none is recorded: 0.15,0.60.")
     ] = None,
+    all_questions: Annotated[
+        bool, typer.Option("--all-questions", help="Count questions that an agent was not asked as if it had found nothing.")
+    ] = False,
     tool: Tools = None,
     field: Fields = None,
     page: Annotated[Path | None, typer.Option("--page", help="Also write a page with the steps of each question.")] = None,
@@ -102,7 +105,18 @@ def evaluate(
     for path in filter(None, (page, json_file, csv_file)):
         check_file_for_output(path)
     evaluation, trajectories, titles = _evaluated(
-        files, config, qrels, corpus, loader, option, relevant_from, limit, tool, field, price=parse_prices(price)
+        files,
+        config,
+        qrels,
+        corpus,
+        loader,
+        option,
+        relevant_from,
+        limit,
+        tool,
+        field,
+        price=parse_prices(price),
+        all_questions=all_questions,
     )
     comparisons = evaluation.compare(measure) if len(evaluation.agents) > 1 else []
     typer.echo(headline_of(evaluation, comparisons, measure))
@@ -262,6 +276,7 @@ def _evaluated(
     *,
     only: str | None = None,
     price: tuple[float, float] | None = None,
+    all_questions: bool = False,
 ) -> tuple[TrajectoryEvaluation, list[Trajectory], dict[str, str] | None]:
     from nlp_retrieval.agents.measures import evaluate_trajectories
     from nlp_retrieval.benchmarks.benchmarker import group_labels
@@ -297,6 +312,7 @@ def _evaluated(
         relevant_from=relevant_from,
         limit=limit,
         price=price,
+        all_questions=all_questions,
     )
     return evaluation, trajectories, titles
 

@@ -21,7 +21,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from nlp_retrieval._version import __version__
 from nlp_retrieval.cli import agents, components, demo, gate, indexes, judge, runs, search, serve, tune
-from nlp_retrieval.cli.console import OPTIONS, say, with_note
+from nlp_retrieval.cli.console import OPTIONS, say
 from nlp_retrieval.cli.streams import fail_safe_streams
 from nlp_retrieval.core.progress_bars import DISPLAY
 from nlp_retrieval.core.unicode import find_lone_surrogate
@@ -197,7 +197,6 @@ for _title, _commands in _COMMANDS.items():
 for _name, _group in (("judge", judge.app), ("agents", agents.app)):
     _with_own_help(_group)
     app.add_typer(_group, name=_name, cls=_KnownOptions, rich_help_panel="Compare")
-app.command("distill", hidden=True)(with_note(indexes.distill, "distill", "index --distill"))
 
 
 def _version(asked: bool) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "loaders": "corpus: {}",
+    "loaders of queries": "queries: {}",
     "processors": "processor: {}",
     "retrievers": "retrievers: [{}]",
     "rerankers": "reranker: {}",
@@ -36,6 +37,7 @@ _PLACES = {
 _REQUIRED: dict[str, tuple[str, str]] = {
     "path": ("data/corpus.jsonl", "'data/corpus.jsonl'"),
     "qrels": ("data/qrels.txt", "'data/qrels.txt'"),
+    "queries": ("data/queries.tsv", "'data/queries.tsv'"),
     "url": ("env:DATABASE_URL", "'env:DATABASE_URL'"),
     "base_url": ("http://localhost:8080", "'http://localhost:8080'"),
     "lm": ("{name: dspy, model: openai/gpt-4o-mini}", "LanguageModel('openai/gpt-4o-mini')"),
@@ -117,6 +119,7 @@ def _explained(kind: str, name: str, cls: type[Component], *, verbose: bool = Fa
 
     from nlp_retrieval.core.components.component import parameters_of
     from nlp_retrieval.core.components.registry import describe_parameters
+    from nlp_retrieval.core.files.frames import BaseLoader
 
     summary = _plain((inspect.getdoc(cls) or "").partition("\n\n")[0])
     heading = Text.assemble((name, "bold"), f" ({kind[:-1].replace('_', ' ')}): {summary}\n")
@@ -137,6 +140,9 @@ def _explained(kind: str, name: str, cls: type[Component], *, verbose: bool = Fa
     if not fields:
         simple = {key: p.default for key, p in parameters.items() if type(p.default) in (int, float)}
         fields = {key: (str(value), repr(value)) for key, value in list(simple.items())[:1]}
+    if kind == "loaders" and not issubclass(cls, BaseLoader):
+        files = {"path": _REQUIRED["queries"], "qrels": _REQUIRED["qrels"]}
+        kind, fields = "loaders of queries", fields | {key: files[key] for key in files if key in parameters}
     examples = _table()
     examples.add_column(style="bold")
     examples.add_column(overflow="fold")
@@ -153,8 +159,9 @@ def in_yaml(kind: str, name: str, fields: Mapping[str, str]) -> str:
         name: its registry name.
         fields: parameters, as YAML.
     """
-    parts = [f"{'loader' if kind == 'loaders' else 'name'}: {name}", *(f"{key}: {value}" for key, value in fields.items())]
-    whole = name if len(parts) == 1 and kind != "loaders" else f"{{{', '.join(parts)}}}"
+    is_loader = kind.startswith("loaders")
+    parts = [f"{'loader' if is_loader else 'name'}: {name}", *(f"{key}: {value}" for key, value in fields.items())]
+    whole = name if len(parts) == 1 and not is_loader else f"{{{', '.join(parts)}}}"
     return _PLACES.get(kind, "{}").format(whole)
 
 

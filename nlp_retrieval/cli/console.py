@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import typer
@@ -50,37 +49,6 @@ def say_progress(message: str) -> None:
 
     if DISPLAY.mode != "off":
         say(message)
-
-
-def with_note(command: Callable[..., None], old: str, new: str) -> Callable[..., None]:
-    """Return a command that reports its new name before it runs; arguments as of :func:`renamed`."""
-
-    @wraps(command)
-    def noted(**given: Any) -> None:
-        say(f"note: `nlp-retrieval {old}` is now `nlp-retrieval {new}`; the old name will be removed in the next release")
-        command(**given)
-
-    return noted
-
-
-def renamed(command: Callable[..., None], old: str, new: str) -> typer.Typer:
-    """Return a command under its old name, hidden from the help: it reports its new name, and runs.
-
-    Args:
-        command: a command as typer takes it.
-        old: its former name.
-        new: its current name, as words.
-
-    Examples:
-        >>> def report(run: str) -> None:
-        ...     print(f"the report of {run}")
-        >>> show = renamed(report, "show", "report")
-        >>> show(["runs/first"], standalone_mode=False)  # and a note on standard error
-        the report of runs/first
-    """
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    app.command(old, hidden=True)(with_note(command, old, new))
-    return app
 
 
 def parse_options(options: Sequence[str]) -> dict[str, Any]:

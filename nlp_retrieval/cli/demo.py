@@ -122,7 +122,7 @@ def _explain_one(searcher: object) -> None:
     if isinstance(searcher, Explains):
         say("how the link graph reaches what it finds, for one claim:")
         (hits,) = searcher.search([CLAIM], 4)
-        print_hits(CLAIM, hits, searcher.explain(CLAIM, hits), signals=False)
+        print_hits(CLAIM, hits, searcher.explain(CLAIM, hits))
 
 
 def write_demo(folder: Path, claims: list[dict[str, Any]], lm: LanguageModel | None) -> Path:

@@ -155,7 +155,7 @@ def index(
     if encoder is not None:
         if retriever or replace or workers is not None or ray is not None:
             raise ConfigurationError("--distill writes no index; leave out --retriever, --replace, --workers and --ray")
-        distill(corpus, index, encoder, loader, option, dimension, most_words)
+        _distill(corpus, index, encoder, loader, option, dimension, most_words)
         return
     chosen = [build_as(BaseRetriever, "retrievers", parse_component(text), "--retriever") for text in retriever or []]
     searcher = Searcher(chosen or [default_lexical_retriever()])
@@ -276,19 +276,16 @@ def _added_service(path: Path) -> type[BaseService] | None:
     return next((each for each in services if issubclass(each, BaseService) and each.recognizes(path)), None)
 
 
-def distill(
-    corpus: Corpus,
-    folder: Annotated[Path, typer.Argument(help="Output folder; must be missing or empty.")],
-    encoder: Annotated[
-        str,
-        typer.Option("--encoder", "-e", help="A model's hub name, a local folder, or name:key=value,key=value of an encoder."),
-    ] = "sentence-transformers/all-MiniLM-L6-v2",
-    loader: Loader = None,
-    option: LoaderOptions = None,
-    dimension: Annotated[int, typer.Option(min=1, help="Dimension of the vectors; at most the encoder's.")] = 256,
-    most_words: Annotated[int, typer.Option(min=0, help="Number of whole words to include, most frequent first.")] = 30_000,
+def _distill(
+    corpus: str,
+    folder: Path,
+    encoder: str,
+    loader: str | None,
+    option: list[str] | None,
+    dimension: int,
+    most_words: int,
 ) -> None:
-    """Distil an encoder into static embeddings: one vector for each word of a corpus, to be used by the encoder `static`."""
+    """Write static embeddings, one vector for each word of a corpus, to be used by the encoder `static`."""
     from nlp_retrieval.core.components.registry import build_as
     from nlp_retrieval.encoders.base import BaseEncoder
     from nlp_retrieval.encoders.static import distill_static

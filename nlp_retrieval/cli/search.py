@@ -31,7 +31,7 @@ _CONTROL = re.compile("[\x7f-\x9f\ud800-\udfff]")
 
 Retrievers = Annotated[
     list[str] | None,
-    typer.Option("--retriever", "-r", help="name or name:key=value,key=value. Repeatable. Default: all in the index."),
+    typer.Option("--retriever", "-r", help="name or name:key=value,key=value. Repeatable. Default: the first in the index."),
 ]
 FusionName = Annotated[str | None, typer.Option(help="Fusion of several retrievers: rrf, weighted_sum, ...")]
 RerankerName = Annotated[str | None, typer.Option(help="Reranker of the results: overlap, ...")]
@@ -58,12 +58,13 @@ def search(
     explain: Annotated[
         bool, typer.Option("--explain", help="Show the links to each result, if a retriever can explain it.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON line per result.")] = False,
+    signals: Annotated[bool, typer.Option("--signals", help="Show the signals of each score.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON line per result, with its signals.")] = False,
     trust: Trust = False,
 ) -> None:
     """Search an index.
 
-    Uses the retrievers in the index, those named, or a searcher from a configuration file.
+    Uses the first retriever in the index, those named, or a searcher from a configuration file.
     """
     from nlp_retrieval.benchmarks.entrants import Explains
 
@@ -81,7 +82,7 @@ def search(
         if as_json:
             _print_json(text, hits, explained)
         else:
-            print_hits(text, hits, explained)
+            print_hits(text, hits, explained, signals=signals)
 
 
 def _filtered(searcher: Benchmarkable, queries: list[str], k: int, where: str) -> list[list[RetrievalResult]]:
@@ -151,15 +152,7 @@ def configured(config: Path, name: str | None) -> Benchmarkable:
 
 
 def composed(index: Path, retriever: list[str] | None, fusion: str | None, reranker: str | None, *, trust: bool) -> Searcher:
-    """Return the searcher described on a command line.
-
-    Args:
-        index: the index directory.
-        retriever: as given by the user; if empty, those in the index.
-        fusion: as given by the user.
-        reranker: as given by the user.
-        trust: whether the index may use more than search settings.
-    """
+    """Return the searcher that a command line describes; without a retriever, the first of the index, with a fusion all."""
     from nlp_retrieval.core.components.registry import build_as
     from nlp_retrieval.core.search.base_searcher import retrievers_of
     from nlp_retrieval.core.search.joining import BaseFusion
@@ -168,8 +161,14 @@ def composed(index: Path, retriever: list[str] | None, fusion: str | None, reran
     from nlp_retrieval.core.search.searcher import Searcher
 
     chosen = [build_as(BaseRetriever, "retrievers", parse_component(text), "--retriever") for text in retriever or []]
+    if not chosen:
+        chosen = retrievers_of(index, trust=trust)
+        if fusion is None and len(chosen) > 1:
+            first, *others = (each.name for each in chosen)
+            say(f"note: {first} searches; {index} has {', '.join(others)} too: choose by --retriever, or all by --fusion rrf")
+            chosen = chosen[:1]
     return Searcher(
-        chosen or retrievers_of(index, trust=trust),
+        chosen,
         fusion=build_as(BaseFusion, "fusions", parse_component(fusion), "--fusion") if fusion else None,
         reranker=build_as(BaseReranker, "rerankers", parse_component(reranker), "--reranker") if reranker else None,
     )
@@ -194,7 +193,7 @@ def print_json_line(line: dict[str, Any]) -> None:
 
 
 def print_hits(
-    query: str, hits: list[RetrievalResult], explained: list[dict[str, Explanation]], *, signals: bool = True
+    query: str, hits: list[RetrievalResult], explained: list[dict[str, Explanation]], *, signals: bool = False
 ) -> None:
     """Print the hits of one query in readable form.
 

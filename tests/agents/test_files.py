@@ -250,7 +250,7 @@ def test_results_without_ids_and_failed_calls_are_steps_with_an_error(tmp_path: 
     [
         ([CHAT[1], CHAT[3], CHAT[2]], "message 2 is the result of the call 'c1', which is not before it"),
         ([*CHAT[:4], CHAT[3]], "message 5 is a second result of the call 'c1'"),
-        ([*CHAT[:4], CHAT[2]], "message 5: the call 'c1' is there already"),
+        ([*CHAT[:3], CHAT[2]], "message 4: the call 'c1' is there already"),
         ([CHAT[1], "hello"], "message 2 is text"),
         ([{"role": "robot", "content": "x"}], "message 1 has the role 'robot'"),
     ],
@@ -267,7 +267,6 @@ def test_transcripts_that_are_out_of_order_are_refused(tmp_path: Path, messages:
         (['{"qid": "q", "query": "a", "step": 1}', '{"qid": "q", "query": "b", "step": 1}'], "line 2: step 1 of this session"),
         (['{"qid": "q", "query": "a", "step": 3}'], "has step 3 and no step 1"),
         (['{"qid": "q", "query": "a", "step": "one"}'], "line 1: step is 'one'"),
-        (['{"qid": "q", "answer": "a"}', '{"qid": "q", "answer": "b"}'], "line 2 is a second answer"),
         (['{"qid": "q", "query": "a", "colour": "red"}'], "line 1: there is no field 'colour'"),
         (['{"qid": "q", "query": "a", "results": [null]}'], "line 1: a result is null"),
         (['{"qid": "q", "query": "a", "k": -1}'], "line 1: k: "),
@@ -335,3 +334,54 @@ def test_a_file_that_is_cut_while_it_is_read_is_an_error_that_names_it(tmp_path:
     (tmp_path / "agent.jsonl.gz").write_bytes(gzip.compress(b'{"question_id": "q", "query": "x"}\n' * 1000)[:-20])
     with pytest.raises(SourceError, match=r"agent\.jsonl\.gz"):
         read_trajectories(tmp_path / "agent.jsonl.gz")
+
+
+def test_after_an_answer_another_question_begins(tmp_path: Path) -> None:
+    lines = [
+        {"session": "s", "question_id": "q1", "query": "krill", "results": ["d1"]},
+        {"session": "s", "question_id": "q1", "answer": "It is [d1]."},
+        {"session": "s", "question_id": "q1", "query": "fox", "results": ["d2"]},
+        {"session": "s", "question_id": "q1", "answer": "No, [d2]."},
+        {"session": "t", "question_id": "t", "question": "what  eats KRILL?", "answer": "A whale."},
+    ]
+    (tmp_path / "s.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    first, second, by_text = read_trajectories(tmp_path / "s.jsonl", questions=QUESTIONS[:0])
+    assert [(t.question_id, t.seen(), t.answer) for t in (first, second)] == [
+        ("q1", ["d1"], "It is [d1]."),
+        ("q1:2", ["d2"], "No, [d2]."),
+    ]
+    assert by_text.question_id == "t"
+    *_, by_text = read_trajectories(tmp_path / "s.jsonl", questions=[Query(query_id="k", text="What eats krill?")])
+    assert by_text.question_id == "k", "a question without an id is found by its text"
+
+
+def test_what_providers_write_in_ways_of_their_own_is_read(tmp_path: Path) -> None:
+    chat = json.loads(json.dumps(ANTHROPIC))
+    chat[1]["usage"] |= {"cache_read_input_tokens": 20_000, "cache_creation_input_tokens": 5000}
+    chat[3]["content"][0]["id"] = "t1"  # ids that begin anew with each turn
+    chat[4]["content"][0] |= {"tool_use_id": "t1", "content": "Error analysis of whales: krill is what they eat."}
+    items = [{"type": "text", "text": json.dumps({"item_id": name, "content": "..."})} for name in ("whale", "krill")]
+    chat[2]["content"][0]["content"] = items
+    chat.append({"role": "user", "content": "Thank you!"})
+    (trajectory,) = read_trajectories(written(tmp_path, "a.json", chat), questions=QUESTIONS)
+    assert (trajectory.answer, trajectory.complete) == ("The blue whale [whale].", True)
+    assert trajectory.input_tokens == 25_060
+    assert trajectory.searches[0].results == ("whale", "krill")
+    assert [step.error for step in trajectory.steps] == ["", "", ""]
+    hosted = {
+        "input": "What eats krill?",
+        "output": [
+            {"type": "web_search_call", "id": "w1", "action": {"type": "search", "query": "krill", "sources": [{"url": "u1"}]}},
+            {"type": "web_search_call", "id": "w2", "action": {"type": "open_page", "url": "u1"}},
+            {"type": "file_search_call", "id": "f1", "queries": ["a", "b"], "results": [{"file_id": "d1", "score": 0.5}]},
+            {"type": "mcp_call", "id": "m1", "name": "search", "arguments": '{"query": "c"}', "output": '[{"id": "d2"}]'},
+            {"type": "mcp_call", "id": "m2", "name": "search", "arguments": '{"query": "d"}', "error": "closed"},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "A whale."}]},
+        ],
+    }
+    (trajectory,) = read_trajectories(written(tmp_path, "b.json", hosted), questions=QUESTIONS)
+    assert (trajectory.question_id, trajectory.answer) == ("q1", "A whale.")
+    assert [(step.query, step.results) for step in trajectory.searches] == [
+        ("krill", ("u1",)), ("a\nb", ("d1",)), ("c", ("d2",)), ("d", ()),
+    ]  # fmt: skip
+    assert (trajectory.opened(), trajectory.searches[-1].error) == (["u1"], "closed")

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from nlp_retrieval import Gold
-from nlp_retrieval.agents import AgentStep, Trajectory, evaluate_trajectories, read_trajectories
+from nlp_retrieval.agents import AgentStep, Trajectory, evaluate_trajectories, read_trajectories, trajectories_page
 from nlp_retrieval.agents.measures import COUNTS, MEASURES
+from nlp_retrieval.agents.transcripts import NO_IDS
 from nlp_retrieval.errors import ConfigurationError, GoldError, ItemError, QueryError, RetrievalWarning
 
 SEED = 11
@@ -157,10 +158,32 @@ def test_agents_are_compared_over_families_and_groups() -> None:
         evaluation.compare("speed")
 
 
-def test_questions_without_a_trajectory_count_and_trajectories_without_gold_do_not() -> None:
+def test_only_what_was_asked_and_can_be_read_counts_and_a_stray_request_is_no_agent(tmp_path: Path) -> None:
+    gold = {f"q{n}": ["d"] for n in range(8)}
+    good = [Trajectory(question_id=f"q{n}", agent="good", steps=(search("a", "d"),), answer="It [d].") for n in range(4)]
+    weak = [Trajectory(question_id=f"q{n}", agent="weak", steps=(search("a", "x"),)) for n in range(3)]
+    unread = Trajectory(
+        question_id="q3", agent="weak", steps=(AgentStep(kind="search", query="a", error=NO_IDS),), answer="So."
+    )
+    stray = Trajectory(question_id="day-2026-01-01", agent="sessions", steps=(search("a", "d"),))
+    with pytest.warns(RetrievalWarning):
+        evaluation = evaluate_trajectories([*good, *weak, unread, stray], gold)
+    assert (evaluation.agents, evaluation.query_ids) == (["good", "weak"], ["q0", "q1", "q2", "q3"])
+    assert (evaluation.means("good")["recall"], evaluation.means("weak")["recall"]) == (1, 0)
+    assert np.isnan(evaluation.per_query["weak"]["recall"][3])
+    assert (evaluation.means("good")["citation_precision"], evaluation.means("weak")["searches"]) == (1, 1)
+    assert np.isnan(evaluation.means("weak")["citation_precision"]), "there is no answer that could cite"
+    with pytest.warns(RetrievalWarning, match="over 3 of 4 questions"):
+        (comparison,) = evaluation.compare("recall")
+    assert comparison.queries == 3
+    with pytest.warns(RetrievalWarning):
+        assert "over 3" not in trajectories_page(evaluation, [*good, *weak, unread])
+
+
+def test_questions_without_a_trajectory_count_where_that_is_wanted_and_trajectories_without_gold_do_not() -> None:
     trajectories = [Trajectory(question_id=name, steps=(search("a", "d"),)) for name in ("q1", "q9")]
     with pytest.warns(RetrievalWarning) as noted:
-        evaluation = evaluate_trajectories(trajectories, {"q1": ["d"], "q2": ["d"]})
+        evaluation = evaluate_trajectories(trajectories, {"q1": ["d"], "q2": ["d"]}, all_questions=True)
     assert evaluation.means("agent")["recall"] == 0.5
     said = " ".join(str(note.message) for note in noted)
     assert "no trajectory for 1 of 2 questions (the first: 'q2')" in said

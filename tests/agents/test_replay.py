@@ -67,6 +67,15 @@ def test_results_that_the_agent_rewrote_are_seen_as_changed(searcher: Searcher) 
     assert (replayed.same, replayed.kept) == (0, 0)
 
 
+def test_a_recorded_search_that_failed_is_kept_and_the_others_are_asked(searcher: Searcher) -> None:
+    failed = AgentStep(kind="search", query="krill", where={"n": {"near": 1}}, error="there is no operator 'near'")
+    trajectory = recorded(searcher, "krill")
+    trajectory = trajectory.model_copy(update={"steps": (failed, *trajectory.steps)})
+    replayed = replay([trajectory], searcher)
+    assert (replayed.searches, replayed.same) == (1, 1)
+    assert replayed.trajectories[0].steps[0] == failed
+
+
 def test_what_cannot_be_replayed_is_refused(searcher: Searcher) -> None:
     with pytest.raises(QueryError, match="no searches"):
         replay([Trajectory(question_id="q")], searcher)

@@ -16,6 +16,7 @@ import yaml
 
 from nlp_retrieval.cli import components
 from nlp_retrieval.core.components.registry import component_class, describe_parameters, kinds, names, plan
+from nlp_retrieval.core.files.frames import BaseLoader
 
 from .commands import COMMAND, refused, run
 
@@ -112,7 +113,8 @@ def test_results_can_be_read_and_nothing_else_is_on_standard_output(folder: Path
     assert "Stephen King" in lines[1]
     assert "Köln" in done.stdout
     assert "[bold]with a cathedral[/bold] 🦊" in done.stdout
-    assert "bm25.score" in done.stdout
+    assert "bm25.score" not in done.stdout
+    assert "bm25.score" in run("search", str(folder / "index"), "fox", "--signals", "city").stdout
     assert "\x1b" not in done.stdout
 
 
@@ -270,11 +272,12 @@ def test_a_component_is_explained_with_every_parameter_and_with_examples_that_ar
     for key, _, description, _ in describe_parameters(cls):
         assert len(description) > 3, f"{kind[:-1]} {name}: {key} is not described"
         assert re.search(rf"^[* ]*{key} ", text, re.M)
-    example = yaml.safe_load(text.partition("\nYAML")[2].partition("\nPython")[0])
+    example: Any = yaml.safe_load(text.partition("\nYAML")[2].partition("\nPython")[0])
     (written,) = [part for part in _parts_of(example) if name in (part, *(part.values() if isinstance(part, dict) else ()))][
         -1:
     ]
     assert plan(kind, written).cls is cls
+    assert ("corpus" in example) == issubclass(cls, BaseLoader)
     imports, call = text.partition("\nPython")[2].strip().rsplit("\n", 1)
     known: dict[str, object] = {}
     exec("\n".join(line.strip() for line in imports.splitlines()), known)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -46,11 +47,18 @@ def test_parts_of_what_the_index_holds_are_not_searched_a_second_time(folder: Pa
     assert {"bm25.score", "link_graph.score", "fusion.score"} <= {*both["signals"]}  # type: ignore[misc]
 
 
-def test_what_is_a_part_of_nothing_is_searched_beside_it(folder: Path, tmp_path: Path) -> None:
-    words = ("index", str(folder / "corpus.jsonl"), str(tmp_path / "index"))
-    run(*words, "-r", "link_graph:seeds=[bm25]", "-r", "bm25:stemmer=none")
-    (first, *_) = json_lines("search", str(tmp_path / "index"), "lighthouse")
-    assert {key.partition(".")[0] for key in first["signals"]} == {"link_graph", "bm25", "fusion"}  # type: ignore[union-attr]
+def test_the_first_retriever_searches_unless_one_is_named_or_all_are_fused(folder: Path, tmp_path: Path) -> None:
+    index = str(tmp_path / "index")
+    run("index", str(folder / "corpus.jsonl"), index, "-r", "link_graph:seeds=[bm25]", "-r", "bm25:stemmer=none")
+    first = run("search", index, "lighthouse")
+    assert first.stderr == f"note: link_graph searches; {index} has bm25 too: choose by --retriever, or all by --fusion rrf\n"
+    _, heading, passage, *_ = first.stdout.splitlines()
+    assert re.fullmatch(r"   1  Ada Quill  p2  [\d.]+", heading)
+    assert passage.strip() == PAGES[1]["content"]
+    assert "link_graph.score" not in first.stdout
+    assert "link_graph.score" in run("search", index, "lighthouse", "--signals").stdout
+    (fused, *_) = json_lines("search", index, "lighthouse", "--fusion", "rrf")
+    assert {key.partition(".")[0] for key in fused["signals"]} == {"link_graph", "bm25", "fusion"}  # type: ignore[union-attr]
 
 
 def test_results_are_explained_in_lines_that_can_be_read(folder: Path) -> None:

@@ -224,6 +224,6 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     encoder = f"{{name: static, model: {tmp_path / 'static'}}}"
     indexed = run(app, ["index", str(corpus), str(tmp_path / "index"), "-r", f"faiss:encoder={encoder}"])
     assert indexed.exit_code == 0, indexed.output
-    wrong = run(app, ["distill", str(corpus), str(tmp_path / "static")])
+    wrong = run(app, ["index", str(corpus), str(tmp_path / "static"), "--distill", f"word_vectors:model={tmp_path / 'words'}"])
     assert wrong.exit_code != 0
     assert "is not empty" in wrong.output

@@ -18,7 +18,6 @@ from nlp_retrieval.cli import (
     print_answer,
     print_hits,
     print_json_line,
-    renamed,
     say,
 )
 
@@ -155,7 +154,6 @@ app = typer.Typer(
 )
 
 app.command("extract")(extract_command)
-extract = renamed(extract_command, "extract", "hipporag extract")
 
 Settings = Annotated[Path, typer.Option("--config", "-c", help="The YAML settings file; see docs/HIPPORAG.md.")]
 FilterFacts = Annotated[
@@ -214,7 +212,7 @@ def ask(
                 read["supporting_entities"] = passage.supporting_entities
             print_json_line(line | {"metrics": pipeline.metrics.to_dict()})
         else:
-            print_hits(answer.question, answer.results, [{} for _ in answer.results], signals=False)
+            print_hits(answer.question, answer.results, [{} for _ in answer.results])
             print_answer(answer)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nlp_retrieval.cli import renamed, say
+from nlp_retrieval.cli import say
 
 if TYPE_CHECKING:
     from nlp_retrieval.benchmarks import BenchmarkConfig
@@ -124,6 +124,3 @@ def _chosen(settings: BenchmarkConfig, name: str | None, where: str, k: int) -> 
             return searcher_name, HoverMultiHopPipeline.of_searcher(part, k)
     problem = "no searcher uses" if name is None else f"searcher {name!r} does not use"
     raise ConfigurationError(f"{where}: {problem} a language model (claim_decomposition or multi_hop) to optimise")
-
-
-optimize = renamed(command, "optimize", "hover optimize")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nlp_retrieval.cli import Trust, parse_filter, renamed, say
+from nlp_retrieval.cli import Trust, parse_filter, say
 
 if TYPE_CHECKING:
     from nlp_retrieval import Evaluation
@@ -278,5 +278,3 @@ app.command("ask")(ask_command)
 app.command("demo")(demo_command)
 app.command("vectors")(vectors_command)
 app.command("server")(server_command)
-
-ask = renamed(ask_command, "ask", "policy ask")

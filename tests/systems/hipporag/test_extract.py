@@ -26,7 +26,7 @@ def extract(server, tmp_path, monkeypatch):
     Path("corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
     def run(*more, store="known.db"):
-        return ended(["extract", "corpus.jsonl", store, "--lm", "openai/small", "--lm-base-url", server.url, *more])
+        return ended(["hipporag", "extract", "corpus.jsonl", store, "--lm", "openai/small", "--lm-base-url", server.url, *more])
 
     return run
 

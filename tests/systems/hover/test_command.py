@@ -62,7 +62,7 @@ def sweep(server, tmp_path: Path) -> Path:  # noqa: F811
 @pytest.mark.parametrize(("searcher", "part"), [pytest.param("phrases", "processor", marks=pytest.mark.soak), ("hops", None)])
 def test_the_file_can_go_into_the_configuration(sweep: Path, tmp_path: Path, searcher: str, part: str | None) -> None:
     words = ["--searcher", searcher, "--optimizer", "gepa", "--budget", "14", "--metric", "recall"]
-    done = run("optimize", str(sweep), "--output", str(tmp_path / "best.json"), *words)
+    done = run("hover", "optimize", str(sweep), "--output", str(tmp_path / "best.json"), *words)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) == 2, "nothing but the result on standard output"
@@ -97,17 +97,17 @@ def test_a_sweep_compares_them_with_a_plain_searcher(sweep: Path, tmp_path: Path
 
 def test_a_searcher_that_asks_no_model_or_is_not_there_is_refused(sweep: Path, tmp_path: Path) -> None:
     output = ["--output", str(tmp_path / "best.json")]
-    refused(run("optimize", str(sweep), "-s", "plain", *output), 2, "'plain' does not use a language model")
-    refused(run("optimize", str(sweep), "-s", "phrasse", *output), 2, "did you mean 'phrases'")
+    refused(run("hover", "optimize", str(sweep), "-s", "plain", *output), 2, "'plain' does not use a language model")
+    refused(run("hover", "optimize", str(sweep), "-s", "phrasse", *output), 2, "did you mean 'phrases'")
 
 
-@pytest.mark.parametrize("command", ["optimize", pytest.param("benchmark", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("command", ["hover optimize", pytest.param("benchmark", marks=pytest.mark.soak)])
 def test_a_missing_key_is_refused_before_anything_is_indexed(sweep: Path, tmp_path: Path, command: str) -> None:
     settings = yaml.safe_load(sweep.read_text())
     settings["searchers"]["phrases"]["processor"]["lm"] = "openai/gpt-4o-mini"
     sweep.write_text(yaml.safe_dump(settings))
-    output = ["--output", str(tmp_path / "best.json")] if command == "optimize" else []
-    refused(run(command, str(sweep), *output, OPENAI_API_KEY=""), 2, "OPENAI_API_KEY is not set")
+    output = ["--output", str(tmp_path / "best.json")] if command != "benchmark" else []
+    refused(run(*command.split(), str(sweep), *output, OPENAI_API_KEY=""), 2, "OPENAI_API_KEY is not set")
     assert not (tmp_path / "index").exists()
 
 
@@ -120,6 +120,6 @@ def test_the_program_of_another_searcher_is_refused_before_anything_is_indexed(
     holder = settings["searchers"][searcher]
     (holder[part] if part else holder)["program"] = str(tmp_path / "other.json")
     sweep.write_text(yaml.safe_dump(settings))
-    for command in (["benchmark"], ["optimize", "--output", str(tmp_path / "best.json")]):
-        refused(run(command[0], str(sweep), *command[1:]), 2, "other.json was compiled for another program: it has ['write']")
+    for command in (["benchmark"], ["hover", "optimize", "--output", str(tmp_path / "best.json")]):
+        refused(run(*command, str(sweep)), 2, "other.json was compiled for another program: it has ['write']")
     assert not (tmp_path / "index").exists()

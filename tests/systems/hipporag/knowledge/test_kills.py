@@ -52,7 +52,7 @@ class Killer:
     def run(self, folder: Path, cache: str, after: int = 0) -> tuple[int, str]:
         """Run the command, and end it after so many calls; return its exit code and what it said."""
         command = [
-            *(sys.executable, "-c", INTERRUPTIBLE, "extract", "corpus.jsonl", "store.db"),
+            *(sys.executable, "-c", INTERRUPTIBLE, "hipporag", "extract", "corpus.jsonl", "store.db"),
             *("--lm", "openai/small", "--lm-base-url", self.server.url, "--commit-every", "2", "--calls-at-once", "3"),
         ]
         environment = os.environ | {"XDG_CACHE_HOME": str(folder / cache)}
