@@ -33,6 +33,7 @@ _BASE = re.compile(
     r"(?:(?:level|emission|figure|value|amount)s?\s)?(?:in|of|for)\s(?:the\s)?)(?:year\s)?\Z",
     re.IGNORECASE,
 )
+_ON = re.compile(r"(?:%|\bper\s?cent)\son\s\Z", re.IGNORECASE)
 _LEVELS = re.compile(r"\s(?:emissions?\s)?(?:levels?|baseline|base year|reference)\b", re.IGNORECASE)
 _SCENARIO = re.compile(
     r"\b(?:business[\s-]as[\s-]usual|BAU|"
@@ -217,7 +218,7 @@ def _years(text: str) -> Iterator[Year]:
             last = last if last >= first else first
         before = text[max(0, match.start() - _BEFORE) : match.start()]
         role: Literal["", "target", "baseline"] = ""
-        if _BASE.search(before) or _LEVELS.match(text, match.end(), match.end() + _BEFORE):
+        if _BASE.search(before) or _ON.search(before) or _LEVELS.match(text, match.end(), match.end() + _BEFORE):
             role = "baseline"
         elif _TARGET.search(before):
             role = "target"

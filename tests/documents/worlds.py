@@ -169,7 +169,7 @@ def world(page: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Change]:
     if page == "STORES.md":
         chunks(monkeypatch)
     if page == "NAMES.md":  # models that take no time to load
-        monkeypatch.setattr(functions, "_opened", functions._OpenStudy())
+        monkeypatch.setattr(functions, "_opened", {})
         monkeypatch.setattr(functions.StudyConfig, "read", lambda _: opened_study())
         encoder = "HippoRagRetriever(__import__('hashed_words').HashedWords(64), "
         with chat_server(of_people) as chat, embedding_server() as embeddings:

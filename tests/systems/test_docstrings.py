@@ -86,7 +86,7 @@ SETUPS = {"evidence": EVIDENCE, "hipporag": HIPPORAG, "hover": HOVER, "policy": 
 def test_the_examples_of_every_public_name_do_what_they_say(
     system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(functions, "_opened", functions._OpenStudy())  # what an example opens is closed after it
+    monkeypatch.setattr(functions, "_opened", {})  # what an example opens is closed after it
     checked = check_examples(SYSTEMS[system], tmp_path, monkeypatch, SETUPS[system])
     assert checked.without == [], "each needs an example in its docstring"
     assert checked.wrong == []

@@ -79,15 +79,7 @@ class AnswerChunk(BaseModel):
 
 
 class BestSentence(BaseModel):
-    """The sentence that answers a question best.
-
-    Args:
-        id: of its passage.
-        document: of the passage.
-        page: of the document, where the passage names it.
-        sentence: its text.
-        values: what it holds of the kind that the question asks for.
-    """
+    """The sentence that answers a question best, its passage, and what it holds of the kind that the question asks for."""
 
     model_config = _CLOSED
 
@@ -110,40 +102,34 @@ class AnswerList(BaseModel):
 class QuestionAnswer(BaseModel):
     """A question with its passages: of one method, or, where both were asked for, of each under its name.
 
-    Args:
-        question_number: in the profile.
-        question: as asked.
-        addressed: whether the passages answer it at all; None in a file of an earlier version.
-        addressed_score: how surely they do, 0 to 1; addressed from 0.5 on.
-        best: the sentence that answers best, also where the question is not addressed; None if there is none.
-        chunk_count: of one method.
-        top_k_chunks: of one method.
-        vector: the passages by signals.
-        hop: the passages along relations.
+    It is addressed if its score is at least 0.5. The best sentence is there even if it is not; it is null if there is none. The
+    fingerprint is the same for answers of the same index, profile and settings.
     """
 
     model_config = _CLOSED
 
     question_number: Annotated[int, Field(ge=1)]
     question: str
-    addressed: bool | None = None
-    addressed_score: _Score | None = None
-    best: BestSentence | None = None
+    retrieval_method: str
+    addressed: bool
+    addressed_score: _Score
+    best: BestSentence | None
+    fingerprint: str
     chunk_count: Annotated[int, Field(ge=0)] | None = None
     top_k_chunks: list[AnswerChunk] | None = None
     vector: AnswerList | None = None
     hop: AnswerList | None = None
 
-    def lists(self, retrieval_method: str) -> dict[str, list[AnswerChunk]]:
+    def lists(self) -> dict[str, list[AnswerChunk]]:
         """Return the passages by method."""
         if self.top_k_chunks is not None:
-            return {retrieval_method: self.top_k_chunks}
+            return {self.retrieval_method: self.top_k_chunks}
         answers = {"vector_similarity": self.vector, "graph_hop": self.hop}
         return {name: answer.top_k_chunks for name, answer in answers.items() if answer is not None}
 
 
 class AnswerMetadata(BaseModel):
-    """Subject, date and settings. The subject is also under the profile's own name for it, such as ``country``."""
+    """Subject, date, and settings of the last run. The subject is also under the profile's own name for it: ``country``."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
 
@@ -154,13 +140,12 @@ class AnswerMetadata(BaseModel):
     subject_field: str
     profile: str
     passages: Annotated[int, Field(ge=0)]
-    editions: int | None = None
+    editions: int | None
     top_k: Annotated[int, Field(ge=1)]
     min_similarity: _Score | None
     n_per_document: int | None
     keywords: bool
     where: dict[str, Any] | None
-    fingerprint: str
 
 
 class AnswerFile(BaseModel):
@@ -208,16 +193,10 @@ def document_of(item: SearchableItem) -> str:
 
 def chunk_of(
     result: RetrievalResult, matches: Iterable[Mapping[str, Any]] = (), explained: Mapping[str, Explanation] | None = None
-) -> dict[str, Any]:
-    """Return a result in the form of the file.
-
-    Args:
-        result: of a search.
-        matches: of patterns and keywords in its content: ``group``, ``begin``, ``end``, ``text``.
-        explained: the chain of relations that led to it, by retriever.
-    """
+) -> Answers:
+    """Return a result in the form of the file, with matches in its content, and the chain of relations that led to it."""
     item, score = result.item, combined_score(result)
-    chunk: dict[str, Any] = {
+    chunk: Answers = {
         "id": item.item_id,
         "content": item.content,
         "combined_score": result.score if score is None else score,
@@ -274,11 +253,11 @@ class StudyReport:
     Args:
         output: the folder.
         files: the file of each subject of the run, by name.
-        present: these, and those of earlier runs over the same index with the same profile and settings.
+        present: these, and those of earlier runs.
         questions: numbers of the questions of the run.
         answered: subjects answered in this run.
         kept: subjects with existing answers from the same index, profile and settings.
-        replaced: subjects of the run whose file held answers of other settings, or was damaged.
+        replaced: subjects of the run of which answers of other settings were replaced.
         seconds: duration of the run.
 
     Examples:
@@ -304,20 +283,19 @@ class StudyReport:
         Raises:
             SourceError: a file was removed or damaged since.
         """
-        return self._read(self.files)
+        return map(_read, self.files.values())
 
     def everything(self) -> Iterator[AnswerFile]:
-        """Yield the answers of all subjects of the study, from this and earlier runs.
+        """Yield the answers of all subjects, from this and earlier runs.
 
         Raises:
             SourceError: a file was removed or damaged since.
         """
-        return self._read(self.present)
+        return map(_read, self.present.values())
 
-    @staticmethod
-    def _read(files: dict[str, Path]) -> Iterator[AnswerFile]:
-        for path in files.values():
-            answers = read_answers(path)
-            if answers is None:
-                raise SourceError(f"{path} no longer holds answers; run the study again")
-            yield AnswerFile.model_validate(answers)
+
+def _read(path: Path) -> AnswerFile:
+    answers = read_answers(path)
+    if answers is None:
+        raise SourceError(f"{path} no longer holds answers; run the study again")
+    return AnswerFile.model_validate(answers)

@@ -11,15 +11,15 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
-from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
+from typing import Any, Literal, NamedTuple, get_args
 
-from nlp_retrieval import Explanation, RetrievalResult, Searcher
+from nlp_retrieval import Explanation, MultiSignalReranker, RetrievalResult, Searcher
 from nlp_retrieval.core import BaseSearcher, ItemTable, canonical_json, check_k, parse_filter
 from nlp_retrieval.errors import ConfigurationError, QueryError, RetrievalWarning, nearest
 from nlp_retrieval.rerankers import ProfileQuestion
-from nlp_retrieval.systems.policy.answers import chunk_of, combined_score, document_of
+from nlp_retrieval.systems.policy.answers import Answers, chunk_of, combined_score, document_of
 from nlp_retrieval.systems.policy.hop.ranking import change_asked
 from nlp_retrieval.systems.policy.log import note
 from nlp_retrieval.text import printable
@@ -29,8 +29,12 @@ Method = Literal["vector", "hop", "both"]
 METHODS: dict[Method, str] = {"vector": "vector_similarity", "hop": "graph_hop", "both": "vector_similarity+graph_hop"}
 """Names of the methods in the files."""
 
-FORMAT = 2
+FORMAT = 3
 """Version of the files' format, raised whenever the same settings give other files."""
+
+_LISTED = 40
+_DEEPEST = 10_000
+"""At most this many passages of one subject are compared in full."""
 
 
 def check_method(method: object) -> Method:
@@ -44,13 +48,6 @@ def check_method(method: object) -> Method:
         if method == valid:
             return valid
     raise ConfigurationError(f"there is no method {method!r}; {nearest(str(method), known)}")
-
-
-def both_filters(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Return the conjunction of two filters; None passes everything."""
-    if one is None or other is None:
-        return other if one is None else one
-    return {"and": [dict(one), dict(other)]}
 
 
 @dataclass(frozen=True)
@@ -93,40 +90,20 @@ class StudySettings:
         """Return the methods of each question's lists."""
         return ("vector", "hop") if self.method == "both" else (self.method,)
 
-    def filter_for(self, field: str, subject: str) -> dict[str, Any]:
-        """Return the filter that finds the passages of a subject, and no others.
-
-        Raises:
-            QueryError: the subject has no name.
-        """
-        if not subject.strip():
-            raise QueryError(f"the {field} to ask about has no name; omit it to ask about all")
-        by_subject = {f"metadata.{field}": subject}
-        return by_subject if self.where is None else {"and": [by_subject, dict(self.where)]}
+    def filter_for(self, field: str, subject: str | None) -> Mapping[str, Any] | None:
+        """Return the filter that finds the passages of a subject, or of all of them, and no others."""
+        by_subject = None if subject is None else {f"metadata.{field}": subject}
+        if by_subject is None or self.where is None:
+            return by_subject or self.where
+        return {"and": [by_subject, dict(self.where)]}
 
     def fingerprint(self, *parts: object) -> str:
         """Return a fingerprint that is the same for the same answers."""
-        whole = {
-            "format": FORMAT,
-            "method": self.method,
-            "top_k": self.top_k,
-            "min_similarity": self.min_similarity,
-            "n_per_document": self.n_per_document,
-            "keywords": self.keywords,
-            "where": None if self.where is None else dict(self.where),
-            "parts": list(parts),
-        }
-        return hashlib.sha256(canonical_json(whole).encode()).hexdigest()
-
-
-_LISTED = 40
+        return hashlib.sha256(canonical_json([FORMAT, asdict(self), *parts]).encode()).hexdigest()
 
 
 def subjects_of(items: ItemTable, field: str) -> dict[str, int]:
-    """Return the number of passages of each subject, by name.
-
-    A passage with a list as its value belongs to each of them. Passages without a value are counted in a warning: no question
-    finds them.
+    """Return the number of passages of each subject, by name; a passage with a list as its value belongs to each of them.
 
     Raises:
         QueryError: no passage has a string there.
@@ -155,12 +132,7 @@ def subjects_of(items: ItemTable, field: str) -> dict[str, int]:
 
 
 def chosen_subjects(wanted: str | Sequence[str] | None, known: Iterable[str], field: str) -> list[str]:
-    """Return the subjects to ask about, in the order of the index, each once.
-
-    Args:
-        wanted: names in the index; None for all.
-        known: those of the index, sorted.
-        field: metadata that names the subject, for messages.
+    """Return the subjects to ask about, in the order of the index, each once; None: all.
 
     Raises:
         QueryError: a name is unknown or empty, or there are none.
@@ -168,15 +140,13 @@ def chosen_subjects(wanted: str | Sequence[str] | None, known: Iterable[str], fi
     names = list(known)
     if wanted is None:
         return names
-    asked = [wanted] if isinstance(wanted, str) else list(wanted)
-    if not asked:
-        raise QueryError(f"the list names no {field}; omit it to ask about all {len(names)}")
-    for name in asked:
-        if not isinstance(name, str) or not name.strip():
-            raise QueryError(f"the {field} to ask about has no name; omit it to ask about all {len(names)}")
+    asked_about = [wanted] if isinstance(wanted, str) else list(wanted)
+    if not asked_about or not all(isinstance(name, str) and name.strip() for name in asked_about):
+        raise QueryError(f"the {field} to ask about has no name; omit it to ask about all {len(names)}")
+    for name in asked_about:
         if name not in names:
             raise QueryError(f"there is no {field} {printable(name[:80])!r} in this index; {_nearest(name, names)}")
-    return [name for name in names if name in set(asked)]
+    return [name for name in names if name in set(asked_about)]
 
 
 def _nearest(name: str, names: list[str]) -> str:
@@ -188,45 +158,19 @@ def _nearest(name: str, names: list[str]) -> str:
     return f"{suggestion}There are: {listed}"
 
 
-_DEEPEST = 10_000
-"""At most this many passages of one subject are compared in full."""
-
-
-@runtime_checkable
-class Matches(Protocol):
-    """A reranker that returns the matches of its patterns in a text."""
-
-    def matches(self, query: str, text: str) -> Sequence[Any]:
-        """Return ``group``, ``begin``, ``end`` and ``text`` of each match."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The answer to one question."""
-
-    results: list[RetrievalResult]
-    matches: list[list[dict[str, Any]]]
-    explained: list[dict[str, Explanation]]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it in the form of a subject's file."""
-        chunks = [
-            chunk_of(result, matches, explained)
-            for result, matches, explained in zip(self.results, self.matches, self.explained, strict=True)
-        ]
-        return {"chunk_count": len(chunks), "top_k_chunks": chunks}
-
-
 class AskedText(NamedTuple):
-    """A question in two forms.
-
-    Args:
-        text: the question; passages are scored against it.
-        searched: the query: the question, and keywords if requested.
-    """
+    """A question: the text that passages are scored against, and the query, with keywords if requested."""
 
     text: str
     searched: str
+
+    @classmethod
+    def of(cls, question: ProfileQuestion, subject: str, method: str, *, keywords: bool) -> AskedText:
+        """Return a question about a subject; along relations, one about changes gets no keywords: they name all kinds."""
+        text = question.asked_of(subject)
+        if not keywords or (method == "hop" and change_asked(text) is not None):
+            return cls(text, text)
+        return cls(text, " ".join([text, *question.keywords]))
 
 
 def all_hits(
@@ -234,24 +178,16 @@ def all_hits(
     questions: Sequence[AskedText],
     n_passages: int,
     where: Mapping[str, Any] | None,
-    settings: StudySettings,
+    top_k: int,
     method: str,
 ) -> list[list[RetrievalResult]]:
-    """Search for questions about one subject, all at once: every passage of it, best first.
+    """Search for questions, all at once: every passage that passes the filter, up to 10,000, best first.
 
     A searcher without a processor scores its results against the question itself; one with a processor gets the question with
     its keywords.
-
-    Args:
-        searcher: with an opened index.
-        questions: and their queries.
-        n_passages: number of passages of the subject; all are compared, up to 10,000.
-        where: filter that selects them.
-        settings: of the study.
-        method: ``vector`` or ``hop``, for the log.
     """
     note(logging.DEBUG, method, f"filter {dict(where or {})}: {n_passages} chunks")
-    deep = max(settings.top_k, min(n_passages, _DEEPEST))
+    deep = max(top_k, min(n_passages, _DEEPEST))
     if isinstance(searcher, Searcher) and searcher.processor is None:
         return searcher.search(
             [question.text for question in questions], deep, where, [[question.searched] for question in questions]
@@ -267,8 +203,8 @@ def asked(
     method: str,
     subject: str,
     describing: tuple[BaseSearcher, list[list[RetrievalResult]]] | None = None,
-) -> list[Asked]:
-    """Make answers from hits.
+) -> list[list[Answers]]:
+    """Return the passages of each question in the form of the files.
 
     Args:
         searcher: that found them.
@@ -280,39 +216,22 @@ def asked(
         describing: another searcher and its hits for the same questions, whose signals and marks are added to the hits; it does
             not change or shorten their order.
     """
-    answers = []
+    chunks = []
     for number, ((text, searched), hits) in enumerate(zip(questions, lists, strict=True)):
         kept = cut(hits, settings)
         best = f", best {kept[0].score:.3f}" if kept else ""
-        note(logging.INFO, method, f"{subject}: {len(kept)} of {len(hits)} chunks{best}: {text[:120]}")
+        note(logging.INFO, method, f"{subject}: {len(hits)} chunks evaluated, {len(kept)} kept{best}: {text[:120]}")
         explained: list[dict[str, Explanation]] = searcher.explain(searched, kept) if searcher.explains else [{} for _ in kept]
         if describing is not None:
-            kept = _described(kept, describing[1][number])
-        answers.append(Asked(kept, _matches(describing[0] if describing else searcher, text, kept), explained))
-    return answers
-
-
-def asked_text(question: ProfileQuestion, subject: str, method: str, *, keywords: bool) -> AskedText:
-    """Return a question of a profile for a subject.
-
-    Args:
-        question: of the profile.
-        subject: of the question.
-        method: with ``hop``, a question about changes gets no keywords: they name changes of all kinds, and would change its
-            meaning.
-        keywords: whether to search for the question's keywords too.
-    """
-    text = question.asked_of(subject)
-    if not keywords or (method == "hop" and change_asked(text) is not None):
-        return AskedText(text, text)
-    return AskedText(text, " ".join([text, *question.keywords]))
+            signals = {other.item.item_id: other.signals for other in describing[1][number]}
+            kept = [hit.model_copy(update={"signals": signals.get(hit.item.item_id, {}) | hit.signals}) for hit in kept]
+        marks = _matches(describing[0] if describing else searcher, text, kept)
+        chunks.append([chunk_of(*parts) for parts in zip(kept, marks, explained, strict=True)])
+    return chunks
 
 
 def cut(hits: Iterable[RetrievalResult], settings: StudySettings) -> list[RetrievalResult]:
-    """Return the hits that are good enough, in their order.
-
-    ``min_similarity`` is compared with the combined score of all signals; hits without one are kept.
-    """
+    """Return the hits that are good enough by the combined score of all signals, in their order; those without one are kept."""
     kept: list[RetrievalResult] = []
     of_document: Counter[str] = Counter()
     for hit in hits:
@@ -329,20 +248,8 @@ def cut(hits: Iterable[RetrievalResult], settings: StudySettings) -> list[Retrie
     return kept
 
 
-def _described(kept: list[RetrievalResult], others: list[RetrievalResult]) -> list[RetrievalResult]:
-    """Add another searcher's signals for the same passages; existing ones stay."""
-    signals = {other.item.item_id: other.signals for other in others}
-    return [hit.model_copy(update={"signals": signals.get(hit.item.item_id, {}) | hit.signals}) for hit in kept]
-
-
 def warn_of_limits(searcher: BaseSearcher, least: float, given: float | None) -> None:
-    """Warn if ``min_similarity`` cannot have its full effect.
-
-    Args:
-        searcher: its reranker may have a limit of its own, or compute no combined score.
-        least: the effective ``min_similarity``.
-        given: the same if a caller gave it, not the profile.
-    """
+    """Warn if ``min_similarity``, which a caller may have given, cannot have its full effect with a searcher's reranker."""
     reranker = getattr(searcher, "reranker", None)
     own = getattr(reranker, "min_similarity", None)
     if isinstance(own, float) and own > least:
@@ -363,7 +270,7 @@ def warn_of_limits(searcher: BaseSearcher, least: float, given: float | None) ->
 def _matches(searcher: BaseSearcher, text: str, hits: list[RetrievalResult]) -> list[list[dict[str, Any]]]:
     """Return the matches of the reranker's patterns in the content of each hit; empty if it has no patterns."""
     reranker = getattr(searcher, "reranker", None)
-    if not isinstance(reranker, Matches):
+    if not isinstance(reranker, MultiSignalReranker):
         return [[] for _ in hits]
     return [
         [

@@ -28,14 +28,14 @@ def tell(report: StudyReport, study: PolicyStudy) -> None:
     say(f"asked {asked} ({report.seconds:.1f} s); {len(report.kept):,} were already answered")
     if report.replaced:
         say(f"note: {_listed(report.replaced)}: replaced answers of another index, profile or setting")
-    say(f"answers: {next(iter(report.files.values())).parent}")
+    say(f"answers: {report.output}")
 
 
-def write_page(report: StudyReport, study: PolicyStudy) -> None:
-    """Write the page next to the answers, and print its path."""
+def write_page(report: StudyReport, study: PolicyStudy, path: Path | None = None) -> None:
+    """Write the page, by default next to the answers, and print its path."""
     from nlp_retrieval.systems.policy.page.page import write_study_page
 
-    path = report.output / "report.html"
+    path = path or report.output / "report.html"
     write_study_page(report, study, path)
     say(f"page: {path}")
 
@@ -231,7 +231,7 @@ def demonstrate(folder: Path) -> None:
     settings = StudyConfig.read(config)
     say(f"plans, questions and configuration: {folder}")
     study = settings.study(replace=True)
-    report = study.run(folder, method="both" if study.hop is not None else "vector")
+    report = study.run(folder / "answers", method="both" if study.hop is not None else "vector")
     tell(report, study)
     gold = gold_of(folder)
     rows = judged_answers(report.answers(), gold)
@@ -240,7 +240,7 @@ def demonstrate(folder: Path) -> None:
     rows = {"sentence vectors alone": next(iter(judged_answers(plain_report.answers(), gold).values()))} | rows
     _print(rows)
     _tell_changes(study, folder)
-    write_page(report, study)
+    write_page(report, study, folder / "report.html")
     say(f"change {config} and run: nlp-retrieval policy ask {shlex.quote(config.as_posix())}")
 
 

@@ -1,30 +1,30 @@
 """Single calls for scripts, on one opened study: ask, find, score, embed.
 
 ``open_study("study.yaml")`` opens a study for the later calls of a process; each function also accepts ``study=``. Models are
-loaded once, by the study's searchers, not by each call.
+loaded once, by the study's searchers, not by each call. Passages are dictionaries in the form of the files of answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import copy
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from nlp_retrieval import RetrievalResult, SearchableItem
+from nlp_retrieval import RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.core import BaseReranker, BaseSearcher
 from nlp_retrieval.encoders import BaseEncoder, Vectors
 from nlp_retrieval.errors import ConfigurationError, QueryError
-from nlp_retrieval.systems.policy.answers import StudyReport, chunk_of
+from nlp_retrieval.systems.policy.answers import chunk_of, read_answers
 from nlp_retrieval.systems.policy.asking import AskedText, Method, StudySettings, all_hits, asked, chosen_subjects
 from nlp_retrieval.systems.policy.config import StudyConfig
 from nlp_retrieval.systems.policy.study import PolicyStudy
 
 
 class EmbeddedPrompt(NamedTuple):
-    """A prompt as vectors.
+    """A prompt as vectors; a plain pair does as well.
 
     Args:
         transformer: ``[dimension]`` of the study's encoder; None if it has none.
@@ -35,36 +35,11 @@ class EmbeddedPrompt(NamedTuple):
     word2vec: Vectors | None
 
 
-class _Chunk(RetrievalResult):
-    """A result that is read by the keys of a file of answers, too: ``chunk["content"]``, ``chunk["regex_score"]``."""
+Embedded = EmbeddedPrompt | tuple[Vectors | None, Vectors | None]
+Chunk = dict[str, Any]
 
-    def __getitem__(self, key: str) -> Any:
-        chunk = chunk_of(self)
-        if key not in chunk:
-            raise KeyError(f"no {key!r}; there are {', '.join(chunk)}")
-        return chunk[key]
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """Return the value of a key, or another."""
-        return chunk_of(self).get(key, default)
-
-    def __repr_name__(self) -> str:
-        return RetrievalResult.__name__
-
-
-def _chunks(results: list[RetrievalResult]) -> list[RetrievalResult]:
-    return [_Chunk.trusted(result.item, result.score, result.signals) for result in results]
-
-
-@dataclass
-class _OpenStudy:
-    """The study that :func:`open_study` opened last, and its folder."""
-
-    study: PolicyStudy | None = None
-    output: Path = Path("answers")
-
-
-_opened = _OpenStudy()
+_opened: dict[str, Any] = {}
+"""The study that :func:`open_study` opened last, and its folder."""
 
 
 def open_study(study: PolicyStudy | str | Path, output: str | Path = "answers") -> PolicyStudy:
@@ -87,26 +62,28 @@ def open_study(study: PolicyStudy | str | Path, output: str | Path = "answers") 
     if not isinstance(study, PolicyStudy):
         config = StudyConfig.read(study)
         study, output = config.study(), config.output
-    _opened.study, _opened.output = study, Path(output)
+    _opened.update(study=study, output=Path(output))
     return study
 
 
 def run_script(
     question_number: int | None = None,
     country: str | None = None,
-    method: Method | bool = "vector",
+    use_hop: bool = False,
     *,
     use_hop_retrieval: bool = False,
+    method: Method | None = None,
     study: PolicyStudy | None = None,
     output: str | Path | None = None,
-) -> StudyReport:
-    """Ask one question or all, about one country or all, and write a file for each country.
+) -> list[Chunk]:
+    """Ask one question or all, about one country or all; write a file for each country, and return what the files hold.
 
     Args:
         question_number: in the profile; None for all.
         country: or other subject of the profile; None for all.
-        method: ``vector``, ``hop`` or ``both``; True is ``both``.
-        use_hop_retrieval: whether relations are followed as well: ``both``.
+        use_hop: whether relations are followed as well: ``both``.
+        use_hop_retrieval: the same.
+        method: ``vector``, ``hop`` or ``both``.
         study: by default the opened one.
         output: the folder; by default that of the opened study, or ``answers`` with ``study``.
 
@@ -114,15 +91,16 @@ def run_script(
         ConfigurationError: the study has no retriever that follows relations, and they are asked for.
 
     Examples:
-        >>> report = run_script(question_number=1, country="Ostland", study=study, output="first")
-        >>> report.files["Ostland"].as_posix()
-        'first/answers/Ostland.json'
+        >>> (ostland,) = run_script(1, "Ostland", study=study, output="first")
+        >>> ostland["metadata"]["country"], list(ostland["questions"])
+        ('Ostland', ['question_1'])
     """
-    if use_hop_retrieval and method not in ("vector", "both", True):
-        raise ConfigurationError(f"method={method!r} and use_hop_retrieval=True say two things; leave one out")
-    method = "both" if use_hop_retrieval or method is True else "vector" if method is False else method
-    folder = Path("answers") if study is not None else _opened.output
-    return _study(study).run(folder if output is None else output, country, question_number, method)
+    along = use_hop or use_hop_retrieval
+    if along and method not in (None, "both"):
+        raise ConfigurationError(f"method={method!r} and use_hop=True say two things; leave one out")
+    folder = output or (_opened.get("output") if study is None else None) or "answers"
+    report = _study(study).run(folder, country, question_number, method or ("both" if along else "vector"))
+    return [answers for path in report.files.values() if (answers := read_answers(path)) is not None]
 
 
 def embed_prompt(prompt: str, *, study: PolicyStudy | None = None) -> EmbeddedPrompt:
@@ -137,26 +115,23 @@ def embed_prompt(prompt: str, *, study: PolicyStudy | None = None) -> EmbeddedPr
         >>> embedded.transformer.shape
         (64,)
     """
-    chosen = _study(study)
-    transformer = next((part.encoder for part in _parts(chosen.searcher) if _encodes(part, "encoder")), None)
-    words = next((part.word_vectors for part in _parts(chosen.searcher) if _encodes(part, "word_vectors")), None)
-    return EmbeddedPrompt(_vector(transformer, prompt), _vector(words, prompt))
+    parts = _parts(_study(study).searcher)
+    return EmbeddedPrompt(*(_vector(parts, name, prompt) for name in _MODELS))
 
 
 def retrieve_chunks(
-    embedded_prompts: EmbeddedPrompt | None,
+    embedded_prompts: Embedded | None,
     prompt: str,
     top_k: int = 20,
     country: str | None = None,
     min_similarity: float = 0.2,
     *,
     study: PolicyStudy | None = None,
-) -> list[RetrievalResult]:
-    """Find the passages that answer a prompt, scored by all signals; read by key, too: ``chunk["combined_score"]``.
+) -> list[Chunk]:
+    """Find the passages that answer a prompt, scored by all signals.
 
     Args:
-        embedded_prompts: of :func:`embed_prompt`, or None. The searcher embeds the prompt itself, with its open models; vectors
-            of another model are not comparable, and are refused.
+        embedded_prompts: of :func:`embed_prompt`: the vectors to search with. None: those of the prompt.
         prompt: a question.
         top_k: at most this many.
         country: only passages of this country; None for all.
@@ -167,19 +142,19 @@ def retrieve_chunks(
         QueryError: there is no such country; or the vectors are of another dimension than the study's.
 
     Examples:
-        >>> chunks = retrieve_chunks(None, "How does Ostland make its power?", top_k=2, country="Ostland", study=study)
-        >>> [chunk.item.metadata["country"] for chunk in chunks]
+        >>> prompt = "How does Ostland make its power?"
+        >>> chunks = retrieve_chunks(embed_prompt(prompt, study=study), prompt, top_k=2, country="Ostland", study=study)
+        >>> [chunk["metadata"]["country"] for chunk in chunks]
         ['Ostland', 'Ostland']
     """
     chosen = _study(study)
-    if embedded_prompts is not None:
-        _check_dimensions(embedded_prompts, embed_prompt(prompt, study=chosen))
-    return _found(chosen, chosen.searcher, None, prompt, top_k, country, min_similarity)
+    searcher = _with_vectors(chosen.searcher, prompt, embedded_prompts)
+    return _found(chosen, searcher, None, prompt, top_k, country, min_similarity)
 
 
 def retrieve_chunks_with_hop(
     prompt: str, top_k: int = 20, country: str | None = None, *, study: PolicyStudy | None = None
-) -> list[RetrievalResult]:
+) -> list[Chunk]:
     """Find the passages that answer a prompt along relations between passages.
 
     Args:
@@ -195,7 +170,7 @@ def retrieve_chunks_with_hop(
     Examples:
         >>> question = "Wind supplies how much of the power?"
         >>> chunks = retrieve_chunks_with_hop(question, top_k=2, country="Ostland", study=study)
-        >>> [chunk.item.content for chunk in chunks]
+        >>> [chunk["content"] for chunk in chunks]
         ['Wind supplies 30% of the power.', 'Wind supplies 12% of the power.']
     """
     chosen = _study(study)
@@ -203,48 +178,57 @@ def retrieve_chunks_with_hop(
 
 
 def evaluate_chunks(
-    chunks: Sequence[RetrievalResult | SearchableItem],
+    chunks: Sequence[Mapping[str, Any] | RetrievalResult | SearchableItem],
     prompt: str,
-    embeddings: EmbeddedPrompt | None = None,
+    embeddings: Embedded | None = None,
     *,
     study: PolicyStudy | None = None,
-) -> list[RetrievalResult]:
+) -> list[Chunk]:
     """Score passages by all signals of the study's reranker; all are returned, best first.
 
     Args:
-        chunks: passages, or results.
+        chunks: passages: dictionaries with ``id`` and ``content``, items, or results.
         prompt: a question.
         embeddings: of :func:`embed_prompt`, or None; see :func:`retrieve_chunks`.
         study: by default the opened one.
 
     Raises:
         ConfigurationError: the study's searcher has no reranker.
-        QueryError: the vectors are of another dimension than the study's, or a chunk is neither passage nor result.
+        QueryError: the vectors are of another dimension than the study's, or a chunk is no passage.
 
     Examples:
-        >>> chunks = evaluate_chunks(plans, "What does the plan of Ostland cost?", study=study)
-        >>> len(chunks), "multi_signal.patterns" in chunks[0].signals
-        (16, True)
+        >>> chunks = evaluate_chunks([{"id": "a", "content": "Wind supplies 30% of the power."}], "Which power?", study=study)
+        >>> chunks[0]["regex_score"] is not None
+        True
     """
-    chosen = _study(study)
-    reranker = getattr(chosen.searcher, "reranker", None)
+    searcher = _with_vectors(_study(study).searcher, prompt, embeddings)
+    reranker = getattr(searcher, "reranker", None)
     if not isinstance(reranker, BaseReranker):
         raise ConfigurationError("the study's searcher has no reranker that scores passages; give it MultiSignalReranker()")
-    if embeddings is not None:
-        _check_dimensions(embeddings, embed_prompt(prompt, study=chosen))
-    for number, chunk in enumerate(chunks, start=1):
-        if not isinstance(chunk, RetrievalResult | SearchableItem):
-            raise QueryError(
-                f"chunk {number} is {chunk!r:.60} ({type(chunk).__name__}); pass what retrieve_chunks returned, or "
-                'SearchableItem(item_id="1", content="text")'
-            )
-    results = [chunk if isinstance(chunk, RetrievalResult) else RetrievalResult(item=chunk, score=0.0) for chunk in chunks]
-    return _chunks(reranker.rerank([prompt], [results], len(results))[0]) if results else []
+    results = [_result(number, chunk) for number, chunk in enumerate(chunks, start=1)]
+    return [chunk_of(result) for result in reranker.rerank([prompt], [results], len(results))[0]] if results else []
+
+
+def _result(number: int, chunk: object) -> RetrievalResult:
+    if isinstance(chunk, RetrievalResult):
+        return chunk
+    if isinstance(chunk, Mapping) and isinstance(chunk.get("content"), str):
+        metadata, signals = dict(chunk.get("metadata") or {}), chunk.get("signals") or {}
+        if chunk.get("title"):
+            metadata["title"] = chunk["title"]
+        item = SearchableItem(item_id=str(chunk.get("id", number)), content=chunk["content"], metadata=metadata)
+        return RetrievalResult(item=item, score=float(chunk.get("score") or 0.0), signals=dict(signals))
+    if isinstance(chunk, SearchableItem):
+        return RetrievalResult(item=chunk, score=0.0)
+    raise QueryError(
+        f"chunk {number} is {chunk!r:.60} ({type(chunk).__name__}); pass what retrieve_chunks returned, or "
+        '{"id": "1", "content": "text"}'
+    )
 
 
 def _study(study: PolicyStudy | None) -> PolicyStudy:
-    chosen = _opened.study if study is None else study
-    if chosen is None:
+    chosen = study or _opened.get("study")
+    if not isinstance(chosen, PolicyStudy):
         raise ConfigurationError('no study is open; call open_study("study.yaml") first, or pass study=')
     return chosen
 
@@ -257,19 +241,22 @@ def _found(
     top_k: int,
     country: str | None,
     min_similarity: float | None,
-) -> list[RetrievalResult]:
+) -> list[Chunk]:
     method: Method = "vector" if scorer is None else "hop"
     settings = StudySettings(method, top_k, min_similarity, where=study.where)
-    if country is None:
-        where, n_passages = study.where, len(searcher.opened.items)
-    else:
+    name, n_passages = None, len(searcher.opened.items)
+    if country is not None:
         (name,) = chosen_subjects(country, study.subjects, study.profile.subject)
-        where, n_passages = settings.filter_for(study.profile.subject, name), study.subjects[name]
-    asked_for = [AskedText(prompt, prompt)]
-    hits = all_hits(searcher, asked_for, n_passages, where, settings, method)
-    describing = None if scorer is None else (scorer, all_hits(scorer, asked_for, n_passages, where, settings, "vector"))
-    (answer,) = asked(searcher, asked_for, hits, settings, method, country or "all", describing)
-    return _chunks(answer.results)
+        n_passages = study.subjects[name]
+    where = settings.filter_for(study.profile.subject, name)
+    texts = [AskedText(prompt, prompt)]
+    hits = all_hits(searcher, texts, n_passages, where, top_k, method)
+    describing = None if scorer is None else (scorer, all_hits(scorer, texts, n_passages, where, top_k, "vector"))
+    return asked(searcher, texts, hits, settings, method, country or "all", describing)[0]
+
+
+_MODELS = ("encoder", "word_vectors")
+"""Parameters of rerankers and retrievers for the models of an :class:`EmbeddedPrompt`."""
 
 
 def _parts(searcher: BaseSearcher) -> list[Any]:
@@ -278,22 +265,54 @@ def _parts(searcher: BaseSearcher) -> list[Any]:
     return [*(reranker if isinstance(reranker, list) else [reranker]), *searcher.retrievers.values()]
 
 
-def _encodes(part: object, name: str) -> bool:
-    return isinstance(getattr(part, name, None), BaseEncoder)
+def _vector(parts: Sequence[object], name: str, prompt: str) -> Vectors | None:
+    encoder = next((one for part in parts if isinstance(one := getattr(part, name, None), BaseEncoder)), None)
+    vector = None if encoder is None else encoder.encode_queries([prompt])[0]
+    return None if vector is None or not np.isfinite(vector).all() or not vector.any() else vector
 
 
-def _vector(encoder: BaseEncoder | None, prompt: str) -> Vectors | None:
-    if encoder is None:
-        return None
-    vector = encoder.encode_queries([prompt])[0]
-    return vector if np.isfinite(vector).all() and vector.any() else None
+def _with_vectors(searcher: BaseSearcher, prompt: str, given: Embedded | None) -> BaseSearcher:
+    """Return a searcher that takes given vectors for those of a prompt.
+
+    Raises:
+        QueryError: they are of another dimension than the study's.
+    """
+    parts = _parts(searcher)
+    own = {name: _vector(parts, name, prompt) for name in _MODELS} if given is not None else {}
+    vectors = {}
+    for (name, expected), field, vector in zip(own.items(), EmbeddedPrompt._fields, given or (), strict=False):
+        if vector is not None and expected is not None:
+            if np.shape(vector) != expected.shape:
+                raise QueryError(
+                    f"the {field} vector has shape {list(np.shape(vector))}, and the study's {list(expected.shape)}; "
+                    "use that of embed_prompt()"
+                )
+            if not np.array_equal(vector, expected):
+                vectors[name] = np.asarray(vector, np.float32)
+    if not vectors or not isinstance(searcher, Searcher):
+        return searcher
+    changed = {id(part): _part_with(part, prompt, vectors) for part in parts if part is not None}
+    retrievers = [changed[id(part)] for part in searcher.retrievers.values()]
+    reranker = changed.get(id(searcher.reranker), searcher.reranker)
+    return type(searcher)(**searcher._arguments | {"retrievers": retrievers, "reranker": reranker}).open(searcher.opened.path)
 
 
-def _check_dimensions(prompt: EmbeddedPrompt, own: EmbeddedPrompt) -> None:
-    for name in EmbeddedPrompt._fields:
-        vector, expected = getattr(prompt, name), getattr(own, name)
-        if vector is not None and expected is not None and np.shape(vector) != expected.shape:
-            raise QueryError(
-                f"the {name} vector has shape {list(np.shape(vector))}, and the study's {list(expected.shape)}; use that of "
-                "embed_prompt()"
-            )
+def _part_with(part: Any, prompt: str, vectors: Mapping[str, Vectors]) -> Any:
+    models = {}
+    for name, vector in vectors.items():
+        encoder = getattr(part, name, None)
+        if isinstance(encoder, BaseEncoder):
+            models[name] = given = copy.copy(encoder)
+            given.encode_queries = _gives(encoder, prompt, vector)  # type: ignore[method-assign]
+    return type(part)(**part._arguments | models) if models else part
+
+
+def _gives(encoder: BaseEncoder, prompt: str, vector: Vectors) -> Any:
+    """Return an encoder's method that gives a vector for a prompt."""
+
+    def encode_queries(queries: list[str]) -> Vectors:
+        encoded = np.array(encoder.encode_queries(queries))
+        encoded[[place for place, query in enumerate(queries) if query == prompt]] = vector
+        return encoded
+
+    return encode_queries

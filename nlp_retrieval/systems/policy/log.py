@@ -1,6 +1,6 @@
 """Log of a study: silent without a handler; in a file, its lines have time, level and a mark.
 
-``[RETRIEVE]`` marks the run, ``[VECTOR_SIMILARITY]`` and ``[HOP_RETRIEVE]`` its two methods. Errors are raised as well as
+``[4_RETRIEVE]`` marks the run, ``[VECTOR_SIMILARITY]`` and ``[HOP_RETRIEVE]`` its two methods. Errors are raised as well as
 logged. No line holds a secret, a line end or a terminal command.
 """
 
@@ -21,7 +21,7 @@ __all__ = ["LOGGER", "MARKS", "log_to", "note"]
 LOGGER = logging.getLogger("nlp_retrieval.policy")
 LOGGER.addHandler(logging.NullHandler())
 
-MARKS = {"vector": "[VECTOR_SIMILARITY]", "hop": "[HOP_RETRIEVE]", "run": "[RETRIEVE]"}
+MARKS = {"vector": "[VECTOR_SIMILARITY]", "hop": "[HOP_RETRIEVE]", "run": "[4_RETRIEVE]"}
 
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 _LARGEST = 5_000_000

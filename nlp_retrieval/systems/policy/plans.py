@@ -7,6 +7,7 @@ matter, else from the names of file and folder; files whose country nothing says
 from __future__ import annotations
 
 import re
+import unicodedata
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
@@ -19,17 +20,21 @@ from nlp_retrieval.core import READS_FILE, BaseLoader, build_as, may_set
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
 from nlp_retrieval.text import printable
 
-_WORD = re.compile(r"[^\W_]+(?:['\u2019.][^\W_]+)*")
+_WORD = re.compile(r"[^\W_]+(?:['\u2019.\u00b7][^\W_]+)*")
+_HYPHENED = re.compile(r"(?<=[^\W\d_])-(?=([^\W\d_]))")
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 _DATE = re.compile(r"((?:19|20)[0-9]{2})(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
 _EDITION = re.compile(r"(?:v|ed|edition|version|rev|ndc)([0-9]{1,2})|([0-9]{1,2})(?:st|nd|rd|th)", re.IGNORECASE)
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5}
 _GENERIC = frozenset(
     "ndc ndcs indc indcs plan plans climate action national nationally determined contribution contributions intended updated "
-    "update revised revision enhanced final draft submission submitted edition version report policy strategy document to of "
-    "the and en eng english unfccc".split()
+    "update revised revision enhanced final draft submission submitted edition version report policy strategy document en "
+    "eng english unfccc".split()
 )
 """Words in the names of files that are no part of a country's name."""
+
+_BETWEEN = frozenset("to of the and".split())
+"""Words that are part of a name between other words of it."""
 
 
 class PlansLoader(BaseLoader):
@@ -152,13 +157,13 @@ class Named:
 
 def named_in(document: str) -> Named:
     """Read the path of a document, relative to the folder of plans: the folder names the country, or else the file."""
-    path = PurePosixPath(document)
+    path = PurePosixPath(unicodedata.normalize("NFC", document))  # macOS writes "o" and a circumflex for "ô"
     years: list[int] = []
     edition: int | None = None
     subject = ""
     for part in (*path.parts[:-1], path.stem):
-        rest = []
-        for word in _WORD.findall(part):
+        rest: list[str] = []
+        for word in _WORD.findall(_without_separators(part)):
             lower = word.casefold()
             date = _DATE.fullmatch(word)
             numbered = _EDITION.fullmatch(word)
@@ -169,10 +174,23 @@ def named_in(document: str) -> Named:
                 edition = _ORDINALS[lower]
             elif numbered:
                 edition = int(numbered[1] or numbered[2])
+            elif lower in _BETWEEN:
+                rest += [lower] if rest else []
             elif lower not in _GENERIC and not word.isdecimal():
                 rest.append(word.capitalize() if word.islower() or (word.isupper() and len(word) > 3) else word)
-        subject = subject or " ".join(rest)
+        while rest and rest[-1] in _BETWEEN:
+            rest.pop()
+        subject = subject or " ".join(rest).replace(_KEPT, "-")
     return Named(subject, years, edition)
+
+
+_KEPT = "\u00b7"
+
+
+def _without_separators(part: str) -> str:
+    """Return the name of a folder or file in which a hyphen of a name, as in Timor-Leste, is kept as part of a word."""
+    separates = not re.search(r"[\s_]", part) and re.search(r"-\W*\d|\d\W*-", part)
+    return part if separates else _HYPHENED.sub(lambda match: _KEPT if match[1].isupper() else "-", part)
 
 
 def _edition(metadata: Mapping[str, object], named: Named) -> dict[str, int]:

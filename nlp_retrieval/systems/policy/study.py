@@ -17,7 +17,6 @@ from nlp_retrieval import RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.core import (
     BaseRetriever,
     BaseSearcher,
-    Config,
     Generation,
     check_folder_for_output,
     file_names,
@@ -37,13 +36,11 @@ from nlp_retrieval.systems.policy.answers import (
 )
 from nlp_retrieval.systems.policy.asking import (
     METHODS,
-    Asked,
+    AskedText,
     Method,
     StudySettings,
     all_hits,
     asked,
-    asked_text,
-    both_filters,
     check_method,
     chosen_subjects,
     subjects_of,
@@ -55,90 +52,10 @@ from nlp_retrieval.systems.policy.running_text import PlainPassages, encoder_of
 from nlp_retrieval.systems.policy.silence import RULE, Finding, Silence
 from nlp_retrieval.systems.policy.values import values_of
 
-
-def belonging(there: Answers | None, subject: str, fingerprint: str) -> Answers | None:
-    """Return the questions of a file of answers, if they are of this subject and study; else None."""
-    if there is None or there["metadata"]["fingerprint"] != fingerprint or there["metadata"]["subject"] != subject:
-        return None
-    questions: Answers = there["questions"]
-    return questions
-
-
-def question_key(number: int) -> str:
-    """Return the key of a question in a file."""
-    return f"question_{number}"
-
-
-def entry_of(question: ProfileQuestion, subject: str, answer: Mapping[str, Asked], finding: Finding) -> Answers:
-    """Return a question for a file: whether it is addressed, and its passages, by method if there are two."""
-    entry: Answers = {"question_number": question.number, "question": question.asked_of(subject)}
-    entry |= {"addressed": finding.addressed, "addressed_score": finding.score, "best": _best(question, finding)}
-    if len(answer) == 1:
-        (only,) = answer.values()
-        return entry | only.as_dict()
-    return entry | {method: answered.as_dict() for method, answered in answer.items()}
-
-
-def _best(question: ProfileQuestion, finding: Finding) -> Answers | None:
-    if finding.item is None:
-        return None
-    values = [] if question.value is None else values_of(finding.sentence, question.value)
-    return {
-        "id": finding.item.item_id,
-        "document": document_of(finding.item),
-        "page": page_of(finding.item, finding.sentence),
-        "sentence": finding.sentence,
-        "values": [value.model_dump(mode="json") for value in values],
-    }
-
-
-def file_of(
-    profile: Profile,
-    subject: str,
-    n_passages: int,
-    editions: int | None,
-    entries: Answers,
-    settings: StudySettings,
-    fingerprint: str,
-) -> Answers:
-    """Return the file of a subject.
-
-    Args:
-        profile: whose questions were asked.
-        subject: of the questions; also written under the profile's own name for it, such as ``country``.
-        n_passages: of the subject in the index.
-        editions: of its plan; None if its documents have no order.
-        entries: the questions, by key.
-        settings: of the study.
-        fingerprint: of the study.
-    """
-    own = {} if profile.subject in AnswerMetadata.model_fields else {profile.subject: subject}
-    metadata = own | {
-        "timestamp": datetime.now(UTC).isoformat(timespec="seconds"),
-        "total_questions": len(entries),
-        "retrieval_method": METHODS[settings.method],
-        "subject": subject,
-        "subject_field": profile.subject,
-        "profile": profile.name,
-        "passages": n_passages,
-        "editions": editions,
-        "top_k": settings.top_k,
-        "min_similarity": settings.min_similarity,
-        "n_per_document": settings.n_per_document,
-        "keywords": settings.keywords,
-        "where": None if settings.where is None else dict(settings.where),
-        "fingerprint": fingerprint,
-    }
-    return {"metadata": metadata, "questions": dict(sorted(entries.items(), key=lambda pair: pair[1]["question_number"]))}
-
-
 _COMPARED = 11
 """Subjects with which others are compared, to see whether they are silent."""
 
 _NO_HOP = "this study has no retriever that follows relations; pass hop=HopRetriever(...), or an index with `hop`"
-
-ANSWERS = "answers"
-"""Folder of the files, inside the output folder."""
 
 
 class PolicyStudy:
@@ -165,7 +82,7 @@ class PolicyStudy:
         >>> report = searcher.index(plans, "plans")
         >>> study = PolicyStudy(load_profile("energy.yaml"), searcher)
         >>> answers = study.ask(1, "Ostland", top_k=1)  # how does Ostland make its power?
-        >>> answers["vector"][0].item.content
+        >>> answers["vector"][0]["content"]
         'Solar panels float on the reservoir.'
     """
 
@@ -216,17 +133,17 @@ class PolicyStudy:
         """
         if check_method(method) != "vector" and self.hop is None:
             raise ConfigurationError(f"method {method!r}: {_NO_HOP}")
+        profile = self.profile
+        least = profile.min_similarity if min_similarity is None else min_similarity
         if method != "hop":
-            warn_of_limits(
-                self.searcher, self.profile.min_similarity if min_similarity is None else min_similarity, min_similarity
-            )
+            warn_of_limits(self.searcher, least, min_similarity)
         return StudySettings(
             method,
-            self.profile.top_k if top_k is None else top_k,
-            self.profile.min_similarity if min_similarity is None else min_similarity,
-            self.profile.n_per_document if n_per_document is None else n_per_document,
+            profile.top_k if top_k is None else top_k,
+            least,
+            profile.n_per_document if n_per_document is None else n_per_document,
             self.keywords,
-            both_filters(self.where, where),
+            {"and": [dict(self.where), dict(where)]} if self.where is not None and where is not None else where or self.where,
         )
 
     def ask(
@@ -239,7 +156,7 @@ class PolicyStudy:
         min_similarity: float | None = None,
         n_per_document: int | None = None,
         where: Mapping[str, Any] | None = None,
-    ) -> dict[str, list[RetrievalResult]]:
+    ) -> dict[str, list[dict[str, Any]]]:
         """Ask one question about one subject, and write nothing.
 
         Args:
@@ -252,7 +169,7 @@ class PolicyStudy:
             where: a further filter, in addition to the study's own.
 
         Returns:
-            The passages by method, best first.
+            The passages by method, best first, in the form of the files.
 
         Raises:
             QueryError: there is no such subject.
@@ -260,9 +177,9 @@ class PolicyStudy:
         """
         settings = self.settings(method, top_k, min_similarity, n_per_document, where)
         (name,) = chosen_subjects(subject, self.subjects, self.profile.subject)
-        asked_question = self.profile.question(question) if isinstance(question, int) else _own_question(question)
-        (answer,) = self._ask([asked_question], name, settings)[0]
-        return {key: answer_of_method.results for key, answer_of_method in answer.items()}
+        own = ProfileQuestion(number=1, text=question, keywords=()) if isinstance(question, str) else None
+        (answer,) = self._ask([own or self.profile.question(int(question))], name, settings)[0]
+        return answer
 
     def run(
         self,
@@ -277,12 +194,12 @@ class PolicyStudy:
     ) -> StudyReport:
         """Ask questions about subjects, and write a JSON file for each subject, whole or not at all.
 
-        Existing answers from the same index, profile and settings are kept, so an interrupted run can be continued, and further
-        questions are added to earlier ones. Answers of another index, profile or settings are replaced if this run covers all
-        their questions, and all subjects with such answers; else the run is refused.
+        Existing answers from the same index, profile and settings are kept, so an interrupted run can be continued. Other
+        subjects and questions in the folder stay as they are; the same question about the same subject under another setting is
+        replaced.
 
         Args:
-            output: the folder; the files are in its folder ``answers``.
+            output: the folder of the files.
             subjects: their names in the index; by default all.
             questions: numbers; by default all of the profile.
             method: ``vector``, ``hop`` or ``both``.
@@ -294,28 +211,109 @@ class PolicyStudy:
         Raises:
             QueryError: there is no such subject.
             ConfigurationError: there is no such question, or a value is out of its range.
-            OutputError: a file cannot be written, or answers of other settings would be lost.
+            OutputError: a file cannot be written, or is there and holds no answers.
         """
         begin = time.perf_counter()
         try:
             settings = self.settings(method, top_k, min_similarity, n_per_document, where)
             wanted = self.profile.chosen_questions(questions)
-            known = self.subjects
-            chosen = chosen_subjects(subjects, known, self.profile.subject)
+            chosen = chosen_subjects(subjects, self.subjects, self.profile.subject)
             folder = Path(output)
             check_folder_for_output(folder)
-            names = dict(zip(known, file_names(known), strict=True))
-            files = {name: folder / ANSWERS / f"{file}.json" for name, file in names.items()}
-            report = self._run(folder, files, chosen, wanted, settings, begin)
+            names = zip(self.subjects, file_names(self.subjects), strict=True)
+            files = {name: folder / f"{file}.json" for name, file in names}
+            done = self._run(files, chosen, wanted, settings)
         except RetrievalError as error:
             note(logging.ERROR, "run", f"{type(error).__name__}: {error}")
             raise
-        note(
-            logging.INFO,
-            "run",
-            f"All results completed: {len(report.answered)} asked, {len(report.kept)} already answered, {report.seconds:.1f} s",
+        report = StudyReport(
+            folder,
+            {name: files[name] for name in chosen},
+            {name: path for name, path in files.items() if read_answers(path) is not None},
+            tuple(question.number for question in wanted),
+            *map(tuple, done),
+            time.perf_counter() - begin,
         )
+        counts = f"{len(report.answered)} asked, {len(report.kept)} already answered"
+        note(logging.INFO, "run", f"All results completed: {counts}, {report.seconds:.1f} s")
         return report
+
+    def _run(
+        self, files: Mapping[str, Path], chosen: list[str], wanted: list[ProfileQuestion], settings: StudySettings
+    ) -> tuple[list[str], list[str], list[str]]:
+        """Write the files; return the subjects that were asked about, kept, and of which answers were replaced."""
+        fingerprint = self.fingerprint(settings)
+        numbers = [question.number for question in wanted]
+        note(logging.INFO, "run", f"{len(chosen)} of {len(files)}, questions {numbers}, {METHODS[settings.method]}")
+        answered: list[str] = []
+        kept: list[str] = []
+        replaced: list[str] = []
+        compared: dict[str, NDArray[np.float64]] = {}
+        with progress(f"asking {self.profile.name} by {self.profile.subject}", len(chosen)) as advance:
+            for subject in chosen:
+                entries = _entries_in(files[subject], subject)
+                known = [entries.get(f"question_{number}") for number in numbers]
+                missing = [
+                    question
+                    for question, entry in zip(wanted, known, strict=True)
+                    if entry is None or entry["fingerprint"] != fingerprint
+                ]
+                (answered if missing else kept).append(subject)
+                if any(entry is not None and entry["fingerprint"] != fingerprint for entry in known):
+                    replaced.append(subject)
+                if missing:
+                    compared = compared or self.compared(settings)
+                    entries |= self._entries(missing, subject, settings, compared, fingerprint)
+                    write_output(files[subject], to_json(self._file(subject, entries, settings)))
+                advance(1)
+        return answered, kept, replaced
+
+    def _entries(
+        self,
+        questions: list[ProfileQuestion],
+        subject: str,
+        settings: StudySettings,
+        compared: Mapping[str, NDArray[np.float64]],
+        fingerprint: str,
+    ) -> Answers:
+        """Ask questions about a subject; return them for its file: whether each is addressed, and its passages, by method."""
+        answers, hits, plain = self._ask(questions, subject, settings)
+        others = [covered for name, covered in compared.items() if name != subject]
+        findings = self._silence.findings(questions, hits, plain, others)
+        entries: Answers = {}
+        for question, answer, finding in zip(questions, answers, findings, strict=True):
+            lists = {method: {"chunk_count": len(chunks), "top_k_chunks": chunks} for method, chunks in answer.items()}
+            entries[f"question_{question.number}"] = {
+                "question_number": question.number,
+                "question": question.asked_of(subject),
+                "retrieval_method": METHODS[settings.method],
+                "addressed": finding.addressed,
+                "addressed_score": finding.score,
+                "best": _best(question, finding),
+                "fingerprint": fingerprint,
+                **(lists if len(lists) > 1 else next(iter(lists.values()))),
+            }
+        return entries
+
+    def _file(self, subject: str, entries: Answers, settings: StudySettings) -> Answers:
+        profile = self.profile
+        own = {} if profile.subject in AnswerMetadata.model_fields else {profile.subject: subject}
+        metadata = own | {
+            "timestamp": datetime.now(UTC).isoformat(timespec="seconds"),
+            "total_questions": len(entries),
+            "retrieval_method": METHODS[settings.method],
+            "subject": subject,
+            "subject_field": profile.subject,
+            "profile": profile.name,
+            "passages": self.subjects[subject],
+            "editions": n_editions(self._items(subject)),
+            "top_k": settings.top_k,
+            "min_similarity": settings.min_similarity,
+            "n_per_document": settings.n_per_document,
+            "keywords": settings.keywords,
+            "where": None if settings.where is None else dict(settings.where),
+        }
+        return {"metadata": metadata, "questions": dict(sorted(entries.items(), key=lambda pair: pair[1]["question_number"]))}
 
     def changes(self, subject: str) -> list[EditionChanges]:
         """Return the changes between the editions of a subject's plan, from the earliest on.
@@ -345,72 +343,28 @@ class PolicyStudy:
     def fingerprint(self, settings: StudySettings) -> str:
         """Return the fingerprint of index, profile, searchers, settings and rule of silence: the same for the same answers."""
         hop = self.opened_hop().fingerprint if "hop" in settings.methods else None
-        asked_by: Config = self.profile.model_dump(mode="json") | {"silence": RULE}
-        return settings.fingerprint(self.searcher.opened.manifest.corpus.fingerprint, asked_by, self.searcher.fingerprint, hop)
-
-    def _run(
-        self,
-        folder: Path,
-        files: dict[str, Path],
-        chosen: list[str],
-        wanted: list[ProfileQuestion],
-        settings: StudySettings,
-        begin: float,
-    ) -> StudyReport:
-        fingerprint = self.fingerprint(settings)
-        numbers = tuple(question.number for question in wanted)
-        note(logging.INFO, "run", f"{len(chosen)} of {len(files)}, questions {numbers}, {METHODS[settings.method]}")
-        _refuse_losses(folder, files, chosen, numbers, fingerprint)
-        done: dict[str, list[str]] = {"answered": [], "kept": [], "replaced": []}
-        compared: dict[str, NDArray[np.float64]] = {}
-        with progress(f"asking {self.profile.name} by {self.profile.subject}", len(chosen)) as advance:
-            for subject in chosen:
-                path = files[subject]
-                answers = read_answers(path)
-                kept = belonging(answers, subject, fingerprint)
-                if kept is None and path.exists():
-                    done["replaced"].append(subject)
-                kept = kept or {}
-                missing = [question for question in wanted if question_key(question.number) not in kept]
-                done["answered" if missing else "kept"].append(subject)
-                if missing:
-                    entries = dict(kept)
-                    asked_of_them, hits, plain = self._ask(missing, subject, settings)
-                    compared = compared or self.compared(settings)
-                    others = [covered for name, covered in compared.items() if name != subject]
-                    findings = self._silence.findings(missing, hits, plain, others)
-                    for question, answer, finding in zip(missing, asked_of_them, findings, strict=True):
-                        entries[question_key(question.number)] = entry_of(question, subject, answer, finding)
-                    n_passages, editions = self.subjects[subject], n_editions(self._items(subject))
-                    write_output(
-                        path, to_json(file_of(self.profile, subject, n_passages, editions, entries, settings, fingerprint))
-                    )
-                advance(1)
-        present = {name: path for name, path in files.items() if belonging(read_answers(path), name, fingerprint) is not None}
-        seconds = time.perf_counter() - begin
-        listed = {key: tuple(value) for key, value in done.items()}
-        return StudyReport(folder, {name: files[name] for name in chosen}, present, numbers, seconds=seconds, **listed)
+        corpus = self.searcher.opened.manifest.corpus.fingerprint
+        return settings.fingerprint(corpus, self.profile.model_dump(mode="json"), RULE, self.searcher.fingerprint, hop)
 
     def _ask(
         self, wanted: list[ProfileQuestion], subject: str, settings: StudySettings
-    ) -> tuple[list[dict[str, Asked]], list[list[RetrievalResult]], PlainPassages]:
+    ) -> tuple[list[dict[str, list[Answers]]], list[list[RetrievalResult]], PlainPassages]:
         """Ask questions about a subject, all in one search for each method; also return all hits by signals."""
         where = settings.filter_for(self.profile.subject, subject)
-        n_passages = self.subjects[subject]
-        plain = [asked_text(question, subject, "vector", keywords=settings.keywords) for question in wanted]
-        hits = all_hits(self.searcher, plain, n_passages, where, settings, "vector")
-        without = PlainPassages({hit.item.item_id: hit.item for one in hits for hit in one}.values(), self.profile)
-        hits = without.rescored(self.searcher, plain, hits)
-        columns: dict[str, list[Asked]] = {}
+        n_passages, top_k = self.subjects[subject], settings.top_k
+        texts = [AskedText.of(question, subject, "vector", keywords=settings.keywords) for question in wanted]
+        hits = all_hits(self.searcher, texts, n_passages, where, top_k, "vector")
+        plain = PlainPassages({hit.item.item_id: hit.item for one in hits for hit in one}.values(), self.profile)
+        hits = plain.rescored(self.searcher, texts, hits)
+        columns: dict[str, list[list[Answers]]] = {}
         if "vector" in settings.methods:
-            columns["vector"] = asked(self.searcher, plain, hits, settings, "vector", subject)
+            columns["vector"] = asked(self.searcher, texts, hits, settings, "vector", subject)
         if "hop" in settings.methods:
             hop = self.opened_hop()
-            texts = [asked_text(question, subject, "hop", keywords=settings.keywords) for question in wanted]
-            along = all_hits(hop, texts, n_passages, where, settings, "hop")
+            texts = [AskedText.of(question, subject, "hop", keywords=settings.keywords) for question in wanted]
+            along = all_hits(hop, texts, n_passages, where, top_k, "hop")
             columns["hop"] = asked(hop, texts, along, settings, "hop", subject, (self.searcher, hits))
-        answers = [{method: column[number] for method, column in columns.items()} for number in range(len(wanted))]
-        return answers, hits, without
+        return [{method: column[number] for method, column in columns.items()} for number in range(len(wanted))], hits, plain
 
     def opened_hop(self) -> BaseSearcher:
         """Return the searcher of the method ``hop``, opened on the index of the other.
@@ -433,23 +387,31 @@ class PolicyStudy:
         return self.hop
 
 
-def _refuse_losses(folder: Path, files: dict[str, Path], chosen: list[str], numbers: tuple[int, ...], fingerprint: str) -> None:
-    """Refuse a run that would replace answers of other settings by fewer answers, or by a page of fewer subjects."""
-    asked_for = {question_key(number) for number in numbers}
-    lost = []
-    for subject, path in files.items():
-        answers = read_answers(path)
-        if answers is None or belonging(answers, subject, fingerprint) is not None or answers["metadata"]["subject"] != subject:
-            continue
-        if subject not in chosen or not answers["questions"].keys() <= asked_for:
-            lost.append(subject)
-    if lost:
-        names = ", ".join(lost[:5]) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
+def _entries_in(path: Path, subject: str) -> Answers:
+    """Return the questions of a subject's file; none if there is no file.
+
+    Raises:
+        OutputError: the file holds no answers, or those of another subject.
+    """
+    answers = read_answers(path)
+    if answers is None and not path.exists():
+        return {}
+    if answers is None or answers["metadata"]["subject"] != subject:
         raise OutputError(
-            f"{folder} holds answers of another index, profile or setting ({names}) that this run would lose; "
-            "ask all questions of all of these, or choose another output folder"
+            f"{path} holds no answers about {subject!r} of this version; remove it, or choose another output folder"
         )
+    questions: Answers = answers["questions"]
+    return questions
 
 
-def _own_question(text: str) -> ProfileQuestion:
-    return ProfileQuestion(number=1, text=text, keywords=())
+def _best(question: ProfileQuestion, finding: Finding) -> Answers | None:
+    if finding.item is None:
+        return None
+    values = [] if question.value is None else values_of(finding.sentence, question.value)
+    return {
+        "id": finding.item.item_id,
+        "document": document_of(finding.item),
+        "page": page_of(finding.item, finding.sentence),
+        "sentence": finding.sentence,
+        "values": [value.model_dump(mode="json") for value in values],
+    }

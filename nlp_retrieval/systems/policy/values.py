@@ -30,6 +30,15 @@ _PAST = re.compile(
     r"annual (?:average|growth))\b",
     re.IGNORECASE,
 )
+_DONE = re.compile(
+    r"\b(?:fell|fallen|decreased|declined|dropped|shrank|(?:was|were|(?:has|have|had)(?: been)?)\s(?:reduced|cut|lowered))\b",
+    re.IGNORECASE,
+)
+"""What was reached: a target only where its year is told as one ("by 2030")."""
+
+_FISCAL = re.compile(r"\b(?:FY|fiscal years?)\s?((?:19|20)\d\d)(?:\s?[/\u2013-]\s?\d{2,4})?\b", re.IGNORECASE)
+"""A fiscal year counts as the year that it begins in."""
+
 _BASE_NAMED = re.compile(r"\b(?:base(?:line)?|reference)[\s-](?:year|level|emission)", re.IGNORECASE)
 _SCENARIO = re.compile(
     r"\bbusiness[\s-]as[\s-]usual\b|\bBAU\b|\b(?:baseline|reference)\s(?:scenario|projections?|case)\b|\binertial scenario\b",
@@ -76,7 +85,7 @@ def values_of(text: str, kind: ValueKind) -> list[AnswerValue]:
             ``finance``: an amount of money, the largest first.
     """
     read = {"target": _targets, "baseline": _bases, "finance": _amounts}[kind]
-    distinct = {value.text: value for value in read(text)}
+    distinct = {value.text: value for value in read(_FISCAL.sub(r"\1", text))}
     return list(distinct.values())[:_MOST]
 
 
@@ -108,10 +117,11 @@ def _year_written(sentence: str) -> int:
 
 def _is_target(text: str, begin: int, quantity: Quantity) -> bool:
     """Whether a share or an amount of emissions is aimed at: it has a year to come, or a base, and is no record of the past."""
-    if not (quantity.year or quantity.baseline):
+    if quantity.year is None and not (quantity.baseline and quantity.unit == "%"):
         return False
     before = text[max(begin, quantity.begin - _BEFORE) : quantity.begin]
-    return not _PAST.search(before) and (quantity.unit == "%" or quantity.year is not None)
+    aims = {year.last for year in years_of(text) if year.role == "target"}
+    return not _PAST.search(before) and not (_DONE.search(before) and quantity.year not in aims)
 
 
 def _bases(text: str) -> Iterator[AnswerValue]:

@@ -41,7 +41,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answers(folder: Path) -> dict[str, Any]:
-    return {path.stem: json.loads(path.read_text("utf-8")) for path in sorted((folder / "answers").glob("*.json"))}
+    return {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))}
 
 
 def test_an_index_and_a_profile_are_enough(made: Path, tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_configuration_indexes_and_asks_and_a_log_is_written_where_it_is_wante
     assert sorted(answers(tmp_path / "out")) == ["Costa_Verde", "Ile", "Ostland"]
     log = (tmp_path / "logs" / "retrieve.log").read_text("utf-8")
     assert re.search(r"^\d{4}-\d\d-\d\d .* DEBUG \[VECTOR_SIMILARITY\] filter .*Ile", log, re.MULTILINE)
-    assert "[RETRIEVE] All results completed: 3 asked" in log
+    assert "[4_RETRIEVE] All results completed: 3 asked" in log
 
 
 def test_the_filter_of_a_configuration_holds_for_every_question_beside_that_of_the_command(made: Path, tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_the_demo_asks_both_ways_judges_and_finds_the_changes(short_path: Path) 
     done = run("policy", "demo", "--output", "demo", folder=short_path)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
-    assert len(answers(short_path / "demo")) == 12
+    assert len(answers(short_path / "demo" / "answers")) == 12
     rows = {
         line.split("│")[1].strip(): [float(cell) for cell in line.split("│")[2:5]]
         for line in done.stdout.splitlines()

@@ -24,6 +24,12 @@ from nlp_retrieval.systems.policy.plans import PlansLoader, named_in
         ("Côte d\u2019Ivoire - 1st NDC (2016).html", "Côte d\u2019Ivoire", [2016], 1),
         ("Kenya 2020 to 2030.txt", "Kenya", [2020, 2030], None),
         ("NDC 2021.pdf", "", [2021], None),
+        ("Trinidad and Tobago 2021.pdf", "Trinidad and Tobago", [2021], None),
+        ("Republic of Korea - update to the NDC 2021.pdf", "Republic of Korea", [2021], None),
+        ("Timor-Leste 2022.pdf", "Timor-Leste", [2022], None),
+        ("Guinea-Bissau/the second NDC.pdf", "Guinea-Bissau", [], 2),
+        ("Costa-Rica-2020.pdf", "Costa Rica", [2020], None),
+        ("Co\u0302te d\u2019Ivoire 2022.pdf", "Côte d\u2019Ivoire", [2022], None),
     ],
 )
 def test_names_of_files_say_country_and_edition(document: str, subject: str, years: list[int], edition: int | None) -> None:

@@ -268,7 +268,7 @@ def judged_answers(files: Iterable[AnswerFile], gold: Mapping[tuple[str, int], G
     for file in files:
         for question in file.questions.values():
             key = file.metadata.subject, question.question_number
-            for method, chunks in question.lists(file.metadata.retrieval_method).items():
+            for method, chunks in question.lists().items():
                 if key in gold:
                     lists_of_method.setdefault(method, {})[key] = [chunk.id for chunk in chunks]
     if not lists_of_method:
@@ -291,7 +291,7 @@ def write_study(folder: Path) -> Path:
     """
     plans = write_collection(folder / "plans")
     config = folder / "study.yaml"
-    paths = {"corpus": plans, "index": folder / "index", "output": folder}
+    paths = {"corpus": plans, "index": folder / "index", "output": folder / "answers"}
     values = {name: yaml_value(path.as_posix()) for name, path in paths.items()} | {"config": shlex.quote(config.as_posix())}
     dense = {"name": "pgvector" if _has_server() else "faiss", "encoder": "sentence-transformers/all-MiniLM-L6-v2"}
     values["dense"] = yaml_value(dense)

@@ -15,7 +15,7 @@ from nlp_retrieval.systems.policy.answers import SIGNAL_FIELDS, AnswerFile, Ques
 from nlp_retrieval.systems.policy.hop.ranking import change_asked
 from nlp_retrieval.text import spreadsheet_cell, visible
 
-Status = Literal["addressed", "not addressed", "only one edition", ""]
+Status = Literal["addressed", "not addressed", "only one edition"]
 
 _LONGEST_CELL = 32_000
 _WIDTHS = {"question": 44, "value": 34, "sentence": 70, "document": 26, "passage": 22, "answer": 16}
@@ -29,7 +29,7 @@ class AnswerRow:
         subject: of the question.
         number: of the question.
         question: as asked.
-        answer: whether it is addressed; "only one edition" for a question about changes; empty in a file without a verdict.
+        answer: whether it is addressed; "only one edition" for a question about changes.
         values: what the best sentence holds, as text.
         sentence: the best one; empty if the question is not addressed.
         page: of its document.
@@ -60,8 +60,8 @@ def answer_rows(files: Iterable[AnswerFile]) -> Iterator[AnswerRow]:
 def row_of(answer: QuestionAnswer, file: AnswerFile) -> AnswerRow:
     """Return the row of one answer."""
     status = _status(answer, file)
-    best = answer.best if status in {"addressed", ""} else None
-    first = next((chunks[0] for chunks in answer.lists(file.metadata.retrieval_method).values() if chunks), None)
+    best = answer.best if status == "addressed" else None
+    first = next((chunks[0] for chunks in answer.lists().values() if chunks), None)
     scores: dict[str, float | None] = {"addressed_score": answer.addressed_score}
     scores |= {name: getattr(first, name, None) for name in ("combined_score", *SIGNAL_FIELDS)}
     return AnswerRow(
@@ -81,8 +81,6 @@ def row_of(answer: QuestionAnswer, file: AnswerFile) -> AnswerRow:
 def _status(answer: QuestionAnswer, file: AnswerFile) -> Status:
     if file.metadata.editions == 1 and change_asked(answer.question) is not None:
         return "only one edition"
-    if answer.addressed is None:
-        return ""
     return "addressed" if answer.addressed else "not addressed"
 
 
@@ -153,7 +151,7 @@ def _write_overview(sheet: Any, report: StudyReport, field: str, head: Any, body
     for name, place in subjects.items():
         _write(sheet, place, 0, name, head)
     for row in rows:
-        told = row.answer in {"addressed", ""} and bool(row.sentence)
+        told = row.answer == "addressed" and bool(row.sentence)
         page = f" (page {row.page})" if row.page else ""
         text = f"{row.values[0]}: {row.sentence}{page}" if row.values else f"{row.sentence}{page}"
         _write(sheet, subjects[row.subject], columns[row.number], text if told else row.answer, body if told else quiet)

@@ -156,7 +156,7 @@ def study_view(report: StudyReport, study: PolicyStudy) -> StudyView:
     """
     files = list(report.everything())
     numbers = sorted({answer.question_number for file in files for answer in file.questions.values()})
-    n_lists = sum(len(answer.lists(file.metadata.retrieval_method)) for file in files for answer in file.questions.values())
+    n_lists = sum(len(answer.lists()) for file in files for answer in file.questions.values())
     shown = min(max(_MOST_PASSAGES // max(1, n_lists), _SHOWN[0]), _SHOWN[1])
     subjects = [
         _subject(file_number, file, report, study.changes(file.metadata.subject), shown)
@@ -166,7 +166,7 @@ def study_view(report: StudyReport, study: PolicyStudy) -> StudyView:
         match.group
         for file in files
         for answer in file.questions.values()
-        for chunks in answer.lists(file.metadata.retrieval_method).values()
+        for chunks in answer.lists().values()
         for chunk in chunks
         for match in chunk.matches
     }
@@ -219,7 +219,7 @@ def _subject(number: int, file: AnswerFile, report: StudyReport, editions: list[
 
 def _answer(anchor: str, question: QuestionAnswer, file: AnswerFile, shown: int) -> AnswerView:
     lists = []
-    for method, chunks in question.lists(file.metadata.retrieval_method).items():
+    for method, chunks in question.lists().items():
         passages = [_passage(rank, chunk) for rank, chunk in enumerate(chunks[:shown], start=1)]
         lists.append(ListView(METHOD_NAMES.get(method, method), passages, len(chunks)))
     number = question.question_number
@@ -261,9 +261,7 @@ def _text(item: SearchableItem | None) -> str:
 
 
 def _methods(file: AnswerFile) -> set[str]:
-    return {name for answer in file.questions.values() for name in answer.lists(file.metadata.retrieval_method)} & set(
-        METHOD_NAMES
-    )
+    return {name for answer in file.questions.values() for name in answer.lists()} & set(METHOD_NAMES)
 
 
 def _about(files: list[AnswerFile]) -> list[str]:

@@ -92,7 +92,7 @@ def study(
 
 def answers_in(folder: Path) -> dict[str, Any]:
     """All files of answers, without the time at which they were written."""
-    answers = {path.name: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("answers/*.json"))}
+    answers = {path.name: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))}
     for answer in answers.values():
         del answer["metadata"]["timestamp"]
     return answers
