@@ -344,9 +344,9 @@ class CitationAuditor:
             report = cited_claims(report)
         read = self.located(read_report(report) if isinstance(report, str) else report)
         rows: list[AuditRow] = []
-        judged: dict[tuple[str, str, str], AuditRow] = {}
+        judged: dict[tuple[str, str, str, bool], AuditRow] = {}
         for citation in read.citations:
-            same = (citation.sentence, citation.url, citation.mark)
+            same = (citation.sentence, citation.url, citation.mark, citation.quoted)
             if same not in judged:
                 judged[same] = self.row(citation)
             rows.append(replace(judged[same], citation=citation))
@@ -421,7 +421,7 @@ class CitationAuditor:
         since = self._supporting_version(citation)
         if since:
             reason, detail = "changed source", f"{since} supports this, the newest does not: {detail}"
-        elif decision.may_be_elsewhere and (other := self._other_source(citation.sentence, source)):
+        elif decision.may_be_elsewhere and not citation.quoted and (other := self._other_source(citation.sentence, source)):
             reason, detail = "another source", "another indexed source supports this"
         return AuditRow(citation, "REVIEW", reason, support, passage, span, other, detail, decided_by=decision.decided_by)
 

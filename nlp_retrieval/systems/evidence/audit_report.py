@@ -1,7 +1,9 @@
-"""An audit of a report's citations for people: as an HTML page, as a table for a terminal, and as Markdown in the project."""
+"""An audit of a report's citations as an HTML page, a table for a terminal, CSV, and Markdown in the project."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import re
@@ -21,7 +23,7 @@ from nlp_retrieval.documents import web_address
 from nlp_retrieval.reports import asset, counted, listed, rendered
 from nlp_retrieval.systems.evidence.audit import AuditRow, AuditStatus, summary_of
 from nlp_retrieval.systems.evidence.citations.report import CitedReport
-from nlp_retrieval.text import Number, agreeing, compare_numbers, numbers_of, visible
+from nlp_retrieval.text import Number, agreeing, compare_numbers, numbers_of, spreadsheet_cell, visible
 
 STATUSES: dict[AuditStatus, str] = {"PASS": "passed", "REVIEW": "to review", "SOURCE_NOT_INDEXED": "not indexed"}
 
@@ -268,6 +270,43 @@ def _claim(row: AuditRow, dim: str) -> Group:
     below.append(("" if row.review is None else row.review.said, ""))
     claim = Text(visible(row.citation.sentence) or "There is no sentence at this mark.")
     return Group(claim, *(Padding(Text(visible(text), style=style), (0, 0, 0, 2)) for text, style in below if text))
+
+
+# The audit as a table for other programs.
+
+_CSV_COLUMNS = (
+    "number", "line", "mark", "status", "reason", "claim", "detail", "support", "url", "title", "passage", "decision", "review",
+)  # fmt: skip
+
+
+def audit_csv(rows: Sequence[AuditRow]) -> str:
+    """Return the rows of an audit as CSV; a cell that a spreadsheet would read as a formula begins with an apostrophe."""
+    written = io.StringIO()
+    table = csv.writer(written, lineterminator="\n")
+    table.writerow(_CSV_COLUMNS)
+    for row in rows:
+        citation, review, passage = row.citation, row.review, row.passage
+        values = {
+            "number": citation.number,
+            "line": citation.line,
+            "mark": citation.mark,
+            "status": row.status,
+            "reason": row.reason,
+            "claim": citation.sentence,
+            "detail": row.detail,
+            "support": f"{row.support_score:.2f}" if passage is not None else "",
+            "url": citation.url,
+            "title": (passage.title if passage is not None else "") or citation.title,
+            "passage": decisive(row),
+            "decision": "" if review is None else review.decision,
+            "review": "" if review is None else review.said,
+        }
+        table.writerow([_csv_cell(str(values[column])) for column in _CSV_COLUMNS])
+    return written.getvalue()
+
+
+def _csv_cell(text: str) -> str:
+    return spreadsheet_cell(" ".join(visible(text).split()))
 
 
 # The audit as ``09_qa/retrieval_audit.md``: the index, its queries, every citation, and what to do.

@@ -1,7 +1,6 @@
 """Many claims: reading them from a file, verifying each once, and a table that grows by whole rows.
 
-A file is read to its end, and anything wrong in it reported with its line, before the first claim is verified. Its claims wait
-in a temporary database, so that memory does not grow with the file.
+A file is read to its end, and anything wrong in it reported with its line, before the first claim is verified.
 """
 
 from __future__ import annotations
@@ -11,12 +10,10 @@ import io
 import json
 import os
 import re
-import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, Literal, Self
@@ -99,6 +96,11 @@ class ClaimFile:
             standard input, whose first line says which of them it is. ``id`` and ``type`` are optional; other columns are kept.
         claim_type: of claims without a type.
 
+    Attributes:
+        claims: in the order of the file.
+        column: of the file that holds them.
+        fields: names of the other columns.
+
     Raises:
         SourceError: it cannot be read, has no claim or too many, or one of them is not a claim; the message names the line.
     """
@@ -106,114 +108,66 @@ class ClaimFile:
     def __init__(self, path: str, claim_type: ClaimType = "C2") -> None:
         self.path = _STANDARD_INPUT if path == "-" else path
         self.column = "claim"
-        self.fields: dict[str, None] = {}
-        self._type, self._count = claim_type, 0
-        self._table = sqlite3.connect("")  # in a file of the system if it is large; gone when closed
-        self._table.execute("CREATE TABLE claims (number INTEGER PRIMARY KEY, id, claim, type, fields)")
-        self._table.execute("CREATE TABLE verdicts (claim, type, verdict, PRIMARY KEY (claim, type))")
-        try:
-            if os.path.isfile(path):  # noqa: PTH113 -- unlike Path's, it does not raise
-                self._read(path)
-            else:  # a pipe is read once
-                with TemporaryDirectory() as folder:
-                    self._read(_copied(path, Path(folder)))
-        except BaseException:
-            self.close()
-            raise
-        self._table.execute("CREATE INDEX same ON claims (claim, type, number)")
+        self.claims: list[FiledClaim] = []
+        if os.path.isfile(path):  # noqa: PTH113 -- unlike Path's, it does not raise
+            self._read(path, claim_type)
+        else:  # a pipe is read once
+            with TemporaryDirectory() as folder:
+                self._read(_copied(path, Path(folder)), claim_type)
+        self.fields = list(dict.fromkeys(name for each in self.claims for name in each.fields))
 
     def __len__(self) -> int:
         """Return the number of claims."""
-        return self._count
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Drop the claims."""
-        self._table.close()
-
-    def claims(self, after: int = 0) -> Iterator[FiledClaim]:
-        """Yield the claims in the order of the file.
-
-        Args:
-            after: number of claims at the beginning to leave out.
-        """
-        rows = self._table.execute(
-            "SELECT number, id, claim, type, fields FROM claims WHERE number > ? ORDER BY number", (after,)
-        )
-        for number, name, claim, claim_type, fields in rows:
-            yield FiledClaim(number, name, claim, claim_type, json.loads(fields))
+        return len(self.claims)
 
     def verdicts(self, verifier: ClaimVerifier, after: int = 0) -> Iterator[list[tuple[FiledClaim, dict[str, Any]]]]:
         """Verify the claims; yield some of them at a time, in order, each with its verdict as plain values.
 
-        A claim that stands in the file more than once is verified once.
+        A claim that the file has more than once is verified once.
 
         Args:
             verifier: verifies them.
             after: number of claims at the beginning to leave out.
         """
-        waiting = self.claims(after)
-        while batch := list(islice(waiting, _BATCH)):
-            known = {(each.claim, each.claim_type): self._known(each) for each in batch}
-            for claim_type in ("C1", "C2", "C3"):
-                new = [claim for (claim, kind), verdict in known.items() if kind == claim_type and verdict is None]
-                for verdict in verifier.verify_all(new, claim_type) if new else []:
-                    known[verdict.claim, claim_type] = verdict.as_dict()
+        known: dict[tuple[str, ClaimType], dict[str, Any]] = {}
+        for first in range(after, len(self.claims), _BATCH):
+            batch = self.claims[first : first + _BATCH]
+            new: dict[ClaimType, dict[str, None]] = {}
             for each in batch:
-                self._keep(each, known[each.claim, each.claim_type] or {})
-            yield [(each, known[each.claim, each.claim_type] or {}) for each in batch]
+                if (each.claim, each.claim_type) not in known:
+                    new.setdefault(each.claim_type, {})[each.claim] = None
+            for claim_type, claims in new.items():
+                for verdict in verifier.verify_all(list(claims), claim_type):
+                    known[verdict.claim, claim_type] = verdict.as_dict()
+            yield [(each, known[each.claim, each.claim_type]) for each in batch]
 
-    def _known(self, each: FiledClaim) -> dict[str, Any] | None:
-        row = self._table.execute(
-            "SELECT verdict FROM verdicts WHERE claim = ? AND type = ?", (each.claim, each.claim_type)
-        ).fetchone()
-        return None if row is None else json.loads(row[0])
-
-    def _keep(self, each: FiledClaim, verdict: dict[str, Any]) -> None:
-        """Keep the verdict of a claim that comes again, and drop that of one that does not."""
-        same = (each.claim, each.claim_type)
-        again = self._table.execute(
-            "SELECT 1 FROM claims WHERE claim = ? AND type = ? AND number > ?", (*same, each.number)
-        ).fetchone()
-        if again is None:
-            self._table.execute("DELETE FROM verdicts WHERE claim = ? AND type = ?", same)
-        else:
-            self._table.execute("INSERT OR IGNORE INTO verdicts VALUES (?, ?, ?)", (*same, json.dumps(verdict)))
-
-    def _read(self, path: str) -> None:
+    def _read(self, path: str, claim_type: ClaimType) -> None:
         try:
             filled = (each for each in _rows(path) if any(str(value or "").strip() for value in each[1].values()))
             for number, (location, row) in enumerate(filled, start=1):
                 if number == 1:
                     self.column = _claim_column(path, row)
-                self._insert(number, location, row)
+                self.claims.append(_claim_of(number, location, row, self.column, claim_type))
         except SourceError as error:
             raise SourceError(str(error).replace(path, self.path)) from None
-        if not len(self):
+        if not self.claims:
             raise SourceError(f"{self.path}: there is no claim in it")
 
-    def _insert(self, number: int, location: str, row: JsonObject) -> None:
-        if number > MOST_CLAIMS:
-            raise SourceError(f"{location}: more than {MOST_CLAIMS:,} claims; split the file up, or take a sample of them")
-        claim, name, kind = row.pop(self.column, None), row.pop("id", None), row.pop("type", None)
-        if not isinstance(claim, str) or not claim.strip():
-            raise SourceError(f'{location}: "{self.column}" has no text; write one statement, or remove the row')
-        if len(claim) > LONGEST_CLAIM:
-            raise SourceError(f"{location}: a claim of {len(claim):,} characters; at most {LONGEST_CLAIM:,} are read")
-        refuse_lone_surrogates(claim, location, SourceError)
-        if kind not in ("C1", "C2", "C3", "", None):
-            raise SourceError(
-                f'{location}: "type" is {kind!r:.40}; a type is C1, C2 or C3, or empty; rename a column of other types'
-            )
-        self._count = number
-        self.fields |= dict.fromkeys(row)
-        values = (number, str(number if name in ("", None) else name), claim.strip(), kind or self._type, json.dumps(row))
-        self._table.execute("INSERT INTO claims VALUES (?, ?, ?, ?, ?)", values)
+
+def _claim_of(number: int, location: str, row: JsonObject, column: str, claim_type: ClaimType) -> FiledClaim:
+    if number > MOST_CLAIMS:
+        raise SourceError(f"{location}: more than {MOST_CLAIMS:,} claims; split the file up, or take a sample of them")
+    claim, name, kind = row.pop(column, None), row.pop("id", None), row.pop("type", None)
+    if not isinstance(claim, str) or not claim.strip():
+        raise SourceError(f'{location}: "{column}" has no text; write one statement, or remove the row')
+    if len(claim) > LONGEST_CLAIM:
+        raise SourceError(f"{location}: a claim of {len(claim):,} characters; at most {LONGEST_CLAIM:,} are read")
+    refuse_lone_surrogates(claim, location, SourceError)
+    if kind not in ("C1", "C2", "C3", "", None):
+        raise SourceError(
+            f'{location}: "type" is {kind!r:.40}; a type is C1, C2 or C3, or empty; rename a column of other types'
+        )
+    return FiledClaim(number, str(number if name in ("", None) else name), claim.strip(), kind or claim_type, row)
 
 
 def is_claim_file(text: str) -> bool:
@@ -328,7 +282,7 @@ class VerdictTable:
 
     def __init__(self, path: Path, claims: ClaimFile, *, resume: bool = False) -> None:
         self.path = path
-        self._fields = list(claims.fields)
+        self._fields = claims.fields
         header = [*COLUMNS, *(f"input_{name}" if name in COLUMNS else name for name in self._fields)]
         self.statuses: Counter[str] = Counter()
         self.done = self._kept(header, claims) if resume and path.exists() else 0
@@ -372,7 +326,7 @@ class VerdictTable:
                 read += len(line)
                 yield line.decode("utf-8", "replace")
 
-        waiting = claims.claims()
+        waiting = iter(claims.claims)
         with self.path.open("rb") as file:
             rows = csv.reader(lines(file), strict=True)
             try:

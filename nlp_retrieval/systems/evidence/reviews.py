@@ -20,7 +20,7 @@ from nlp_retrieval.errors import IndexDamagedError, InputError, SourceError, nea
 from nlp_retrieval.systems.evidence.citations.report import Citation
 from nlp_retrieval.systems.evidence.index.store import moment_of, now
 from nlp_retrieval.systems.evidence.index.urls import canonical_url
-from nlp_retrieval.text import fold, visible, words_of
+from nlp_retrieval.text import fold, visible
 
 if TYPE_CHECKING:
     from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
@@ -37,10 +37,6 @@ _MOST_REVIEWS = 100_000
 _MOST_BYTES = 64 * 2**20
 _LONGEST_SENTENCE, _LONGEST_CITED, _LONGEST_NOTE, _LONGEST_NAME = 2_000, 9_000, 10_000, 200
 _CLOCKS_DIFFER = timedelta(minutes=5)
-_SAME_SENTENCE = 0.5
-"""Least share of common words of two sentences of which the later one counts as a changed form of the earlier."""
-
-_MOST_COMPARED = 200
 
 
 @dataclass(frozen=True)
@@ -87,14 +83,12 @@ class CitationReview:
     Args:
         of: the citation.
         history: every decision on this sentence and this version of its source, oldest first.
-        earlier: the decision that stood on an earlier version, if there is none on this one.
-        changed: what has changed since then: "the sentence", "the source", or both.
+        earlier: the decision that stood on an earlier version of the source, if there is none on this one.
     """
 
     of: ReviewedCitation
     history: tuple[Review, ...] = ()
     earlier: Review | None = None
-    changed: str = ""
 
     @property
     def standing(self) -> list[Review]:
@@ -134,7 +128,7 @@ class CitationReview:
     def said(self) -> str:
         """Return all of it as a sentence for people, without an end; empty if nobody reviewed it."""
         if not self.history and self.earlier is not None:
-            return f"reviewed on an earlier version: {self.earlier.said}; {self.changed} changed"
+            return f"reviewed on an earlier version: {self.earlier.said}; the source has changed"
         parts = [review.said for review in reversed(self.standing)]
         if self.is_disputed:
             parts.append("the reviewers disagree, and the last decision stands")
@@ -247,8 +241,7 @@ class Reviews:
             known[same] = known.get(same) or self.citation(citation)
             wanted.append(known[same])
         by_cited = self._by_cited({of.cited for of in wanted})
-        present = {(of.cited, of.sentence) for of in wanted}
-        return [_review_of(of, by_cited[of.cited], present) for of in wanted]
+        return [_review_of(of, by_cited[of.cited]) for of in wanted]
 
     def close(self) -> None:
         """Close the file; it is reopened when needed."""
@@ -398,24 +391,11 @@ def _reviews(rows: list[DatabaseRow]) -> list[Review]:
     return [Review(*row) for row in rows]
 
 
-def _review_of(of: ReviewedCitation, reviews: Sequence[Review], present: set[tuple[str, str]]) -> CitationReview:
-    """Return the reviews of a citation, or the last one on an earlier version of its sentence or its source."""
+def _review_of(of: ReviewedCitation, reviews: Sequence[Review]) -> CitationReview:
+    """Return the reviews of a citation, or the last one on an earlier version of its source."""
     same = [review for review in reviews if review.sentence == of.sentence]
-    if history := tuple(review for review in same if review.version == of.version):
-        return CitationReview(of, history)
-    if earlier := _last(same):
-        return CitationReview(of, (), earlier, "the source has")
-    gone = [review for review in reviews if (review.cited, review.sentence) not in present][-_MOST_COMPARED:]
-    words = set(words_of(of.sentence))
-    alike = {
-        sentence: _common(words, set(words_of(sentence))) for sentence in dict.fromkeys(review.sentence for review in gone)
-    }
-    nearest_one = max(alike, key=alike.__getitem__, default="")
-    earlier = _last([review for review in gone if review.sentence == nearest_one])
-    if earlier is None or alike[nearest_one] < _SAME_SENTENCE:
-        return CitationReview(of)
-    changed = "the sentence has" if earlier.version == of.version else "the sentence and the source have"
-    return CitationReview(of, (), earlier, changed)
+    history = tuple(review for review in same if review.version == of.version)
+    return CitationReview(of, history, None if history else _last(same))
 
 
 def _last(reviews: Sequence[Review]) -> Review | None:
@@ -425,7 +405,3 @@ def _last(reviews: Sequence[Review]) -> Review | None:
         if said := [*of_version.notes, *of_version.standing]:
             return said[-1]
     return None
-
-
-def _common(one: set[str], other: set[str]) -> float:
-    return len(one & other) / max(1, len(one | other))

@@ -75,19 +75,16 @@ def test_a_review_survives_a_new_audit_of_the_same_sentence_and_source(auditor, 
     assert summary_sentence(rows) == "1 of 2 citations pass (1 accepted by a reviewer); 1 rejected by a reviewer."
 
 
-@pytest.mark.parametrize(
-    ("number", "changed"), [(28, "the sentence has"), (27, "the source has"), (28, "the sentence and the source have")]
-)
-def test_a_review_reopens_if_the_sentence_or_its_source_changes(auditor, number, changed):
+def test_a_review_reopens_if_its_source_changes(auditor):
     auditor.reviews.add(auditor.audit(REPORT).report.citations[0], "accepted", "Ann")
-    if "source" in changed:
-        auditor.index.add_document(TEXT.replace("22", "23"), TRAM)
-        auditor.index.build_index()
-    row, other = auditor.audit(REPORT.replace("27", str(number))).rows
+    auditor.index.add_document(TEXT.replace("22", "23"), TRAM)
+    auditor.index.build_index()
+    row, other = auditor.audit(REPORT).rows
     date = auditor.reviews.all()[0].date[:10]
-    assert row.review.said == f"reviewed on an earlier version: accepted by Ann on {date}; {changed} changed"
+    assert row.review.said == f"reviewed on an earlier version: accepted by Ann on {date}; the source has changed"
     assert (row.review.decision, row.passes) == ("", False)
     assert other.review.said == "", "another sentence of the same source was not reviewed"
+    assert auditor.audit(REPORT.replace("27", "28")).rows[0].review.said == "", "another sentence is another citation"
 
 
 def test_the_last_of_two_reviewers_stands_and_their_disagreement_is_shown(auditor):

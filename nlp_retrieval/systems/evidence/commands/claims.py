@@ -135,7 +135,7 @@ def _verify_file(
 
     statuses: Counter[str] = Counter()
     with ExitStack() as open_files:
-        claims = open_files.enter_context(ClaimFile(path, claim_type.value))
+        claims = ClaimFile(path, claim_type.value)
         if claims.column != "claim":
             say(f"note: {claims.path} has no column claim; the claims are read from its column {claims.column!r}")
         judging = ClaimVerifier(existing_project(project, retriever), chosen_verifier(verifier), threshold=threshold)

@@ -48,10 +48,6 @@ def audit(
     html: Annotated[Path | None, typer.Option("--html", help="Write a page with each claim beside its source.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all rows as JSON.")] = None,
     csv_file: Annotated[Path | None, typer.Option("--csv", help="Write all rows as CSV.")] = None,
-    docx: Annotated[
-        Path | None,
-        typer.Option("--docx", help="Write the report as a Word document, with a comment at each citation that does not pass."),
-    ] = None,
     fail_on: Annotated[
         FailOn,
         typer.Option(
@@ -73,7 +69,7 @@ def audit(
     from nlp_retrieval.systems.evidence.audit_report import write_retrieval_audit
 
     index = existing_project(project, retriever, may_be_emptied=True)
-    for path in filter(None, (html, json_file, csv_file, docx)):
+    for path in filter(None, (html, json_file, csv_file)):
         check_folder_for_output(path.parent)
     auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)
     read = _located(auditor, read_cited_report(report, bibliography))
@@ -96,15 +92,10 @@ def audit(
         write_output(json_file, audit_json(done.rows, done.report).encode())
         paths.append(json_file)
     if csv_file is not None:
-        from nlp_retrieval.systems.evidence.audit_export import audit_csv
+        from nlp_retrieval.systems.evidence.audit_report import audit_csv
 
         write_output(csv_file, audit_csv(done.rows).encode())
         paths.append(csv_file)
-    if docx is not None:
-        from nlp_retrieval.systems.evidence.audit_export import write_audit_docx
-
-        write_audit_docx(done.rows, done.report, docx)
-        paths.append(docx)
     _print_audit(done, auditor.rule)
     if paths:
         say("written: " + ", ".join(map(str, paths)))

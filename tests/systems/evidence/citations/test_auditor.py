@@ -35,6 +35,13 @@ def test_a_citation_of_what_its_source_says_passes(index: EvidenceIndex) -> None
     assert row.passage.content[slice(*row.sentence)] == "The Long Bridge was opened in 1932."
 
 
+def test_the_same_words_are_judged_apart_in_prose_and_in_a_block_quote(index: EvidenceIndex) -> None:
+    said = "opened in 1932 was the Long Bridge [1]."
+    for text in (f"{said}\n\n> {said}", f"> {said}\n\n{said}"):
+        by_quoted = {row.citation.quoted: row.reason for row in audited(index, text).rows}
+        assert by_quoted == {False: "", True: "quote not found"}
+
+
 def test_claims_with_the_url_that_they_cite_are_audited_like_a_report(index: EvidenceIndex) -> None:
     auditor = CitationAuditor(index, LexicalVerifier(), threshold=0.35)
     opened, url = "The Long Bridge was opened in 1932.", SOURCES[0][1]

@@ -103,8 +103,8 @@ def test_claims_are_read_from_every_format(name: str, content: str, tmp_path: Pa
     path = tmp_path / name
     path.write_text(content, newline="")
     assert is_claim_file(str(path))
-    with ClaimFile(str(path)) as claims:
-        assert [(each.id, each.claim, each.claim_type) for each in claims.claims()] == CLAIMS
+    claims = ClaimFile(str(path))
+    assert [(each.id, each.claim, each.claim_type) for each in claims.claims] == CLAIMS
 
 
 @pytest.mark.parametrize(
@@ -119,14 +119,14 @@ def test_claims_are_read_from_every_format(name: str, content: str, tmp_path: Pa
 )
 def test_marks_of_a_list_are_no_part_of_its_claims(content: str, claims: list[str], tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(content)
-    with ClaimFile(str(tmp_path / "a.txt")) as read:
-        assert [each.claim for each in read.claims()] == claims
+    read = ClaimFile(str(tmp_path / "a.txt"))
+    assert [each.claim for each in read.claims] == claims
 
 
 def test_empty_rows_of_a_spreadsheet_are_no_claims(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(f"id;claim;note\n;;\n1;{CLAIM};\n; ;\n2;{OTHER};x\n;;\n")
-    with ClaimFile(str(tmp_path / "a.csv")) as read:
-        assert [(each.id, each.claim) for each in read.claims()] == [("1", CLAIM), ("2", OTHER)]
+    read = ClaimFile(str(tmp_path / "a.csv"))
+    assert [(each.id, each.claim) for each in read.claims] == [("1", CLAIM), ("2", OTHER)]
 
 
 @pytest.mark.parametrize(
@@ -172,8 +172,8 @@ def test_a_file_that_is_not_there_is_no_claim(world: Path) -> None:
 def test_a_claim_is_verified_once_however_often_and_far_apart_it_comes(judging: Counting, tmp_path: Path) -> None:
     fillers = [f"Claim number {number}." for number in range(20)]
     (tmp_path / "claims.txt").write_text("\n".join([CLAIM, CLAIM, *fillers, CLAIM]))
-    with ClaimFile(str(tmp_path / "claims.txt")) as claims:
-        done = [pair for verdicts in claims.verdicts(judging) for pair in verdicts]
+    claims = ClaimFile(str(tmp_path / "claims.txt"))
+    done = [pair for verdicts in claims.verdicts(judging) for pair in verdicts]
     assert [each.number for each, _ in done] == list(range(1, 24))
     assert sorted(judging.verified) == sorted([CLAIM, *fillers])
     assert len({json.dumps(verdict) for each, verdict in done if each.claim == CLAIM}) == 1
@@ -183,35 +183,36 @@ def test_a_claim_is_verified_once_however_often_and_far_apart_it_comes(judging: 
 def test_an_interrupted_table_has_whole_rows_and_is_resumed(torn: str, judging: Counting, tmp_path: Path) -> None:
     (tmp_path / "claims.txt").write_text(f'{CLAIM}\n{OTHER}\n-5 degrees, said "they".\n')
     path, whole = tmp_path / "table.csv", tmp_path / "whole.csv"
-    with ClaimFile(str(tmp_path / "claims.txt")) as claims:
-        (verdicts,) = claims.verdicts(judging)
-        with VerdictTable(whole, claims) as table:
-            table.add(verdicts)
-        with VerdictTable(path, claims) as table:
-            table.add(verdicts[:1])
-        with path.open("a") as file:
-            file.write(torn)
-        with VerdictTable(path, claims, resume=True) as table:
-            assert table.done == 1
-            ((rest),) = claims.verdicts(judging, after=table.done)
-            table.add(rest)
-        assert path.read_bytes() == whole.read_bytes()
-        with VerdictTable(path, claims, resume=True) as table:
-            assert table.done == 3
+    claims = ClaimFile(str(tmp_path / "claims.txt"))
+    (verdicts,) = claims.verdicts(judging)
+    with VerdictTable(whole, claims) as table:
+        table.add(verdicts)
+    with VerdictTable(path, claims) as table:
+        table.add(verdicts[:1])
+    with path.open("a") as file:
+        file.write(torn)
+    with VerdictTable(path, claims, resume=True) as table:
+        assert table.done == 1
+        ((rest),) = claims.verdicts(judging, after=table.done)
+        table.add(rest)
+    assert path.read_bytes() == whole.read_bytes()
+    with VerdictTable(path, claims, resume=True) as table:
+        assert table.done == 3
 
 
 def test_the_table_of_other_claims_is_not_resumed_and_stays(judging: Counting, tmp_path: Path) -> None:
     (tmp_path / "claims.txt").write_text(f"{CLAIM}\n{OTHER}\n")
     table, other = tmp_path / "table.csv", tmp_path / "other.txt"
-    with ClaimFile(str(tmp_path / "claims.txt")) as claims, VerdictTable(table, claims) as made:
+    claims = ClaimFile(str(tmp_path / "claims.txt"))
+    with VerdictTable(table, claims) as made:
         made.add(next(claims.verdicts(judging)))
     before = table.read_bytes()
     other.write_text(f"{CLAIM}\nAnother claim.\n")
-    with ClaimFile(str(other)) as claims:
-        with pytest.raises(ConfigurationError, match="row 3: not a row of the claims in"):
-            VerdictTable(table, claims, resume=True)
-        assert table.read_bytes() == before
-        shutil.copy(other, tmp_path / "notes.csv")
-        with pytest.raises(ConfigurationError, match="row 1: not a row"):
-            VerdictTable(tmp_path / "notes.csv", claims, resume=True)
-        assert (tmp_path / "notes.csv").read_bytes() == other.read_bytes()
+    claims = ClaimFile(str(other))
+    with pytest.raises(ConfigurationError, match="row 3: not a row of the claims in"):
+        VerdictTable(table, claims, resume=True)
+    assert table.read_bytes() == before
+    shutil.copy(other, tmp_path / "notes.csv")
+    with pytest.raises(ConfigurationError, match="row 1: not a row"):
+        VerdictTable(tmp_path / "notes.csv", claims, resume=True)
+    assert (tmp_path / "notes.csv").read_bytes() == other.read_bytes()

@@ -13,8 +13,7 @@ import pytest
 
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.systems.evidence.audit import CitationAuditor
-from nlp_retrieval.systems.evidence.audit_export import audit_csv
-from nlp_retrieval.systems.evidence.audit_report import by_severity, write_audit_page
+from nlp_retrieval.systems.evidence.audit_report import audit_csv, by_severity, write_audit_page
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.reviews import read_reviews
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
