@@ -21,7 +21,7 @@ from nlp_retrieval.reports.terminal import SummaryTable
 from nlp_retrieval.reports.view import view_of
 
 DIFFERENT = "These configurations were run on different corpora"
-PARQUET = ("per_query", "hits", "queries", "gold")
+PARQUET = ("per_query", "hits", "queries")
 
 
 def ran(folder: Path, name: str = "bm25", k1: float = 0.9, **changed: object) -> BenchmarkRun:

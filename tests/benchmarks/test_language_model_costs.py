@@ -183,7 +183,7 @@ def test_the_page_has_the_columns_and_every_figure_and_a_dash_where_no_model_was
     report = report_with_model()
     source = render_page(report)
     rows = re.findall(r'<tr><th scope="row".*?</tr>', source.partition("</tbody>")[0], re.S)
-    wanted = len(report.configurations[0].measures) + 5 + 8
+    wanted = len(report.configurations[0].measures) + 4 + 8
     assert [row.count("<td ") for row in rows] == [wanted] * 3
     assert sorted(row.count("\N{EN DASH}") for row in rows) == [0, 0, 8]
     values = {float(data["value"] or "nan") for data in Page(source).of("data")}
