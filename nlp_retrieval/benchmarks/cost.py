@@ -14,19 +14,10 @@ from nlp_retrieval.benchmarks.checked import settings, values_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.errors import ConfigurationError
 
-# The cost figures: seconds, bytes, calls and tokens, per configuration.
-
 
 @dataclass(frozen=True)
 class ModelTokens:
-    """The tokens of one language model; for what is counted, see :class:`LanguageModelCost`.
-
-    Args:
-        tokens_in: tokens of the prompts sent.
-        tokens_out: tokens of its answers.
-        query_tokens_in: tokens of prompts per query.
-        query_tokens_out: tokens of answers per query.
-    """
+    """The tokens of one language model, counted as in :class:`LanguageModelCost`."""
 
     tokens_in: int
     tokens_out: int
@@ -139,11 +130,8 @@ class Cost:
     other_cores: float | None = None
 
 
-# Prices of language models: the user's table of prices, and the price of a configuration's usage.
-#
-# No price is built in, because prices change. An unknown price is None and never 0: a model without a price, or one whose
-# server does not report its tokens, makes the price of the whole configuration unknown. Only language models are priced; a
-# configuration that used none has a price of 0.
+# Prices of language models. An unknown price is None and never 0: a model without a price, or one whose server does not report
+# its tokens, makes the price of the whole configuration unknown.
 
 _CURRENCY = "currency"
 _EXAMPLE = "{openai/gpt-4o-mini: {input: 0.15, output: 0.60}}"

@@ -100,11 +100,6 @@ class KeepsQuestions(Protocol):
         """Take over the ids of the questions that a benchmark is going to ask as texts."""
 
 
-# A run of any tool as a configuration: its lists are read from a TREC file, and its quality is measured like the others'.
-#
-# It has no index and nothing is searched, so it has no cost.
-
-
 class TrecRun(Component):
     """The lists of another tool, from a TREC run file: ``query Q0 item rank score tag``.
 

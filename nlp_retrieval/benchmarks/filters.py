@@ -16,8 +16,6 @@ from nlp_retrieval.core.search.results import RankedLists
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, QueryError, RetrievalWarning, nearest
 
-# The filter of each query: the benchmark's own, combined with one from the query's metadata.
-#
 # ``where_from: {country: country}`` means that the items' ``country`` must be the query's ``country``: equal to a text, number
 # or truth value, or to one element of a list.
 
@@ -71,9 +69,6 @@ def _wanted(query: Query, source: str, queries: Sequence[Query]) -> Any:
     return {"in": value} if isinstance(value, list) else value
 
 
-# A searcher that ignores filters, for benchmarks whose queries have them: the comparison shows what filters cost.
-
-
 class Unfiltered(Searcher):
     """A searcher that gets no filters in a benchmark; compare it with a searcher of the same parameters.
 
@@ -109,9 +104,6 @@ class Unfiltered(Searcher):
         if where is not None:
             raise ConfigurationError("an 'unfiltered' searcher takes no filter; use a 'searcher' for that")
         return super().search(queries, k, None, subqueries)
-
-
-# Searches in which every query has its own filter: queries of equal filters are searched together, in one call.
 
 
 class Searches(Protocol):

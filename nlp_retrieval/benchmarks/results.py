@@ -138,13 +138,7 @@ class FailedConfiguration:
 
 @dataclass(frozen=True)
 class ExplainedHit:
-    """A hit and the chains that explain it.
-
-    Args:
-        item: the item.
-        relevant: whether it is gold.
-        explanations: one for each retriever that can explain it.
-    """
+    """A hit, whether it is gold, and the chains by which each retriever that can explains it."""
 
     item: SearchableItem
     relevant: bool
@@ -153,16 +147,7 @@ class ExplainedHit:
 
 @dataclass(frozen=True)
 class ExplainedQuery:
-    """A query where a configuration gains over the baseline, with the chains that explain its hits.
-
-    Args:
-        configuration: its name.
-        query: its text.
-        measure: the main measure.
-        value: its value for the configuration.
-        baseline_value: its value for the baseline.
-        hits: up to the smallest cutoff, best first.
-    """
+    """A query where a configuration gains over the baseline by the main measure, with its hits up to the smallest cutoff."""
 
     configuration: str
     query: str
@@ -191,7 +176,7 @@ class BenchmarkReport:
         failed: configurations that failed, in the given order.
         prices: prices of language models; None if nothing is priced.
         files: paths of the run's files by kind (``"report"``, ``"results"``, ``"trec"``, ...).
-        counted: the queries and judgements behind the figures; None in the report of an earlier version.
+        counted: the queries and judgements behind the figures.
 
     Examples:
         >>> searchers = {"plain": Searcher(["bm25"]), "reranked": Searcher(["bm25"], reranker="overlap")}
@@ -387,21 +372,13 @@ def _figure(result: ConfigurationResult, measure: str, verdict_text: str) -> str
     return f"{value:.3f}{interval}{_MARKS.get(verdict_text, '')}"
 
 
-# Judging: from the measures of every query to the report's means, intervals and comparisons.
-#
-# Everything judged here was measured before: nothing is searched, so a run can be judged again from its files, against
-# another baseline or with other runs.
+# Judging: from the measures of every query to the report's means, intervals and comparisons. Nothing is searched, so a run can
+# be judged again from its files, against another baseline or with other runs.
 
 
 @dataclass(frozen=True)
 class Entrant:
-    """Facts about a configuration other than its quality.
-
-    Args:
-        config: complete, without secrets.
-        fingerprint: equal for equal configurations.
-        cost: None if it was not measured.
-    """
+    """Facts about a configuration other than its quality; its cost is None if it was not measured."""
 
     config: Config
     fingerprint: str

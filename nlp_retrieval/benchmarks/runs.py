@@ -181,11 +181,8 @@ def _evaluations(path: Path, report: BenchmarkReport, query_ids: list[str]) -> d
     return evaluations
 
 
-# Checks that separate runs can be compared: the queries, the gold, and the items.
-#
-# Other query texts or other gold under equal ids are an error that names the first query. So is another corpus, unless
-# corpora are being compared. Families and groups affect no figure, only tests and display: if they differ,
-# those of the first folder are used, with a note. Missing information is noted as well.
+# Checks that separate runs can be compared: other texts or gold under equal ids are an error, and so is another corpus, unless
+# corpora are being compared. What affects no figure, or is not known, is said in a sentence.
 
 Judgements = Mapping[str, Mapping[str, int]]
 """Grades by item id, by query id."""
@@ -346,9 +343,6 @@ def _partition(saved: SavedRun) -> dict[str, str]:
 
 
 # Runs as named by users: the output folder of a benchmark, one configuration of it, or a TREC run file of any tool.
-#
-# All compared runs must answer the same queries over the same corpus: a text, gold or corpus that differs between sources is
-# an error and is not averaged.
 
 QRELS = "qrels.txt"
 
