@@ -19,7 +19,6 @@ from nlp_retrieval import (
     ReciprocalRankFusion,
     Searcher,
     SentenceTransformerEncoder,
-    TrecRun,
     WandbSettings,
 )
 from nlp_retrieval.benchmarks.settings import read_benchmark_config
@@ -77,13 +76,6 @@ def test_the_file_of_the_design_builds_what_python_builds(tmp_path: Path) -> Non
     assert (config.k_values, config.baseline, config.seed) == ([5, 10, 21], "bm25", 0)
 
 
-def test_the_settings_hold_queries_gold_and_options(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
-    made = read_benchmark_config(written(tmp_path, design | {"seed": 7, "latency_queries": 3})).settings()
-    assert [query.query_id for query in made.queries] == ["c"]
-    assert made.gold[0].relevance == {"T": 1}
-    assert (made.k_values, made.baseline, made.seed, made.latency_queries) == ([5, 10, 21], "bm25", 7, 3)
-
-
 def test_stages_are_kept_in_the_output_folder_unless_the_file_names_another(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
     config = read_benchmark_config(written(tmp_path, design))
     assert config.settings().stage_folder == tmp_path / "runs" / "wiki" / "stages"
@@ -120,15 +112,6 @@ def test_every_part_of_a_searcher_can_be_written(tmp_path: Path, design: dict) -
     )
 
 
-def test_what_is_left_out_has_defaults(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
-    for key in ("k", "baseline", "output", "wandb"):
-        del design[key]
-    config = read_benchmark_config(written(tmp_path, design))
-    assert (config.output, config.wandb, config.k_values) == (Path("runs/sweep"), None, (5, 10, 20))
-    assert config.mlflow is None
-    assert config.settings().baseline == "bm25"
-
-
 GRID = {
     "searcher": {"retrievers": {"lexical": {"name": "bm25"}, "dense": {"name": "faiss"}}, "depth": 50},
     "vary": {"fusion": ["rrf", "combsum"], "retrievers.lexical.k1": [0.9, 1.6]},
@@ -145,15 +128,6 @@ def test_the_configurations_of_a_grid_stand_behind_the_searchers_that_are_writte
     assert config.grid is not None
     assert config.grid.combinations == 4
     assert config.settings().baseline == "bm25"
-
-
-def test_a_sample_of_a_grid_is_drawn_by_the_seed_of_the_benchmark(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
-    def drawn(seed: int) -> tuple[str, ...]:
-        config = read_benchmark_config(written(tmp_path, design | {"grid": GRID | {"sample": 2}, "seed": seed}))
-        return tuple(config.searchers)[3:]
-
-    assert drawn(1) == drawn(1)
-    assert len({drawn(seed) for seed in range(10)}) > 2
 
 
 def test_neither_searchers_nor_a_grid_and_two_of_one_name_are_errors(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
@@ -247,8 +221,3 @@ def test_a_file_that_is_missing_or_no_text_is_an_error_of_the_source(tmp_path: P
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SourceError, match="cannot be read"):
         read_benchmark_config(tmp_path / "binary.yaml")
-
-
-def test_a_run_of_another_tool_may_stand_among_the_searchers(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
-    design["searchers"]["theirs"] = {"name": "trec_run", "path": "theirs.trec"}
-    assert read_benchmark_config(written(tmp_path, design)).searchers["theirs"] == TrecRun("theirs.trec")

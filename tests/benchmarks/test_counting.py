@@ -165,19 +165,6 @@ def test_compare_counts_as_trec_eval_does_and_diff_has_every_query(runs: Path) -
     assert shown.exit_code == 0, shown.output
 
 
-def test_run_files_of_queries_that_are_passages(tmp_path: Path) -> None:
-    (tmp_path / "qrels.txt").write_text("a 0 b 1\nb 0 a 1\n")
-    lines = "a Q0 a 1 3 t\na Q0 b 2 2 t\nb Q0 b 1 3 t\nb Q0 a 2 2 t\n"
-    for name in ("one.trec", "two.trec"):
-        (tmp_path / name).write_text(lines)
-    files = [str(tmp_path / "one.trec"), str(tmp_path / "two.trec")]
-    asked = ["compare", *files, "--k", "1", "--format", "json", "--columns", "recall@1"]
-
-    assert [row["recall@1"] for row in json.loads(CliRunner().invoke(app, asked).stdout)] == [0.0, 0.0]
-    ignored = CliRunner().invoke(app, [*asked, "--ignore-identical-ids"])
-    assert [row["recall@1"] for row in json.loads(ignored.stdout)] == [1.0, 1.0]
-
-
 def test_what_the_collection_says_about_equal_ids_holds_for_a_comparison_too(tmp_path: Path) -> None:
     write_run_files(ran(tmp_path, PASSAGES, OTHERS, k=(1,)), tmp_path / "out")
     (tmp_path / "by hand.trec").write_text("a Q0 a 1 3 t\na Q0 b 2 2 t\nb Q0 b 1 3 t\nb Q0 a 2 2 t\n")

@@ -65,12 +65,6 @@ def test_queries_at_which_links_gain_over_the_baseline_are_explained_first(tmp_p
     assert step.sentence[step.start : step.end] == "Herman Melville"
 
 
-def test_a_benchmark_without_a_retriever_that_can_explain_explains_nothing(tmp_path: Path) -> None:
-    report = run(tmp_path, bm25=Searcher([Bm25Retriever()]))
-    assert report.explained == []
-    assert "How hits were reached" not in render_page(report)
-
-
 def test_the_page_shows_the_sentence_with_its_mention_and_runs_no_markup_of_the_corpus(tmp_path: Path) -> None:
     bm25 = Bm25Retriever()
     BOOKS["Moby-Dick"] = "<script>alert(1)</script> hunts a whale, the captain & Herman Melville."

@@ -86,9 +86,3 @@ def test_where_none_can_be_run_the_first_reason_is_raised(tmp_path: Path) -> Non
     failing = {name: one for name, one in with_failures().items() if name in ("missing", "breaks")}
     with pytest.raises(ModelError, match="acme/none"):
         benchmarker(tmp_path, searchers=failing).run()
-
-
-def test_progress_says_at_once_what_failed(tmp_path: Path) -> None:
-    told: list[str] = []
-    benchmarker(tmp_path, searchers=with_failures(), on_progress=told.append).run()
-    assert "missing: failed: the model 'acme/none' is not here; download it" in told

@@ -133,21 +133,6 @@ def test_a_grid_without_end_is_sampled_without_being_listed() -> None:
         expand_grid({}, vary, skip=[{"axis3": 1}], sample=200)
 
 
-def test_settings_that_come_out_equal_stand_once_under_the_first_name() -> None:
-    retrievers = {"tuned": {"lexical": {"name": "bm25", "k1": 0.5}}, "plain": {"lexical": "bm25"}}
-    expanded = expand_grid({}, {"retrievers": retrievers, "retrievers.lexical.k1": [0.9, 1.6]})
-    assert list(expanded) == ["tuned, k1=0.9", "tuned, k1=1.6"]
-
-
-def test_whole_components_come_before_what_is_inside_them_in_whatever_order_they_are_written() -> None:
-    retrievers = {"one": {"lexical": {"name": "bm25", "k1": 0.5}}, "other": {"lexical": {"name": "pyserini", "k1": 0.5}}}
-    expanded = expand_grid({"retrievers": {}}, {"retrievers.lexical.k1": [0.9, 1.6], "retrievers": retrievers})
-    assert {name: settings["retrievers"]["lexical"] for name, settings in expanded.items()} == {
-        f"k1={k1}, {label}": {"name": name, "k1": k1}
-        for k1, (label, name) in itertools.product((0.9, 1.6), (("one", "bm25"), ("other", "pyserini")))
-    }
-
-
 # places
 
 
@@ -220,21 +205,6 @@ def test_two_paths_to_one_place_are_an_error() -> None:
 )  # fmt: skip
 def test_a_value_is_called_what_tells_it_from_the_others(values: list[Any], labels: list[str]) -> None:
     assert labels_of(values) == labels
-
-
-def test_an_axis_is_named_where_its_label_alone_would_not_tell() -> None:
-    searcher = {"retrievers": {"lexical": "bm25", "dense": "faiss"}}
-    vary = {
-        "retrievers.lexical.merge": ["max", "rrf"],
-        "retrievers.dense.merge": ["max", "round_robin"],
-        "fusion": ["rrf", "combsum"],
-        "scope": {"together": "pooled", "apart": "per_subquery"},
-        "depth": [None, 50],
-    }
-    names = list(expand_grid(searcher, vary))
-    assert names[0] == "lexical.merge=max, dense.merge=max, fusion=rrf, together, depth=none"
-    assert names[-1] == "lexical.merge=rrf, round_robin, combsum, apart, depth=50"
-    assert len(set(names)) == 32
 
 
 # what is wrong

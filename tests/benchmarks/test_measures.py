@@ -15,12 +15,11 @@ from typer.testing import CliRunner
 
 from nlp_retrieval import Benchmarker, BenchmarkReport, Bm25Retriever, FaissRetriever, Searcher, write_run_files
 from nlp_retrieval.benchmarks.benchmarker import run_searchers
-from nlp_retrieval.benchmarks.comparing import compare_runs, judged_again
-from nlp_retrieval.benchmarks.runs import read_run_folder, read_sources
+from nlp_retrieval.benchmarks.runs import read_run_folder
 from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.cli.app import app
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.evaluation.comparison import RESAMPLES, resamples_for, verdict
+from nlp_retrieval.evaluation.comparison import RESAMPLES, resamples_for
 from nlp_retrieval.evaluation.measures import DEPTH
 from nlp_retrieval.reports.view import view_of
 
@@ -71,19 +70,6 @@ def test_a_sweep_has_the_chosen_measures_and_the_first_is_the_main_one(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("options", "main"),
-    [
-        ({}, "ndcg@10"),
-        ({"k_values": [3, 5]}, "ndcg@5"),
-        ({"main": "FCR@10"}, "perfect_recall@10"),
-        ({"measures": CHOSEN, "main": "R@10"}, "recall@10"),
-    ],
-)
-def test_the_main_measure_is_the_chosen_or_the_usual_one(tmp_path: Path, options: dict[str, Any], main: str) -> None:
-    assert sweep(tmp_path / "index", **options).main_measure == main
-
-
-@pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"main": "recall@7"}, r"main: 'recall@7' is not measured; did you mean"),
@@ -115,12 +101,6 @@ def test_a_measure_that_is_added_changes_no_other(tmp_path: Path) -> None:
     assert ran.report.manifest["depth"] == again.report.manifest["depth"] == DEPTH
     deep = run_searchers(sweep(tmp_path / "index", searchers=searchers, baseline=None, measures=["AP"], depth=7))
     assert max(map(len, deep.rankings["hybrid"])) == 7
-
-
-def test_a_cutoff_beyond_the_depth_is_refused_and_the_cure_works(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"counts the first 200 hits, and 100 are fetched.* set 'depth' to 200"):
-        sweep(tmp_path / "index", measures=["recall@200"])
-    assert sweep(tmp_path / "index", measures=["recall@200"], depth=200).depth == 200
 
 
 def test_grades_below_the_relevant_ones_count_for_ndcg_alone(tmp_path: Path) -> None:
@@ -182,37 +162,8 @@ def test_the_manifest_records_what_the_tests_drew(tmp_path: Path) -> None:
     assert (few["tests"], few["intervals"]) == (500, 500)
 
 
-def test_runs_are_compared_by_the_measures_of_the_first(tmp_path: Path) -> None:
-    for name in ("one", "other"):
-        settings = sweep(tmp_path / "index", measures=CHOSEN, main="R@10")
-        write_run_files(run_searchers(settings), tmp_path / name)
-    sources = read_sources([str(tmp_path / "one")])
-    report = compare_runs(sources).report
-    assert (measured(report), report.main_measure) == (NAMES, "recall@10")
-    assert compare_runs(sources, measures=["P@3"]).report.main_measure == "precision@3"
-    with pytest.raises(ConfigurationError, match=r"main: 'R@3' is not measured; valid: "):
-        compare_runs(sources, main="R@3")
-    again = judged_again(read_run_folder(tmp_path / "one"), main="FCR@10")
-    assert again.report.pairwise is not None
-    assert again.report.pairwise.measure == again.report.main_measure == "perfect_recall@10"
-
-
 def test_as_many_arrangements_are_drawn_as_the_comparisons_need() -> None:
     assert [resamples_for(comparisons) for comparisons in (1, 24, 125)] == [RESAMPLES] * 3
     assert resamples_for(300) == 24_000
     for comparisons in (300, 4_950):
         assert comparisons / (resamples_for(comparisons) + 1) <= 0.05 / 4
-
-
-def test_any_difference_between_many_systems_can_be_significant(tmp_path: Path) -> None:
-    import numpy as np
-
-    from nlp_retrieval.evaluation.comparison import compare
-
-    random = np.random.default_rng(0)
-    values = {f"s{number}": {"ndcg@10": random.uniform(0, 0.1, 40)} for number in range(45)}
-    values["better"] = {"ndcg@10": random.uniform(0.5, 1, 40)}
-    comparisons = [one for one in compare(values) if one.system == "better"]
-    assert {verdict(one) for one in comparisons} == {"better"}
-    too_few = [one for one in compare(values, resamples=RESAMPLES) if one.system == "better"]
-    assert {verdict(one) for one in too_few} == {"not distinguishable"}

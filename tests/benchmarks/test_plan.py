@@ -235,21 +235,6 @@ def test_a_chain_asks_for_each_sub_query_and_what_is_not_known_is_said(model: Ma
 # what is printed
 
 
-def test_a_short_plan_says_everything(tmp_path: Path) -> None:
-    grid = build_grid({"retrievers": ["bm25"]}, {"retrievers.bm25.k1": [0.9, 1.6], "fusion": [None, "raw"]})
-    plan = plan_of(benchmarker(tmp_path / "index", searchers=grid.searchers), grid)
-    text = shown(plan)
-    flat = " ".join(text.split())
-    assert "grid: 4 combinations" in flat
-    assert f"indexes in {tmp_path / 'index'}: 1 to build".replace(" ", "") in flat.replace(" ", "")
-    for name in grid.searchers:
-        assert name in text
-    assert "bm25 k1=1.6" in text
-    assert "baseline k1=0.9, fusion=none" in flat
-    assert "k1=0.9, fusion=none *" in flat
-    assert "\x1b" not in text
-
-
 def test_a_sample_and_what_is_equal_are_counted(tmp_path: Path) -> None:
     vary = {"fusion": [None, "rrf", "combsum"], "retrievers.bm25.k1": [0.4, 0.9, 1.2, 1.6]}
     grid = build_grid({"retrievers": ["bm25", FaissRetriever(HashedWords())]}, vary, sample=11, seed=1)
@@ -259,14 +244,3 @@ def test_a_sample_and_what_is_equal_are_counted(tmp_path: Path) -> None:
     assert (plan.combinations, plan.drawn, len(plan.configurations)) == (12, 11, 11 - left_out)
     told = f"grid: 12 combinations, 11 of them drawn, {left_out} duplicates removed"
     assert told in " ".join(shown(plan).split())
-
-
-def test_no_secret_and_no_control_character_is_printed(tmp_path: Path) -> None:
-    secret = "tr0ub4dor-and-3"
-    searchers = {
-        "a\x1b[31m": Searcher([FaissRetriever(HashedWords(api_key=secret))]),
-        "b": Searcher([FaissRetriever(HashedWords())]),
-    }
-    plan = plan_of(benchmarker(tmp_path, searchers=searchers))
-    assert secret not in repr(plan) + shown(plan, 200)
-    assert "\x1b" not in shown(plan)

@@ -61,11 +61,6 @@ def test_prices_are_read_from_a_configuration_file() -> None:
     )
 
 
-def test_the_config_of_a_table_builds_an_equal_one() -> None:
-    table = Prices(PRICES.models, "EUR")
-    assert read_prices(table.config, "prices") == table
-
-
 @pytest.mark.parametrize(
     ("value", "said"),
     [
@@ -185,18 +180,6 @@ def test_a_benchmark_takes_prices_and_its_report_is_read_back_with_them(
 
 
 # how prices are shown
-
-
-def test_prices_stand_beside_quality_and_cost_in_the_terminal() -> None:
-    text = printed(priced_report())
-    first, second = text.split("* baseline")
-    assert "USD/1k" in first
-    rows = {line.split()[0]: line.split() for line in first.splitlines() if line.strip()}
-    assert [rows[name][-1] for name in ("dense", "small", "large")] == ["0.00◆", "0.18◆", "3.50◆"]
-    spent = {line.split()[0]: line.split()[-1] for line in second.splitlines() if line.strip()}
-    assert (spent["small"], spent["large"]) == ("0.30", "0.00")
-    notes = one_line(printed(priced_report(), verbose=True))
-    assert "USD per million tokens, as given: openai/small 0.15 in, 0.6 out; openai/large 2.5 in, 10 out." in notes
 
 
 def test_the_page_and_the_tables_in_files_have_the_prices() -> None:

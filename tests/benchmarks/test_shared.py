@@ -10,7 +10,6 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,6 @@ from nlp_retrieval import (
 from nlp_retrieval.benchmarks import stage_store
 from nlp_retrieval.benchmarks.shared_stages import SharedStages
 from nlp_retrieval.benchmarks.stage_store import StageStore
-from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -178,19 +176,6 @@ def test_adding_a_configuration_computes_what_is_new(index: Path, finished: Path
     assert 0 < len(items) < sum(len(hits) for hits in new.search(QUERY_TEXTS, 1000)) / 2
 
 
-def test_equal_retrievers_of_a_sweep_are_opened_once(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded: list[str] = []
-    original = Bm25Retriever.load_segments
-
-    def load_segments(self: Bm25Retriever, segments: Sequence[SegmentFolder]) -> None:
-        loaded.append(repr(self))
-        original(self, segments)
-
-    monkeypatch.setattr(Bm25Retriever, "load_segments", load_segments)
-    run_sweep(index, tmp_path / "stages", tmp_path / "run")
-    assert sorted(loaded) == ["Bm25Retriever()", "Bm25Retriever(k1=1.6)"]
-
-
 # the same results
 
 
@@ -267,20 +252,6 @@ def test_every_composition_finds_the_same_with_stages_and_from_disk(index: Path,
     assert known == {*tmp_path.rglob("*.stage")} != set()
 
 
-def test_a_searcher_among_retrievers_shares_the_stages_of_its_retrievers(index: Path, tmp_path: Path, calls: Calls) -> None:
-    lexical, reranker = Bm25Retriever(), OverlapReranker()
-    searchers = {
-        "plain": lexical % 12 >> reranker,
-        "nested": (lexical % 12 >> reranker) % 6 + Bm25Retriever(k1=1.6),
-    }
-    alone = run_sweep(index, None, tmp_path / "alone", searchers=searchers)
-    calls.clear()
-    assert run_sweep(index, tmp_path / "stages", tmp_path / "run", searchers=searchers) == alone
-    told = [(name, who) for name, (who, *_) in over_all(calls)]
-    assert told.count(("search_batch", repr(lexical))) == 1
-    assert told.count(("scored", repr(reranker))) == 1
-
-
 # another stage
 
 
@@ -331,44 +302,6 @@ def test_other_files_of_a_model_and_other_versions_are_other_stages(
 
 
 # interruptions and damage
-
-
-@pytest.fixture
-def stops_after_each_entry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    original = StageStore.keep
-
-    def keep(self: StageStore, group: str, name: str, entry: Any) -> None:
-        original(self, group, name, entry)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(StageStore, "keep", keep)
-    return
-
-
-@pytest.mark.usefixtures("stops_after_each_entry")
-@pytest.mark.soak
-def test_a_sweep_that_is_interrupted_after_every_entry_computes_each_once(
-    index: Path, finished: Path, tmp_path: Path, calls: Calls
-) -> None:
-    rest = {name: searcher for name, searcher in sweep().items() if "rrf" in name}  # these have all stages
-    whole = run_sweep(index, None, tmp_path / "plain", searchers=rest)
-    calls.clear()
-    interrupted = 0
-    while True:
-        try:
-            assert run_sweep(index, tmp_path / "stages", tmp_path / "run", searchers=rest) == whole
-            break
-        except KeyboardInterrupt:
-            interrupted += 1
-    all_of_them, these = (
-        {path.relative_to(folder) for path in folder.rglob("*.stage")} for folder in (finished, tmp_path / "stages")
-    )
-    assert these < all_of_them
-    assert {path.parts[0] for path in all_of_them - these} == {"latency"}  # what the other fusions take by themselves
-    assert interrupted == len(these)
-    assert Counter(name for name, _ in over_all(calls) if name != "scored") == {
-        "search_batch": 2, "search_vectors": 1, "encode_queries": 1,
-    }  # fmt: skip
 
 
 @pytest.mark.soak

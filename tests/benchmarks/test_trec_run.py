@@ -11,8 +11,7 @@ from ir_measures import R, nDCG
 
 from nlp_retrieval import RetrievalWarning, write_run_files
 from nlp_retrieval.benchmarks.entrants import TrecRun
-from nlp_retrieval.core.components.registry import build
-from nlp_retrieval.errors import ConfigurationError, ItemError, SourceError
+from nlp_retrieval.errors import ItemError, SourceError
 from nlp_retrieval.evaluation.trec import write_qrels, write_run
 
 from .small_benchmark import QUERIES, benchmarker, searchers
@@ -63,11 +62,6 @@ def test_runs_alone_need_no_index_and_score_as_ir_measures_says(tmp_path: Path) 
     assert measures["ndcg@5"] == pytest.approx(expected[nDCG @ 5])
 
 
-def test_lists_end_at_the_depth(tmp_path: Path) -> None:
-    run = benchmarker(tmp_path, searchers={"other": written(tmp_path / "o.trec", some_lists(IDS))}, depth=10).run()
-    assert {len(one) for one in run.rankings["other"]} == {10}
-
-
 def test_queries_that_are_not_in_the_file_score_0_count_and_are_told(tmp_path: Path) -> None:
     other = written(tmp_path / "o.trec", some_lists([*IDS[:15], "someone else's"]))
     made = benchmarker(tmp_path, searchers={"other": other})
@@ -98,16 +92,3 @@ def test_a_file_that_cannot_be_judged_fails_and_says_why(tmp_path: Path) -> None
         benchmarker(tmp_path / "index", searchers={"unknown": unknown}).run()
     with pytest.raises(SourceError, match=r"none\.trec"):
         benchmarker(tmp_path / "index", searchers={"missing": told["missing"]}).run()
-
-
-def test_it_is_named_in_a_configuration_as_searchers_are(tmp_path: Path) -> None:
-    made = build("searchers", {"name": "trec_run", "path": "a.trec"}, "searchers.other")
-    assert made == TrecRun("a.trec")
-    with pytest.raises(ConfigurationError, match="path"):
-        build("searchers", {"name": "trec_run", "path": ""}, "searchers.other")
-
-
-def test_another_content_has_another_fingerprint(tmp_path: Path) -> None:
-    one, other = (written(tmp_path / name, some_lists(ids)) for name, ids in (("a", IDS), ("b", IDS[:3])))
-    assert one.fingerprint != other.fingerprint
-    assert one.fingerprint == written(tmp_path / "c", some_lists(IDS)).fingerprint
