@@ -127,7 +127,8 @@ def by_gate(folder: Path, judged: list[Gold], run: Run, relevant_from: int) -> d
     """The measures of an accepted baseline, which are rounded to six digits."""
     names = [name for name in MEASURES if Measure.read(name).cutoff is not None]
     settings = GateSettings(folder / "baseline.jsonl", Stored(judged), dict.fromkeys(names, 0.02), relevant_from=relevant_from)
-    Gate(settings, Replaying(run)).update("these", accept_losses=True)
+    (folder / "baseline.jsonl").unlink(missing_ok=True)  # a new baseline, compared with none
+    Gate(settings, Replaying(run)).update("these")
     queries = read_baseline(folder / "baseline.jsonl").queries
     return {name: [queries[each.query_id].measures[str(Measure.read(name))] for each in judged] for name in names}
 
