@@ -42,7 +42,12 @@ _RAISED = re.compile(r"\$\s{0,3}\^\s{0,3}\{?\s{0,3}\[?([0-9][0-9, \u2013-]{0,40}
 _OTHER_FILES = re.compile(r"(?<!\\)\\(input|include|subfile|import)\b\s{0,5}\{([^{}]{1,200})\}")
 _BIBLIOGRAPHIES = re.compile(r"\\(?:bibliography|addbibresource(?:\[[^\]]{0,80}\])?)\s{0,5}\{([^{}]{1,300})\}")
 _CITE = re.compile(r"\\([A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30})")
-_NO_CITES = re.compile(r"nocite|.*(?:style|reset|alias|set.*|def.*|new.*)", re.IGNORECASE)
+_NO_CITES = re.compile(r"nocite|(?:def|new|renew|set|bib|at)cite.*|cite(?:style|reset|setup)[a-z]*", re.IGNORECASE)
+_POINTED = re.compile(
+    r"(\\[A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}\*?)(?:<[^<>\n]{0,200}>|(?<=cites)\([^()\n]{0,200}\)|(?<=\))\([^()\n]{0,200}\)){1,2}"
+)
+"""Notes of apacite, and those of several works together, before the groups with keys."""
+
 _SEVERAL = re.compile(r".*cites\Z")
 _UNITS = dict(
     re.findall(
@@ -95,7 +100,7 @@ def read_latex(text: str, where: str) -> Document:
     text, removed = clean_text(text)
     # a sign of a comment in an address is none
     text = _ADDRESS.sub(lambda link: link[1] + re.sub(r"(?<!\\)%", r"\\%", link[2]) + link[3], text)
-    reader = _Latex(text, where)
+    reader = _Latex(_POINTED.sub(r"\1", text), where)
     try:
         reader.read()
     except RecursionError:
@@ -203,8 +208,7 @@ class _Latex:
         name, line = node.macroname, self._at(node)
         groups = [group for group in (node.nodeargd.argnlist or () if node.nodeargd else ()) if group is not None]
         if name in self._cites:
-            if groups or not _SEVERAL.fullmatch(name):
-                self._cite(self._inner(groups[-1]) if groups else f"\\{name}", node)
+            self._cite(self._inner(groups[-1]) if groups else f"\\{name}", node)
         elif name in _HEADINGS:
             self._flush()
             self._line = self._at(node)

@@ -7,6 +7,7 @@ is measured by itself at two lengths, in processor time, so that neither a slow 
 from __future__ import annotations
 
 import pytest
+from documents_model.patterns import DOCUMENTS
 
 from .conftest import Tally
 from .growth import LENGTH, ROOM, UNENDING, check_growth, in_prose, measure, modules_with_patterns
@@ -484,6 +485,7 @@ import re
 for text in ("    endpoint:" * N, chr(10) * N, ("    endpoint:" + chr(10)) * N):
     re.sub(r"(?m)^    endpoint:.*$", "", text)
 """,
+    **DOCUMENTS,
 }
 
 
@@ -513,7 +515,13 @@ def test_an_exponential_pattern_is_ended_by_the_kernel() -> None:
 
 def test_no_text_makes_a_step_of_these_work_longer_than_in_proportion(tally: Tally) -> None:
     names = ("core/secrets.py", "core/unicode.py", "evaluation/trec.py", "loaders/database.py", "loaders/topics.py")
-    names += ("text/sentences.py", "text/titles.py", "service/endpoints.py")
+    names += (
+        "text/sentences.py",
+        "text/titles.py",
+        "service/endpoints.py",
+        "documents/blocks.py",
+        "documents/markdown.py, parser",
+    )
     check_growth({name: ATTACKED[name] for name in names}, 1, tally)
 
 

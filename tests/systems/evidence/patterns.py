@@ -8,16 +8,6 @@ _CITATIONS = "from nlp_retrieval.systems.evidence.citations"
 _OF = "from nlp_retrieval.systems.evidence"
 
 EVIDENCE = {
-    "documents/markdown.py, parser": in_prose(
-        "markdown_parser().parse(text[:N])", "from nlp_retrieval.documents.markdown import markdown_parser"
-    ),
-    "documents/addresses.py": in_prose(
-        "_WRAPPED.match('https://www.google.com/url?' + text), web_address(text), list(plain_links(text)), trimmed(text)",
-        "from nlp_retrieval.documents.addresses import _WRAPPED, plain_links, trimmed, web_address",
-    ),
-    "documents/markdown.py": in_prose(
-        "read_markdown(text[:N], 'a.md')", "from nlp_retrieval.documents.markdown import read_markdown"
-    ),
     "systems/evidence/citations/report.py": in_prose("states_fact(text)", f"{_CITATIONS}.report import states_fact"),
     "systems/evidence/citations/marks.py": in_prose(
         "key_of(text), numbers_of(text), author_and_year(text), list(READER.find(text)), READER.raised(text, 'Bees')",
@@ -34,40 +24,6 @@ EVIDENCE = {
     "systems/evidence/citations/report.py, prose": in_prose("read_report(text[:N])", f"{_CITATIONS}.report import read_report"),
     "systems/evidence/citations/references.py": in_prose(
         "read_report('# References' + chr(10) * 2 + '[1] ' + text[:N])", f"{_CITATIONS}.report import read_report"
-    ),
-    "documents/bibliography.py": in_prose(
-        "\n    ".join(
-            [
-                "for before in ('@a{b, title={', '@a{', '[', ''):",
-                "    try:",
-                "        read_bibliography(before + text[:N])",
-                "    except InputError:",
-                "        pass",
-            ]
-        ),
-        "from nlp_retrieval.errors import InputError\nfrom nlp_retrieval.documents.bibliography import read_bibliography",
-    ),
-    "documents/docx.py": in_prose(
-        "_CSL.search('CSL_CITATION' + text), _CITATION.findall('CITATION ' + text), _STORE.fullmatch('customXml/item' + text)",
-        "from nlp_retrieval.documents.docx import _CITATION, _CSL, _STORE",
-    ),
-    "documents/html.py": in_prose(
-        "_NOTE.search(text), _SHORT_MARK.fullmatch(text)", "from nlp_retrieval.documents.html import _NOTE, _SHORT_MARK"
-    ),
-    "documents/blocks.py": in_prose(
-        "[pattern.search(one) for pattern in (_MARK_IN_TEXT, _MARK) for one in (text, 'x[1' * 5_000, 'x[' + '1,' * 5_000)]",
-        "from nlp_retrieval.documents.blocks import _MARK, _MARK_IN_TEXT",
-    ),
-    "documents/latex.py": in_prose(
-        "[pattern.sub('', before + text) for pattern in PATTERNS for before in BEFORE]",
-        "from nlp_retrieval.documents.latex import _ADDRESS, _BEFORE_NEXT, _BIBLIOGRAPHIES, _CITE, _COMMENT, _OTHER_FILES\n"
-        "from nlp_retrieval.documents.latex import _PARAGRAPH, _RAISED\n"
-        "PATTERNS = (_ADDRESS, _BEFORE_NEXT, _BIBLIOGRAPHIES, _CITE, _COMMENT, _OTHER_FILES, _PARAGRAPH, _RAISED)\n"
-        "BEFORE = ('', chr(92) + 'url{', chr(92) + 'input{', chr(92) + 'bibliography{', '$^{', '[a](')",
-    ),
-    "documents/pdf.py": in_prose(
-        "_FOOTNOTE.match('1' + text), _PAGE_NUMBER.fullmatch(text), _address_goes_on('https://' + text, text)",
-        "from nlp_retrieval.documents.pdf import _FOOTNOTE, _PAGE_NUMBER, _address_goes_on",
     ),
     "systems/evidence/citations/formats.py": in_prose(
         "list(_entries([[Piece('text', one, 1)] for one in ('[1] ' + text, text)])), "
@@ -100,7 +56,6 @@ EVIDENCE = {
         ),
         "from nlp_retrieval.errors import InputError\nfrom nlp_retrieval.systems.evidence.index.urls import canonical_url",
     ),
-    "documents/cleaning.py": in_prose("clean_text(text)", "from nlp_retrieval.documents import clean_text"),
     "systems/evidence/claim_files.py": in_prose(
         "[pattern.match(one) for pattern in (_DASHED, _NUMBERED, _ITEM) for one in (text, '- ' * N, '1' * N, ' ' * N)]",
         "from nlp_retrieval.systems.evidence.claim_files import _DASHED, _ITEM, _NUMBERED",
@@ -119,11 +74,6 @@ EVIDENCE = {
     "systems/evidence/grades.py": in_prose(
         "grades._NAME.fullmatch(text), grades._BAD_IN_URL.search(text)",
         "from nlp_retrieval.systems.evidence import grades",
-    ),
-    "documents/reading.py": in_prose(
-        "for said in (text, chr(92) + 'usepackage' + ' ' * N + text, (chr(92) + 'usepackage[') * N): "
-        "_INPUT_ENCODING.search(said.encode('utf-8', 'replace'))",
-        "from nlp_retrieval.documents.reading import _INPUT_ENCODING",
     ),
     "systems/evidence/titles.py": in_prose(
         "TitledSources([SourceVersion('', '', text, 'B', '', 0, False)]), TitledSources([]).named_in(text)",
