@@ -8,6 +8,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
+from pydantic import BaseModel
+
 from nlp_retrieval import RetrievalResult, SearchableItem, verify_index
 from nlp_retrieval.core import MANIFEST_FILE, BaseRetriever, Config, build_as, collected_notes, read_manifest, record_steps
 from nlp_retrieval.documents import Bibliography, clean_text, clean_title
@@ -31,7 +33,7 @@ from nlp_retrieval.systems.evidence.citations.formats import bibliography_of, re
 from nlp_retrieval.systems.evidence.citations.report import Citation, read_report
 from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, SOURCES_FILE, EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
-from nlp_retrieval.systems.evidence.index.store import EvidenceStore, document_of
+from nlp_retrieval.systems.evidence.index.store import EvidenceStore, source_of
 from nlp_retrieval.systems.evidence.reviews import REVIEWS_FILE, Review, ReviewDatabase, ReviewedCitation, reviews_json
 from nlp_retrieval.systems.evidence.service_models import (
     AnswerCitation,
@@ -303,39 +305,25 @@ class ProjectService(BaseService):
         self._citations.reviews.close()
 
     def _add(self, body: IndexBody) -> bytes:
-        documents = [
-            {
-                "content": clean_text(source.content)[0].strip(),
-                "url": source.url,
-                "title": clean_title(source.title)[0],
-                "source_quality": source.quality,
-                "fetch_date": source.fetch_date,
-            }
-            for source in body.documents
-        ]
-        for number, document in enumerate(documents, start=1):  # before any of them is added
+        sources = []
+        for number, given in enumerate(body.documents, start=1):
+            content, title = clean_text(given.content)[0].strip(), clean_title(given.title)[0]
             try:
-                document_of(document)
+                sources.append(source_of(content, given.url, title, given.quality, given.fetch_date, self._index.rules))
             except InputError as error:
                 raise type(error)(f"document {number}: {error}; nothing was added") from None
-        added = self._index.add_documents(documents)
+        added = [self._index.add_source(source) for source in sources]
         if body.build:
             self._index.build_index()
         stats = self._index.stats()
-        answer = IndexAnswer(
-            added=added,
-            document_count=stats["document_count"],
-            passage_count=stats["passage_count"],
-            index_built=stats["index_built"],
-        )
-        return answer.model_dump_json().encode()
+        return _json(IndexAnswer.model_validate({**stats, "added": added}))
 
     def _search(self, body: PassageSearchBody) -> bytes:
         with collected_notes() as notes:
             passages = self._index.search(body.query, body.k, body.min_quality, body.where)
         if not passages and not notes:
             notes.append(self._why_nothing(body.min_quality, body.where))
-        return PassagesAnswer.model_construct(passages=passages, notes=notes).model_dump_json().encode()
+        return _json(PassagesAnswer.model_construct(passages=passages, notes=notes))
 
     def _why_nothing(self, min_quality: str | None, where: object = None) -> str:
         """Return why a search found nothing."""
@@ -350,7 +338,7 @@ class ProjectService(BaseService):
 
     def _verify(self, body: VerifyBody) -> bytes:
         verdicts = self._verdicts(body.claims or [body.claim], body.claim_type)
-        return (VerifyAnswers(verdicts=verdicts) if body.claims else verdicts[0]).model_dump_json().encode()
+        return _json(VerifyAnswers(verdicts=verdicts) if body.claims else verdicts[0])
 
     def _verdicts(self, claims: Sequence[str], claim_type: Literal["C1", "C2", "C3"]) -> list[VerifyAnswer]:
         """Verify claims, each once, some at a time, so that the work ends where nobody waits for it."""
@@ -378,28 +366,16 @@ class ProjectService(BaseService):
         sources = list({passage.key: passage for passage in cited}.values())
         reasons = [answer.reasoning[start:end] for start, end in sentence_spans(answer.reasoning)]
         sentences = [self._audited_sentence(sentence, sources) for sentence in reasons]
-        return (
-            AuditedAnswer(answer=answer.text, sentences=sentences, passages=cited, failed=answer.failed, notes=notes)
-            .model_dump_json()
-            .encode()
-        )
+        audited = AuditedAnswer(answer=answer.text, sentences=sentences, passages=cited, failed=answer.failed, notes=notes)
+        return _json(audited)
 
     def _audited_sentence(self, sentence: str, sources: Sequence[EvidencePassage]) -> AnswerSentence:
         citations = []
         for number, source in enumerate(sources, start=1):
             stop_where_nobody_waits()
             row = self._citations.row(Citation(number, str(number), sentence, source.url, source.title, 1))
-            citations.append(
-                AnswerCitation(
-                    url=source.url,
-                    title=source.title,
-                    key=source.key,
-                    status=row.status,
-                    reason=row.reason,
-                    detail=row.detail,
-                    support_score=row.support_score,
-                )
-            )
+            told = {name: getattr(row, name) for name in ("status", "reason", "detail", "support_score")}
+            citations.append(AnswerCitation(url=source.url, title=source.title, key=source.key, **told))
         supported = any(citation.status == "PASS" for citation in citations)
         return AnswerSentence(sentence=sentence, supported=supported, citations=citations)
 
@@ -424,7 +400,7 @@ class ProjectService(BaseService):
         return render_audit(rows, audited.report, auditor.rule, posts=True).encode()
 
     def _all_reviews(self, _: None) -> bytes:
-        return ReviewsAnswer.model_validate(reviews_json(self._citations.reviews.all())).model_dump_json().encode()
+        return _json(ReviewsAnswer.model_validate(reviews_json(self._citations.reviews.all())))
 
     def _review(self, body: ReviewBody) -> bytes:
         of = ReviewedCitation(body.sentence, body.cited, body.version)
@@ -438,41 +414,43 @@ class ProjectService(BaseService):
                 for step in steps:
                     step["results"] = [f"{passage.key}:{passage.start}" for passage in passages]
         except QueryError as error:
-            raise RefusedError(
-                404, "not_found", f"{error}; search and list_sources (GET /sources) give keys and URLs"
-            ) from None
-        return PassagesAnswer.model_construct(passages=passages).model_dump_json().encode()
+            raise _not_found(error) from None
+        return _json(PassagesAnswer.model_construct(passages=passages))
 
     def _sources(self, _: None) -> bytes:
-        sources = [asdict(source) for source in self._index.sources()]
-        return SourcesAnswer.model_validate({"sources": sources, "total": len(sources)}).model_dump_json().encode()
+        return self._listed(ListArguments.model_construct(limit=None))
 
     def _listed(self, arguments: ListArguments) -> bytes:
-        sources = [asdict(source) for source in self._index.sources(arguments.match, arguments.min_quality)]
-        answer = {"sources": sources[: arguments.limit], "total": len(sources)}
-        return SourcesAnswer.model_validate(answer).model_dump_json().encode()
+        sources = self._index.sources(arguments.match, arguments.min_quality)
+        return _json(SourcesAnswer(sources=sources[: arguments.limit], total=len(sources)))
 
     def _edit(self, asked: tuple[str, SourceEdit]) -> bytes:
         key, body = asked
         self._check_known(key)
         if self._index.edit(key, title=body.title, quality=body.quality, fetch_date=body.fetch_date):
             self._index.build_index()
-        return EditAnswer.model_construct(changes=self._index.changes(key)).model_dump_json().encode()
+        return _json(EditAnswer.model_construct(changes=self._index.changes(key)))
 
     def _delete(self, key: str) -> bytes:
         self._check_known(key)
         count = self._index.delete(key)
         self._index.build_index()
         left = self._index.stats()["document_count"]
-        return DeleteAnswer(deleted_versions=count, document_count=left).model_dump_json().encode()
+        return _json(DeleteAnswer(deleted_versions=count, document_count=left))
 
     def _check_known(self, key: str) -> None:
         try:
             self._index.changes(key)
         except InputError as error:  # no such source, or neither a key nor a URL
-            raise RefusedError(
-                404, "not_found", f"{error}; search and list_sources (GET /sources) give keys and URLs"
-            ) from None
+            raise _not_found(error) from None
 
     def _stats(self, _: None) -> bytes:
-        return ProjectFigures.model_validate(self._index.stats()).model_dump_json().encode()
+        return _json(ProjectFigures.model_validate(self._index.stats()))
+
+
+def _json(answer: BaseModel) -> bytes:
+    return answer.model_dump_json().encode()
+
+
+def _not_found(error: InputError) -> RefusedError:
+    return RefusedError(404, "not_found", f"{error}; search and list_sources (GET /sources) give keys and URLs")

@@ -30,7 +30,7 @@ from nlp_retrieval.systems.evidence.citations.formats import ReportFormat
 from nlp_retrieval.systems.evidence.citations.report import UncitedSentence
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.statistics import IndexStatistics
-from nlp_retrieval.systems.evidence.index.store import Change
+from nlp_retrieval.systems.evidence.index.store import Change, SourceVersion
 from nlp_retrieval.systems.evidence.reviews import Decision, Review
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimStatus, Origin
 from nlp_retrieval.systems.evidence.verdict.deciding import DecidedBy, Reason, Verdict
@@ -62,18 +62,7 @@ class IndexBody(RequestBody):
         json_schema_extra={
             "oneOf": [{"required": ["documents"]}, {"required": ["content", "url"]}],
             "examples": [
-                {
-                    "documents": [
-                        {
-                            "content": "The Danube flows through Vienna.",
-                            "url": "https://example.org/danube",
-                            "title": "Danube",
-                            "quality": "B",
-                            "fetch_date": "2026-01-19T14:30:00Z",
-                        }
-                    ],
-                    "build": True,
-                },
+                {"documents": [{"content": "The Danube flows through Vienna.", "url": "https://example.org/danube"}]},
                 {"content": "The Danube flows through Vienna.", "url": "https://example.org/danube", "quality": "B"},
             ],
         }
@@ -81,11 +70,11 @@ class IndexBody(RequestBody):
 
     documents: list[SourceToAdd] = Field(default=[], max_length=1000, description="In the order in which they are added.")
     build: bool = Field(default=True, description="Whether to build the index now, with all sources added before.")
-    content: str | None = Field(default=None, description="Of a single source, instead of documents.")
-    url: str | None = Field(default=None, description="Of a single source.")
-    title: str = Field(default="", description="Of a single source.")
-    quality: Grade | None = Field(default=None, validation_alias=_QUALITY, description="Of a single source.")
-    fetch_date: str = Field(default="", description="Of a single source.")
+    content: str | None = Field(default=None, description="Of a single source, instead of documents; likewise what follows.")
+    url: str | None = None
+    title: str = ""
+    quality: Grade | None = Field(default=None, validation_alias=_QUALITY)
+    fetch_date: str = ""
 
     @model_validator(mode="before")
     @classmethod
@@ -99,14 +88,7 @@ class IndexBody(RequestBody):
 
 
 class IndexAnswer(BaseModel):
-    """Result for the sources.
-
-    Args:
-        added: for each document, whether something can be cited now that could not before; false for a duplicate.
-        document_count: texts that the project holds.
-        passage_count: their passages.
-        index_built: whether there is an index to search.
-    """
+    """For each document, whether something new can be cited; and the texts and passages that the project holds."""
 
     added: list[bool]
     document_count: int
@@ -379,25 +361,10 @@ class AuditAnswer(BaseModel):
     duplicates: list[Reference]
 
 
-class ListedSource(BaseModel):
-    """The newest version of a URL."""
-
-    key: str
-    url: str
-    title: str
-    quality: Grade
-    fetch_date: str
-    passage_count: int
-    searchable: bool
-    pages: int = Field(description="Number of its last page; 0 if it has no pages.")
-    metadata: dict[str, str] = Field(description="More about it, as its DOI.")
-    version_count: int
-
-
 class SourcesAnswer(BaseModel):
     """The sources of the project, in the order of adding; ``total`` counts also those that were left out."""
 
-    sources: list[ListedSource]
+    sources: list[SourceVersion]
     total: int
 
 
@@ -418,12 +385,7 @@ class EditAnswer(BaseModel):
 
 
 class DeleteAnswer(BaseModel):
-    """Result of deleting a source.
-
-    Args:
-        deleted_versions: number of its versions.
-        document_count: texts that the project still holds.
-    """
+    """The number of deleted versions, and of the texts that the project still holds."""
 
     deleted_versions: int
     document_count: int

@@ -21,18 +21,13 @@ _FIELDS = ("claim", "query", "url", "quote", "id")
 
 
 def export_collection(sources: EvidenceIndex, folder: str | Path, judged: str | Path | None = None) -> tuple[int, int]:
-    """Write the searchable passages of a project, and judged claims, into a folder for a benchmark.
+    """Write the searchable passages of a project, and judged claims, into a folder; return the number of both.
 
     Args:
         sources: of the project; the newest version of each URL is written.
-        folder: receives ``corpus.jsonl`` and, with judged claims, ``queries.jsonl`` and ``qrels/test.tsv``; files of these
-            names are replaced, or removed if they would belong to another corpus.
+        folder: receives ``corpus.jsonl`` and, with judged claims, ``queries.jsonl`` and ``qrels/test.tsv``; others are removed.
         judged: JSON lines, each a claim and a source about it: ``claim`` (or ``query``), ``url``, and optionally ``quote``,
-            words of the source. Lines with the same claim are one query. Without a quote every
-            passage of the source is gold. Other fields become metadata of the query; ``family`` keeps queries together.
-
-    Returns:
-        The number of passages, and of distinct claims.
+            words of the source. Lines with the same claim are one query. Without a quote every passage of the source is gold.
 
     Raises:
         SourceError: the file cannot be read, or a line names a source or quotes words that are not in the project.

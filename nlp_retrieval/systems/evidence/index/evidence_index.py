@@ -121,41 +121,30 @@ class EvidenceIndex:
         """Add a source; it is on the disk when this returns, and found after :meth:`build_index`.
 
         The same text under another URL makes that URL an alias: both can be cited. Another text under the same URL is a new
-        version: the one fetched last is searched, the others can be cited by date. If the URL has this text already, nothing
-        is added, but its title, grade and date are replaced by the given ones. A given title and grade stay until others are
-        given, for new versions too. A source without a date is newer than all versions of its URL, whatever the clock says.
+        version: the one fetched last is searched, the others can be cited by date. A given title and grade stay until others
+        are given, for new versions too.
 
         Args:
-            content: the text of the page; stored as :func:`nlp_retrieval.systems.evidence.index.passages.normal_text` returns
-                it.
-            url: of the page; http, https or file.
+            content: the text of the page.
+            url: of the page; http, https or file, or a DOI.
             title: of the page; cut to 500 characters.
             source_quality: its grade, "A" (best) to "E"; None: the one given before, else by the rules.
-            fetch_date: when it was fetched, ISO 8601; UTC without an offset. A source without one counts as fetched now.
+            fetch_date: when it was fetched, ISO 8601, UTC without an offset; by default now.
 
         Returns:
-            True if something new can be cited: a new text, another URL of a known one, or another version. False for a
-            duplicate: this URL has this text already.
+            True if something new can be cited: a new text, another URL of a known one, or another version. False if the URL has
+            this text already; its title, grade and date are then replaced by the given ones.
 
         Raises:
-            InputError: the content is empty, the URL is invalid, the grade is not one of A to E, or the date is not ISO 8601.
-            IndexLockedError: another process has been writing for a minute.
-            IndexWriteError: the project cannot be written to.
-            IndexDamagedError: the stored sources cannot be read.
+            InputError: a value cannot be used.
+            IndexStateError: the project cannot be written to or read, or another process has been writing for a minute.
         """
         added = self._store.add(source_of(content, url, title, source_quality, fetch_date, self.rules))
         self.write_metadata()
         return added
 
     def add_source(self, source: SourceDocument) -> bool:
-        """Add a source that was read, as :meth:`add_document` does; only values given by a person replace such values.
-
-        Args:
-            source: as :func:`~nlp_retrieval.systems.evidence.source_files.read_sources` yields it.
-
-        Raises:
-            InputError: it cannot be used.
-        """
+        """Add a source that was read from a file, as :meth:`add_document` does."""
         checked = normalized(source)
         added = [self._store.add(replace(checked, url=url)) for url in (checked.url, *source.aliases)]
         self.write_metadata()
@@ -186,13 +175,10 @@ class EvidenceIndex:
         return added
 
     def delete(self, url: str) -> int:
-        """Delete every version of a URL, and the texts that no other URL has; searches no longer find them.
+        """Delete every version of a URL, and the texts that no other URL has; return the number of versions.
 
         Args:
             url: of the source, in any of its forms, or the key of its text.
-
-        Returns:
-            Number of deleted versions.
 
         Raises:
             QueryError: the key is that of a text with several URLs, or of a replaced one.
@@ -205,9 +191,9 @@ class EvidenceIndex:
     def edit(
         self, source: str, *, title: str | None = None, quality: str | None = None, fetch_date: str | None = None
     ) -> list[Change]:
-        """Change the title, grade or date of the newest version of a source; :meth:`build_index` makes searches use them.
+        """Change the title, grade or date of the newest version of a source, and return what is different now.
 
-        What was changed is kept, and :meth:`changes` returns it. The title and grade stay for new versions, too.
+        :meth:`build_index` makes searches use the values; :meth:`changes` returns the history.
 
         Args:
             source: its URL in any form, or the key of its text.
@@ -215,12 +201,8 @@ class EvidenceIndex:
             quality: "A" (best) to "E".
             fetch_date: ISO 8601; orders it among the versions of its URL.
 
-        Returns:
-            What is different now.
-
         Raises:
-            QueryError: there is no such source, or its text has several URLs and the key does not say which.
-            InputError: a value cannot be used, or none is given.
+            InputError: there is no such source, its text has several URLs, a value cannot be used, or none is given.
         """
         values: dict[str, str] = {}
         if title is not None:
@@ -239,14 +221,7 @@ class EvidenceIndex:
         return changes
 
     def changes(self, source: str) -> list[Change]:
-        """Return what people changed of a source, oldest first.
-
-        Args:
-            source: its URL in any form, or the key of its text.
-
-        Raises:
-            QueryError: there is no such source.
-        """
+        """Return what people changed of a source, by URL or key, oldest first."""
         return self._store.changes(self._named(source))
 
     def _named(self, source: str) -> str:
@@ -266,14 +241,11 @@ class EvidenceIndex:
         return urls[0]
 
     def build_index(self) -> None:
-        """Bring the searched index up to date with the sources.
-
-        Only changes are written. If another process is building, this one waits for it, for ten minutes at most. Without
-        sources it does nothing.
+        """Bring the searched index up to date with the sources; only changes are written.
 
         Raises:
             DependencyError: the searcher needs a package or a model that is not installed.
-            IndexLockedError: another process is building and does not finish.
+            IndexLockedError: another process has been building for ten minutes.
             IndexWriteError: the index cannot be written.
         """
         if not self._store.database.path.exists():
@@ -310,8 +282,7 @@ class EvidenceIndex:
 
         Raises:
             InputError: the query is not a string, k is less than 1, the minimum is not a grade, or the filter is invalid.
-            IndexMissingError: the index was built for another searcher; ``build_index`` rebuilds it for this one.
-            IndexDamagedError: the index is damaged; ``build_index`` rebuilds it.
+            IndexStateError: the index is damaged, or was built for another searcher; ``build_index`` rebuilds it.
         """
         (passages,) = self.search_all([query], k, min_quality, where)
         return passages
@@ -319,20 +290,7 @@ class EvidenceIndex:
     def search_all(
         self, queries: Sequence[str], k: int = 5, min_quality: str | None = None, where: Where | None = None
     ) -> list[list[EvidencePassage]]:
-        """Search all sources for many queries; the searcher gets all of them in one batch.
-
-        Args:
-            queries: claims, questions, or keywords.
-            k: at most this many passages for each.
-            min_quality: as for :meth:`search`.
-            where: as for :meth:`search`.
-
-        Returns:
-            The passages of each query, as from :meth:`search`.
-
-        Raises:
-            InputError: as for :meth:`search`.
-        """
+        """Search all sources for many queries in one batch; return the passages of each."""
         grades = at_least(min_quality)
         filters = [_by_source(where, self._store.newest_at)] if where is not None and parse_filter(where) else []
         for own in filters:
@@ -356,12 +314,7 @@ class EvidenceIndex:
         return found
 
     def search_for_claim(self, claim: str, min_quality: str = "D") -> list[EvidencePassage]:
-        """Search for the five passages that are most about a claim; a verifier says whether they support it.
-
-        Args:
-            claim: one statement.
-            min_quality: only passages of sources with this grade or a better one.
-        """
+        """Return the five passages that are most about a claim; a verifier says whether they support it."""
         return self.search(claim, 5, min_quality)
 
     def search_source(self, query: str, url: str, k: int = 5) -> list[EvidencePassage]:
@@ -369,11 +322,8 @@ class EvidenceIndex:
 
         Args:
             query: a claim, a question, or keywords.
-            url: of the source, in any of its forms.
+            url: of the source, in any of its forms; without such a source nothing is found.
             k: at most this many passages.
-
-        Returns:
-            Passages, best first; empty if there is no such source, the index does not hold it yet, or nothing matches.
         """
         versions = self._store.versions(canonical_url(url))
         if not versions:
@@ -425,23 +375,16 @@ class EvidenceIndex:
         return bool(self._store.deleted())
 
     def source(self, url: str, date: str | None = None) -> SourceVersion | None:
-        """Return the source under a URL.
+        """Return the source under a URL; None if there is none, or none had been fetched by a date.
 
         Args:
             url: in any of its forms.
             date: of a citation, ISO 8601: return the version that was the newest then; by default the newest of all.
-
-        Returns:
-            The version; None if there is none, or none had been fetched by that date.
         """
         return next(reversed(self.versions(url, date)), None)
 
     def digest(self, url: str) -> str:
-        """Return the SHA-256 of the newest text under a URL, in hexadecimal digits; empty if there is none.
-
-        Args:
-            url: in any of its forms; for what is no URL there is none.
-        """
+        """Return the SHA-256 of the newest text under a URL, in hexadecimal digits; empty if there is none."""
         try:
             versions = self._store.versions(canonical_url(url))
         except InputError:
@@ -449,26 +392,13 @@ class EvidenceIndex:
         return versions[-1].sha256 if versions else ""
 
     def versions(self, url: str, until: str | None = None) -> list[SourceVersion]:
-        """Return all versions of the source under a URL, oldest first.
-
-        Args:
-            url: in any of its forms.
-            until: omit those that were fetched after this date, ISO 8601.
-        """
+        """Return all versions of the source under a URL, oldest first; those that were fetched until a date, ISO 8601."""
         limit = None if until is None else moment_of(until, last=True)
         stored = self._store.versions(canonical_url(url))
         return self._described([version for version in stored if limit is None or version.moment <= limit])
 
     def sources(self, match: str = "", min_quality: str | None = None) -> list[SourceVersion]:
-        """Return the newest version of every URL that matches, in the order of adding.
-
-        Args:
-            match: text in the title or the URL, in any case; by default all match.
-            min_quality: only sources of this grade or a better one.
-
-        Raises:
-            InputError: the minimum is not a grade.
-        """
+        """Return the newest version of every URL, with some text in title or URL, and of some grade or better."""
         grades, wanted = at_least(min_quality), match.casefold().strip()
         return self._described(
             [
@@ -481,14 +411,7 @@ class EvidenceIndex:
         )
 
     def urls(self, key: str) -> list[str]:
-        """Return the canonical forms of all URLs under which a text was added, even if it was replaced there later.
-
-        Args:
-            key: of a result or a source, or the whole SHA-256.
-
-        Returns:
-            The URLs in the order of adding; empty if there is no such text.
-        """
+        """Return the canonical forms of all URLs under which the text with a key was added, in the order of adding."""
         sha256 = self._store.sha256_of(key)
         return [] if sha256 is None else self._store.urls(sha256)
 
@@ -508,14 +431,7 @@ class EvidenceIndex:
         return content
 
     def passages(self, key: str) -> list[EvidencePassage]:
-        """Return all passages of a stored text, in order.
-
-        Args:
-            key: of a result or a source, or the whole SHA-256.
-
-        Raises:
-            QueryError: there is no such text.
-        """
+        """Return all passages of a stored text by its key, in order."""
         sha256 = self._sha256(key)
         content, text = self.text(sha256), self._store.texts([sha256]).get(sha256)
         if text is None:

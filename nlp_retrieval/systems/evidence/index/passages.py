@@ -67,12 +67,7 @@ class EvidencePassage(ByKey):
     page_breaks: list[int] = field(default_factory=list)
 
     def page_of(self, start: int = 0, end: int | None = None) -> str:
-        """Return the pages of a part of the content: ``"p. 12"``, ``"pp. 12-13"``; empty if its source has no pages.
-
-        Args:
-            start: of the part in the content, in characters.
-            end: of the part; by default that of the content.
-        """
+        """Return the pages of a part of the content: ``"p. 12"``, ``"pp. 12-13"``; empty if its source has no pages."""
         stop = len(self.content) if end is None else end
         first = sum(page_break <= start for page_break in self.page_breaks)
         last = max(first, sum(page_break < stop for page_break in self.page_breaks))
@@ -90,10 +85,10 @@ class _Unit(NamedTuple):
 
 
 def normal_text(content: str) -> str:
-    r"""Return a text in the form for storage; this is idempotent.
+    """Return a text in the form for storage; this is idempotent.
 
-    In this order: Unicode's NFC; ``\r\n`` and ``\r`` become ``\n``; NUL becomes U+FFFD; white space at the end of each line is
-    dropped, and so are white space and byte order marks at the beginning; two blank lines or more become one.
+    In this order: Unicode's NFC; all line ends become line feeds; NUL becomes U+FFFD; white space at the end of each line, and
+    at the beginning, is dropped; two blank lines or more become one.
 
     Raises:
         ItemError: it is not a string, has no visible text, holds a lone surrogate, or is longer than 200 million characters.
@@ -113,15 +108,11 @@ def normal_text(content: str) -> str:
 
 
 def passage_spans(text: str) -> list[tuple[int, int]]:
-    """Return the spans of the passages of a text, in characters, in order.
+    """Return the spans of the passages of a text in the form for storage, in characters, in order.
 
     A passage has at most 500 characters. It ends with the last paragraph that ends in its second half, else with the last
     sentence that fits. After a paragraph the next passage begins with the next one; otherwise it repeats the sentences at
-    the end of the one before, as long as they have 50 characters or fewer together. A sentence of more than 500 characters
-    is cut at white space, and a word of more than 500 anywhere.
-
-    Args:
-        text: as :func:`normal_text` returns it.
+    the end of the one before, of 50 characters or fewer together. A longer sentence is cut at white space.
     """
     units = list(_units(text))
     spans = []

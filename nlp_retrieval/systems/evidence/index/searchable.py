@@ -75,13 +75,7 @@ class SearchablePassages:
         return {} if held is None else held[0].items.kinds
 
     def current(self) -> BaseSearcher | None:
-        """Return the searcher, opened on the newest generation; None if there is no index.
-
-        Raises:
-            IndexMissingError: the index was built for another searcher.
-            IndexMismatchError: it was built with another configuration.
-            IndexDamagedError: a file of it is damaged.
-        """
+        """Return the searcher, opened on the newest generation; None if there is no index."""
         if not self.is_built:
             return None
         with self._lock:
@@ -102,14 +96,7 @@ class SearchablePassages:
     def find(
         self, queries: Sequence[str], k: int, where: Where | None, wanted: Callable[[RetrievalResult], bool]
     ) -> list[list[RetrievalResult]]:
-        """Return the best passages that are still wanted; the index may hold some of sources that have changed since.
-
-        Args:
-            queries: to search for.
-            k: at most this many for each.
-            where: filter on the metadata of the index.
-            wanted: whether a result may be shown.
-        """
+        """Return the best passages that are still wanted; the index may hold some of sources that have changed since."""
         searcher = self.current()
         found: dict[int, list[RetrievalResult]] = {}
         mask = None if searcher is None else searcher.opened.items.mask(where)

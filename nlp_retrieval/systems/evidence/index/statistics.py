@@ -143,12 +143,7 @@ def is_held(text: SourceVersion, held: Mapping[str, int]) -> bool:
 
 
 def write_metadata(path: Path, described: Callable[[], dict[str, Any]]) -> None:
-    """Replace the file; a failure only warns, because all of its content is stored elsewhere.
-
-    Args:
-        path: of the file.
-        described: returns the content; called while no other process writes, so that the last writer is up to date.
-    """
+    """Replace the file while no other process writes; a failure only warns, because all of its content is stored elsewhere."""
     try:
         with FileLock(path.with_name(f".{path.name}.lock"), timeout=_WAIT):
             clear_asides(path, seconds=0)

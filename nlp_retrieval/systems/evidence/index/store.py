@@ -27,11 +27,7 @@ from nlp_retrieval.systems.evidence.source_files import SourceDocument
 
 
 def moment_of(text: str, *, last: bool = False) -> str:
-    """Return the moment of an ISO 8601 date or time, in UTC, as text that sorts by time.
-
-    Args:
-        text: "2026-01-19", "2026-01-19T14:30:00Z"; without an offset it is UTC.
-        last: for a date without a time, return the end of that day, else its beginning.
+    """Return the moment of an ISO 8601 date or time, in UTC, as text that sorts by time; of a date the beginning or the end.
 
     Raises:
         InputError: it is not such a date.
@@ -84,11 +80,7 @@ def source_of(
     fetch_date: str = "",
     rules: QualityRules | None = None,
 ) -> SourceDocument:
-    """Return a source that a person gave, in the form for storage, graded by the rules if no grade is given.
-
-    Raises:
-        InputError: a value cannot be used.
-    """
+    """Return a source that a person gave, in the form for storage, graded by the rules if no grade is given."""
     canonical_url(url)
     given = {"quality": source_quality, "title": title, "fetch_date": fetch_date}
     grade = (
@@ -102,11 +94,7 @@ def source_of(
 
 
 def document_of(document: object, rules: QualityRules | None = None) -> SourceDocument:
-    """Return a source that is a mapping from :data:`FIELDS` to strings, in the form for storage.
-
-    Raises:
-        InputError: it is not a mapping, lacks its content or URL, has another field, or a value cannot be used.
-    """
+    """Return a source that is a mapping from :data:`FIELDS` to strings, in the form for storage."""
     if not isinstance(document, Mapping):
         raise ItemError(f'a document is a mapping such as {{"content": ..., "url": ...}}, not {type(document).__name__}')
     for name in document:
@@ -119,11 +107,7 @@ def document_of(document: object, rules: QualityRules | None = None) -> SourceDo
 
 
 def normalized(source: SourceDocument) -> SourceDocument:
-    """Return a source in the form for storage; this is idempotent.
-
-    Raises:
-        InputError: a value cannot be used.
-    """
+    """Return a source in the form for storage; this is idempotent."""
     canonical_url(source.url)
     check_grade(source.quality, "quality")
     if source.fetch_date != "":
@@ -150,11 +134,7 @@ def _pages(source: SourceDocument, text: str) -> tuple[tuple[int, int], ...]:
 
 
 def normal_title(title: str) -> str:
-    """Return a title in one line of at most 500 characters.
-
-    Raises:
-        InputError: it is not a string.
-    """
+    """Return a title in one line of at most 500 characters."""
     if not isinstance(title, str):
         raise InputError(f"a title is a string, not {type(title).__name__}")
     refuse_lone_surrogates(title, "the title", InputError)
@@ -328,15 +308,7 @@ class EvidenceStore:
         return int(added.lastrowid or 0)
 
     def edit(self, canonical: str, values: Mapping[str, str]) -> list[Change]:
-        """Change values of the newest version of a URL, and return those that changed; each stays in the history.
-
-        Args:
-            canonical: form of the URL.
-            values: new ones in the form for storage, by "title", "quality" and "fetch_date".
-
-        Raises:
-            QueryError: there is no such source.
-        """
+        """Change values, in the form for storage, of the newest version of a URL, and return those that changed."""
         with self.database.changing() as connection:
             newest = connection.execute(
                 "SELECT id, given, title, quality, fetch_date, moment FROM versions WHERE canonical = ? "
@@ -423,11 +395,7 @@ class EvidenceStore:
         return None if not rows else str(rows[0][0])
 
     def content(self, sha256: str) -> str | None:
-        """Return a text; None if it does not exist.
-
-        Raises:
-            IndexDamagedError: it does not match its SHA-256.
-        """
+        """Return a text that matches its SHA-256; None if it does not exist."""
         rows = self.database.rows("SELECT content FROM texts WHERE sha256 = ?", (sha256,))
         if not rows:
             return None

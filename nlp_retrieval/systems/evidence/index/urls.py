@@ -63,29 +63,17 @@ def canonical_url(url: str) -> str:
 
 
 def registrable_domain(url: str) -> str:
-    """Return the registrable domain of a page: "bbc.co.uk" for "https://news.bbc.co.uk/1".
+    """Return the registrable domain of a page: "bbc.co.uk" for "https://news.bbc.co.uk/1"; empty for a file.
 
     Only the public suffixes of registries count: "alice.github.io" and "bob.github.io" are both "github.io", so that one person
-    with many free sites does not count as many. An address or a name without a public suffix is returned whole; the
-    result for a file is empty.
-
-    Args:
-        url: as for :func:`canonical_url`.
-
-    Raises:
-        InputError: it is not a URL.
-        DependencyError: tldextract is not installed.
+    with many free sites does not count as many. An address or a name without a public suffix is returned whole.
     """
     parts = urlsplit(canonical_url(url))
     return registered_name(parts.hostname or "") if parts.scheme == "https" else ""
 
 
 def resolved_doi(url: str) -> str:
-    """Return the URL at doi.org of a DOI (``doi:10.1000/182``, ``10.1000/182``), and anything else stripped of white space.
-
-    Args:
-        url: what stands for a source.
-    """
+    """Return the URL at doi.org of a DOI (``doi:10.1000/182``, ``10.1000/182``), and anything else stripped of white space."""
     text = url.strip()
     found = _DOI.fullmatch(text)
     return f"https://doi.org/{quote(unquote(found[1]), safe=_SAFE_IN_FILES)}" if found else text

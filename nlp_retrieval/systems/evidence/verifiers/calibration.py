@@ -60,11 +60,7 @@ class Calibration(BaseModel):
 
     @classmethod
     def read(cls, path: str | Path) -> Calibration:
-        """Read a calibration from a JSON file.
-
-        Raises:
-            ModelError: the file cannot be read, or is not a calibration.
-        """
+        """Read a calibration from a JSON file; a ``ModelError`` if it is none."""
         try:
             return cls.model_validate(read_json_file(Path(path)))
         except (OSError, ValueError, ValidationError) as error:
@@ -76,14 +72,7 @@ class Calibration(BaseModel):
         write_atomically(Path(path), json.dumps(self.model_dump(), indent=1).encode())
 
     def probabilities(self, signals: Sequence[Mapping[str, float]]) -> NDArray[np.float64]:
-        """Return ``[pairs, 3]``: support, contradict, neutral.
-
-        Args:
-            signals: of each pair.
-
-        Raises:
-            ConfigurationError: a signal is missing.
-        """
+        """Return ``[pairs, 3]``: support, contradict, neutral; a ``ConfigurationError`` if a signal is missing."""
         missing = next((name for row in signals for name in self.signals if name not in row), None)
         if missing is not None:
             raise ConfigurationError(f"this calibration needs the signal {missing!r}, which the verifier does not give")
@@ -114,9 +103,6 @@ def fit_calibration(
         weight: of each pair; by default 1.
         ridge: of the penalty, 0 or more.
         fitted_on: for people.
-
-    Raises:
-        ConfigurationError: there are no pairs, or a label is unknown.
     """
     unknown = next((label for label in labels if label not in _LABELS), None)
     if unknown is not None or not labels:
@@ -186,11 +172,7 @@ class CalibratedVerifier(BaseVerifier):
 
     @property
     def weights(self) -> Calibration | None:
-        """Return the calibration, read at first use; None if the verifier has none.
-
-        Raises:
-            ModelError: the file is not a calibration.
-        """
+        """Return the calibration, read at first use; None if the verifier has none."""
         if self.calibration is not None and self._weights is None:
             self._weights = Calibration.read(self.calibration)
         return self._weights

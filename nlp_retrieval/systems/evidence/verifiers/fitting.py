@@ -89,10 +89,6 @@ def open_support(pairs: Sequence[JudgedPair], support: NDArray[np.float64]) -> N
     """Return probabilities of support, with 0 for the pairs that a lookup decides against: the verifier does not count there.
 
     A threshold that is chosen on them is that of the audit and of verdicts, which look claims up first.
-
-    Args:
-        pairs: judged ones.
-        support: probability of each.
     """
     against = [bool(looked_up(pair.claim, pair.passage, pair.passage).findings) for pair in pairs]
     return np.where(against, 0.0, support)
@@ -105,14 +101,6 @@ def best_threshold(
 
     Both weigh the same. As well is up to 0.005 of balanced accuracy worse: of thresholds that differ by chance alone, the
     lowest flags fewest right claims.
-
-    Args:
-        support: probability of each pair.
-        supported: whether each is.
-        weights: of each pair among those that are, or are not; by default 1.
-
-    Raises:
-        ConfigurationError: all pairs are supported, or none is.
     """
     if supported.all() or not supported.any():
         raise ConfigurationError("the pairs are all supported, or none is; a threshold needs both")

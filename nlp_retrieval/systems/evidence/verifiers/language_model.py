@@ -43,14 +43,7 @@ _LEFT_OUT = "(text is left out here)"
 
 @dataclass(frozen=True)
 class _Answer:
-    """Evaluated answer of the model for one pair.
-
-    Args:
-        probabilities: support, contradict, neutral.
-        sentence: span of the quote; None without a quote.
-        quote_missing: whether the answer is based on a quote that is not in the passage.
-        abstained: whether there is no usable answer.
-    """
+    """Evaluated answer of the model for one pair; the sentence is the span of the quote."""
 
     probabilities: Probabilities
     sentence: Span | None = None
@@ -101,12 +94,6 @@ class LanguageModelVerifier(CalibratedVerifier):
         self._predictor: Any = None
 
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
-        """Judge each claim by its passage.
-
-        Raises:
-            DependencyError: DSPy is not installed.
-            ModelError: the calibration cannot be read.
-        """
         weights = self.weights
         answers = self._answers(claims, passages)
         checks = [check(claim, passage) for claim, passage in zip(claims, passages, strict=True)]

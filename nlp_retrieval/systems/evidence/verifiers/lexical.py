@@ -46,11 +46,7 @@ class LexicalVerifier(CalibratedVerifier):
 
     @property
     def weights(self) -> Calibration:
-        """Return the calibration, read at first use: by default the package's own.
-
-        Raises:
-            ModelError: the file is not a calibration.
-        """
+        """Return the calibration, read at first use: by default the package's own."""
         if self._weights is None:
             self._weights = Calibration.read(self.calibration or _DEFAULT)
         return self._weights

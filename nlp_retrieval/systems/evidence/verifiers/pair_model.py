@@ -37,7 +37,7 @@ _NOTHING = np.full(2, -30.0)
 
 @dataclass(frozen=True)
 class _ReadWindow:
-    """A window of a passage: the passage, its span, and the number of words that it shares with the claim."""
+    """A window of a passage, and the number of words that it shares with the claim."""
 
     pair: int
     span: Span
@@ -202,11 +202,7 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
 
     @property
     def columns(self) -> list[Meaning]:
-        """Return the meanings of the model's outputs, in order.
-
-        Raises:
-            ModelError: neither ``labels`` nor the model gives them, or they differ.
-        """
+        """Return the meanings of the model's outputs, in order; a ``ModelError`` if nothing gives them, or they differ."""
         if self._columns is None:
             declared = _labels_of(self.files.folder / "config.json")
             if self.labels is not None:

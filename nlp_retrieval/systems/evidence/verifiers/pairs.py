@@ -37,10 +37,7 @@ class JudgedPair:
 
 
 def read_pairs(path: str | Path) -> list[JudgedPair]:
-    """Read judged pairs from a file of JSON lines (``.gz`` too), or from such files in the folders of a folder.
-
-    Args:
-        path: a file; or a folder with one folder per collection, of which ``train.jsonl.gz`` or ``train.jsonl`` is read.
+    """Read judged pairs from a file of JSON lines (``.gz`` too), or from the ``train.jsonl`` in each folder of a folder.
 
     Raises:
         SourceError: there is no such file, or a line is invalid.

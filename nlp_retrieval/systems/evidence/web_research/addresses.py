@@ -18,14 +18,7 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True)
 class WebTarget:
-    """Target of a request: the connection and the path.
-
-    Args:
-        scheme: "http" or "https".
-        host: a name in ASCII, or a numeric address without brackets.
-        port: of the connection.
-        path: path and query, as sent.
-    """
+    """Target of a request: its path is path and query as sent, its host a name in ASCII, or an address without brackets."""
 
     scheme: str
     host: str
@@ -34,12 +27,7 @@ class WebTarget:
 
     @classmethod
     def of(cls, url: str) -> WebTarget:
-        """Parse a URL; its fragment is dropped.
-
-        Raises:
-            FetchRefusedError: it is not http or https, holds a user name or control characters, or names no host.
-            DependencyError: w3lib or idna is not installed.
-        """
+        """Parse an http or https URL without its fragment; a ``FetchRefusedError`` for any other."""
         try:
             canonical = canonical_url(url)
         except InputError as error:
@@ -86,12 +74,7 @@ class WebTarget:
         return WebTarget(self.scheme, self.host, self.port, path)
 
     def redirected(self, location: str) -> WebTarget:
-        """Return the target of a redirect.
-
-        Raises:
-            FetchError: it is not an address.
-            FetchRefusedError: as for :meth:`of`.
-        """
+        """Return the target of a redirect."""
         try:
             joined = urljoin(self.url, location.strip())
         except ValueError:

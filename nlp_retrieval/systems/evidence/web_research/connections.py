@@ -76,14 +76,7 @@ class Deadline:
         self._end = time.monotonic() + seconds
 
     def left(self, most: float | None = None) -> float:
-        """Return the seconds left, more than 0.
-
-        Args:
-            most: return no more than this.
-
-        Raises:
-            FetchError: none are left.
-        """
+        """Return the seconds left, more than 0 and no more than some; a ``FetchError`` if none are left."""
         seconds = self._end - time.monotonic()
         if seconds <= 0:
             raise self.passed()
@@ -95,23 +88,13 @@ class Deadline:
 
 
 def resolve_host(host: str, port: int) -> list[str]:
-    """Return the addresses of a host, by the resolver of this machine; a numeric address resolves to itself.
-
-    Raises:
-        OSError: the host is unknown.
-    """
+    """Return the addresses of a host, by the resolver of this machine; a numeric address resolves to itself."""
     entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 class GuardedBackend(httpcore2.NetworkBackend):
-    """Connects to public addresses only, and bounds every wait by a deadline.
-
-    Args:
-        deadline: of the whole fetch.
-        resolve: returns the addresses of a host.
-        private: whether the host may have any address.
-    """
+    """Connects to public addresses only, unless the host is private, and bounds every wait by a deadline."""
 
     def __init__(self, deadline: Deadline, resolve: Resolve, private: bool) -> None:
         self._deadline, self._resolve, self._private = deadline, resolve, private
@@ -125,12 +108,7 @@ class GuardedBackend(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
-        """Connect to the first address of a host that answers.
-
-        Raises:
-            FetchRefusedError: one of its addresses is not public.
-            FetchError: it is unknown, or no address answers.
-        """
+        """Connect to the first address of a host that answers, if all are public."""
         addresses = self._addresses(host, port)
         if not addresses:
             raise FetchError(f"the host {host} has no address; check how it is written")
@@ -230,10 +208,6 @@ def ask_web(
         accept: wanted media types.
         resolve: returns the addresses of a host.
         private: whether the host may have an address that is not public.
-
-    Raises:
-        FetchRefusedError: the host is not on the public internet.
-        FetchError: there is no answer, or it is too large, too slow, or broken.
     """
     where = shown(target.url)
     headers = [

@@ -192,15 +192,7 @@ class HttpFetcher(BaseFetcher):
         self._rules: dict[str, RobotRules] = {}
 
     def resolve(self, host: str, port: int) -> list[str]:
-        """Return the numeric addresses of a host.
-
-        Args:
-            host: its name, or an address.
-            port: of the connection.
-
-        Raises:
-            OSError: it is unknown.
-        """
+        """Return the numeric addresses of a host; an ``OSError`` if it is unknown."""
         from nlp_retrieval.systems.evidence.web_research.connections import resolve_host
 
         return resolve_host(host, port)

@@ -33,14 +33,7 @@ _NO_QUOTE = frozenset(("none", "n/a", "null", "nothing"))
 
 @dataclass(frozen=True)
 class TextPassage:
-    """A passage of a text.
-
-    Args:
-        start: of the passage in the text's stored form
-            (:func:`~nlp_retrieval.systems.evidence.index.passages.normal_text`), in characters.
-        end: of the passage.
-        content: the exact text of the span.
-    """
+    """A passage of a text: its span in the text's stored form, in characters, and its exact content."""
 
     start: int
     end: int
@@ -49,12 +42,7 @@ class TextPassage:
 
 @dataclass(frozen=True)
 class MatchedPassage:
-    """A passage, and its stance on a claim.
-
-    Args:
-        passage: of the text.
-        stance: "supports" or "contradicts", by the model.
-    """
+    """A passage, and its stance on a claim, by the model."""
 
     passage: TextPassage
     stance: Stance
@@ -62,14 +50,9 @@ class MatchedPassage:
 
 @dataclass(frozen=True)
 class Quotation:
-    """Words of a text.
+    """Words of a text: their span in its stored form, in characters, and their exact content.
 
-    Args:
-        start: of the words in the text's stored form
-            (:func:`~nlp_retrieval.systems.evidence.index.passages.normal_text`), in characters.
-        end: of the words.
-        content: the exact text of the span.
-        sentences: span of the whole sentences around them, which may contain words that reverse the meaning.
+    ``sentences`` is the span of the whole sentences around them, which may contain words that reverse the meaning.
     """
 
     start: int
@@ -119,10 +102,6 @@ class FullTextModule(ABC, Generic[AnswerT]):
         characters: the most characters of a text that are shown at once, 1,000 or more.
         most_parts: the most such parts of a longer text that are read: those that share most words with the query.
         program: the JSON file of a compiled program; by default the plain signature.
-
-    Raises:
-        SourceError: there is no such file, or it is not JSON.
-        ConfigurationError: it is not the state of such a program, or a number is out of range.
     """
 
     what: ClassVar[str]
@@ -219,8 +198,7 @@ class Extract(FullTextModule[list[int]]):
         program: the JSON file of a compiled program; by default the plain signature.
 
     Raises:
-        SourceError: there is no such file, or it is not JSON.
-        ConfigurationError: it is not the state of such a program, or a number is out of range.
+        ConfigurationError: a number is out of range, or the file is not the state of such a program.
 
     Examples:
         >>> extract = Extract(LanguageModel("openai/gpt-4o-mini"), most=3)
@@ -241,17 +219,7 @@ class Extract(FullTextModule[list[int]]):
         self.most = check_k(most, "most")
 
     def extract(self, question: str, text: str) -> list[TextPassage]:
-        """Return passages of a text, most helpful first.
-
-        Args:
-            question: to answer.
-            text: the whole text.
-
-        Raises:
-            QueryError: the question is not a string.
-            ItemError: the text is empty.
-            DependencyError: DSPy is not installed.
-        """
+        """Return passages of a text, most helpful first."""
         return self.extract_all([question], [text])[0]
 
     def extract_all(self, questions: Sequence[str], texts: Sequence[str]) -> list[list[TextPassage]]:
@@ -289,17 +257,7 @@ class Match(FullTextModule[dict[int, Stance]]):
     what, predictor, fields = "match", "judge", ("claim", "passages", "findings")
 
     def match(self, claim: str, text: str) -> list[MatchedPassage]:
-        """Return the passages of a text with a stance on a claim, the clearest of each part first.
-
-        Args:
-            claim: one statement.
-            text: the whole text.
-
-        Raises:
-            QueryError: the claim is not a string.
-            ItemError: the text is empty.
-            DependencyError: DSPy is not installed.
-        """
+        """Return the passages of a text with a stance on a claim, the clearest of each part first."""
         return self.match_all([claim], [text])[0]
 
     def match_all(self, claims: Sequence[str], texts: Sequence[str]) -> list[list[MatchedPassage]]:
@@ -342,17 +300,7 @@ class Quote(FullTextModule[str]):
     what, predictor, fields = "quote", "quote", ("claim", "passages", "quote")
 
     def quote(self, claim: str, text: str) -> Quotation | None:
-        """Return the words of a text that support a claim; None if the model gives none that are there.
-
-        Args:
-            claim: the statement that cites the text.
-            text: the whole text.
-
-        Raises:
-            QueryError: the claim is not a string.
-            ItemError: the text is empty.
-            DependencyError: DSPy is not installed.
-        """
+        """Return the words of a text that support a claim; None if the model gives none that are there."""
         return self.quote_all([claim], [text])[0]
 
     def quote_all(self, claims: Sequence[str], texts: Sequence[str]) -> list[Quotation | None]:

@@ -45,13 +45,7 @@ site. ``failed``: it could not be fetched or read."""
 
 @dataclass(frozen=True)
 class WebQuery:
-    """A query to a search engine.
-
-    Args:
-        query: its text.
-        count: number of pages found.
-        error: why there was no answer; else empty.
-    """
+    """A query to a search engine, the number of pages found, and why there was no answer, if there was none."""
 
     query: str
     count: int
@@ -60,16 +54,7 @@ class WebQuery:
 
 @dataclass(frozen=True)
 class ResearchedPage:
-    """Result for a page.
-
-    Args:
-        url: from the search engine.
-        status: one of :data:`PageStatus`.
-        reason: for the status; empty for an added page.
-        source_url: the address at which it was read and is cited; empty if it was not read.
-        title: of the page, or from the search engine.
-        quality: its grade in the index; empty if it was not added.
-    """
+    """Result for a page: its address and status, the reason for it, and where it was read, as the index has it."""
 
     url: str
     status: PageStatus

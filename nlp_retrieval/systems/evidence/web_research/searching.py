@@ -247,11 +247,7 @@ class SearxngSearch(BaseWebSearch):
 
 
 def results_in(body: bytes, where: str) -> list[WebResult]:
-    """Return the results in an answer, unchecked.
-
-    Raises:
-        FetchError: it is not the JSON of such an answer.
-    """
+    """Return the results in an answer, unchecked; a ``FetchError`` if it is not the JSON of such an answer."""
     try:
         content = parse_json(body, max_bytes=_LARGEST)
     except ValueError as error:
