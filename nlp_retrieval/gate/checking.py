@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from nlp_retrieval.gate.baseline import (
     read_baseline,
     write_baseline,
 )
-from nlp_retrieval.gate.judged import ChangedPassage, ChangeToJudge, changed_passages, make_project, with_judged
+from nlp_retrieval.gate.judged import ChangedPassage, ChangeToJudge, Side, changed_passages, make_project, with_judged
 from nlp_retrieval.gate.reasons import GateChange, LostQuery, changed_most, changes_of, is_relevant, lost_queries
 from nlp_retrieval.gate.settings import GateSettings
 from nlp_retrieval.gate.verdict import MeasureVerdict, Verdict, in_every_case, judge, looks_of, overall, queries_needed
@@ -187,21 +188,21 @@ class Gate:
         looks = looks_of(len(measured or compared)) if settings.looks is None else settings.looks
         gold, change, passages = dict(self.gold), None, []
         if settings.judging is not None:
-            asked = measured or compared
-            change, passages = self._change(asked, before, current, texts, make=judge_change)
+            change, passages = self._change(settings.judging, measured or compared, before, current, texts, judge_change)
             if not measured:
-                measured, gold = compared, {query.query_id: Gold(query_id=query.query_id, relevance={}) for query in compared}
-            gold = with_judged(gold, passages, settings.relevant_from)
-        old, new = (self._values(side, measured, gold) for side in (before, current))
-        verdicts = self._judged(measured, old, new, looks)
-        if change is not None and change.alone and change.unjudged:
-            extremes = [with_judged(gold, passages, settings.relevant_from, side) for side in ("baseline", "now")]
-            worst, best = (
-                self._judged(measured, *(self._values(side, measured, each) for side in (before, current)), looks)
-                for each in extremes
-            )
-            verdicts = in_every_case(verdicts, worst, best)
-        verdict = overall(verdicts) if verdicts else None
+                measured, gold = compared, {each.query_id: Gold(query_id=each.query_id, relevance={}) for each in compared}
+
+        def values(also: Side | None) -> list[dict[str, Scores]]:
+            own = with_judged(gold, passages, settings.relevant_from, also)
+            return [self._values(side, measured, own) for side in (before, current)]
+
+        verdict, verdicts = None, []
+        if measured:
+            verdicts = self._judged(measured, *values(None), looks)
+            if change is not None and change.alone and change.unjudged:
+                worst, best = (self._judged(measured, *values(side), looks) for side in ("baseline", "now"))
+                verdicts = in_every_case(verdicts, worst, best)
+            verdict = overall(verdicts)
         overlaps = {
             query.query_id: _overlap(before.queries[query.query_id].hits, current.queries[query.query_id].hits)
             for query in compared
@@ -216,7 +217,8 @@ class Gate:
         if verdict is None:
             lost = changed_most(compared, overlaps, before, by_query, self._described, _SHOWN)
         else:
-            lost = lost_queries(measured, old, new, before, by_query, gold, self._deeper, self._described, _SHOWN)
+            gold = with_judged(gold, passages, settings.relevant_from)
+            lost = lost_queries(measured, *values(None), before, by_query, gold, self._deeper, self._described, _SHOWN)
         return GateReport(
             verdict=verdict,
             passes=accepted and all(limit.passes for limit in limits),
@@ -259,8 +261,8 @@ class Gate:
         if missing is not None and not accept_losses:
             raise GoldError(f"{missing.said}, so the baseline stays as it is; {missing.cure}, or pass accept_losses=True")
         measured = [query for query in self.queries if query.query_id in self.gold]
-        values = self._values(current, measured, self.gold)
         lines = [] if not self.settings.baseline.exists() else self._before_and_after(current, measured, accept_losses)
+        values = self._values(current, measured, self.gold) if measured else {}
         queries = dict(current.queries)
         for number, query in enumerate(measured):
             own = {name: float(column[number]) for name, column in values.items()}
@@ -279,38 +281,27 @@ class Gate:
         return lines
 
     def _before_and_after(self, current: Baseline, measured: Sequence[Query], accept_losses: bool) -> list[str]:
-        """Return each measure and group of the earlier baseline beside now.
-
-        Raises:
-            ConfigurationError: one falls by more than its margin, and that is not accepted.
-        """
-        settings = self.settings
+        """Return each measure and group of the earlier baseline beside now; a fall that is not accepted is an error."""
         try:
-            before = read_baseline(settings.baseline)
+            before = read_baseline(self.settings.baseline)
         except RetrievalError as error:
             return [f"the earlier baseline cannot be compared: {error}"]
-        common = [
-            query
-            for query in measured
-            if query.query_id in before.queries and before.queries[query.query_id].text == digest(query.text)
-        ]
+        old = before.queries
+        common = [each for each in measured if each.query_id in old and old[each.query_id].text == digest(each.text)]
         if not common:
             return ["the earlier baseline has none of these queries with gold, so nothing can be compared"]
-        old, new = (self._values(side, common, self.gold) for side in (before, current))
-        lines, fallen = [], []
-        for name, margin in settings.margins.items():
-            for group, mask in self._groups(common).items():
-                then, now = float(old[name][mask].mean()), float(new[name][mask].mean())
-                label = f"{Measure.parse(name).label}{f', {group}' if group else ''}"
-                lines.append(f"{label}: {then:.3f} -> {now:.3f} ({now - then:+.3f})")
-                if now - then < -margin:
-                    fallen.append(f"{label} falls from {then:.3f} to {now:.3f}, by more than its margin of {margin:g}")
+        verdicts = self._judged(common, *(self._values(side, common, self.gold) for side in (before, current)), looks=1)
+        fallen = [
+            f"{each.label} falls from {each.before:.3f} to {each.now:.3f}, by more than its margin of {each.margin:g}"
+            for each in verdicts
+            if each.difference < -each.margin
+        ]
         if fallen and not accept_losses:
             raise ConfigurationError(
                 f"{'; '.join(fallen)}: the baseline stays as it is. Run the gate without --update to see why, or pass "
                 "accept_losses=True"
             )
-        return lines
+        return [f"{each.label}: {each.before:.3f} -> {each.now:.3f} ({each.difference:+.3f})" for each in verdicts]
 
     def _searched(self) -> tuple[list[list[RetrievalResult]], float]:
         """Return the first k results of each query, and the tokens of language models a query."""
@@ -442,41 +433,30 @@ class Gate:
         items = self._items_at([item_id])
         return items[0].text if items else None if isinstance(self.searcher, BaseSearcher) else ""
 
-    def _groups(self, queries: Sequence[Query]) -> dict[str, Any]:
-        key = self.settings.group_by
-        groups = {} if key is None else masks_of(group_labels(queries, key), group_order(queries, key))
-        return {"": np.ones(len(queries), bool)} | groups
-
     def _values(self, side: Baseline, queries: Sequence[Query], gold: Mapping[str, Gold]) -> dict[str, Scores]:
         """Return ``[queries]`` by measure, of the hits that a baseline keeps; without gold of its own, of precision alone."""
-        margins = self.settings.margins
         hits = [side.queries[query.query_id].hits for query in queries]
         own = [gold[query.query_id] for query in queries]
-        if not queries:
-            return {}
         if not self.gold:
-            cutoffs = {name: Measure.parse(name).cutoff or 1 for name in margins}
+            cutoffs = {name: Measure.parse(name).cutoff or 1 for name in self.settings.margins}
             relevant = [[each.relevance.get(hit, 0) > 0 for hit in ids] for each, ids in zip(own, hits, strict=True)]
             return {name: np.array([sum(each[:k]) / k for each in relevant]) for name, k in cutoffs.items()}
         titles = {item_id: item.title for item_id, item in side.items.items()}
-        return dict(evaluate_rankings(own, hits, titles, list(margins), self.settings.relevant_from).per_query)
+        return dict(evaluate_rankings(own, hits, titles, list(self.settings.margins), self.settings.relevant_from).per_query)
 
     def _judged(
         self, queries: Sequence[Query], old: Mapping[str, Scores], new: Mapping[str, Scores], looks: int
     ) -> list[MeasureVerdict]:
         settings, families = self.settings, [query.family for query in queries]
-        if not queries:
-            return []
-        groups = self._groups(queries)
+        key = settings.group_by
+        groups = {} if key is None else masks_of(group_labels(queries, key), group_order(queries, key))
+        groups = {"": np.ones(len(queries), bool)} | groups
         return judge(old, new, settings.margins, families, groups, level=settings.level, looks=looks, seed=settings.seed)
 
     def _change(
-        self, queries: Sequence[Query], before: Baseline, now: Baseline, texts: Mapping[str, str], *, make: bool
+        self, folder: Path, queries: Sequence[Query], before: Baseline, now: Baseline, texts: Mapping[str, str], make: bool
     ) -> tuple[ChangeToJudge, list[ChangedPassage]]:
         """Return the passages that differ with people's judgements, and how far they are judged."""
-        folder = self.settings.judging
-        if folder is None:
-            raise ConfigurationError("there is no folder for judging projects")
         here = {**texts, **{item_id: item.digest for item_id, item in now.items.items()}}
         cutoffs = [Measure.parse(name).cutoff or self.settings.k for name in self.settings.margins]
         passages = changed_passages(folder, queries, before, now, cutoffs, here, self.gold)

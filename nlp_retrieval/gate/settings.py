@@ -20,8 +20,8 @@ from nlp_retrieval.evaluation.measures import Measure, read_measures
 from nlp_retrieval.gate.verdict import Verdict
 
 Limit = Literal["index_bytes", "tokens"]
-_MOST_QUERIES = 1_000_000
-_RULE_OF_THREE = 3.0
+_LEAST_MARGIN = 3e-6
+"""What a million queries could show, by the rule of three."""
 LIMITS: tuple[Limit, ...] = ("index_bytes", "tokens")
 
 
@@ -30,15 +30,10 @@ def _margins(value: object) -> dict[str, float]:
         raise ConfigurationError(f"margins={value!r}: expected measures with an acceptable loss; write {{ndcg@10: 0.02}}")
     margins = {}
     for name, margin in value.items():
-        if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 < margin < 1:
+        if isinstance(margin, bool) or not isinstance(margin, int | float) or not _LEAST_MARGIN <= margin < 1:
             raise ConfigurationError(
-                f"margins: {name} has {margin!r}, and it must be above 0 and below 1: no number of queries shows that nothing "
-                "at all was lost"
-            )
-        if margin * _MOST_QUERIES < _RULE_OF_THREE:
-            raise ConfigurationError(
-                f"margins: {name} has {margin!r}, which not even {_MOST_QUERIES:,} queries could show, even if none of them "
-                "differed; write a larger one, as 0.02"
+                f"margins: {name} has {margin!r}, and it must be {_LEAST_MARGIN:f} or more and below 1: no number of queries "
+                "shows that nothing at all was lost"
             )
         (measure,) = read_measures([str(name)])
         margins[str(measure)] = float(margin)
@@ -46,14 +41,13 @@ def _margins(value: object) -> dict[str, float]:
 
 
 def _limits(value: object) -> dict[str, float]:
-    if not isinstance(value, Mapping):
-        raise ConfigurationError(f"limits={value!r}: ratios to the baseline; write {{tokens: 1.5}}")
-    for name, ratio in value.items():
-        if name not in LIMITS:
-            raise ConfigurationError(f"limits: {name!r} is not one of {', '.join(LIMITS)}")
-        if isinstance(ratio, bool) or not isinstance(ratio, int | float) or not ratio >= 1:
-            raise ConfigurationError(f"limits: {name} has {ratio!r}; a limit is a ratio to the baseline of 1 or more, as 1.5")
-    return {str(name): float(ratio) for name, ratio in value.items()}
+    limits = value if isinstance(value, Mapping) else {"": value}
+    for name, ratio in limits.items():
+        if name not in LIMITS or isinstance(ratio, bool) or not isinstance(ratio, int | float) or not ratio >= 1:
+            raise ConfigurationError(
+                f"limits: {name} has {ratio!r}; give ratios to the baseline of 1 or more for {' and '.join(LIMITS)}"
+            )
+    return {str(name): float(ratio) for name, ratio in limits.items()}
 
 
 @settings

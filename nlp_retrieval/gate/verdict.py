@@ -21,7 +21,9 @@ import numpy as np
 
 from nlp_retrieval.core.candidates import Mask, Scores
 from nlp_retrieval.evaluation.comparison import MOST_RESAMPLES, RESAMPLES
+from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.resampling import bootstrap_interval, family_numbers, family_sums, holm, refined_test
+from nlp_retrieval.text.printing import visible
 
 Verdict = Literal["no worse", "worse", "fell", "cannot tell"]
 _WORST_FIRST: tuple[Verdict, ...] = ("worse", "fell", "cannot tell", "no worse")
@@ -62,6 +64,11 @@ class MeasureVerdict:
     verdict: Verdict
 
     @property
+    def label(self) -> str:
+        """Return the measure, and the group if it is one: ``"nDCG @10, hops=3"``."""
+        return ", ".join(filter(None, [Measure.parse(self.measure).label, visible(self.group)]))
+
+    @property
     def difference(self) -> float:
         """Return the mean of the searcher minus that of the baseline."""
         return self.now - self.before
@@ -85,15 +92,8 @@ def judge(
 ) -> list[MeasureVerdict]:
     """Return the verdict on each measure in each group.
 
-    Args:
-        before: ``[queries]`` by measure, of the baseline.
-        now: the same of the searcher.
-        margins: the largest acceptable loss by measure.
-        families: per query; None for a query without one.
-        groups: ``[queries]`` by name; the name of all is empty.
-        level: chance of a false alarm over all looks.
-        looks: number of changes that one baseline judges.
-        seed: of the randomisation.
+    ``before`` and ``now`` are ``[queries]`` by measure, ``groups`` too, by name; the name of all is empty. ``level`` is the
+    chance of a false alarm over all ``looks``, the number of changes that one baseline judges.
     """
     found = []
     for measure, margin in margins.items():
@@ -132,13 +132,7 @@ def overall(verdicts: Sequence[MeasureVerdict]) -> Verdict:
 def in_every_case(
     known: Sequence[MeasureVerdict], worst: Sequence[MeasureVerdict], best: Sequence[MeasureVerdict]
 ) -> list[MeasureVerdict]:
-    """Return the verdicts that hold whatever people will say of what they have not judged yet.
-
-    Args:
-        known: verdicts by what is judged, whose means are kept.
-        worst: the same if what is not judged speaks against the searcher.
-        best: the same if it speaks for it.
-    """
+    """Return the verdicts, with known means, that hold whether what is not judged speaks against the searcher or for it."""
     verdicts = []
     for each, low, high in zip(known, worst, best, strict=True):
         verdict: Verdict = "no worse" if low.verdict == "no worse" else "worse" if high.verdict == "worse" else "cannot tell"

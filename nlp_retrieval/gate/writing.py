@@ -31,7 +31,7 @@ def headline(report: GateReport) -> str:
         least = "agree with" if report.passes else "differ from"
         return f"Rankings {least} the baseline by {report.agreement:.2f}; without gold, this says nothing about quality."
     of_kind = [each for each in report.measures if each.verdict == report.verdict]
-    falls = listed([f"{_name(each)} fell from {each.before:.3f} to {each.now:.3f}" for each in of_kind])
+    falls = listed([f"{each.label} fell from {each.before:.3f} to {each.now:.3f}" for each in of_kind])
     if report.verdict == "worse":
         said = f"Worse: {falls}"
     elif report.verdict == "fell":
@@ -51,9 +51,9 @@ def _why_open(report: GateReport, of_kind: Sequence[MeasureVerdict]) -> str:
         unjudged, passages = report.change.unjudged, report.change.passages
         return f"{unjudged:,} of {passages:,} passages that differ are not judged"
     more = f"about {max(each.more for each in of_kind):,} more queries could tell"
-    if fell := [_name(each) for each in of_kind if each.difference < 0]:
+    if fell := [each.label for each in of_kind if each.difference < 0]:
         return f"{listed(fell)} fell, and may have lost more than the margin; {more}"
-    return f"nothing fell, but so few queries do not rule out a loss of {listed([_name(each) for each in of_kind])}; {more}"
+    return f"nothing fell, but so few queries do not rule out a loss of {listed([each.label for each in of_kind])}; {more}"
 
 
 def lines_of(report: GateReport) -> Iterator[str]:
@@ -89,7 +89,7 @@ def markdown(report: GateReport) -> str:
     if report.measures:
         lines += ["| measure | before | now | difference | at least | margin | verdict |", "|---|---|---|---|---|---|---|"]
         lines += [
-            f"| {_escaped(_name(each))} | {each.before:.4f} | {each.now:.4f} | {each.difference:+.4f} | {each.low:+.4f} "
+            f"| {_escaped(each.label)} | {each.before:.4f} | {each.now:.4f} | {each.difference:+.4f} | {each.low:+.4f} "
             f"| {each.margin:g} | {each.verdict} |"
             for each in report.measures
         ]
@@ -112,7 +112,7 @@ def junit(report: GateReport) -> bytes:
     """Return the report as JUnit XML: a test case for each measure and limit, and for the agreement without gold."""
     cases: list[tuple[str, bool, str]] = []
     for each in report.measures:
-        cases.append((_name(each), each.verdict not in report.failing, _measure(each)))
+        cases.append((each.label, each.verdict not in report.failing, _measure(each)))
     cases += [(limit.name, limit.passes, _limit(limit)) for limit in report.limits]
     if report.verdict is None:
         cases.append(("agreement", report.passes, headline(report)))
@@ -133,14 +133,9 @@ def as_json(report: GateReport) -> str:
     return json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _name(each: MeasureVerdict) -> str:
-    label = Measure.parse(each.measure).label
-    return f"{label}, {visible(each.group)}" if each.group else label
-
-
 def _measure(each: MeasureVerdict) -> str:
     said = (
-        f"{_name(each)}: {each.before:.3f} -> {each.now:.3f} ({each.difference:+.3f}; at least {each.low:+.3f} with 95%), "
+        f"{each.label}: {each.before:.3f} -> {each.now:.3f} ({each.difference:+.3f}; at least {each.low:+.3f} with 95%), "
         f"margin {each.margin:g}: {each.verdict}"
     )
     if not each.more:

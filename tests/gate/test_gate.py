@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -20,6 +21,7 @@ from nlp_retrieval.cli.app import app
 from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, RetrievalWarning, SourceError
 from nlp_retrieval.gate import Gate, GateSettings, read_gate
+from nlp_retrieval.gate.baseline import read_baseline
 from nlp_retrieval.gate.checking import GateReport
 from nlp_retrieval.gate.verdict import MeasureVerdict, overall
 from nlp_retrieval.gate.writing import as_json, headline, junit, lines_of, markdown
@@ -143,43 +145,23 @@ def test_where_a_document_is_now_is_said(accepted: GateSettings, tmp_path: Path)
     assert all(document.now is None or document.now > document.before for query in lost.lost for document in query.documents)
 
 
-def damaged(path: Path, how: str) -> None:
-    text = path.read_text()
-    head, rest = text.split("\n", 1)
-    changed = {
-        "edited": text.replace('"d1"', '"d2"', 1),
-        "merged": f"<<<<<<< ours\n{text}=======\n{text}>>>>>>> theirs\n",
-        "merged below": f"{head}\n<<<<<<< ours\n{rest}",
-        "format": text.replace('"format": 2', '"format": 1', 1),
-        "empty": "",
-        "cut": text[: len(text) // 2],
-        "not text": "\x00",
-        "a list": "[]",
-        "headless": rest,
-        "YAML": "baseline: base.jsonl\n",
-    }[how]
-    path.write_text(changed)
-
-
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ("edited", "was edited since it was written"),
-        ("merged", r":1 has the mark of a merge conflict \(<<<<<<<\)"),
-        ("merged below", ":2 has the mark of a merge conflict"),
-        ("format", "was made by another version of nlp_retrieval"),
-        ("empty", "is no baseline"),
-        ("cut", "was edited"),
-        ("not text", "is no baseline"),
-        ("a list", "is no baseline"),
-        ("headless", "its first line was lost"),
-        ("YAML", "is no baseline"),
+        (lambda text: text.replace('"d1"', '"d2"', 1), "was edited since it was written"),
+        (lambda text: text.replace("\n", "\n<<<<<<< ours\n", 1), r":2 has the mark of a merge conflict \(<<<<<<<\)"),
+        (lambda text: text.replace('"format": 2', '"format": 1', 1), "was made by another version of nlp_retrieval"),
+        (lambda text: text[: len(text) // 2], "was edited"),
+        (lambda text: text.split("\n", 1)[1], "its first line was lost"),
+        (lambda _: "baseline: base.jsonl\n", "is no baseline"),
+        (lambda _: "", "is no baseline"),
     ],
 )
-def test_a_baseline_that_was_changed_by_hand_is_refused(accepted: GateSettings, tmp_path: Path, how: str, said: str) -> None:
-    damaged(Path(accepted.baseline), how)
+def test_a_baseline_that_was_changed_by_hand_is_refused(accepted: GateSettings, how: Callable[[str], str], said: str) -> None:
+    path = Path(accepted.baseline)
+    path.write_text(how(path.read_text()))
     with pytest.raises(SourceError, match=said) as refused:
-        Gate(accepted, searcher(tmp_path / "again")).check()
+        read_baseline(path)
     assert "--update --reason" in str(refused.value)
 
 
@@ -213,16 +195,13 @@ def test_a_baseline_of_other_queries_another_corpus_or_fewer_hits_is_refused(acc
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"margins": {"ndcg@10": 0}}, "no number of queries shows that nothing"),
-        ({"margins": {"ndcg@10": 1.5}}, "must be above 0 and below 1"),
-        ({"margins": {"ndcg@10": 1e-6}}, "not even 1,000,000 queries could show"),
+        ({"margins": {"ndcg@10": 1.5}}, "0.000003 or more and below 1"),
+        ({"margins": {"ndcg@10": 1e-6}}, "no number of queries shows"),
         ({"margins": []}, "expected measures"),
         ({"margins": {"ndcg": 0.1}}, "take one with a cutoff: ndcg@20"),
-        ({"margins": {"Bpref": 0.1}}, "take one with a cutoff: ndcg@20"),
         ({"margins": {"ndcg@50": 0.1}}, "ndcg@50 needs 50"),
-        ({"limits": {"speed": 2}}, "'speed' is not one of index_bytes"),
-        ({"limits": {"tokens": 0.5}}, "a ratio to the baseline of 1 or more"),
-        ({"looks": 0}, "at least 1"),
+        ({"limits": {"speed": 2}}, "ratios to the baseline of 1 or more for index_bytes and tokens"),
+        ({"limits": {"tokens": 0.5}}, "tokens has 0.5"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(settings: GateSettings, changed: dict[str, object], said: str) -> None:

@@ -225,11 +225,9 @@ def test_runs_of_another_collection_are_refused(tmp_path):
         JudgingProject.create(tmp_path / "b", [Query(query_id="x", text="x")], RUNS, ITEMS)
     with pytest.raises(IndexMissingError, match="judge new"):
         JudgingProject(tmp_path)
-
-
-def test_a_project_is_not_made_over_another(project):
+    made = make(tmp_path / "c")
     with pytest.raises(ConfigurationError, match="already"):
-        make(project.path)
+        make(made.path)
 
 
 def test_by_title_any_passage_of_a_title_stands_for_it(tmp_path):

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 
 import pytest
-from cli.commands import run
+from fuzz.command_lines import ended
 
 from nlp_retrieval import TopicsLoader
 from nlp_retrieval.errors import ConfigurationError, SourceError
@@ -107,9 +107,9 @@ def test_a_larger_sample_contains_the_smaller_one_and_each_question_is_equally_l
 
 def test_a_csv_becomes_a_file_that_queries_are_read_from(tmp_path):
     (tmp_path / "log.csv").write_text('date,Query,clicks\n1,"krill, whose food?",9\n2,foods of whales,1\n2,whale food,1\n')
-    done = run("judge", "questions", "from-log", "log.csv", "asked.jsonl", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "3 entries, 0 repeated; 3 questions in 2 families" in done.stderr
+    done = ended(["judge", "questions", "from-log", str(tmp_path / "log.csv"), str(tmp_path / "asked.jsonl")])
+    assert done.code == 0, done.err
+    assert "3 entries, 0 repeated; 3 questions in 2 families" in done.err
     queries = TopicsLoader(tmp_path / "asked.jsonl").queries()
     assert [query.text for query in queries] == ["krill, whose food?", "foods of whales", "whale food"]
     assert queries[0].family is None
@@ -129,6 +129,6 @@ def test_what_cannot_be_read_is_said(tmp_path):
         sample_log(tmp_path / "log.csv", 0)
     (tmp_path / "log.jsonl").write_text(json.dumps({"query": "krill"}) + "\n" + json.dumps({"query": None}) + "\n")
     assert sample_log(tmp_path / "log.jsonl").unusable == 1
-    refused = run("judge", "questions", "from-log", "log.jsonl", "asked.csv", folder=tmp_path)
-    assert refused.returncode != 0
-    assert "call the file .jsonl" in refused.stderr
+    refused = ended(["judge", "questions", "from-log", str(tmp_path / "log.jsonl"), str(tmp_path / "asked.csv")])
+    assert refused.code != 0
+    assert "call the file .jsonl" in refused.err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, searchers
-from cli.commands import run
+from fuzz.command_lines import ended
 
 from nlp_retrieval import Query, TopicsLoader, write_run_files
 from nlp_retrieval.benchmarks.comparing import compare_runs
@@ -41,7 +41,7 @@ def test_a_project_says_it_in_report_page_and_health(tmp_path):
     assert report_of(project).notes[0].startswith(NOTE)
     assert NOTE in decided(project)
     assert health_of(project).warnings[0].startswith(NOTE)
-    printed = run("judge", "report", str(project.path)).stdout.splitlines()
+    printed = ended(["judge", "report", str(project.path)]).out.splitlines()
     assert printed[2].startswith(f"Note: {NOTE}")
     alone = judged(tmp_path / "alone", [replaced(query) for query in ASKED])
     assert report_of(alone).notes[0].startswith("All 4 queries are synthetic")
@@ -78,10 +78,10 @@ def test_a_benchmark_says_it_in_every_form(mixed):
 
 
 def test_a_project_of_a_benchmarks_runs_knows_them_by_their_ids(mixed, tmp_path):
-    _, folder = mixed
-    made = run("judge", "new", "judging", "--runs", str(folder / "run"), folder=tmp_path)
-    assert made.returncode == 0, made.stderr
-    assert "3 of 20 queries are synthetic" in run("judge", "report", "judging", folder=tmp_path).stdout
+    project, run = str(tmp_path / "judging"), str(mixed[1] / "run")
+    made = ended(["judge", "new", project, "--runs", run])
+    assert made.code == 0, made.err
+    assert "3 of 20 queries are synthetic" in ended(["judge", "report", project]).out
 
 
 def test_a_benchmark_of_real_queries_says_nothing_of_it(tmp_path):
