@@ -3,6 +3,7 @@
 from nlp_retrieval.lm.answering import AnsweredQuestion as AnsweredQuestion
 from nlp_retrieval.lm.answering import BaseAnswerer as BaseAnswerer
 from nlp_retrieval.lm.answering import LanguageModelAnswerer as LanguageModelAnswerer
+from nlp_retrieval.lm.answering import QuestionAnswering as QuestionAnswering
 from nlp_retrieval.lm.asking import AskingLine as AskingLine
 from nlp_retrieval.lm.asking import Outcome as Outcome
 from nlp_retrieval.lm.asking import ask as ask
@@ -13,6 +14,7 @@ from nlp_retrieval.lm.counting import CallCounts as CallCounts
 from nlp_retrieval.lm.counting import record_calls as record_calls
 from nlp_retrieval.lm.dspy_package import dspy as dspy
 from nlp_retrieval.lm.endpoint import ModelEndpoint as ModelEndpoint
+from nlp_retrieval.lm.language_model import LanguageModel as LanguageModel
 from nlp_retrieval.lm.programs import CompiledProgram as CompiledProgram
 from nlp_retrieval.lm.programs import fingerprint_of_program as fingerprint_of_program
 from nlp_retrieval.lm.programs import load_program as load_program

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -146,8 +147,8 @@ class LanguageModel(Component):
         made = cls.of_value(client)
         if made is None:
             raise ConfigurationError(
-                f"{client!r:.100} ({type(client).__name__}) is no language model: pass LanguageModel(...), or an object with a "
-                "method complete(prompt)"
+                f"{client!r:.100} ({type(client).__name__}) is no language model: pass LanguageModel(...), a dspy.LM, or "
+                "an object with a method complete(prompt)"
             )
         if name is None and calls_at_once == 1:
             return made
@@ -155,13 +156,14 @@ class LanguageModel(Component):
 
     @classmethod
     def of_value(cls, value: object) -> LanguageModel | None:
-        """Return a client as a language model, one for each client; None for anything else."""
-        if isinstance(value, type | Component) or not callable(getattr(value, "complete", None)):
+        """Return a client, or a ``dspy.LM``, as a language model, one for each; None for anything else."""
+        is_dspy = "dspy" in sys.modules and isinstance(value, sys.modules["dspy"].BaseLM)
+        if isinstance(value, type | Component) or not (is_dspy or callable(getattr(value, "complete", None))):
             return None
         known = _models.get(id(value))
         if known is None:
             name = f"{_CLIENT}/{type(value).__name__}-{uuid4().hex[:12]}"
-            _models[id(value)] = known = _client_model(value, name, 1, named=False)
+            _models[id(value)] = known = _client_model(value, name, _DSPY_CALLS if is_dspy else 1, named=False)
         return known
 
     @property
@@ -272,6 +274,21 @@ _PATIENCE = 600.0
 """Seconds for an answer of a client, which has time-outs of its own."""
 
 
+_DSPY_CALLS = 8
+"""Calls at once of a ``dspy.LM``, which is safe to call from several threads."""
+
+
+class _DspyClient:
+    """A ``dspy.LM`` with its own cache, retries and settings."""
+
+    def __init__(self, lm: Any) -> None:
+        self.lm = lm
+
+    def complete(self, prompt: str) -> str:
+        (answer,) = self.lm(prompt)
+        return str(answer if isinstance(answer, str) else answer["text"])
+
+
 class ClientModel(LanguageModel):
     """A client as a language model; made by :meth:`LanguageModel.of_client`."""
 
@@ -292,7 +309,8 @@ class ClientModel(LanguageModel):
         from nlp_retrieval.lm.engine import ClientWire, Engine
 
         store = AnswerStore(default_folder()) if self.named else None
-        return Engine(ClientWire(self.client), {"model": self.model}, LimitedCalls(self.endpoint, self._counter), store)
+        client = self.client if hasattr(self.client, "complete") else _DspyClient(self.client)
+        return Engine(ClientWire(client), {"model": self.model}, LimitedCalls(self.endpoint, self._counter), store)
 
 
 def _client_model(client: Any, model: str, calls_at_once: int, named: bool) -> ClientModel:

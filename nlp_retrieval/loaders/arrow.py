@@ -28,7 +28,7 @@ def check_schema(loader: RecordLoader, location: str, schema: pa.Schema) -> None
         if schema.names.count(name) > 1:
             raise SourceError(f'{location}: {schema.names.count(name)} columns are called "{name[:40]}"; rename one')
     loader.check_columns(location, schema.names)
-    for field in loader.taken_fields:
+    for field in loader.taken_fields(schema.names):
         kind = _type_of(schema, field)
         if kind is None or not _is_no_text(kind):
             continue

@@ -165,21 +165,30 @@ class RecordLoader(BaseLoader):
             SourceError: the source is missing or malformed.
         """
 
-    @property
-    def taken_fields(self) -> list[str]:
-        """The fields that become id, text and title."""
+    def id_field_in(self, fields: Collection[str]) -> str | None:
+        """Return the field with the id: an item that was written as JSON has ``item_id`` in place of ``id``."""
+        return "item_id" if self.id_field == "id" and "id" not in fields and "item_id" in fields else self.id_field
+
+    def taken_fields(self, fields: Collection[str]) -> list[str]:
+        """Return the fields that become id, text and title."""
         texts = [self.content_field] if isinstance(self.content_field, str) else self.content_field
-        return [field for field in (self.id_field, *texts, self.title_field) if field is not None]
+        return [field for field in (self.id_field_in(fields), *texts, self.title_field) if field is not None]
 
     def parameter_of(self, field: str) -> str:
         """Return the parameter that names a field in use."""
-        return "id_field" if field == self.id_field else "title_field" if field == self.title_field else "content_field"
+        return (
+            "id_field"
+            if field == self.id_field_in([field])
+            else "title_field"
+            if field == self.title_field
+            else "content_field"
+        )
 
     def check_columns(self, location: str, columns: Collection[str]) -> None:
         """Refuse a table whose columns cannot hold id and text, before a row of it is read."""
         wanted: list[tuple[str, str | Sequence[str], Sequence[str]]] = [("content_field", self.content_field, CONTENT_NAMES)]
         if self.id_field is not None:
-            wanted.insert(0, ("id_field", self.id_field, ID_NAMES))
+            wanted.insert(0, ("id_field", self.id_field_in(columns) or self.id_field, ID_NAMES))
         if self.title_field not in (None, "title"):  # a table without the default title field has none
             wanted.append(("title_field", str(self.title_field), ("title",)))
         wanted.append(("metadata_fields", self.metadata_fields or (), ()))
@@ -193,7 +202,7 @@ class RecordLoader(BaseLoader):
         """Return the columns of a table that become items."""
         if self.metadata_fields is None:
             return list(columns)
-        used = {*self.taken_fields, *self.metadata_fields, "metadata"}
+        used = {*self.taken_fields(columns), *self.metadata_fields, "metadata"}
         used |= {field.partition(".")[0] for field in used}
         return [name for name in columns if name in used]
 
@@ -201,12 +210,12 @@ class RecordLoader(BaseLoader):
         """Yield the items in the order of the source."""
         unseen = dict.fromkeys(self.metadata_fields or ())
         rows = 0
-        taken = self.taken_fields
         for location, row in self.records():
-            item_id = str(rows) if self.id_field is None else self._id(location, row, self.id_field)
+            id_field = self.id_field_in(row)
+            item_id = str(rows) if id_field is None else self._id(location, row, id_field)
             rows += 1
             content = joined_text(location, row, self.content_field, "content_field")
-            metadata = self._metadata(location, row, taken)
+            metadata = self._metadata(location, row, self.taken_fields(row))
             if unseen:
                 unseen = {field: None for field in unseen if field not in metadata}
             yield make_item(location, item_id, content, metadata)

@@ -1,12 +1,16 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
+from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever as Bm25Retriever
+from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever as ColbertRetriever
 from nlp_retrieval.retrievers.faiss.exact import Stack as Stack
 from nlp_retrieval.retrievers.faiss.exact import exact_search as exact_search
+from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever as FaissRetriever
 from nlp_retrieval.retrievers.faiss.types import HNSW as HNSW
 from nlp_retrieval.retrievers.faiss.types import IVFPQ as IVFPQ
 from nlp_retrieval.retrievers.faiss.types import SQ8 as SQ8
 from nlp_retrieval.retrievers.faiss.types import Auto as Auto
 from nlp_retrieval.retrievers.faiss.types import Flat as Flat
+from nlp_retrieval.retrievers.feedback import FeedbackRetriever as FeedbackRetriever
 from nlp_retrieval.retrievers.link_graph.extractors import BaseLinkExtractor as BaseLinkExtractor
 from nlp_retrieval.retrievers.link_graph.extractors import Extracted as Extracted
 from nlp_retrieval.retrievers.link_graph.extractors import JoiningItems as JoiningItems
@@ -21,16 +25,23 @@ from nlp_retrieval.retrievers.link_graph.graph import live_of as live_of
 from nlp_retrieval.retrievers.link_graph.graph import write_link_graph as write_link_graph
 from nlp_retrieval.retrievers.link_graph.mentions import Hyperlinks as Hyperlinks
 from nlp_retrieval.retrievers.link_graph.mentions import TitleMentions as TitleMentions
+from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever as LinkGraphRetriever
 from nlp_retrieval.retrievers.link_graph.tables import Hashes as Hashes
 from nlp_retrieval.retrievers.link_graph.tables import PassageTerms as PassageTerms
 from nlp_retrieval.retrievers.link_graph.tables import check_rising as check_rising
 from nlp_retrieval.retrievers.link_graph.tables import hash_of as hash_of
+from nlp_retrieval.retrievers.link_graph.tuning import tune as tune
 from nlp_retrieval.retrievers.link_graph.walk import LinkChain as LinkChain
 from nlp_retrieval.retrievers.link_graph.walk import Restarts as Restarts
 from nlp_retrieval.retrievers.link_graph.walk import local_pagerank as local_pagerank
 from nlp_retrieval.retrievers.link_graph.walk import pagerank as pagerank
 from nlp_retrieval.retrievers.link_graph.walk import strongest_chains as strongest_chains
+from nlp_retrieval.retrievers.milvus import MilvusRetriever as MilvusRetriever
+from nlp_retrieval.retrievers.pgvector import PgvectorRetriever as PgvectorRetriever
+from nlp_retrieval.retrievers.postgres_text import PostgresTextRetriever as PostgresTextRetriever
+from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever as PyseriniRetriever
 from nlp_retrieval.retrievers.servers.embedded import EmbeddedServer as EmbeddedServer
 from nlp_retrieval.retrievers.servers.postgres import PostgresRetriever as PostgresRetriever
 from nlp_retrieval.retrievers.servers.retriever import ServerRetriever as ServerRetriever
+from nlp_retrieval.retrievers.splade import SpladeRetriever as SpladeRetriever
 from nlp_retrieval.retrievers.vectors import VectorRetriever as VectorRetriever

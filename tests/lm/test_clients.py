@@ -7,10 +7,22 @@ import gc
 import json
 import weakref
 
+import dspy
 import pytest
+from chat_server import chat_server
 
-from nlp_retrieval import Bm25Retriever, HyDE, LanguageModel, ListwiseReranker, RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval import (
+    Bm25Retriever,
+    ClaimPhrases,
+    HyDE,
+    LanguageModel,
+    ListwiseReranker,
+    RetrievalResult,
+    SearchableItem,
+    Searcher,
+)
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.hover import HoverMultiHopPipeline
 from nlp_retrieval.lm import LanguageModelAnswerer
 from nlp_retrieval.lm.answers import default_folder
 
@@ -104,3 +116,15 @@ def test_a_searcher_with_one_is_not_written_to_a_file_and_a_file_with_one_says_w
         searcher.to_config()
     with pytest.raises(ConfigurationError, match=r"config.processor.lm: .* give that object to the component in Python"):
         Searcher.from_config(searcher.config)
+
+
+def test_a_model_of_dspy_answers_too_and_hover_takes_that_of_its_context():
+    with chat_server(lambda body: '["krill"]') as server:
+        lm = dspy.LM("openai/stub", api_base=server.url, api_key="none", cache=False, max_tokens=100)
+        assert ClaimPhrases(lm, keep_query=False).process(["What eats krill is no fox."]) == [["krill"]]
+        assert LanguageModel.of_client(lm) is LanguageModel.of_client(lm)
+        with dspy.context(lm=lm):
+            assert HoverMultiHopPipeline(["bm25"]).parts.processor.process(["What eats krill?"]) == [["krill"]]
+        assert server.calls == 2
+    with pytest.raises(ConfigurationError, match=r"NoneType\) is no language model: pass LanguageModel\(...\), a dspy.LM"):
+        HoverMultiHopPipeline(["bm25"])

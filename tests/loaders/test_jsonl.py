@@ -7,11 +7,13 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
-from nlp_retrieval.loaders.tables import JsonlLoader
+from nlp_retrieval.loaders import JsonlLoader, ParquetLoader
 
 from .conftest import Write
 
@@ -147,3 +149,13 @@ def test_a_file_of_60_mb_streams_in_little_memory(tmp_path: Path) -> None:
         tracemalloc.stop()
     assert count == 12_000
     assert peak < 4_000_000
+
+
+@pytest.mark.parametrize("loader", [JsonlLoader, ParquetLoader])
+def test_an_item_that_was_written_as_json_is_read_back(loader: type[JsonlLoader | ParquetLoader], tmp_path: Path) -> None:
+    items = [SearchableItem(item_id="a", content="It hunts.", metadata={"title": "Fox", "year": 2021})]
+    lines = [item.model_dump_json() for item in items]
+    (tmp_path / "items").write_text("\n".join(lines))
+    if loader is ParquetLoader:
+        pq.write_table(pa.Table.from_pylist([json.loads(line) for line in lines]), tmp_path / "items")
+    assert loader(tmp_path / "items").load() == items

@@ -76,23 +76,11 @@ def _place(value: object, location: Sequence[int | str]) -> list[int | str]:
     return path
 
 
-class _Unnamed:
-    """Stands for the name that a class lacks, until somebody asks for it."""
+class _Suggested:
+    """The registry name of a class that states none: ``my_retriever`` for ``MyRetriever``."""
 
     def __get__(self, instance: object, owner: type) -> str:
-        needed = f'write name = "{suggested_name(owner)}" in the class'
-        raise AttributeError(f"{owner.__name__} has no name, by which results and files call it; {needed}")
-
-
-def suggested_name(cls: type) -> str:
-    """Return the name of a class as a registry name: ``my_retriever`` for ``MyRetriever``."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__.lstrip("_")).lower()
-
-
-def take_name(cls: type[Component]) -> None:
-    """Give a class that has no registry name the one that its own name suggests."""
-    if isinstance(inspect.getattr_static(cls, "name"), _Unnamed):
-        cls.name = suggested_name(cls)
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", owner.__name__.lstrip("_")).lower()
 
 
 def is_abstract(cls: type, *methods: str) -> bool:
@@ -123,7 +111,7 @@ class Component:
     kind: ClassVar[str]
     """Kind of component; the registry has one list of names per kind."""
 
-    name: ClassVar[str] = cast(str, _Unnamed())
+    name: ClassVar[str] = cast(str, _Suggested())
     """The registry name, as used in configuration files."""
 
     format_version: ClassVar[int] = 1

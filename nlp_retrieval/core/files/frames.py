@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import JsonValue
 
-from nlp_retrieval.core.components.component import Component, is_abstract, take_name
+from nlp_retrieval.core.components.component import Component, is_abstract
 from nlp_retrieval.core.files.arrow_rows import BATCH, rows_of_batches
 from nlp_retrieval.core.files.records import (
     CONTENT_NAMES,
@@ -53,7 +53,6 @@ class BaseLoader(Component, ABC):
         super().__init_subclass__(**kwargs)
         if is_abstract(cls, "stream") and cls.load is not BaseLoader.load:
             cls.stream = BaseLoader._stream_of_load  # type: ignore[method-assign]
-            take_name(cls)
 
     @abstractmethod
     def stream(self) -> Iterator[SearchableItem]:

@@ -6,8 +6,8 @@ The three signatures::
     def retrieve(self, processed_queries: list[list[str]], output_path: Path, k: int) -> list[list[hit]]
     def rerank(self, nlqs: list[str], results: list[list[RetrievalResult]], k: int) -> list[list[hit]]
 
-A hit is a :class:`RetrievalResult`, an item, the id of one, or a pair of one of these and a score. Each list is best first;
-without scores, the score is 1 / rank.
+The sub-queries of a query come together, as the processor made them. A hit is a :class:`RetrievalResult`, an item, the id of
+one, or a pair of one of these and a score. Each list is best first; without scores, the score is 1 / rank.
 """
 
 from __future__ import annotations
@@ -97,14 +97,14 @@ class AdaptedIndex:
     row_of: dict[str, int]
     lock: Lock = field(default_factory=Lock)
 
-    def search(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
-        """Return the best ``k`` hits of each query; more are asked for until ties and the filter leave no doubt."""
+    def search(self, queries: list[list[str]], k: int, allowed: Mask | None) -> Hits:
+        """Return the best ``k`` hits of each group of sub-queries; more are asked for until ties and filter leave no doubt."""
         found: list[tuple[Rows, Scores, list[Mapping[str, float]]]] = [(np.zeros(0, np.int64), np.zeros(0), [])] * len(queries)
         n_items, said = len(self.row_of), f"{type(self.retriever).__name__}.retrieve"
         pending, depth = (list(range(len(queries))) if n_items else []), min(k + 1, n_items)
         while pending:
             with self.lock:
-                lists = self.retriever.retrieve([[queries[number]] for number in pending], self.folder, depth)
+                lists = self.retriever.retrieve([queries[number] for number in pending], self.folder, depth)
             unsure = []
             for number, hits in zip(pending, lists_of(lists, len(pending), said), strict=True):
                 rows, scores = self._rows(hits, said), _descending(hits, said)

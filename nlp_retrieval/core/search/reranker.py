@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import CandidateBatch, Scores, offsets_of
-from nlp_retrieval.core.components.component import Component, is_abstract, take_name
+from nlp_retrieval.core.components.component import Component, is_abstract
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import use_one_thread_after_fork
@@ -57,7 +57,6 @@ class BaseReranker(Component, Expression, ABC):
         if cls.rerank is not BaseReranker.rerank and is_abstract(cls, "score_pairs"):
             cls.score_pairs, cls.rerank_batch = AdaptedReranker.score_pairs, AdaptedReranker.rerank_batch  # type: ignore
             cls.is_adapted = True
-            take_name(cls)
         if cls.is_adapted:
             check_signature(cls, "rerank")
 

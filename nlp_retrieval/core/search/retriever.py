@@ -22,7 +22,7 @@ from weakref import WeakValueDictionary, finalize
 import numpy as np
 
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows, search_parts
-from nlp_retrieval.core.components.component import Component, Config, canonical_json, is_abstract, take_name
+from nlp_retrieval.core.components.component import Component, Config, canonical_json, is_abstract
 from nlp_retrieval.core.components.registry import require_distinct_names
 from nlp_retrieval.core.context import encoding_once
 from nlp_retrieval.core.explanation import Explanation
@@ -35,10 +35,10 @@ from nlp_retrieval.core.index.items import ItemsDigest, ItemTable
 from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import forked, use_one_thread_after_fork
-from nlp_retrieval.core.queries import check_k, check_processed
+from nlp_retrieval.core.queries import check_k, check_processed, has_no_words
 from nlp_retrieval.core.search.adapters import AdaptedIndex, check_signature
 from nlp_retrieval.core.search.expressions import Expression
-from nlp_retrieval.core.search.joining import MergeRule, merge_candidates
+from nlp_retrieval.core.search.joining import MergeRule, merge_candidates, merge_subqueries
 from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.core.statistics import CollectionStatistics
@@ -117,12 +117,11 @@ class BaseRetriever(Component, Expression, ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if cls.retrieve is not BaseRetriever.retrieve and is_abstract(cls, "build", "search_batch"):
-            for method in ("build", "extend", "load_segments", "open", "search_batch"):
+            for method in ("build", "extend", "load_segments", "open", "candidates", "search_batch"):
                 setattr(cls, method, getattr(AdaptedRetriever, method))
             if is_abstract(cls, "load"):
                 cls.load = AdaptedRetriever.load  # type: ignore[assignment,method-assign]
             cls.is_adapted = True
-            take_name(cls)
         if cls.is_adapted:
             check_signature(cls, "retrieve")
             if cls.index is not BaseRetriever.index:
@@ -436,9 +435,23 @@ class AdaptedRetriever(BaseRetriever):
         opened._adapted = known
         return opened
 
+    def candidates(
+        self, processed: list[list[str]], k: int, n_items: int, label: str | None = None, allowed: Mask | None = None
+    ) -> CandidateBatch:
+        """Search with an opened copy; ``retrieve`` gets the sub-queries of each query together, and merges them itself."""
+        if all(len(subqueries) == 1 for subqueries in processed):
+            return BaseRetriever.candidates(self, processed, k, n_items, label, allowed)
+        groups = [[subquery for subquery in subqueries if not has_no_words(subquery)] for subqueries in processed]
+        asked = [group for group in groups if group]
+        hits = self.find(cast(Any, asked), min(k, n_items), n_items, allowed)
+        owners = np.flatnonzero([bool(group) for group in groups])
+        counts = np.bincount(owners, minlength=len(groups))
+        return merge_subqueries(hits, np.arange(len(asked)), counts, self.merge, label or self.name, k)
+
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
-        """Ask ``retrieve``."""
-        return cast(AdaptedIndex, self._adapted).search(queries, k, allowed)
+        """Ask ``retrieve``, for queries of one sub-query each, or for groups of sub-queries."""
+        groups = [[query] if isinstance(query, str) else query for query in queries]
+        return cast(AdaptedIndex, self._adapted).search(groups, k, allowed)
 
 
 _in_memory: WeakValueDictionary[tuple[type, str, str], AdaptedIndex] = WeakValueDictionary()

@@ -314,7 +314,7 @@ class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no t
 
     Args:
         retrievers: as ``Searcher`` takes them.
-        lm: the language model, or a client with ``complete(prompt)``.
+        lm: the language model, a ``dspy.LM``, or a client with ``complete(prompt)``; None for the model of DSPy's settings.
         reranker: reorders the documents of each phrase against the claim; by default ``OverlapReranker(blend="replace")``.
         fusion: joins several retrievers' lists.
         keep_query: whether the claim itself is searched too, first: the best 21 of four lists of 7. A small model's phrases
@@ -339,7 +339,7 @@ class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no t
     def __init__(
         self,
         retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever],
-        lm: LanguageModel,
+        lm: LanguageModel | None = None,
         reranker: BaseReranker | None = None,
         fusion: BaseFusion | None = None,
         keep_query: bool = False,
@@ -349,7 +349,8 @@ class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no t
         k: int = MAX_DOCUMENTS,
     ) -> None:
         super().__init__()
-        processor = ClaimPhrases(lm, keep_query=keep_query, program=program)
+        model = LanguageModel.of_client(dspy.settings.lm if lm is None else lm)
+        processor = ClaimPhrases(model, keep_query=keep_query, program=program)
         reranker = reranker if reranker is not None else OverlapReranker(blend="replace")
         searcher = Searcher(
             retrievers, processor=processor, fusion=fusion, reranker=reranker, scope="per_subquery", depth=depth, quota=quota

@@ -182,10 +182,9 @@ def test_plain_values_of_components_inside_lists_and_mappings():
     assert to_plain({"a": [TermShare()], 1: (Path("x"),)}) == {"a": [TermShare().config], "1": ["x"]}
 
 
-def test_a_class_without_a_name_is_told_to_have_one() -> None:
+def test_a_class_without_a_name_has_that_of_its_class() -> None:
     class SharedYears(Component):
         """Has no name."""
 
-    with pytest.raises(AttributeError, match=r'SharedYears has no name.* write name = "shared_years" in the class'):
-        SharedYears().config  # noqa: B018
-    assert not hasattr(SharedYears, "name")
+    assert SharedYears().config == {"name": "shared_years"}
+    assert SharedYears.name == "shared_years"

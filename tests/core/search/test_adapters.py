@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from nlp_retrieval import Bm25Retriever, RetrievalResult, Searcher, compare_systems
-from nlp_retrieval.core import BaseLoader, BaseReranker, BaseRetriever
+from nlp_retrieval.core import BaseLoader, BaseReranker, BaseRetriever, BaseUserQueryProcessor
 from nlp_retrieval.errors import ConfigurationError, EngineError, ItemError, RetrievalWarning
 
 DOCUMENTS = {"a": "krill and snow", "b": "krill krill krill", "c": "a fox in the snow", "d": "nothing of the kind"}
@@ -262,3 +262,23 @@ def test_a_model_given_as_an_object_is_refused_because_an_index_could_not_be_kno
 
     with pytest.raises(ConfigurationError, match=r"type object is not JSON serializable: settings of components.*name or path"):
         search(WithModel(object()), tmp_path)
+
+
+def test_subqueries_of_one_query_come_together_as_the_processor_made_them(tmp_path):
+    asked = []
+
+    class Grouped(Counting):
+        def retrieve(self, processed_queries, output_path, k):
+            asked.extend(processed_queries)
+            return super().retrieve(processed_queries, output_path, k)
+
+    class Halves(BaseUserQueryProcessor):
+        def process(self, nlqs):
+            return [nlq.split(" and ") for nlq in nlqs]
+
+    searcher = Searcher([Grouped()], processor=Halves())
+    assert Halves.name == "halves"
+    searcher.index(DOCUMENTS, tmp_path)
+    found = searcher.search(["krill and snow", "fox", "! and ?"], 2)
+    assert asked == [["krill", "snow"], ["fox"]]
+    assert [[hit.item.item_id for hit in hits] for hits in found] == [["b", "a"], ["c"], []]
