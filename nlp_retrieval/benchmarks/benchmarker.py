@@ -22,9 +22,11 @@ from tempfile import TemporaryDirectory, mkdtemp
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import finalize
 
+import numpy as np
+
 from nlp_retrieval.benchmarks.corpus import Corpus, corpus_of_run, refuse_other_corpus
 from nlp_retrieval.benchmarks.distributed import ConfigurationTask, search_elsewhere
-from nlp_retrieval.benchmarks.entrants import Benchmarkable, Entry, KeepsQuestions, TrecRun, generation_of
+from nlp_retrieval.benchmarks.entrants import Benchmarkable, Entry, Explains, KeepsQuestions, TrecRun, generation_of
 from nlp_retrieval.benchmarks.evaluate import Judged
 from nlp_retrieval.benchmarks.filters import filters_for, search_each, warn_of_filters
 from nlp_retrieval.benchmarks.grid import build_grid
@@ -34,6 +36,8 @@ from nlp_retrieval.benchmarks.results import (
     BenchmarkRun,
     Counted,
     Entrant,
+    ExplainedHit,
+    ExplainedQuery,
     FailedConfiguration,
     judged,
     masks_of,
@@ -280,6 +284,7 @@ class _Benchmark:
             query_counts={},
             n_items=len(self.corpus.rows),
             manifest=manifest_of(settings, self.corpus, self.qrels, self.identities, reasons, self.here),
+            explained=self._explained(baseline),
             prices=settings.prices,
             failed=failed,
             counted=self._counted(),
@@ -315,6 +320,49 @@ class _Benchmark:
             first=first | ({"missing_documents": missing.first} if missing is not None else {}),
             **{what: len(several) for what, several in ids.items()},
         )
+
+    def _explained(self, baseline: str) -> list[ExplainedQuery]:
+        """Explain, for each searcher that can, the queries where it gains most over the baseline."""
+        explained: list[ExplainedQuery] = []
+        for name in self.entrants:
+            searcher = self.settings.searchers[name]
+            if isinstance(searcher, TrecRun) or not isinstance(searcher, Explains) or not searcher.explains:
+                continue
+            try:
+                explained += self._explained_by(name, searcher, baseline)
+            except Exception as error:
+                warnings.warn(f"{name}: cannot say why it found what it found ({error})", RetrievalWarning, stacklevel=2)
+        return explained
+
+    def _explained_by(self, name: str, searcher: Explains, baseline: str) -> Iterator[ExplainedQuery]:
+        settings, measure, k = self.settings, self.settings.main_measure, self.settings.k_values[0]
+        values, of_baseline = (self.evaluations[one].per_query[measure] for one in (name, baseline))
+        chosen = np.lexsort((np.arange(len(values)), -values, of_baseline - values))[:_EXPLAINED].tolist()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries has already warned
+            filters = filters_for(searcher, settings.filters)
+            texts = [self.texts[position] for position in chosen]
+            results = search_each(searcher, texts, k + any(self.own.ids), [filters[position] for position in chosen])
+        for position, found in zip(chosen, results, strict=True):
+            hits = [hit for hit in found if hit.item.item_id != self.own.ids[position]][:k]
+            reasons = [list(by_retriever.values()) for by_retriever in searcher.explain(self.texts[position], hits)]
+            if not any(explanation.steps for of_hit in reasons for explanation in of_hit):
+                continue
+            grades = self.qrels.get(self.ids[position], {})
+            relevant = [grades.get(hit.item.item_id, 0) >= settings.relevant_from for hit in hits]
+            items = [hit.item for hit in hits]
+            yield ExplainedQuery(
+                configuration=name,
+                query=self.texts[position],
+                measure=measure,
+                value=float(values[position]),
+                baseline_value=float(of_baseline[position]),
+                hits=[ExplainedHit(*about) for about in zip(items, relevant, reasons, strict=True)],
+            )
+
+
+_EXPLAINED = 5
+"""Number of queries that are explained for each searcher that can."""
 
 
 class _CheckedLoader(BaseLoader):

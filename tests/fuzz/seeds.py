@@ -138,7 +138,7 @@ def _stage_entry() -> list[str | bytes]:
 
 def _report() -> list[str | bytes]:
     content = json.loads((run_folder() / REPORT).read_bytes())
-    content["report"] |= {"comparisons": {}, "pairwise": None}
+    content["report"] |= {"comparisons": {}, "explained": [], "pairwise": None}
     return [json.dumps(content), (run_folder() / REPORT).read_bytes()]
 
 
