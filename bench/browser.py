@@ -82,8 +82,3 @@ def wait_until(page: Page, condition: str) -> None:
 def wait_for_lists(page: Page) -> None:
     """Wait until the lists of the queries are shown."""
     wait_until(page, "!document.getElementById('explorer').hidden")
-
-
-def wait_for_texts(page: Page) -> None:
-    """Wait until the texts of what was found are shown too."""
-    wait_until(page, "!!document.getElementById('explorer').dataset.ready")

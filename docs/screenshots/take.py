@@ -49,15 +49,10 @@ def main(path: Path) -> None:
         between(page, "differences", "#significance", "#verdicts")
         between(page, "pairs", "#pairs", ".pairs")
         between(page, "charts", "#charts", "#charts ~ .charts")
-        choices = {"one": "bm25", "other": "both, sum, plain", "cutoff": "5", "measure": "recall@5", "order": "gains first"}
+        choices = {"one": "bm25", "other": "both, sum, plain", "measure": "recall@10", "order": "gains first"}
         for choice, label in choices.items():
             page.select_option(f"#explorer-{choice}", label=label)
-        page.click("#explorer-queries li")
-        page.evaluate(
-            "[...document.querySelectorAll('#explorer-shown summary')]"
-            ".find((one) => /gold/.test(one.textContent) && /entered/.test(one.textContent)).click()"
-        )
-        between(page, "explorer", "#explorer-title", "#explorer")
+        between(page, "explorer", "#why", "#explorer")
 
 
 if __name__ == "__main__":

@@ -17,33 +17,14 @@ from nlp_retrieval.agents.measures import TrajectoryEvaluation
 from nlp_retrieval.agents.trajectory import AgentStep, Trajectory
 from nlp_retrieval.evaluation.comparison import Comparison, sentence
 from nlp_retrieval.evaluation.resampling import family_numbers
-from nlp_retrieval.reports.page.charts import (
-    BOTTOM,
-    LINE,
-    SERIES_END,
-    SHORTEST,
-    TOP,
-    WIDER,
-    ChartAxis,
-    grid,
-    labels_of_names,
-    marker,
-    path,
-    quality_axis,
-    series,
-    series_class,
-    spread,
-    svg,
-    text_at,
-    text_width,
-)
+from nlp_retrieval.reports.page.charts import COLOURS, line_chart
 from nlp_retrieval.reports.page.templating import asset, rendered
 
 _FILES = Path(__file__).parent / "page_files"
 MOST_QUESTIONS = 100
 MOST_STEPS = 60
 MOST_RESULTS = 10
-_POINTS, _MOST_POINTS = 12, 400
+_MOST_POINTS = 400
 
 
 @dataclass(frozen=True)
@@ -156,7 +137,7 @@ def trajectories_page(
         n_questions=len(evaluation.query_ids),
         n_families=int(family_numbers(evaluation.families).max()) + 1,
         chart=recall_chart(evaluation),
-        colours={agent: series_class(position) for position, agent in enumerate(evaluation.agents)},
+        colours={agent: f"series-{position % COLOURS}" for position, agent in enumerate(evaluation.agents)},
         questions=[
             (
                 query_id,
@@ -199,28 +180,14 @@ def _hardest(evaluation: TrajectoryEvaluation, measure: str) -> list[str]:
     return [evaluation.query_ids[place] for place in order[:MOST_QUESTIONS].tolist()]
 
 
-def recall_chart(evaluation: TrajectoryEvaluation, width: float = WIDER) -> Markup:
-    """Return a drawing of mean recall over the number of searches, a curve for each agent."""
-    agents = [agent for agent in evaluation.agents if np.isfinite(evaluation.means(agent)["recall"])]
-    if not agents:
-        return Markup()
+def recall_chart(evaluation: TrajectoryEvaluation) -> Markup:
+    """Return a drawing of mean recall over the number of searches, a curve for each agent, numbered as in the table."""
     every = max(1, -(-evaluation.limit // _MOST_POINTS))
-    curves = {agent: evaluation.curve(agent, "search", every, evaluation.limit) for agent in agents}
-    labels = labels_of_names(agents)
-    right = width - 26 - max(text_width(label) for label in labels)
-    height = max(SHORTEST, LINE * len(labels) + TOP + BOTTOM)
-    y = quality_axis([float(value) for curve in curves.values() for value in curve], height - BOTTOM, TOP)
-    step = max(1, -(-evaluation.limit // _POINTS))
-    x = ChartAxis(0, max(evaluation.limit, 1), 46, right - 8, range(0, evaluation.limit + 1, step))
-    body = grid(x, y, right, height, "Recall", "searches")
-    ends = sorted(range(len(labels)), key=lambda place: y.at(float(curves[agents[place]][-1])))
-    wanted = [y.at(float(curves[agents[place]][-1])) for place in ends]
-    heights = dict(zip(ends, spread(wanted, LINE, TOP, height - BOTTOM), strict=True))
-    said = []
-    for place, agent in enumerate(agents):
-        marks = [(x.at(number * every), y.at(float(value))) for number, value in enumerate(curves[agent])]
-        said.append(f"{agent}: {curves[agent][-1]:.3f} after {evaluation.limit} searches")
-        body += [series(place, said[-1], True), path("curve", "M" + "L".join(f"{px:.1f},{py:.1f}" for px, py in marks))]
-        body += [marker(place, px, py) for px, py in marks[:: max(1, step // every)]]
-        body += [text_at(right + 8, heights[place], labels[place], anchor="start"), SERIES_END]
-    return svg("chart-agents", "Recall over searches", "; ".join(said), (width, height), body)
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for agent in evaluation.agents:
+        means = evaluation.curve(agent, "search", every, evaluation.limit)
+        known = bool(np.isfinite(evaluation.means(agent)["recall"]))
+        curves[agent] = [(number * every, float(value)) for number, value in enumerate(means)] if known else []
+    if not any(curves.values()):
+        return Markup()
+    return line_chart("chart-agents", "Recall over searches", ("Recall", "searches"), curves)

@@ -139,12 +139,7 @@ def normalize_answer(text: str) -> str:
 
 
 def answers_agree(text: str, answers: Sequence[str]) -> Agreement:
-    """Return the agreement of an answer with the closest expected answer.
-
-    Args:
-        text: the answer; empty if there is none.
-        answers: texts that are right; empty if none is.
-    """
+    """Return the agreement of an answer with the closest expected answer."""
     if not answers:
         return NONE if text else FULL
     agreed = [_agreement(text, answer) for answer in answers]

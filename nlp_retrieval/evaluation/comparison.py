@@ -38,9 +38,6 @@ def resamples_for(comparisons: int) -> int:
 
     The smallest p-value possible, corrected by Holm's method, is at most a quarter of 0.05: enough to find any of the
     differences significant.
-
-    Args:
-        comparisons: how many tests there are.
     """
     return max(RESAMPLES, math.ceil(4 * comparisons / _ALPHA))
 
@@ -292,16 +289,7 @@ def compare_by_group(
     seed: int,
     resamples: int | None = None,
 ) -> dict[str, list[Comparison]]:
-    """Compare every configuration with the baseline, by group; ``""`` stands for all queries. Empty for a single configuration.
-
-    Args:
-        per_query: measures of all queries.
-        baseline: a configuration.
-        families: per query.
-        groups: ``[queries]`` by name, masks of their members.
-        seed: seed of the tests and intervals.
-        resamples: as in :func:`compare`.
-    """
+    """Compare every configuration with the baseline, by group; ``""`` stands for all queries. Empty for one alone."""
     if len(per_query) < 2:
         return {}
     every = (len(per_query) - 1) * len(per_query[baseline]) * (len(groups) + 1)
@@ -318,15 +306,7 @@ def intervals_by_group(
     seed: int,
     resamples: int | None = None,
 ) -> dict[str, dict[str, dict[str, tuple[float, float]]]]:
-    """Return the interval of every mean, low and high, by configuration, group and measure.
-
-    Args:
-        per_query: measures of all queries.
-        families: per query.
-        groups: as in :func:`compare_by_group`.
-        seed: seed of the resamples.
-        resamples: how many; by default 10,000.
-    """
+    """Return the interval of every mean, low and high, by configuration, group and measure."""
     values = np.stack([column for measures in per_query.values() for column in measures.values()])
     intervals: dict[str, dict[str, dict[str, tuple[float, float]]]] = {name: {} for name in per_query}
     for group, mask in _with_all(groups, len(families)).items():
@@ -386,21 +366,7 @@ def compare_pairs(
     *,
     among: Sequence[str] | None = None,
 ) -> Pairwise | None:
-    """Compare all pairs of configurations in a measure; None if there are fewer than two configurations.
-
-    Args:
-        per_query: measures of all queries, by configuration.
-        measure: a measure that all of them have.
-        families: per query; None for a query without a family.
-        seed: seed of the tests and intervals.
-        resamples: as in :func:`compare`.
-        among: the configurations to compare, two or more; by default all. They can be chosen by what is tested, because p is
-            corrected for the pairs of all configurations.
-
-    Raises:
-        ConfigurationError: a configuration lacks the measure.
-        GoldError: there are no queries, or not as many values or families as queries.
-    """
+    """Compare all pairs of configurations in a measure; None if there are fewer than two configurations."""
     if len(per_query) < 2:
         return None
     for name, measures in per_query.items():
@@ -465,13 +431,7 @@ _ONE = {"queries": "query", "families of queries": "family of queries"}
 
 
 def limits(comparison: Comparison, alpha: float = 0.05, *, of_many: bool = False) -> str:
-    """Return why the test could not have found any difference significant, however clear; an empty string if it could.
-
-    Args:
-        comparison: comparison of two systems.
-        alpha: as in :func:`verdict`.
-        of_many: whether it is the one that differs in most families, and the reason is that of others too.
-    """
+    """Return why the test could not have found any difference significant, however clear; an empty string if it could."""
     many = comparison.comparisons
     unit = "queries" if comparison.families == comparison.queries else "families of queries"
     least = 2.0 ** (1 - comparison.families)
@@ -496,12 +456,7 @@ def limits(comparison: Comparison, alpha: float = 0.05, *, of_many: bool = False
 
 
 def sentence(comparison: Comparison, alpha: float = 0.05) -> str:
-    """Return the comparison in words, with its numbers; p is the corrected one.
-
-    Args:
-        comparison: comparison of two systems.
-        alpha: as in :func:`verdict`.
-    """
+    """Return the comparison in words, with its numbers; p is the corrected one."""
     outcome = verdict(comparison, alpha)
     if outcome == "not distinguishable":
         text = f"{comparison.system} and {comparison.baseline} are not distinguishable in {comparison.measure}"

@@ -379,19 +379,7 @@ def evaluate_rankings(
     measures: Sequence[str | Measure],
     relevant_from: int = 1,
 ) -> Evaluation:
-    """Score rankings of item ids, without their corpus.
-
-    Args:
-        gold: one per query.
-        rankings: of each query, best first.
-        titles: by item id, for gold that names titles.
-        measures: names of measures.
-        relevant_from: the lowest grade of a relevant document.
-
-    Raises:
-        GoldError: as :class:`RetrievalEvaluator`.
-        ConfigurationError: as :class:`RetrievalEvaluator`.
-    """
+    """Score rankings of item ids, without their corpus."""
     row_of = {item_id: row for row, item_id in enumerate(dict.fromkeys(chain.from_iterable(rankings)))}
     names = [titles.get(item_id, "") for item_id in row_of] if any(titles.values()) else None
     evaluator = RetrievalEvaluator(

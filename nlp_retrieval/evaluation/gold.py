@@ -28,11 +28,7 @@ def key_of(judged: Gold, name: str) -> Key:
 
 
 def gold_of(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Gold]:
-    """Return the gold of each query, in the order of the queries; other gold is left out.
-
-    Raises:
-        GoldError: a query without gold, or a repeated query id.
-    """
+    """Return the gold of each query, in the order of the queries; other gold is left out."""
     for what, ids in (("queries", [query.query_id for query in queries]), ("gold", [judged.query_id for judged in gold])):
         if (repeated := first_repeated(ids)) is not None:
             raise GoldError(f"the query id {repeated!r} occurs more than once in the {what}; give each query once")
@@ -44,15 +40,7 @@ def gold_of(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Gold]:
 
 
 def judged_documents(gold: Sequence[Gold], relevant_from: int = 1) -> list[dict[Key, tuple[int, str]]]:
-    """Per query, the grade of each judged document, and its name in the gold; of equal titles the highest grade counts.
-
-    Args:
-        gold: one per query.
-        relevant_from: the lowest grade of a relevant document.
-
-    Raises:
-        GoldError: no gold, two for one query, or no relevant document in any.
-    """
+    """Per query, the grade of each judged document, and its name in the gold; of equal titles the highest grade counts."""
     if not gold:
         raise GoldError("there is no gold, so nothing can be measured; give one Gold per query")
     repeated = [query_id for query_id, count in Counter(judged.query_id for judged in gold).items() if count > 1]
@@ -164,13 +152,7 @@ def without_missing(gold: Sequence[Gold], item_ids: Sequence[str], titles: Seque
 
 
 def joined(wanted: Rows, keys: Rows, values: Rows) -> Rows:
-    """Return the value of each wanted key: the lowest if it is repeated, 0 if it is missing.
-
-    Args:
-        wanted: keys of documents; the number of the query times the number of items, and the item.
-        keys: ``[documents]``, such keys.
-        values: ``[documents]``, whole numbers above 0: ranks, or grades.
-    """
+    """Return the value of each wanted key: the lowest if it is repeated, 0 if it is missing."""
     order = np.lexsort((values, keys))
     if not len(order):
         return np.zeros(len(wanted), np.int64)

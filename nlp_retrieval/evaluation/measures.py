@@ -87,10 +87,6 @@ class Measure:
         """Return the measure that a person wrote: ``ndcg@10``, ``nDCG@10``, ``R@100``, ``FCR@21``, ``rbp@10(p=0.8)``.
 
         Upper and lower case are the same, and so are the names of ir-measures for the families computed here.
-
-        Raises:
-            ConfigurationError: there is no such measure, or it has parameters or a cutoff that it cannot have.
-            DependencyError: it is a measure of ir-measures, which is not installed.
         """
         written = _WRITTEN.fullmatch(text.strip()) if isinstance(text, str) else None
         if written is None or (written["before"] and written["after"]):
@@ -132,8 +128,8 @@ class Measure:
 
     @property
     def label(self) -> str:
-        """Heading: ``nDCG @10``."""
-        return self.family_label if self.cutoff is None else f"{self.family_label} @{self.cutoff}"
+        """The name as it is shown: ``nDCG@10``."""
+        return self.family_label if self.cutoff is None else f"{self.family_label}@{self.cutoff}"
 
     @property
     def order(self) -> tuple[int, str, int]:
@@ -144,12 +140,7 @@ class Measure:
 
 
 def read_measures(names: Iterable[str | Measure]) -> list[Measure]:
-    """Return measures by the names that people write, each once, in the given order.
-
-    Raises:
-        ConfigurationError: there are none, or one does not exist.
-        DependencyError: one is a measure of ir-measures, which is not installed.
-    """
+    """Return measures by the names that people write, each once, in the given order."""
     if isinstance(names, str):
         raise ConfigurationError(f"measures={names!r}: a list is expected; write [{names!r}]")
     measures = list(dict.fromkeys(name if isinstance(name, Measure) else Measure.read(name) for name in names))
@@ -159,16 +150,7 @@ def read_measures(names: Iterable[str | Measure]) -> list[Measure]:
 
 
 def measure_among(text: str, measured: Sequence[str], place: str) -> str:
-    """Return the name of a measure that a person wrote, if it is one of those measured.
-
-    Args:
-        text: as written.
-        measured: names of measures.
-        place: the place of the text, for messages.
-
-    Raises:
-        ConfigurationError: it is not measured.
-    """
+    """Return the name of a measure that a person wrote, if it is one of those measured."""
     try:
         name = str(Measure.read(text))
     except (ConfigurationError, DependencyError):
@@ -181,33 +163,20 @@ def measure_among(text: str, measured: Sequence[str], place: str) -> str:
 
 
 def usual_main(measured: Sequence[str], k_values: Sequence[int]) -> str:
-    """Return the main measure if nobody chose measures: nDCG at 10, or at the largest cutoff if 10 is none.
-
-    Args:
-        measured: names of the measures, at least one.
-        k_values: the cutoffs, ascending.
-    """
+    """Return the main measure if nobody chose measures: nDCG at 10, or at the largest cutoff if 10 is none."""
     usual = f"ndcg@{10 if 10 in k_values else k_values[-1]}"
     return usual if usual in measured else measured[0]
 
 
 def measures_at(k_values: Sequence[int]) -> list[Measure]:
-    """Return every family of :data:`MEASURES` at each cutoff, ascending.
-
-    Raises:
-        QueryError: there are no cutoffs, or one is not an integer above 0.
-    """
+    """Return every family of :data:`MEASURES` at each cutoff, ascending."""
     if len(k_values) == 0:
         raise QueryError("k_values is empty; give the cutoffs to measure at, such as [5, 10, 20]")
     return [Measure(family, k) for k in sorted({check_k(k, "k_values: a cutoff") for k in k_values}) for family in MEASURES]
 
 
 def measure_names(k_values: Sequence[int]) -> list[str]:
-    """Return ``["precision@1", "recall@1", ..., "mrr@10"]``: for each k, ascending, every measure.
-
-    Raises:
-        QueryError: ``k_values`` is empty or holds something other than integers above 0.
-    """
+    """Return ``["precision@1", "recall@1", ..., "mrr@10"]``: for each k, ascending, every measure."""
     return [str(measure) for measure in measures_at(k_values)]
 
 
@@ -217,11 +186,7 @@ def cutoffs_of(measures: Iterable[Measure], depth: int = DEPTH) -> list[int]:
 
 
 def check_relevant_from(value: object) -> int:
-    """Return the lowest grade of a relevant document, an integer above 0.
-
-    Raises:
-        ConfigurationError: it is none.
-    """
+    """Return the lowest grade of a relevant document, an integer above 0."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise ConfigurationError(
             f"relevant_from={value!r}: expected an integer above 0, such as 1; grades below 1 are not relevant"
@@ -266,11 +231,7 @@ def _ir_measures(measure: str) -> Any:
 
 @cache
 def _known_to_ir_measures(family: str, parameters: str, cutoff: str, written: str) -> str:
-    """Return the name that ir-measures has for a measure.
-
-    Raises:
-        ConfigurationError: it has no such measure, or cannot compute it here.
-    """
+    """Return the name that ir-measures has for a measure."""
     library, of_trec_eval = _ir_measures(written), []
     registry = {name.lower(): name for name in library.measures.registry}
     if family.lower() not in registry:
@@ -303,21 +264,7 @@ def by_ir_measures(
     rankings: Mapping[str, Sequence[str]],
     relevant_from: int = 1,
 ) -> dict[str, Scores]:
-    """Compute measures with ir-measures.
-
-    Args:
-        measures: measures of ir-measures.
-        qrels: grades by document, by query id. One below 0 counts as not judged, except for Judged@k, and for infAP, which
-            knows documents that were pooled and not judged: the programs behind ir-measures crash on some.
-        rankings: documents, best first, by query id.
-        relevant_from: the lowest grade of a relevant document, for measures that take one and do not name another.
-
-    Returns:
-        ``[queries]`` by name, in the order of ``qrels``; a query that ir-measures leaves out scores 0.
-
-    Raises:
-        ConfigurationError: it cannot compute one for these grades, or a value is not between 0 and 1.
-    """
+    """Compute measures with ir-measures."""
     library = _ir_measures(str(measures[0]))
     run = {
         query_id: {document: float(len(ranking) - rank) for rank, document in enumerate(ranking)}

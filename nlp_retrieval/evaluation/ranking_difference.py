@@ -160,20 +160,7 @@ class QueryDifference:
 
 
 def difference(lists: RunLists, one: str, other: str, query_id: str, k: int, relevant_from: int = 1) -> QueryDifference:
-    """Compare the lists of two configurations for one query.
-
-    Args:
-        lists: lists of a run.
-        one: a configuration.
-        other: another.
-        query_id: id of the query.
-        k: the cutoff; hits beyond it neither enter nor leave.
-        relevant_from: the lowest grade of gold.
-
-    Raises:
-        ConfigurationError: the configuration does not exist.
-        QueryError: the query does not exist, or ``k`` is not a positive integer.
-    """
+    """Compare the lists of two configurations for one query."""
     cut = check_k(k)
     query = lists.number_of(query_id)
     first, second = _Side(lists.listing(one), query), _Side(lists.listing(other), query)
@@ -308,18 +295,6 @@ def changed_queries(
     """Return the queries with gold, sorted by gain or loss from one configuration to another, largest first.
 
     Equal changes are sorted by the number of hits that entered the list, then in the order of the run.
-
-    Args:
-        lists: lists of a run.
-        one: a configuration.
-        other: another.
-        k: the cutoff.
-        measure: without its cutoff; one of :data:`~nlp_retrieval.evaluation.evaluator.MEASURES`. Gold is counted by items.
-        relevant_from: the lowest grade of a relevant document.
-
-    Raises:
-        ConfigurationError: the configuration or measure does not exist.
-        QueryError: ``k`` is not a positive integer.
     """
     cut = check_k(k)
     if measure not in MEASURES:
@@ -338,18 +313,7 @@ def changed_queries(
 def measured(
     lists: RunLists, configurations: Iterable[str], k_values: Sequence[int], relevant_from: int = 1
 ) -> dict[str, dict[str, Scores]]:
-    """Return ``[queries]`` by configuration and measure, NaN for a query without gold; gold is counted by items.
-
-    Args:
-        lists: lists of a run.
-        configurations: configurations of the run.
-        k_values: the cutoffs.
-        relevant_from: the lowest grade of a relevant document.
-
-    Raises:
-        ConfigurationError: the configuration does not exist.
-        QueryError: there are no cutoffs, or one is not a positive integer.
-    """
+    """Return ``[queries]`` by configuration and measure, NaN for a query without gold; gold is counted by items."""
     listings = {name: lists.listing(name) for name in configurations}
     keys, n_queries = measure_names(k_values), len(lists.query_ids)
     figures = {name: {key: np.full(n_queries, np.nan) for key in keys} for name in listings}
@@ -368,14 +332,7 @@ def measured(
 
 
 def entered(lists: RunLists, one: Listing, other: Listing, k: int) -> Rows:
-    """Return ``[queries]``: how many of the first k of the second list are not among those of the first.
-
-    Args:
-        lists: lists of a run.
-        one: the lists of a configuration.
-        other: those of another.
-        k: the cutoff.
-    """
+    """Return ``[queries]``: how many of the first k of the second list are not among those of the first."""
     n_items, n_queries = max(1, len(lists.item_ids)), len(lists.query_ids)
     owners, keys = [], []
     for listing in (one, other):

@@ -116,14 +116,7 @@ def _passages(path: Path) -> dict[str, str]:
 
 
 def read_lists(folder: str | Path) -> RunLists:
-    """Read the lists of a run.
-
-    Args:
-        folder: the output folder of a benchmark.
-
-    Raises:
-        SourceError: there are no such files, or they were not written by a benchmark.
-    """
+    """Read the lists of a run."""
     queries, hits = _read(Path(folder) / QUERIES, _QUERIES_SCHEMA), _read(Path(folder) / HITS, _HITS_SCHEMA)
     _require_values(queries, ("query_id", "text", "gold", "judged_by", "judged"), Path(folder) / QUERIES)
     _require_values(hits, ("configuration", "query_id", "item_id", "score", "signals"), Path(folder) / HITS)

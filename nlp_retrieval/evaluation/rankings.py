@@ -284,13 +284,7 @@ def same_text(query: str, passage: str) -> bool:
 
 
 def are_passages(queries: Sequence[Query], texts: Mapping[str, Sequence[str]], ignore: bool | None) -> bool:
-    """Return whether an item with the id of a query is the query itself: as was chosen, or if most of them have its text.
-
-    Args:
-        queries: of the collection.
-        texts: the texts of items that have the id of a query, by that id.
-        ignore: what was chosen; None if nothing was.
-    """
+    """Return whether an item with the id of a query is the query itself: as was chosen, or if most of them have its text."""
     if ignore is not None or not texts:
         return bool(ignore)
     same = [any(same_text(query.text, text) for text in texts[query.query_id]) for query in queries if query.query_id in texts]
@@ -298,14 +292,7 @@ def are_passages(queries: Sequence[Query], texts: Mapping[str, Sequence[str]], i
 
 
 def own_ids(query_ids: Sequence[str], known: Iterable[str], qrels: Mapping[str, Mapping[str, int]], *, ignore: bool) -> OwnIds:
-    """Return the items that do not count.
-
-    Args:
-        query_ids: in order.
-        known: ids of queries that are also ids of items.
-        qrels: grades by item id, by query id; an item that is relevant to the query with its id counts.
-        ignore: whether such an item is the query itself.
-    """
+    """Return the items that do not count."""
     alike = set(known)
     if not ignore:
         return OwnIds([None] * len(query_ids), alike=len(alike))
@@ -314,12 +301,7 @@ def own_ids(query_ids: Sequence[str], known: Iterable[str], qrels: Mapping[str, 
 
 
 def without_own(lists: RunLists, own: OwnIds) -> dict[str, Listing]:
-    """Return the lists of every configuration without the hits that do not count.
-
-    Args:
-        lists: lists of runs.
-        own: the hits that do not count.
-    """
+    """Return the lists of every configuration without the hits that do not count."""
     number_of = {item_id: number for number, item_id in enumerate(lists.item_ids)}
     mine = np.array([-1 if item_id is None else number_of.get(item_id, -1) for item_id in own.ids], np.int64)
     found = {}

@@ -47,21 +47,11 @@ class Randomisation:
 def randomisation_test(
     differences: Scores, families: Sequence[str | None], resamples: int = 10_000, seed: int = 0
 ) -> Randomisation:
-    """Test for each comparison whether the mean of its differences is 0.
+    """Test for each row of ``[comparisons, queries]`` differences whether its mean is 0; a family of None is a query alone.
 
     If a comparison's differing families have at most ``resamples`` arrangements, all are counted. Otherwise
     ``resamples`` are drawn, the same for all comparisons, and p is (b + 1) / (resamples + 1), where b of them are as extreme
     as the observed one, which is also an arrangement (Phipson and Smyth, 2010).
-
-    Args:
-        differences: ``[comparisons, queries]``, finite.
-        families: per query; None for a query without a family.
-        resamples: how many arrangements are drawn.
-        seed: seed of the draws, 0 or more; the same seed gives the same p, independent of the other comparisons.
-
-    Raises:
-        GoldError: there are no queries, or not one family per query.
-        ConfigurationError: ``resamples`` is below 1, or ``seed`` below 0.
     """
     if resamples < 1 or seed < 0:
         raise ConfigurationError(f"resamples={resamples}, seed={seed}; draw at least 1, with a seed of 0 or more")
@@ -92,17 +82,6 @@ def refined_test(differences: Scores, families: Sequence[str | None], resamples:
     If p is below 0.001 after ``resamples`` arrangements, ``most`` are drawn. None are needed if Hoeffding's inequality (1963)
     shows that p is smaller than they could: the share of sums of signed differences as far from 0 as the observed one, s, is
     at most 2 exp(-s^2 / 2 sum of squares), and p is this bound.
-
-    Args:
-        differences: ``[comparisons, queries]``, finite.
-        families: per query; None for a query without a family.
-        resamples: how many arrangements are drawn at first.
-        most: how many are drawn where p is small; as many as ``resamples`` change nothing.
-        seed: seed of the draws.
-
-    Raises:
-        GoldError: as :func:`randomisation_test`.
-        ConfigurationError: as :func:`randomisation_test`.
     """
     first = randomisation_test(differences, families, resamples, seed)
     if most <= resamples:
@@ -123,9 +102,6 @@ def holm(p: Sequence[float]) -> list[float]:
 
     Calling those at most alpha significant keeps the chance of any false positive at most alpha, however the comparisons
     depend on one another.
-
-    Args:
-        p: one per comparison.
     """
     adjusted = [1.0] * len(p)
     highest = 0.0
@@ -161,10 +137,6 @@ def _as_extreme(whole: NDArray[np.int64], blocks: Iterable[Iterable[_Words]]) ->
 
     With ``kept`` as the sum of the families that keep their sign, the sum of the arrangement is 2 * kept - observed. It is
     added up eight families at a time, by a table of their 256 sums.
-
-    Args:
-        whole: ``[comparisons, families]``.
-        blocks: per block of arrangements and per 64 families, their words.
     """
     observed = whole.sum(axis=1)
     equal = (np.abs(whole).sum(axis=1) >> _EQUAL) + whole.shape[1]  # the second term for rounding to integers
@@ -212,23 +184,14 @@ _ROUNDING = 2.0**-40
 
 
 def family_numbers(families: Sequence[str | None]) -> NDArray[np.int64]:
-    """Number the families from 0 in order of appearance; a query without one is its own family.
-
-    Args:
-        families: per query.
-    """
+    """Number the families from 0 in order of appearance; a query without one is its own family."""
     numbers: dict[object, int] = {}
     keys = [("alone", position) if family is None else ("family", family) for position, family in enumerate(families)]
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 
 
 def family_sums(values: Scores, numbers: NDArray[np.int64]) -> Scores:
-    """Return ``[rows, families]``, the sum of the values of each family's queries.
-
-    Args:
-        values: ``[rows, queries]``.
-        numbers: per query, the number of its family.
-    """
+    """Return ``[rows, families]``, the sum of the values of each family's queries."""
     if numbers[-1] == len(numbers) - 1:  # numbered in order of appearance: every query is its own family
         return values
     return np.stack([np.bincount(numbers, row) for row in values])
@@ -239,10 +202,6 @@ def whole_numbers(sums: Scores, spare_bits: int = 0) -> tuple[NDArray[np.int64],
 
     Sums of as many members of a row as there are, with repeats or without, are exact in int64 and in float64, whatever
     the order of adding.
-
-    Args:
-        sums: ``[rows, families]``, finite.
-        spare_bits: members of such sums may be multiplied by integers of this many bits.
     """
     _, largest = np.frexp(np.abs(sums).max(axis=1))
     exponents = largest + (sums.shape[1].bit_length() + spare_bits - _BITS)
@@ -258,20 +217,7 @@ def bootstrap_interval(
     *,
     bounds: tuple[float, float],
 ) -> tuple[float, float]:
-    """Return the interval of the mean of ``values``; see the module for the method.
-
-    Args:
-        values: ``[queries]``, a measure per query, or the difference of two systems.
-        families: per query; None for a query without a family.
-        resamples: how often the families are weighted.
-        level: minimum coverage of the interval.
-        seed: seed of the weights, 0 or more; the same seed gives the same interval.
-        bounds: the lowest and the highest value that a query can have: 0 and 1 for a measure, -1 and 1 for a difference.
-
-    Raises:
-        GoldError: there are no queries, not one family per query, or a value is outside the bounds.
-        ConfigurationError: ``resamples`` is below 1, ``level`` not between 0 and 1, or ``seed`` below 0.
-    """
+    """Return the interval of the mean of ``values``; see the module for the method."""
     low, high = bootstrap_intervals(values[None], families, resamples, level, seed, bounds=np.array([bounds]))[0].tolist()
     return low, high
 
@@ -285,16 +231,7 @@ def bootstrap_intervals(
     *,
     bounds: Scores,
 ) -> Scores:
-    """Return the interval of each row's mean, ``[rows, 2]``; the families have the same weights in all rows.
-
-    Args:
-        values: ``[rows, queries]``, finite; the interval of a row does not depend on the other rows.
-        families: as in :func:`bootstrap_interval`, as are the other arguments and the errors.
-        resamples: how often the families are weighted.
-        level: minimum coverage of an interval.
-        seed: seed of the weights.
-        bounds: ``[rows, 2]`` or ``[1, 2]``.
-    """
+    """Return ``[rows, 2]``: the interval of the mean of each row of ``[rows, queries]`` values, within ``[rows, 2]`` bounds."""
     if resamples < 1 or not 0 < level < 1 or seed < 0:
         raise ConfigurationError(
             f"resamples={resamples}, level={level}, seed={seed}; draw at least 1, take a level between 0 and 1, "

@@ -51,19 +51,7 @@ _CURES = {
 def write_run(
     path: str | Path, query_ids: Sequence[str], lists: Sequence[Sequence[tuple[str, float]]], tag: str = "nlp_retrieval"
 ) -> None:
-    """Write rankings as a TREC run: ``query Q0 item rank score tag``, ranks from 1.
-
-    Args:
-        path: the file; its folder is created if it is missing, and an existing file is replaced.
-        query_ids: one for each list.
-        lists: per query ``(item id, score)``, best first; ties keep this order.
-        tag: the name of the run; white space becomes underscores.
-
-    Raises:
-        QueryError: an empty id, the same query twice, or different numbers of query ids and lists.
-        EngineError: a list that is not best first, an item twice in one list, or a score out of the range of 32 bits.
-        OutputError: the file cannot be written.
-    """
+    """Write rankings as a TREC run: ``query Q0 item rank score tag``, ranks from 1."""
     if len(query_ids) != len(lists):
         raise QueryError(f"{len(query_ids)} query ids for {len(lists)} lists; give an empty list where nothing was found")
     if repeated := first_repeated(query_ids):
@@ -73,18 +61,7 @@ def write_run(
 
 
 def read_run(path: str | Path) -> Run:
-    """Read a TREC run, ours or another tool's.
-
-    Args:
-        path: the file, plain or gzip.
-
-    Returns:
-        Per query, in the order of the file, its hits in trec_eval's order: by score as a 32-bit
-        float, then by item id, descending. The scores are those in the file; the ranks in the file are ignored.
-
-    Raises:
-        SourceError: the file does not exist, a line is not six columns with a finite score, or an item is repeated in a query.
-    """
+    """Read a TREC run, ours or another tool's."""
     scores_of: dict[str, dict[str, float]] = {}
     written: dict[str, list[bytes]] = {}
     for number, columns, raw in _read(path):
@@ -103,17 +80,7 @@ def read_run(path: str | Path) -> Run:
 
 
 def write_qrels(path: str | Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
-    """Write judgements as TREC qrels: ``query 0 item grade``.
-
-    Args:
-        path: the file; its folder is created if it is missing, and an existing file is replaced.
-        qrels: grade by item id, by query id. For gold that names titles: ``RetrievalEvaluator.qrels()``.
-
-    Raises:
-        GoldError: a grade is not an integer.
-        QueryError: an empty id.
-        OutputError: the file cannot be written.
-    """
+    """Write judgements as TREC qrels: ``query 0 item grade``."""
     _write(path, (_qrels_lines(query_id, grades) for query_id, grades in qrels.items()))
 
 

@@ -59,11 +59,7 @@ class TuningReport:
 
 
 def folds_of(groups: Sequence[str | None], folds: int, seed: int) -> NDArray[np.int64]:
-    """Return the fold of each query; a group is in one fold, and folds have the same number of groups, or one less.
-
-    Raises:
-        GoldError: fewer than 2 folds, or fewer groups than folds.
-    """
+    """Return the fold of each query; a group is in one fold, and folds have the same number of groups, or one less."""
     numbers = family_numbers(groups)
     n_groups = int(numbers.max(initial=-1)) + 1
     if folds < 2 or n_groups < folds:

@@ -26,7 +26,7 @@ _LONGEST = 80
 
 
 def headline(report: GateReport) -> str:
-    """Return the report in one sentence: ``"Worse: nDCG @10 fell from .712 to .655."``."""
+    """Return the report in one sentence: ``"Worse: nDCG@10 fell from .712 to .655."``."""
     if report.verdict is None:
         least = "agree with" if report.passes else "differ from"
         return f"Rankings {least} the baseline by {report.agreement:.2f}; without gold, this says nothing about quality."

@@ -1,7 +1,6 @@
 """Figures of a report: the columns of the table of quality and cost, marks of significance, and Pareto fronts.
 
-The terminal, the page and the tables in files take their columns and marks from here, so that a figure reads the same
-everywhere. "Best" is the best value measured, and every value that prints the same shares it; it does not imply significance. A
+"Best" is the best value measured, and every value that prints the same shares it; it does not imply significance. A
 mark is the verdict of the corrected test alone.
 """
 
@@ -9,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nlp_retrieval.benchmarks.cost import AnsweringCost, Cost, LanguageModelCost, price_per_1000_queries, price_spent
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
@@ -29,8 +28,8 @@ class Column:
         key: the name of a measure (``"recall@5"``) or the field of a cost.
         family: key for showing and hiding columns together: a measure without its cutoff, or ``"cost"``.
         label: the heading below that of its family.
-        lower_is_better: true of times and sizes.
         cost: returns the figure from a cost, or None if the cost lacks it; None for a measure.
+        lower_is_better: true of times and sizes.
         count: whether it concerns this run alone, such as a number of calls; no such value is called best.
         shown: how to format a figure, if not like other measures, costs or counts.
     """
@@ -38,23 +37,22 @@ class Column:
     key: str
     family: str
     label: str
-    lower_is_better: bool = False
     cost: Callable[[Cost], float | None] | None = None
+    lower_is_better: bool = False
     count: bool = False
     shown: Callable[[float], str] | None = None
 
     @property
     def title(self) -> str:
-        """Complete heading: ``"Recall @5"``, ``"MRR"``, ``"median ms"``."""
-        return f"{family_label(self.family)} {self.label}" if self.label.startswith("@") else self.label
+        """Complete heading: ``"Recall@5"``, ``"MRR"``, ``"median ms"``."""
+        return f"{family_label(self.family)}{self.label}" if self.label.startswith("@") else self.label
 
     def value(self, result: ConfigurationResult, group: str = "") -> float | None:
         """Return the figure for a group of queries, or None if it was not measured. Cost is that of all queries."""
         if self.cost is not None:
             value = self.cost(result.cost) if result.cost is not None else None
         else:
-            measures = result.groups.get(group, {}) if group else result.measures
-            value = measures.get(self.key)
+            value = (result.groups.get(group, {}) if group else result.measures).get(self.key)
         return value if value is not None and math.isfinite(value) else None
 
     def text(self, value: float | None) -> str:
@@ -63,65 +61,56 @@ class Column:
             return ABSENT
         if self.shown is not None:
             return self.shown(value)
-        if self.count:
-            return f"{value:,.0f}"
-        return f"{value:.3f}" if self.cost is None else amount(value)
-
-    def difference(self, value: float | None, baseline: float | None) -> str:
-        """Return the comparison of a figure with the baseline's: the difference of measures, the ratio of costs."""
-        if value is None or baseline is None or self.count:
-            return ""
-        if self.cost is not None:
-            return f"\N{MULTIPLICATION SIGN}{amount(value / baseline)}" if baseline > 0 else ""
-        return signed(value - baseline)
+        return f"{value:,.0f}" if self.count else f"{value:.3f}" if self.cost is None else amount(value)
 
     def best(self, values: Sequence[float | None]) -> set[int]:
         """Return the positions of the best value, including all that print the same; empty if all do."""
         measured = [value for value in values if value is not None]
-        printed = {self.text(value) for value in measured}
-        if len(printed) < 2 or self.count:
+        if len({self.text(value) for value in measured}) < 2 or self.count:
             return set()
         top = self.text(min(measured) if self.lower_is_better else max(measured))
         return {position for position, value in enumerate(values) if self.text(value) == top}
 
 
-COST_COLUMNS = [
-    Column("latency_ms", COST, "median ms", True, lambda cost: cost.latency_ms),
-    Column("latency_p95_ms", COST, "p95 ms", True, lambda cost: cost.latency_p95_ms),
-    Column("index_seconds", COST, "index s", True, lambda cost: cost.index_seconds),
-    Column("index_bytes", COST, "index MB", True, lambda cost: cost.index_bytes / 1e6),
-]
+def _cost(
+    key: str, label: str, read: Callable[[Cost], float | None], *, lower_is_better: bool = True, count: bool = False
+) -> Column:
+    return Column(key, COST, label, read, lower_is_better, count)
 
 
-def _of_model(figure: str) -> Callable[[Cost], float | None]:
+def _of_model(key: str, label: str, *, count: bool = False) -> Column:
     def read(cost: Cost) -> float | None:
-        value: float | None = getattr(cost.language_model, figure, None)
+        value: float | None = getattr(cost.language_model, key, None)
         return value
 
-    return read
+    return _cost(key, label, read, count=count)
 
 
-LANGUAGE_MODEL_COLUMNS = [
-    Column("calls", COST, "LM calls", True, _of_model("calls"), count=True),
-    Column("cache_hits", COST, "from disk", True, _of_model("cache_hits"), count=True),
-    Column("tokens_in", COST, "tokens in", True, _of_model("tokens_in"), count=True),
-    Column("tokens_out", COST, "tokens out", True, _of_model("tokens_out"), count=True),
-    Column("query_tokens_in", COST, "tokens in/query", True, _of_model("query_tokens_in")),
-    Column("query_tokens_out", COST, "tokens out/query", True, _of_model("query_tokens_out")),
-    Column("failures", COST, "failed calls", True, _of_model("failures"), count=True),
-    Column("degraded", COST, "degraded", True, _of_model("degraded"), count=True),
+def _of_answering(key: str, label: str, read: Callable[[AnsweringCost], float], *, count: bool = True) -> Column:
+    return _cost(key, label, lambda cost: None if cost.answering is None else read(cost.answering), count=count)
+
+
+COST_COLUMNS = [
+    _cost("latency_ms", "median ms", lambda cost: cost.latency_ms),
+    _cost("latency_p95_ms", "p95 ms", lambda cost: cost.latency_p95_ms),
+    _cost("index_seconds", "index s", lambda cost: cost.index_seconds),
+    _cost("index_bytes", "index MB", lambda cost: cost.index_bytes / 1e6),
 ]
-
-
-def _of_answering(figure: Callable[[AnsweringCost], float]) -> Callable[[Cost], float | None]:
-    return lambda cost: None if cost.answering is None else figure(cost.answering)
-
-
+LANGUAGE_MODEL_COLUMNS = [
+    _of_model("calls", "LM calls", count=True),
+    _of_model("cache_hits", "from disk", count=True),
+    _of_model("tokens_in", "tokens in", count=True),
+    _of_model("tokens_out", "tokens out", count=True),
+    _of_model("query_tokens_in", "tokens in/query"),
+    _of_model("query_tokens_out", "tokens out/query"),
+    _of_model("failures", "failed calls", count=True),
+    _of_model("degraded", "degraded", count=True),
+]
 ANSWER_COLUMNS = [
-    Column("answer_seconds", COST, "answering s", True, _of_answering(lambda cost: cost.seconds)),
-    Column("unanswered", COST, "no answer", True, _of_answering(lambda cost: cost.unanswered), count=True),
-    Column("failed_answers", COST, "failed answers", True, _of_answering(lambda cost: cost.failed), count=True),
-    Column("dropped_citations", COST, "dropped citations", True, _of_answering(lambda cost: cost.dropped), count=True),
+    _of_answering("answer_seconds", "answering s", lambda cost: cost.seconds, count=False),
+    _of_answering("unanswered", "no answer", lambda cost: cost.unanswered),
+    _of_answering("failed_answers", "failed answers", lambda cost: cost.failed),
+    _of_answering("dropped_citations", "dropped citations", lambda cost: cost.dropped),
 ]
 
 
@@ -135,22 +124,12 @@ def price_columns(report: BenchmarkReport) -> list[Column]:
     prices = report.prices
     if prices is None:
         return []
-    per_1000 = Column(
-        "price_per_1000_queries",
-        COST,
-        f"{prices.currency}/1k queries",
-        True,
-        lambda cost: price_per_1000_queries(cost, prices),
-        shown=price_text,
-    )
+    currency = prices.currency
+    per_1000 = _cost("price_per_1000_queries", f"{currency}/1k queries", lambda cost: price_per_1000_queries(cost, prices))
+    spent = _cost("price_spent", f"{currency} spent", lambda cost: price_spent(cost, prices), count=True)
+    columns = [replace(column, shown=price_text) for column in (per_1000, spent)]
     asked = [result for result in report.configurations if language_model_of(result) is not None]
-    if all(per_1000.value(result) is None for result in asked):
-        return []
-    spent = f"{prices.currency} spent"
-    return [
-        per_1000,
-        Column("price_spent", COST, spent, True, lambda cost: price_spent(cost, prices), count=True, shown=price_text),
-    ]
+    return columns if any(columns[0].value(result) is not None for result in asked) else []
 
 
 def cost_columns(report: BenchmarkReport) -> list[Column]:
@@ -194,13 +173,8 @@ def query_groups(report: BenchmarkReport) -> list[str]:
 
 def best_first(report: BenchmarkReport) -> list[ConfigurationResult]:
     """Return the configurations by the main measure over all queries, best first; equal ones in the order of the report."""
-    main = Column(report.main_measure, report.main_measure, report.main_measure)
-
-    def rank(result: ConfigurationResult) -> float:
-        value = main.value(result)
-        return math.inf if value is None else -value
-
-    return sorted(report.configurations, key=rank)
+    values = {result.name: result.measures.get(report.main_measure, -math.inf) for result in report.configurations}
+    return sorted(report.configurations, key=lambda result: -value if math.isfinite(value := values[result.name]) else math.inf)
 
 
 def grid_axes(report: BenchmarkReport) -> dict[str, dict[str, str]]:
@@ -212,8 +186,8 @@ def grid_axes(report: BenchmarkReport) -> dict[str, dict[str, str]]:
     values = grid.get("values") if isinstance(grid, dict) else None
     axes: dict[str, dict[str, str]] = {}
     for result in report.configurations:
-        of_configuration = values.get(result.name) if isinstance(values, dict) else None
-        for axis, value in of_configuration.items() if isinstance(of_configuration, dict) else ():
+        own = values.get(result.name) if isinstance(values, dict) else None
+        for axis, value in own.items() if isinstance(own, dict) else ():
             axes.setdefault(str(axis), {})[result.name] = str(value)
     return {axis: of_axis for axis, of_axis in axes.items() if len(set(of_axis.values())) > 1}
 
@@ -251,24 +225,13 @@ NOTHING_TO_FIND = "no difference could have been significant"
 NO_VERDICT = "Bold is the best value measured, significant or not."
 
 
-@dataclass(frozen=True)
-class Marks:
-    """Symbols for the two verdicts; ``none`` is used for neither."""
-
-    better: str
-    worse: str
-    none: str = ""
-
-    def of(self, comparison: Comparison | None) -> str:
-        """Return the mark of a figure; ``none`` for one that was not compared."""
-        if comparison is None:
-            return self.none
-        return {"better": self.better, "worse": self.worse}.get(verdict(comparison, ALPHA), self.none)
+BETTER, WORSE = "\N{BLACK UP-POINTING TRIANGLE}", "\N{BLACK DOWN-POINTING TRIANGLE}"
 
 
-TRIANGLES = Marks("\N{BLACK UP-POINTING TRIANGLE}", "\N{BLACK DOWN-POINTING TRIANGLE}")
-SIGNS = Marks("+", "-")
-DAGGERS = Marks("\N{DAGGER}", "\N{DOUBLE DAGGER}")
+def mark_of(comparison: Comparison | None) -> str:
+    """Return the mark of a verdict; empty for a figure that was not compared, or whose difference may be chance."""
+    found = "" if comparison is None else verdict(comparison, ALPHA)
+    return {"better": BETTER, "worse": WORSE}.get(found, "")
 
 
 def by_figure(report: BenchmarkReport) -> dict[tuple[str, str, str], Comparison]:
@@ -289,14 +252,14 @@ def unit(comparison: Comparison) -> str:
     return f"{comparison.families:,} {'family' if alone else 'families'} of queries"
 
 
-def legend(report: BenchmarkReport, marks: Marks) -> str:
+def legend(report: BenchmarkReport) -> str:
     """Return the meaning of the marks and their test, or a note that nothing was tested."""
     compared = [comparison for comparisons in report.comparisons.values() for comparison in comparisons]
     if not compared:
         return UNTESTED if len(report.configurations) > 1 else ""
     first = compared[0]
     verdicts = {verdict(comparison, ALPHA) for comparison in compared}
-    better, worse = f"{marks.better} better", f"{marks.worse} worse"
+    better, worse = f"{BETTER} better", f"{WORSE} worse"
     if verdicts == {"not distinguishable"}:
         meaning = "No measure is distinguishable from the baseline's"
     else:
@@ -311,9 +274,7 @@ def legend(report: BenchmarkReport, marks: Marks) -> str:
 def by_chance(report: BenchmarkReport) -> str:
     """Return the expected number of false marks if more is compared than is corrected together; otherwise ``""``.
 
-    Holm's method limits the chance of any wrong mark in one measure and one group; a reader who looks at many of them
-    sees more. The expected number of those with a wrong mark is at most the sum of these chances, however they depend on one
-    another.
+    It is at most the sum of the chances of a wrong mark in each measure and group, however they depend on one another.
     """
     compared = list(by_figure(report).items())
     together = {(group, measure) for group, measure, _ in dict(compared)}
@@ -369,36 +330,20 @@ def p_text(p: float) -> str:
 
 
 MARK = "\N{BLACK DIAMOND}"
-ASCII_MARK = "#"
 TIE = "\N{WHITE DIAMOND}"
-ASCII_TIE = "~"
 
 
 @dataclass(frozen=True)
 class Front:
-    """A Pareto front.
+    """A Pareto front: the configurations on it, those that have both values, and those not distinguishable from one on it."""
 
-    Args:
-        measure: the measure of quality, such as ``"recall@20"``.
-        cost: the column of the cost.
-        names: the configurations on it, in the order of the report.
-        placed: the configurations that have both values.
-        tied: those off the front that cannot be distinguished from one on it.
-    """
-
-    measure: str
-    cost: Column
     names: tuple[str, ...]
     placed: tuple[str, ...]
     tied: tuple[str, ...] = ()
 
 
 def not_dominated(points: Sequence[tuple[float, float]]) -> list[bool]:
-    """Return for each point whether no other is at least as good in both values and better in one.
-
-    Args:
-        points: quality (more is better) and cost (less is better); finite.
-    """
+    """Return for each point whether no other is at least as good in both values and better in one."""
     on_front = [False] * len(points)
     last: tuple[float, float] | None = None
     for position in sorted(range(len(points)), key=lambda position: (points[position][1], -points[position][0])):
@@ -420,7 +365,7 @@ def fronts(report: BenchmarkReport) -> dict[str, Front]:
             on_front = not_dominated(list(points.values()))
             names = tuple(name for name, on in zip(points, on_front, strict=True) if on)
             tied = _tied(report, names, tuple(points)) if cost.key == "latency_ms" else ()
-            by_cost[cost.key] = Front(measure, cost, names, tuple(points), tied)
+            by_cost[cost.key] = Front(names, tuple(points), tied)
     return by_cost
 
 
@@ -448,17 +393,14 @@ def _tied(report: BenchmarkReport, names: Sequence[str], placed: Sequence[str]) 
     return tuple(name for name in placed if name not in names and any(alike(name, other) for other in names))
 
 
-def front_legend(report: BenchmarkReport, mark: str) -> str:
+def front_legend(report: BenchmarkReport) -> str:
     """Return the meaning of a front's mark; ``""`` if there is no front."""
-    if not fronts(report):
+    of_costs = fronts(report).values()
+    if not of_costs:
         return ""
-    ties, tie = any(front.tied for front in fronts(report).values()), {MARK: TIE, ASCII_MARK: ASCII_TIE}[mark]
-    measure = Measure.parse(report.main_measure).label.replace(" @", "@")
-    return (
-        f"{mark} on the Pareto front of {measure} and this cost: no other configuration is at least as good in both and "
-        "better in one. The front is of the values measured; neighbours on it may differ by chance."
-    ) + (
-        f" {tie} tied with one on it: latency intervals overlap, and the test does not distinguish their quality."
-        if ties
-        else ""
+    said = (
+        f"{MARK} on the Pareto front of {Measure.parse(report.main_measure).label} and this cost: no other configuration is at "
+        "least as good in both and better in one. The front is of the values measured; neighbours on it may differ by chance."
     )
+    ties = f" {TIE} tied with one on it: latency intervals overlap, and the test does not distinguish their quality."
+    return said + ties * any(front.tied for front in of_costs)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.evaluation.comparison import Comparison, verdict
+from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.reports.figures import (
     ALPHA,
     best_first,
@@ -32,7 +33,7 @@ _MOST_NAMES = 3
 
 
 def headline(report: BenchmarkReport) -> str:
-    """Return what was found, such as ``"link graph beats bm25: recall@20 +.197 [.12, .27], p = .001; 6 ms slower"``.
+    """Return what was found, such as ``"link graph beats bm25: Recall@20 +.197 [.12, .27], p = .001; 6 ms slower"``.
 
     The difference is that of the best configuration that is better than the baseline, with its interval and its corrected
     p-value. If there is none, the sentence says what is worse, or that nothing is distinguishable and why.
@@ -47,36 +48,29 @@ def headline(report: BenchmarkReport) -> str:
         >>> searchers = {"plain": Searcher(["bm25"]), "reranked": Searcher(["bm25"], reranker="overlap")}
         >>> run = Benchmarker(searchers, JsonlLoader("animals.jsonl"), queries, gold, index_path="index").run()
         >>> headline(run.report)
-        'reranked and plain have the same ndcg@10 in every query: .815'
+        'reranked and plain have the same nDCG@10 in every query: .815'
     """
-    measure = report.main_measure
+    measure, label = report.main_measure, Measure.parse(report.main_measure).label
     ranked = [result for result in best_first(report) if math.isfinite(result.measures.get(measure, math.nan))]
     if not ranked:
         return ""
     top, baseline = ranked[0], next((result for result in ranked if result.name == report.baseline), None)
     if baseline is None or len(ranked) == 1:
-        return f"{printable(top.name)}: {measure} {_figure(top, measure)}"
+        return f"{printable(top.name)}: {label} {_figure(top, measure)}"
     tests = by_figure(report)
     tested = [(result, test) for result in ranked if (test := tests.get(("", measure, result.name))) is not None]
     if not tested:
         others = "" if top is baseline else f"; {printable(baseline.name)} {_short(baseline.measures[measure])}"
         values = f"({_short(top.measures[measure])}{others})"
-        return f"{printable(top.name)} has the highest {measure} {values}; differences were not tested"
+        return f"{printable(top.name)} has the highest {label} {values}; differences were not tested"
     if better := [result for result, test in tested if verdict(test, ALPHA) == "better"]:
         found = _won(report, better[0], baseline, tests["", measure, better[0].name])
         return found if better[0] is top else f"{found}; {printable(top.name)} measured higher, which may be chance"
-    return _not_won(baseline, measure, tested)
+    return _not_won(baseline, label, tested)
 
 
 def tied_with_best(report: BenchmarkReport) -> list[str]:
-    """Return the configurations that are not distinguishable from the best in the main measure, best first.
-
-    Args:
-        report: a finished benchmark.
-
-    Returns:
-        Their names, without that of the best itself; empty if pairs were not tested in the main measure.
-    """
+    """Return the configurations that are not distinguishable from the best in the main measure, best first."""
     if report.pairwise is None or report.pairwise.measure != report.main_measure:
         return []
     best, *others = (result.name for result in best_first(report))
@@ -86,31 +80,31 @@ def tied_with_best(report: BenchmarkReport) -> list[str]:
 
 
 def _won(report: BenchmarkReport, winner: ConfigurationResult, baseline: ConfigurationResult, test: Comparison) -> str:
-    found = f"{printable(winner.name)} beats {printable(baseline.name)}: {test.measure} {_change(test)}"
+    found = f"{printable(winner.name)} beats {printable(baseline.name)}: {Measure.parse(test.measure).label} {_change(test)}"
     if costs := [*_latency(winner, baseline), *_price(report, winner)]:
         found += f"; {', '.join(costs)}"
     return found
 
 
-def _not_won(baseline: ConfigurationResult, measure: str, tested: Sequence[tuple[ConfigurationResult, Comparison]]) -> str:
-    name, value = printable(baseline.name), _short(baseline.measures[measure])
+def _not_won(baseline: ConfigurationResult, label: str, tested: Sequence[tuple[ConfigurationResult, Comparison]]) -> str:
+    name, value = printable(baseline.name), _short(baseline.measures[tested[0][1].measure])
     worse = [printable(result.name) for result, test in tested if verdict(test, ALPHA) == "worse"]
     if worse:
         rest = len(tested) - len(worse)
         others = f", {rest:,} not distinguishable" if rest else ""
-        return f"nothing beats {name}: {measure} {value}; {_some(worse)} {'is' if len(worse) == 1 else 'are'} worse{others}"
+        return f"nothing beats {name}: {label} {value}; {_some(worse)} {'is' if len(worse) == 1 else 'are'} worse{others}"
     comparisons = [test for _, test in tested]
     whose = printable(tested[0][0].name) if len(tested) == 1 else "nothing"
     if all(test.wins == test.losses == 0 for test in comparisons):
         whom = whose if len(tested) == 1 else f"all {counted(len(tested), 'other')}"
-        return f"{whom} and {name} have the same {measure} in every query: {value}"
+        return f"{whom} and {name} have the same {label} in every query: {value}"
     negated = f"{whose} is not" if len(tested) == 1 else "nothing is"
     if reason := shared_reason(comparisons):
         could = f"{whose} could not" if len(tested) == 1 else "nothing could"
-        return f"{could} be distinguished from {name} in {measure} ({value}): {reason}"
+        return f"{could} be distinguished from {name} in {label} ({value}): {reason}"
     largest, test = max(tested, key=lambda pair: abs(pair[1].difference))
     of = "" if len(tested) == 1 else f"largest difference: {printable(largest.name)} "
-    return f"{negated} distinguishable from {name} in {measure} ({value}): {of}{_change(test)}"
+    return f"{negated} distinguishable from {name} in {label} ({value}): {of}{_change(test)}"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 A word is shared if it is in the query, or one of the two begins with the other, has four letters or more, and is at most
 three shorter (``film``, ``filmed``). Words of a script without spaces are compared by pairs of characters. Common words, which
-occur in many of the passages, are not shared. The page's script (``explorer/passages.js``) does the same in a browser.
+occur in many of the passages, are not shared.
 """
 
 from __future__ import annotations
@@ -25,13 +25,7 @@ Span = tuple[int, int]
 
 
 def common_words(passages: Sequence[str], queries: Iterable[str]) -> set[str]:
-    """Return the uninformative words of queries: those in more than a quarter of the passages.
-
-    Args:
-        passages: a sample of them is read. With fewer than 20, words of three letters or fewer are treated as common
-            instead.
-        queries: texts.
-    """
+    """Return the uninformative words of queries: those in more than a quarter of the passages."""
     asked = {word for text in queries for word in _words(text)}
     if len(passages) < _FEW:
         return {word for word in asked if len(word) < _STEM}

@@ -15,39 +15,37 @@ from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.evaluation.measures import OF_ANSWERS, Measure
 from nlp_retrieval.reports.figures import (
     ANSWER_COLUMNS,
+    BETTER,
     COST,
     COST_COLUMNS,
-    DAGGERS,
     LANGUAGE_MODEL_COLUMNS,
     MARK,
     NO_VERDICT,
     NOTHING_TO_FIND,
     TIE,
+    WORSE,
     Column,
     family_label,
+    mark_of,
 )
-from nlp_retrieval.reports.view import QueryGroup, ReportView, Row, view_of
+from nlp_retrieval.reports.view import QueryGroup, ReportView, Row, counted, view_of
 from nlp_retrieval.text.printing import printable, spreadsheet_cell
-
-# The comparison as a table in Markdown and in LaTeX, with the marks of the corrected test.
-#
-# Columns are those of a wide terminal. A dagger marks a configuration better than the baseline, a double
-# dagger one that is worse; a diamond follows the cost of one on the Pareto front, a circle or an open diamond the cost
-# of one tied with it.
 
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
     "[": "{[}", "]": "{]}",
     "\N{MULTIPLICATION SIGN}": r"$\times$", "\N{EN DASH}": "--",
+    BETTER: r"$^{\dagger}$", WORSE: r"$^{\ddagger}$", "\N{DAGGER}": r"$^{\dagger}$", "\N{DOUBLE DAGGER}": r"$^{\ddagger}$",
+    MARK: r"$^{\diamond}$", TIE: r"$^{\circ}$",
 }  # fmt: skip
-_LATEX_MARKS = {DAGGERS.better: r"$^{\dagger}$", DAGGERS.worse: r"$^{\ddagger}$", MARK: r"$^{\diamond}$", TIE: r"$^{\circ}$"}
+_DAGGERS = {BETTER: "\N{DAGGER}", WORSE: "\N{DOUBLE DAGGER}"}
 
 
 def markdown_table(report: BenchmarkReport | ReportView) -> str:
     """Return the table in GitHub's Markdown."""
     view = view_of(report)
-    heads = ["queries", "configuration", *(column.title.replace(" @", "@") for column in view.summary)]
+    heads = ["queries", "configuration", *(column.title for column in view.summary)]
     lines = [_markdown_row(map(_markdown, heads)), _markdown_row(["---", "---", *["---:"] * len(view.summary)])]
     for group in view.groups:
         for row in group.rows:
@@ -61,11 +59,18 @@ def latex_table(report: BenchmarkReport | ReportView) -> str:
     view = view_of(report)
     families = [(family, len([*columns])) for family, columns in groupby(view.summary, lambda column: column.family)]
     spans = [rf"\multicolumn{{{number}}}{{c}}{{{_latex(family_label(family))}}}" for family, number in families]
+    meanings = {BETTER: "better", WORSE: "worse"}
+    found = [mark for mark in meanings if mark in view.legend]
+    marks = ", ".join(f"{_latex(mark)} {meanings[mark]}" for mark in found)
+    said = f"; {marks} than {_latex(view.report.baseline)} by the corrected test" if found else ""
+    queries = counted(view.report.query_counts.get("", 0), "query", "queries")
     lines = [
         r"% needs \usepackage{booktabs}",
+        *(f"% {note}" for note in map(_latex, _notes(view))),
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{_latex_notes(view)}}}",
+        rf"\caption{{{_latex(view.dataset or 'Retrieval')}, {queries}{said}.}}",
+        r"\label{tab:retrieval}",
         rf"\begin{{tabular}}{{ll{'r' * len(view.summary)}}}",
         r"\toprule",
         _latex_row(["", "", *spans]),
@@ -74,7 +79,7 @@ def latex_table(report: BenchmarkReport | ReportView) -> str:
     for group in view.groups:
         lines.append(r"\midrule")
         for row in group.rows:
-            figures = _figures(row, view, lambda text: rf"\textbf{{{text}}}", lambda mark: rf"\rlap{{{_LATEX_MARKS[mark]}}}")
+            figures = _figures(row, view, lambda text: rf"\textbf{{{text}}}", lambda mark: rf"\rlap{{{_latex(mark)}}}")
             lines.append(_latex_row([_latex(_short(group)), _latex(_named(row)), *figures]))
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
@@ -83,7 +88,7 @@ def _figures(row: Row, view: ReportView, bold: Callable[[str], str], marked: Cal
     """The figures of a configuration, with their marks; cost is measured over all queries, and shown there."""
     figures = []
     for cell in (row.cells[column.key] for column in view.summary):
-        mark = MARK if cell.on_front else TIE if cell.tied else DAGGERS.of(cell.comparison)
+        mark = MARK if cell.on_front else TIE if cell.tied else _DAGGERS.get(mark_of(cell.comparison), "")
         text = bold(cell.text) if cell.best else cell.text
         figures.append("" if cell.repeated else text + (marked(mark) if mark else ""))
     return figures
@@ -97,7 +102,8 @@ def _notes(view: ReportView) -> list[str]:
     hopeless = [
         f"{', '.join(map(_short, groups))}: {NOTHING_TO_FIND}: {reason}." for reason, groups in view.out_of_reach.items()
     ]
-    notes = [view.legends[DAGGERS], view.chance, *hopeless, NO_VERDICT, view.front_legends[MARK], view.prices]
+    legend = view.legend.translate(str.maketrans(_DAGGERS))
+    notes = [legend, view.chance, *hopeless, NO_VERDICT, view.front_legend, view.prices]
     return [note for note in [view.counted, *notes, view.timing, *view.cautions, *view.failures] if note]
 
 
@@ -117,35 +123,17 @@ def _latex(text: str) -> str:
     return "".join(_LATEX.get(char, char) for char in printable(text))
 
 
-def _latex_notes(view: ReportView) -> str:
-    text = _latex(" ".join(_notes(view)))
-    for mark, written in _LATEX_MARKS.items():
-        text = text.replace(mark, written)
-    return text
-
-
 def _latex_row(cells: list[str]) -> str:
     return " & ".join(cells) + r" \\"
 
-
-# The comparison for other programs: as CSV and as JSON, with unrounded figures.
-#
-# A row for each configuration and group of queries; cost is measured over all queries, and is in their row. A name that a
-# spreadsheet would read as a formula is prefixed with an apostrophe in CSV.
 
 ALL = "all"
 
 
 def chosen_columns(view: ReportView, names: Sequence[str]) -> list[Column]:
-    """Return columns by their names, in the given order.
+    """Return columns by their names, in the given order; by default those of the table in a terminal.
 
-    Args:
-        view: view of a finished benchmark.
-        names: each a measure (``recall@5``), a cost (``latency_ms``), a family of them (``recall``, ``cost``) or ``all``; none:
-            those of the table in a terminal.
-
-    Raises:
-        ConfigurationError: a column does not exist.
+    A name is a measure (``recall@5``), a cost (``latency_ms``), a family of them (``recall``, ``cost``) or ``all``.
     """
     chosen: dict[str, Column] = {}
     for name in names:
@@ -158,11 +146,7 @@ def chosen_columns(view: ReportView, names: Sequence[str]) -> list[Column]:
 
 
 def refuse_unknown_columns(names: Sequence[str], measures: Sequence[str]) -> None:
-    """Raise an error for columns that no benchmark with these measures has.
-
-    Raises:
-        ConfigurationError: a column does not exist.
-    """
+    """Raise an error for columns that no benchmark with these measures has."""
     costs = [column.key for column in (*COST_COLUMNS, *LANGUAGE_MODEL_COLUMNS, *ANSWER_COLUMNS)]
     costs += ["price_per_1000_queries", "price_spent"]
     families = [Measure.parse(measure).family for measure in measures]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
 
@@ -28,25 +28,22 @@ from nlp_retrieval.evaluation.rankings import RunLists
 from nlp_retrieval.reports.figures import (
     ABSENT,
     ALPHA,
-    ASCII_MARK,
-    ASCII_TIE,
+    BETTER,
     MARK,
     NO_VERDICT,
     NOTHING_TO_FIND,
-    SIGNS,
     TIE,
-    TRIANGLES,
+    WORSE,
     Column,
     best_first,
     family_label,
     grid_axes,
+    mark_of,
 )
 from nlp_retrieval.reports.findings import headline, tied_with_best
 from nlp_retrieval.reports.snippets import pieces, shared_spans, snippet
-from nlp_retrieval.reports.view import CALLS_AND_TOKENS, Cell, ReportView, counted
+from nlp_retrieval.reports.view import CALLS_AND_TOKENS, Cell, ReportView, Row, counted
 from nlp_retrieval.text.printing import printable
-
-# A plan for a terminal: what it adds up to, then shared parts first, no line too wide.
 
 
 @dataclass(frozen=True)
@@ -69,19 +66,41 @@ class PlanTables:
 
 
 def _parts(plan: Plan, options: ConsoleOptions) -> Iterator[RenderableType]:
-    yield from _table(options, ("computed once for all", "", "configurations"), _stages(plan))
-    yield from _table(options, ("index", "", "configurations"), _indexes(plan))
-    yield from _table(options, ("model", "where", "configurations"), _models(plan))
-    yield from _table(options, ("language-model calls", "at most", "configurations"), _calls(plan))
+    def used(by: Sequence[str]) -> str:
+        return f"{len(by):,} of {len(plan.configurations):,}"
+
+    stages = sorted(plan.stages, key=lambda stage: -len(stage.used_by))
+    tables: list[tuple[tuple[str, str, str], list[tuple[str, str, str]]]] = [
+        (("computed once for all", "", "configurations"), [(one.name, one.kind, used(one.used_by)) for one in stages]),
+        (("index", "", "configurations"), [(one.name, one.state, used(one.used_by)) for one in plan.indexes]),
+        (
+            ("model", "where", "configurations"),
+            [(f"{one.name} ({one.kind})", one.source or "not on this machine", used(one.used_by)) for one in plan.models],
+        ),
+        (
+            ("language-model calls", "at most", "configurations"),
+            [(one.name, "not known" if one.calls is None else f"{one.calls:,}", used(one.used_by)) for one in plan.calls],
+        ),
+    ]
+    for heads, rows in tables:
+        if rows:
+            table = Table(box=None if options.ascii_only else SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+            table.add_column(heads[0], overflow="fold", ratio=3)
+            table.add_column(heads[1], overflow="fold", ratio=1)
+            table.add_column(heads[2], justify="right", no_wrap=True)
+            for cells in rows:
+                table.add_row(*(Text(printable(cell)) for cell in cells))
+            yield table
     yield Text("configurations")
     for name in plan.configurations:
         yield Text(f"  {printable(f'{name} *' if name == plan.baseline else name)}", overflow="fold")
 
 
 def _summary(plan: Plan) -> list[str]:
-    total = len(plan.configurations)
-    queries = counted(plan.n_queries, "query", "queries")
-    lines = [f"plan: {counted(total, 'configuration')}, {queries}, by {_listed(plan)}, baseline {plan.baseline}"]
+    others = [measure for measure in plan.measures if measure != plan.main]
+    by = f"{plan.main} ({', '.join(others) or 'k = ' + ', '.join(map(str, plan.k_values))})"
+    configurations, queries = counted(len(plan.configurations), "configuration"), counted(plan.n_queries, "query", "queries")
+    lines = [f"plan: {configurations}, {queries}, by {by}, baseline {plan.baseline}"]
     if plan.filters:
         lines.append(f"filters: {counted(plan.filters, 'different one')}; queries of one filter are searched together")
     if plan.combinations is not None:
@@ -101,53 +120,6 @@ def _summary(plan: Plan) -> list[str]:
     return [printable(line) for line in lines]
 
 
-def _stages(plan: Plan) -> list[tuple[str, str, str]]:
-    by_use = sorted(plan.stages, key=lambda stage: -len(stage.used_by))
-    return [(stage.name, stage.kind, _share(stage.used_by, plan)) for stage in by_use]
-
-
-def _indexes(plan: Plan) -> list[tuple[str, str, str]]:
-    return [(index.name, index.state, _share(index.used_by, plan)) for index in plan.indexes]
-
-
-def _models(plan: Plan) -> list[tuple[str, str, str]]:
-    return [
-        (f"{model.name} ({model.kind})", model.source or "not on this machine", _share(model.used_by, plan))
-        for model in plan.models
-    ]
-
-
-def _calls(plan: Plan) -> list[tuple[str, str, str]]:
-    counts = ["not known" if call.calls is None else f"{call.calls:,}" for call in plan.calls]
-    return [(call.name, calls, _share(call.used_by, plan)) for call, calls in zip(plan.calls, counts, strict=True)]
-
-
-def _share(used_by: Sequence[str], plan: Plan) -> str:
-    return f"{len(used_by):,} of {len(plan.configurations):,}"
-
-
-def _table(options: ConsoleOptions, heads: tuple[str, str, str], rows: Sequence[tuple[str, str, str]]) -> Iterator[Table]:
-    if not rows:
-        return
-    table = Table(box=None if options.ascii_only else SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column(heads[0], overflow="fold", ratio=3)
-    table.add_column(heads[1], overflow="fold", ratio=1)
-    table.add_column(heads[2], justify="right", no_wrap=True)
-    for cells in rows:
-        table.add_row(*(Text(printable(cell)) for cell in cells))
-    yield table
-
-
-def _listed(plan: Plan) -> str:
-    """The main measure, and the others or the cutoffs."""
-    others = [measure for measure in plan.measures if measure != plan.main]
-    return f"{plan.main} ({', '.join(others) or 'k = ' + ', '.join(map(str, plan.k_values))})"
-
-
-# Two rankings of a query side by side, and the queries that change most, for a terminal of any width.
-#
-# Words, not only colours, show which hits entered, left, moved or are gold.
-
 _MISSING: dict[Seen, str] = {"unseen": "not found by it", "absent": "no such signal", "unlisted": "not in the list", "seen": ""}
 _STYLES = {"entered": "green", "left": "red", "up": "green", "down": "red", "same": "dim"}
 
@@ -155,14 +127,7 @@ _STYLES = {"entered": "green", "left": "red", "up": "green", "down": "red", "sam
 def difference_view(
     difference: QueryDifference, passages: Mapping[str, str] | None = None, common: Collection[str] = (), *, whole: bool = False
 ) -> RenderableType:
-    """Return two lists side by side, then the documents found and the signals that moved with each hit, for ``rich`` to print.
-
-    Args:
-        difference: of a query.
-        passages: texts by item id; items without one are shown without.
-        common: words not to highlight.
-        whole: whether to show a whole text instead of the part relevant to the query.
-    """
+    """Return two lists side by side, then the documents found and the signals that moved with each hit, for ``rich``."""
     heading = [Text(f"{printable(difference.query_id)}: ", "bold").append(printable(difference.text), "not bold")]
     if difference.group is not None:
         heading.append(Text(printable(difference.group), "dim"))
@@ -179,16 +144,7 @@ def difference_view(
 def queries_view(
     lists: RunLists, one: str, other: str, changed: Sequence[ChangedQuery], measure: str, total: int
 ) -> RenderableType:
-    """Return the queries that change most as a table for ``rich`` to print.
-
-    Args:
-        lists: lists of the two runs.
-        one: the first run.
-        other: the second.
-        changed: queries, in display order.
-        measure: the measure of change, such as ``"recall@10"``.
-        total: number of queries in the runs.
-    """
+    """Return the queries that change most, in the order given, as a table for ``rich``; ``total`` queries are in the runs."""
     table = _difference_table()
     table.add_column("query", overflow="fold", ratio=1)
     for heading in ("from", "to", "change", "entered"):
@@ -308,27 +264,21 @@ def _signal_text(signal: SignalMove) -> str:
     return f"{printable(signal.name)}: {before} -> {after}"
 
 
-# The comparison as a table for a terminal: what was found, then the configurations by the main measure, best first.
-
 _SHORT = {"perfect_recall": "perfect", "recall": "recall", "ndcg": "nDCG"}
-_NARROWEST_NAME, _WIDEST_AXIS, _WIDEST_HEADING = 13, 16, 10
-_FEWEST_BESIDE_AXES = 3
-_PARTS = (r"(?<=\s)", r"(?<=>)", r"(?<=\+)", r"(?<=/)", r"(?<=[-_=.:@])")
+_NARROWEST_NAME, _WIDEST_AXIS, _WIDEST_HEADING, _FEWEST_BESIDE_AXES = 13, 16, 10, 3
+_PLACES = (r"(?<=\s)", r"(?<=>)", r"(?<=\+)", r"(?<=/)", r"(?<=[-_=.:@])")
 """Where a name may be broken, the best places first."""
-_IN_ASCII = str.maketrans({"\N{MINUS SIGN}": "-", "\N{PLUS-MINUS SIGN}": None, ABSENT: "-"})
-_VERDICTS = {"better": "green", "worse": "red", "": ""}
+_IN_ASCII = str.maketrans(
+    {"\N{MINUS SIGN}": "-", "\N{PLUS-MINUS SIGN}": None, ABSENT: "-", BETTER: "+", WORSE: "-", MARK: "#", TIE: "~"}
+)
+_STYLE_OF = {"better": "green", "worse": "red", "": ""}
 _MODEL_COLUMNS_LEFT_OUT = (
     "cache_hits tokens_in tokens_out failures answer_seconds query_tokens_out query_tokens_in calls price_spent unanswered "
     "dropped_citations failed_answers degraded"
 ).split()
 
-
-@dataclass(frozen=True)
-class _Figures:
-    """A column of figures over all queries, or over those of a group."""
-
-    column: Column
-    group: str = ""
+_Shown = tuple[Column, str]
+"""A column of figures, and the group of queries that they are of."""
 
 
 @dataclass(frozen=True)
@@ -350,109 +300,114 @@ class SummaryTable:
     verbose: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        view, dim = self.view, "dim" if console.is_terminal else ""
-        if found := headline(view.report):
-            yield Text(found.translate(_IN_ASCII) if options.ascii_only else found, "bold" if console.is_terminal else "")
-        columns = self._columns()
-        table, shown = self._fitted(options, columns, self._left_out_first(columns), self._table)
-        yield from (Text(""), table, Text(""))
-        left_out = len(view.summary) - sum(not figures.group for figures in shown)
-        notes = self._two_notes(shown, left_out, options)
-        if self.verbose:
-            notes = self._every_note(shown, left_out, options, bold=console.is_terminal)
-        yield from (Text(note, style=dim) for note in notes)
-        yield from map(Text, self._warnings())
-        if view.model_columns:
-            of_models = [_Figures(column) for column in view.model_columns]
-            last = sorted(of_models, key=lambda figures: _MODEL_COLUMNS_LEFT_OUT.index(figures.column.key))
-            table, shown = self._fitted(options, of_models, [[one] for one in last], self._table_of_models)
-            yield Text("")
-            yield table
-            note = f"{_left_out(len(of_models) - len(shown))} {CALLS_AND_TOKENS if self.verbose else ''} "
-            if note := f"{note}{printable(view.prices) if self.verbose else ''}".strip():
-                yield Text(note, style=dim)
-            for result in view.report.configurations:
-                for of_model in (view.degraded, view.latency, view.unpriced):
-                    if result.name in of_model:
-                        yield Text(printable(f"{result.name}: {of_model[result.name]}"))
+        view, dim, plain = self.view, "dim" if console.is_terminal else "", options.ascii_only
 
-    def _columns(self) -> list[_Figures]:
+        def line(text: str, style: str = dim) -> Text:
+            return Text(text.translate(_IN_ASCII) if plain else text, style)
+
+        if found := headline(view.report):
+            yield line(found, "bold" if console.is_terminal else "")
+        results, names = best_first(view.report), [group.name for group in view.groups]
+        blocks = names if self.verbose else names[:1]
+        columns = self._columns()
+        for axes in (grid_axes(view.report), {}):
+            table, shown = self._fitted(results, blocks, columns, axes, self._left_out_first(columns), options)
+            if self._fits(table, options):
+                break
+        yield from (Text(""), table, Text(""))
+        yield from map(line, self._notes(shown, bold=console.is_terminal))
+        yield from (line(note, "") for note in self._warnings())
+        if view.model_columns:
+            asked = [row.result.name for row in view.groups[0].rows if _asked(row, view)]
+            last = sorted(view.model_columns, key=lambda column: _MODEL_COLUMNS_LEFT_OUT.index(column.key))
+            table, shown = self._fitted(
+                [result for result in results if result.name in asked], [""], [(column, "") for column in view.model_columns],
+                {}, [[(column, "")] for column in last], options,
+            )  # fmt: skip
+            yield from (Text(""), table)
+            left_out = _left_out(len(view.model_columns) - len(shown))
+            if note := " ".join(
+                filter(None, [left_out, *([CALLS_AND_TOKENS, printable(view.prices)] if self.verbose else [])])
+            ):
+                yield line(note)
+            for name in (result.name for result in view.report.configurations):
+                yield from (Text(printable(f"{name}: {notes[name]}")) for notes in self._of_models() if name in notes)
+
+    def _of_models(self) -> tuple[Mapping[str, str], ...]:
+        return self.view.degraded, self.view.latency, self.view.unpriced
+
+    def _columns(self) -> list[_Shown]:
         view = self.view
         main = [column for column in view.summary if column.key == view.main_measure]
-        groups = [] if self.verbose else view.groups[1:]
+        groups = [] if self.verbose else [group.name for group in view.groups[1:]]
         others = [column for column in view.summary if column not in main]
-        by_group = [_Figures(column, group.name) for column in main for group in groups]
-        return [*map(_Figures, main), *by_group, *map(_Figures, others)]
+        return [(column, group) for column in main for group in ["", *groups]] + [(column, "") for column in others]
 
-    def _left_out_first(self, columns: Sequence[_Figures]) -> list[list[_Figures]]:
+    def _left_out_first(self, columns: Sequence[_Shown]) -> list[list[_Shown]]:
         """The columns to leave out, those of equal importance together; the main measure never."""
         last = {column.family: column.key for column in self.view.summary if column.cost is None}
 
-        def importance(figures: _Figures) -> tuple[int, float]:
-            column = figures.column
-            if figures.group:
+        def importance(shown: _Shown) -> tuple[int, float]:
+            column, group = shown
+            if group:
                 return 3, 0
             if column.cost is not None:
-                return {"latency_ms": 0, "price_per_1000_queries": 2}.get(column.key, 4), columns.index(figures)
+                return {"latency_ms": 0, "price_per_1000_queries": 2}.get(column.key, 4), columns.index(shown)
             if column.key == last[column.family]:
-                return 1, columns.index(figures)
+                return 1, columns.index(shown)
             return 5, 1 / (Measure.parse(column.key).cutoff or 1)
 
-        rest = [figures for figures in columns if figures.group or figures.column.key != self.view.main_measure]
-        by_importance = groupby(sorted(rest, key=importance, reverse=True), importance)
-        return [list(equal) for _, equal in by_importance]
+        rest = [shown for shown in columns if shown[1] or shown[0].key != self.view.main_measure]
+        return [list(equal) for _, equal in groupby(sorted(rest, key=importance, reverse=True), importance)]
+
+    def _fits(self, table: Table, options: ConsoleOptions) -> bool:
+        widths = [column.width or 0 for column in table.columns]  # every column has one, with a space between two
+        return self.whole or sum(widths) + len(widths) - 1 <= options.max_width
 
     def _fitted(
         self,
+        results: Sequence[ConfigurationResult],
+        blocks: Sequence[str],
+        columns: Sequence[_Shown],
+        axes: Mapping[str, Mapping[str, str]],
+        left_out_first: Sequence[Sequence[_Shown]],
         options: ConsoleOptions,
-        columns: Sequence[_Figures],
-        left_out_first: Sequence[Sequence[_Figures]],
-        draw: Callable[[Sequence[_Figures], ConsoleOptions, bool], Table],
-    ) -> tuple[Table, list[_Figures]]:
-        """Draw as many columns as fit the terminal, and return them; without the axes of a grid if figures need their room."""
-
-        def fits(table: Table) -> bool:
-            widths = [column.width or 0 for column in table.columns]  # every column has one, with a space between two
-            return self.whole or sum(widths) + len(widths) - 1 <= options.max_width
-
-        for with_axes in (True, False):
-            shown = list(columns)
-            table = draw(shown, options, with_axes)
-            for left_out in left_out_first:
-                if fits(table) or (with_axes and len(shown) <= _FEWEST_BESIDE_AXES):
-                    break
-                shown = [figures for figures in shown if figures not in left_out]
-                table = draw(shown, options, with_axes)
-            if fits(table):
+    ) -> tuple[Table, list[_Shown]]:
+        """Draw as many columns as fit the terminal, and return them."""
+        shown = list(columns)
+        table = self._table(results, blocks, shown, axes, options)
+        for left_out in left_out_first:
+            if self._fits(table, options) or (axes and len(shown) <= _FEWEST_BESIDE_AXES):
                 break
+            shown = [column for column in shown if column not in left_out]
+            table = self._table(results, blocks, shown, axes, options)
         return table, shown
 
-    def _table(self, shown: Sequence[_Figures], options: ConsoleOptions, with_axes: bool) -> Table:
-        view = self.view
-        blocks = list(view.groups) if self.verbose else list(view.groups[:1])
-        titles = [printable(str(block)) for block in blocks] if len(blocks) > 1 else []
-        table = _empty_table(options)
-        results = best_first(view.report)
-        labels = self._add_labels(table, results, titles, grid_axes(view.report) if with_axes else {}, options)
-        rows = {(group.name, row.result.name): row for group in view.groups for row in group.rows}
-        columns = [
-            _add_figures(
-                table,
-                self._heading(figures, any(other.group for other in shown)),
-                [
-                    self._figure(rows[figures.group or block.name, result.name].cells[figures.column.key], options)
-                    for block in blocks
-                    for result in results
-                ],
-            )
-            for figures in shown
-        ]
-        for number in range(len(blocks) * len(results)):
-            block, position = divmod(number, len(results))
-            if titles and not position:
+    def _table(
+        self,
+        results: Sequence[ConfigurationResult],
+        blocks: Sequence[str],
+        shown: Sequence[_Shown],
+        axes: Mapping[str, Mapping[str, str]],
+        options: ConsoleOptions,
+    ) -> Table:
+        """The configurations in each block, which is a group of queries."""
+        groups = {group.name: group for group in self.view.groups}
+        rows = {(group.name, row.result.name): row for group in self.view.groups for row in group.rows}
+        titles = [printable(str(groups[block])) for block in blocks] if len(blocks) > 1 else []
+        plain = options.ascii_only  # a box has a space between columns
+        table = Table(box=None if plain else SIMPLE_HEAD, padding=(0, int(plain), 0, 0), pad_edge=False, show_edge=False)
+        labels = self._add_labels(table, results, titles, axes, options)
+        columns = []
+        for column, group in shown:
+            cells = [rows[group or block, result.name].cells[column.key] for block in blocks for result in results]
+            columns.append(_add_figures(table, self._heading(column, group, shown), cells, ascii_only=plain))
+        for place in range(len(blocks)):
+            if titles:
                 table.add_section()
-                table.add_row(Text(titles[block], style="italic"))
-            table.add_row(*labels[position], *(column[number] for column in columns))
+                table.add_row(Text(titles[place], style="italic"))
+            for number in range(len(results)):
+                table.add_row(*labels[number], *(column[place * len(results) + number] for column in columns))
         return table
 
     def _add_labels(
@@ -472,103 +427,65 @@ class SummaryTable:
             columns, headings = [names, *columns], ["configuration", *headings]
         for position, result in enumerate(results):
             if result.name == self.view.report.baseline:
-                column = next(column for column in columns if column[position])
-                column[position] += " *"
-        room = options.max_width // (5 if axes else 3)
+                next(column for column in columns if column[position])[position] += " *"
         widths = [
             min(_WIDEST_AXIS, max(min(_WIDEST_HEADING, cell_len(heading)), *map(cell_len, column)))
             for heading, column in zip(headings, columns, strict=True)
         ]
         if any(names):
-            widths[0] = min(max(map(cell_len, [*names, *titles, "configuration"])), max(_NARROWEST_NAME, room))
+            room = max(_NARROWEST_NAME, options.max_width // (5 if axes else 3))
+            widths[0] = min(max(map(cell_len, [*names, *titles, "configuration"])), room)
         for heading, width in zip(headings, widths, strict=True):
             table.add_column(_broken(heading, width), width=width + 1, overflow="fold")
-        rows = zip(*columns, strict=True)
-        return [[Text(_broken(text, width)) for text, width in zip(row, widths, strict=True)] for row in rows]
+        return [
+            [Text(_broken(text, width)) for text, width in zip(row, widths, strict=True)] for row in zip(*columns, strict=True)
+        ]
 
-    def _heading(self, figures: _Figures, by_group: bool) -> list[str]:
-        column = figures.column
+    def _heading(self, column: Column, group: str, shown: Sequence[_Shown]) -> list[str]:
         if column.key == "latency_ms":
-            lines = ["ms per", "query"]
-        elif column.label.startswith("@"):
-            lines = [_SHORT.get(column.family, family_label(column.family)), column.label]
-        else:
+            return ["ms per", "query"]
+        if not column.label.startswith("@"):
             lines = column.label.split(" ")
+        else:
+            lines = [_SHORT.get(column.family, family_label(column.family)), column.label]
         if column.key == self.view.main_measure and not self.verbose:
-            group = next(group for group in self.view.groups if group.name == figures.group)
-            lines += _broken(printable(group.name) or "all", _WIDEST_HEADING).split("\n") * by_group
-            lines += [] if group.count is None else [f"n={group.count:,}"]
+            (own,) = (one for one in self.view.groups if one.name == group)
+            if any(other for _, other in shown):
+                lines += _broken(printable(group) or "all", _WIDEST_HEADING).split("\n")
+            lines += [] if own.count is None else [f"n={own.count:,}"]
         return lines
 
-    def _figure(self, cell: Cell, options: ConsoleOptions) -> tuple[Text, Text]:
-        """Return a figure and its mark."""
-        if cell.repeated:  # repeating a cost per group would suggest that it was measured there
-            return Text(""), Text("")
-        ascii_only = options.ascii_only
-        mark = Text((SIGNS if ascii_only else TRIANGLES).of(cell.comparison), _VERDICTS[cell.verdict])
-        if cell.on_front or cell.tied:
-            front, tie = (ASCII_MARK, ASCII_TIE) if ascii_only else (MARK, TIE)
-            mark = Text(front if cell.on_front else tie)
-        return Text(_printed(cell, options), "bold" if cell.best else ""), mark
-
-    def _table_of_models(self, shown: Sequence[_Figures], options: ConsoleOptions, with_axes: bool) -> Table:
-        del with_axes
-        keys = [figures.column.key for figures in shown]
-        of_all = {row.result.name: row for row in self.view.groups[0].rows}
-        results = [
-            result
-            for result in best_first(self.view.report)
-            if any(of_all[result.name].cells[column.key].value is not None for column in self.view.model_columns)
-        ]
-        table = _empty_table(options)
-        labels = self._add_labels(table, results, [], {}, options)
-        columns = [
-            _add_figures(
-                table,
-                figures.column.label.split(" "),
-                [(Text(_printed(of_all[result.name].cells[key], options)), Text("")) for result in results],
-            )
-            for figures, key in zip(shown, keys, strict=True)
-        ]
-        for row in zip(labels, *columns, strict=True):
-            table.add_row(*row[0], *row[1:])
-        return table
-
-    def _two_notes(self, shown: Sequence[_Figures], left_out: int, options: ConsoleOptions) -> Iterator[str]:
-        """What the marks mean, and how to see what is not shown."""
+    def _notes(self, shown: Sequence[_Shown], *, bold: bool) -> Iterator[str]:
+        """What the marks mean, and how to see what is not shown; with ``verbose``, how it was tested too."""
         view = self.view
-        groups = {group.name: group for group in view.groups}
-        cells = [row.cells[figures.column.key] for figures in shown for row in groups[figures.group].rows]
-        marks, verdicts = SIGNS if options.ascii_only else TRIANGLES, {cell.verdict for cell in cells}
-        said, untested = ["* baseline"], ""
+        left_out = _left_out(len(view.summary) - sum(not group for _, group in shown))
+        if self.verbose:
+            yield " ".join(filter(None, ["* baseline.", left_out, view.legend, NO_VERDICT if bold else ""]))
+            yield from filter(None, [view.chance])
+            if any(column.key in view.fronts for column, _ in shown):
+                yield view.front_legend
+            if ties := tied_with_best(view.report):
+                best = best_first(view.report)[0].name
+                yield printable(f"Not distinguishable from {best} in {view.main_label}: {'; '.join(ties)}.")
+            for reason, groups in view.out_of_reach.items():
+                yield f"{', '.join(printable(str(group)) for group in groups)}: {NOTHING_TO_FIND}: {reason}."
+            return
+        cells = [
+            row.cells[column.key] for column, of in shown for group in view.groups if group.name == of for row in group.rows
+        ]
+        verdicts, said, untested = {cell.verdict for cell in cells}, ["* baseline"], ""
         if view.comparisons:
-            said += [f"{marks.better} better"] * ("better" in verdicts) + [f"{marks.worse} worse"] * ("worse" in verdicts)
-            level = f"(corrected p < {ALPHA:g})".replace("0.", ".")
+            said += [f"{BETTER} better"] * ("better" in verdicts) + [f"{WORSE} worse"] * ("worse" in verdicts)
             said[1:] = said[1:] or ["nothing significant"]
-            said[-1] += f" {level}"
+            said[-1] += f" (corrected p < {ALPHA:g})".replace("0.", ".")
         elif len(view.report.configurations) > 1:
             untested = "; differences are not tested for significance"
-        front, tie = (ASCII_MARK, ASCII_TIE) if options.ascii_only else (MARK, TIE)
-        said += [f"{front} Pareto front"] * any(cell.on_front for cell in cells)
-        said += [f"{tie} tied"] * any(cell.tied for cell in cells)
+        said += [f"{MARK} Pareto front"] * any(cell.on_front for cell in cells)
+        said += [f"{TIE} tied"] * any(cell.tied for cell in cells)
         yield ", ".join(said) + untested
-        more = [*["every group"] * (len(groups) > 1), *["how it was tested"] * bool(view.comparisons)]
-        if note := " ".join(filter(None, [_left_out(left_out), f"--verbose: {', '.join(more)}." if more else ""])):
+        more = [*["every group"] * (len(view.groups) > 1), *["how it was tested"] * bool(view.comparisons)]
+        if note := " ".join(filter(None, [left_out, f"--verbose: {', '.join(more)}." if more else ""])):
             yield note
-
-    def _every_note(self, shown: Sequence[_Figures], left_out: int, options: ConsoleOptions, *, bold: bool) -> Iterator[str]:
-        view, ascii_only = self.view, options.ascii_only
-        legend = view.legends[SIGNS if ascii_only else TRIANGLES]
-        yield " ".join(filter(None, ["* baseline.", _left_out(left_out), legend, NO_VERDICT if bold else ""]))
-        if view.chance:
-            yield view.chance
-        if any(figures.column.key in view.fronts for figures in shown):
-            yield view.front_legends[ASCII_MARK if ascii_only else MARK]
-        if ties := tied_with_best(view.report):
-            best = best_first(view.report)[0].name
-            yield printable(f"Not distinguishable from {best} in {view.main_measure}: {'; '.join(ties)}.")
-        for reason, groups in view.out_of_reach.items():
-            yield f"{', '.join(printable(str(group)) for group in groups)}: {NOTHING_TO_FIND}: {reason}."
 
     def _warnings(self) -> Iterator[str]:
         """Whatever a reader of the figures must know."""
@@ -579,17 +496,23 @@ class SummaryTable:
         yield from view.failures
 
 
+def _asked(row: Row, view: ReportView) -> bool:
+    return any(row.cells[column.key].value is not None for column in view.model_columns)
+
+
 def _left_out(columns: int) -> str:
     return f"{counted(columns, 'column')} left out (--columns all)." if columns else ""
 
 
-def _empty_table(options: ConsoleOptions) -> Table:
-    is_plain = options.ascii_only  # a box has a space between columns
-    return Table(box=None if is_plain else SIMPLE_HEAD, padding=(0, int(is_plain), 0, 0), pad_edge=False, show_edge=False)
-
-
-def _add_figures(table: Table, heading: Sequence[str], figures: Sequence[tuple[Text, Text]]) -> list[Text]:
+def _add_figures(table: Table, heading: Sequence[str], cells: Sequence[Cell], *, ascii_only: bool) -> list[Text]:
     """Add a column whose marks have a place of their own, so that figures are aligned; return its texts."""
+    figures = []
+    for cell in cells:
+        mark = MARK if cell.on_front else TIE if cell.tied else mark_of(cell.comparison)
+        texts = ("", "") if cell.repeated else (cell.text, mark)  # a cost repeated per group would seem measured there
+        text, mark = (text.translate(_IN_ASCII) if ascii_only else text for text in texts)
+        style = "" if cell.on_front or cell.tied else _STYLE_OF[cell.verdict]
+        figures.append((Text(text, "bold" if cell.best else ""), Text(mark, style)))
     width = max(cell_len(text) for text in [*heading, *(figure.plain for figure, _ in figures)])
     slot = max((mark.cell_len for _, mark in figures), default=0)
     lines = [f"{' ' * (width - cell_len(line))}{line}" for line in heading]
@@ -610,9 +533,5 @@ def _broken(name: str, width: int) -> str:
             for smaller in re.split(places[0], part):
                 add(smaller, places[1:])
 
-    add(name, _PARTS)
+    add(name, _PLACES)
     return "\n".join(line.rstrip() for line in lines if line)
-
-
-def _printed(cell: Cell, options: ConsoleOptions) -> str:
-    return cell.text.translate(_IN_ASCII) if options.ascii_only else cell.text

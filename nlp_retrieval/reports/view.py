@@ -1,8 +1,4 @@
-"""Content of all forms of a report, computed once: cells, marks, Pareto fronts, groups of queries, prices and notes.
-
-The terminal, the page, the tables in files and Weights & Biases take their content from here and only format it, so that
-all of them agree on which figures are best, on a front or better than the baseline.
-"""
+"""Content of all forms of a report, computed once: cells, marks, Pareto fronts, groups of queries, prices and notes."""
 
 from __future__ import annotations
 
@@ -17,17 +13,12 @@ from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResul
 from nlp_retrieval.benchmarks.runs import RunCorpus, cautions_in, corpora_note, corpora_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.evaluation.comparison import Comparison, verdict
+from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.reports.figures import (
     ALPHA,
-    ASCII_MARK,
     COST_COLUMNS,
-    DAGGERS,
-    MARK,
-    SIGNS,
-    TRIANGLES,
     Column,
     Front,
-    Marks,
     by_chance,
     by_figure,
     cost_columns,
@@ -114,49 +105,39 @@ def counting_note(report: BenchmarkReport) -> str:
     counts = report.counted
     if counts is None:
         return ""
-    empty = {result.name: result.empty_queries for result in report.configurations if result.empty_queries}
-    parts = [f"Counted: {counted(counts.queries, 'query', 'queries')}"]
-    if counts.without_relevant:
-        parts.append(
-            f"{counts.without_relevant:,} of them without a relevant document score 0{_first(report, 'without_relevant')}"
-        )
-    if empty:
-        parts.append(f"queries without results score 0 ({listed([f'{name}: {number:,}' for name, number in empty.items()])})")
-    if counts.missing_documents and counts.gold_missing != "drop":
-        of = counted(counts.missing_queries, "query", "queries")
-        documents = counted(counts.missing_documents, "relevant document")
-        parts.append(f"{documents} of {of} that the corpus lacks, as not found{_first(report, 'missing_documents')}")
-    if counts.own_gold:
-        parts.append(
-            f"the hit that is the query itself, of {counted(counts.own_gold, 'query', 'queries')} that have it as gold"
-        )
-    if counts.same_ids:
-        whose = counted(counts.same_ids, "query", "queries")
-        parts.append(f"hits that have the id of their query, of {whose}: they count as other items")
-    left_out = []
-    if counts.unjudged:
-        left_out.append(f"{counted(counts.unjudged, 'query', 'queries')} without judgements{_first(report, 'unjudged')}")
-    if counts.unasked:
-        judged = counted(counts.unasked, "judged query", "judged queries")
-        left_out.append(f"{judged} that {'is' if counts.unasked == 1 else 'are'} not asked{_first(report, 'unasked')}")
-    if counts.missing_documents and counts.gold_missing == "drop":
-        documents = counted(counts.missing_documents, "relevant document")
-        left_out.append(f"{documents} that the corpus lacks{_first(report, 'missing_documents')}")
-    if counts.dropped:
-        whose = counted(counts.dropped, "query", "queries")
-        left_out.append(f"{whose} without any relevant document in the corpus{_first(report, 'dropped')}")
-    if counts.own_ids:
-        left_out.append(f"the hit that is the query itself, of {counted(counts.own_ids, 'query', 'queries')} (same id)")
-    if counts.ungrouped:
-        whose = counted(counts.ungrouped, "query", "queries")
-        left_out.append(f"{whose} without {counts.group_by!r} in any group{_first(report, 'ungrouped')}")
-    counted_line = "; ".join(parts) + "."
-    return printable(f"{counted_line} Not counted: {'; '.join(left_out)}." if left_out else counted_line)
 
+    def part(number: int, noun: str, rest: str, first: str = "") -> str:
+        example = f" (first: {counts.first[first]!r})" if first in counts.first else ""
+        return f"{noun}{rest}{example}" if number else ""
 
-def _first(report: BenchmarkReport, what: str) -> str:
-    first = report.counted.first.get(what) if report.counted is not None else None
-    return f" (first: {first!r})" if first is not None else ""
+    def queries(number: int, noun: str = "query", plural: str = "queries") -> str:
+        return counted(number, noun, plural)
+
+    empty = [f"{result.name}: {result.empty_queries:,}" for result in report.configurations if result.empty_queries]
+    lacking = counted(counts.missing_documents, "relevant document")
+    dropped, found = (counts.missing_documents * (counts.gold_missing == "drop"), counts.missing_documents)
+    parts = [
+        f"Counted: {queries(counts.queries)}",
+        part(counts.without_relevant, f"{counts.without_relevant:,}", " of them without a relevant document score 0",
+             "without_relevant"),
+        f"queries without results score 0 ({listed(empty)})" if empty else "",
+        part(found - dropped, lacking, f" of {queries(counts.missing_queries)} that the corpus lacks, as not found",
+             "missing_documents"),
+        part(counts.own_gold, "the hit that is the query itself, of ", f"{queries(counts.own_gold)} that have it as gold"),
+        part(counts.same_ids, "hits that have the id of their query, of ",
+             f"{queries(counts.same_ids)}: they count as other items"),
+    ]  # fmt: skip
+    asked = "is" if counts.unasked == 1 else "are"
+    left_out = [
+        part(counts.unjudged, queries(counts.unjudged), " without judgements", "unjudged"),
+        part(counts.unasked, queries(counts.unasked, "judged query", "judged queries"), f" that {asked} not asked", "unasked"),
+        part(dropped, lacking, " that the corpus lacks", "missing_documents"),
+        part(counts.dropped, queries(counts.dropped), " without any relevant document in the corpus", "dropped"),
+        part(counts.own_ids, "the hit that is the query itself, of ", f"{queries(counts.own_ids)} (same id)"),
+        part(counts.ungrouped, queries(counts.ungrouped), f" without {counts.group_by!r} in any group", "ungrouped"),
+    ]
+    said = f"{'; '.join(filter(None, parts))}."
+    return printable(f"{said} Not counted: {'; '.join(filter(None, left_out))}." if any(left_out) else said)
 
 
 def small_sample_note(report: BenchmarkReport) -> str:
@@ -230,43 +211,27 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
-# The subject of a benchmark in a few words: the names of its queries and of its corpus, from its manifest.
-
-_SAY_LITTLE = {
-    "corpus",
-    "queries",
-    "items",
-    "documents",
-    "docs",
-    "passages",
-    "collection",
-    "data",
-    "dataset",
-    "test",
-    "dev",
-    "train",
-}
-_NAMING = ("path", "dataset", "url", "name")
+_SAY_LITTLE = frozenset("corpus queries items documents docs passages collection data dataset test dev train".split())
 
 
 def dataset_of(report: BenchmarkReport) -> str:
     """Return the corpus and the queries: ``"hover_dev_subset over wiki"``; ``""`` if unknown."""
     compared = report.manifest.get("compared")
     manifests = list(compared.values()) if isinstance(compared, dict) else [report.manifest]
-    return "; ".join(dict.fromkeys(filter(None, map(_of_manifest, manifests))))
-
-
-def _of_manifest(manifest: Config) -> str:
-    corpus = manifest.get("corpus")
-    names = [_named(manifest.get("query_loader")), _named(corpus.get("loader") if isinstance(corpus, dict) else None)]
-    return " over ".join(dict.fromkeys(filter(None, names)))
+    names = []
+    for manifest in manifests:
+        corpus = manifest.get("corpus")
+        loaders = manifest.get("query_loader"), corpus.get("loader") if isinstance(corpus, dict) else None
+        names.append(" over ".join(dict.fromkeys(filter(None, map(_named, loaders)))))
+    return "; ".join(dict.fromkeys(filter(None, names)))
 
 
 def _named(loader: Any) -> str:
     """Return the source of a loader: the name of its file, or of the folder if the file's is not informative."""
     if not isinstance(loader, dict):
         return ""
-    text = next((loader[key] for key in _NAMING if isinstance(loader.get(key), str) and loader[key]), "")
+    keys = ("path", "dataset", "url", "name")
+    text = next((loader[key] for key in keys if isinstance(loader.get(key), str) and loader[key]), "")
     parts = [part for part in PurePath(text).parts if part not in ("/", ".", "..")]
     stem = parts[-1].partition(".")[0] if parts else ""
     return parts[-2] if stem.lower() in _SAY_LITTLE and len(parts) > 1 else stem
@@ -281,7 +246,6 @@ class Cell:
         value: as measured; None if it was not.
         text: as printed.
         best: whether it is the best value of its column, or prints the same.
-        difference: to the baseline's figure, as printed; empty for the baseline's own.
         comparison: with the baseline's figure; None if it was not tested.
         on_front: whether its configuration is on the Pareto front of this cost. Fronts are of all queries.
         tied: whether it cannot be distinguished from one on that front.
@@ -293,7 +257,6 @@ class Cell:
     value: float | None
     text: str
     best: bool
-    difference: str
     comparison: Comparison | None
     on_front: bool
     tied: bool
@@ -369,22 +332,11 @@ class ReportView:
         groups: groups of queries, all of them first.
         comparisons: with the baseline, by group, measure and configuration.
         fronts: the Pareto fronts, by the key of their cost.
-        legends: the meaning of the marks of a verdict, and their test, for each set of symbols.
-        front_legends: the meaning of a front's mark, by the mark; empty if there is no front.
-        main_measure: the measure to show if there is room for one.
+        legend: the meaning of the marks of a verdict, and their test; so with ``front_legend``.
         corpora: the corpus that each configuration was run on; None if unknown.
-        chance: the expected number of false marks; empty if none is needed.
         out_of_reach: why no difference could have been significant, with the groups concerned.
-        prices: the basis of the prices; empty if none is known.
-        cautions: warnings about comparing separate runs.
-        failures: a sentence for each failed configuration, and one if the baseline failed.
-        degraded: how many questions are missing from the quality, by configuration.
-        latency: how much of a latency excludes the language model, by configuration.
-        unpriced: why a price is unknown, by configuration.
-        dataset: the corpus and the queries; empty if unknown.
-        small_sample: a note if little was measured; otherwise empty.
-        timing: warnings about latencies; empty if there are none.
-        counted: in one line, which queries were counted and which were not; empty if unknown.
+        degraded: how many questions are missing from the quality, by configuration; so with ``latency`` and ``unpriced``.
+        chance: a note, empty if there is none; so with the others that are texts.
     """
 
     report: BenchmarkReport
@@ -394,8 +346,8 @@ class ReportView:
     groups: Sequence[QueryGroup]
     comparisons: Mapping[tuple[str, str, str], Comparison]
     fronts: Mapping[str, Front]
-    legends: Mapping[Marks, str]
-    front_legends: Mapping[str, str]
+    legend: str
+    front_legend: str
     main_measure: str
     corpora: Mapping[str, RunCorpus | None]
     chance: str
@@ -411,6 +363,11 @@ class ReportView:
     timing: str
     counted: str
 
+    @property
+    def main_label(self) -> str:
+        """The main measure as it is shown: ``nDCG@10``."""
+        return Measure.parse(self.main_measure).label
+
 
 def view_of(report: BenchmarkReport | ReportView) -> ReportView:
     """Return a report prepared for display."""
@@ -419,9 +376,7 @@ def view_of(report: BenchmarkReport | ReportView) -> ReportView:
     measures, costs = measure_columns(report), cost_columns(report)
     names, summary = query_groups(report), summary_columns(report)
     comparisons, reasons = by_figure(report), out_of_reach(report)
-    legends, chance = {marks: legend(report, marks) for marks in (TRIANGLES, SIGNS, DAGGERS)}, by_chance(report)
     on_fronts = fronts(report)
-    front_legends = {mark: front_legend(report, mark) for mark in (MARK, ASCII_MARK)}
     hopeless = {group: reason for reason, groups in reasons.items() for group in groups}
     groups = {
         name: QueryGroup(
@@ -447,11 +402,11 @@ def view_of(report: BenchmarkReport | ReportView) -> ReportView:
         groups=list(groups.values()),
         comparisons=comparisons,
         fronts=on_fronts,
-        legends=legends,
-        front_legends=front_legends,
+        legend=legend(report),
+        front_legend=front_legend(report),
         main_measure=report.main_measure,
         corpora=corpora_of(report),
-        chance=chance,
+        chance=by_chance(report),
         out_of_reach={reason: [groups[name] for name in named if name in groups] for reason, named in reasons.items()},
         prices=prices_legend(report),
         cautions=comparison_notes(report),
@@ -483,7 +438,6 @@ def _rows(
     for column in columns:
         values = [column.value(result, group) for result in report.configurations]
         best = column.best(values)
-        baseline = values[names.index(report.baseline)] if report.baseline in names else None
         front = on_fronts.get(column.key) if not group else None
         for position, (name, value) in enumerate(zip(names, values, strict=True)):
             cells[position][column.key] = Cell(
@@ -491,7 +445,6 @@ def _rows(
                 value=value,
                 text=column.text(value),
                 best=position in best,
-                difference="" if name == report.baseline else column.difference(value, baseline),
                 comparison=comparisons.get((group, column.key, name)),
                 on_front=front is not None and name in front.names,
                 tied=front is not None and name in front.tied,

@@ -66,12 +66,7 @@ def per_query_table(run: BenchmarkRun) -> pa.Table:
 
 
 def parquet_bytes(table: pa.Table, notes: Sequence[str] = ()) -> bytes:
-    """Return a table as the content of a Parquet file, the same for equal tables.
-
-    Args:
-        table: what to write.
-        notes: warnings about its figures; kept in the metadata of the file, under ``notes``, as a list in JSON.
-    """
+    """Return a table as the content of a Parquet file, the same for equal tables."""
     if notes:
         metadata = {b"notes": json.dumps(list(notes), ensure_ascii=False).encode()}
         table = table.replace_schema_metadata((table.schema.metadata or {}) | metadata)
@@ -102,11 +97,7 @@ _FILES = {
 
 
 def check_run_output(folder: str | Path) -> None:
-    """Raise an error if a run could not be written into a folder, before it is computed.
-
-    Raises:
-        OutputError: it, or a file in it, cannot be written.
-    """
+    """Raise an error if a run could not be written into a folder, before it is computed."""
     target = Path(folder)
     check_folder_for_output(target)
     for kind, name in _FILES.items():

@@ -10,7 +10,7 @@ from nlp_retrieval import Benchmarker, Searcher
 from nlp_retrieval.agents import AgentSearcher, AgentTools, TrajectoryRun, read_trajectories, write_trajectories
 from nlp_retrieval.core import build
 from nlp_retrieval.errors import ConfigurationError, SourceError
-from nlp_retrieval.reports.logged_run import runs_of
+from nlp_retrieval.reports.trackers import runs_of
 
 ITEMS = {"a": "the fox and the whale", "b": "the whale eats krill", "c": "krill and snow", "d": "snow in the north"}
 QUERIES = {"q1": "fox snow", "q2": "krill north"}

@@ -426,13 +426,12 @@ for text in ("config" + "." * N, "config." * N, "sentence_" + "a" * N + "_config
     model_references._SETTINGS.fullmatch(text)
 """,
     "reports/trackers.py": """
-from nlp_retrieval.reports.trackers import _name
-for text in ("@" * N, "/" * N, "./" * N, "." * N, "\\n" * N):
-    _name(text)
+from nlp_retrieval.reports.trackers import _names
+_names(["@" * N, "/" * N, "./" * N, "." * N, "\\n" * N])
 """,
     "reports/trackers.py, wandb": """
 import re
-re.sub(r"[^A-Za-z0-9_.-]", "_", "/" * N)  # what _log_run does of a configuration's name
+re.sub(r"[^A-Za-z0-9_.-]", "_", "/" * N)  # what _fill does of a configuration's name
 """,
     "retrievers/feedback.py": """
 from nlp_retrieval.retrievers.feedback import NamedSubjects

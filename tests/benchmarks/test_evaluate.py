@@ -125,7 +125,7 @@ def test_the_result_is_shown_and_is_a_table() -> None:
     assert repr(evaluation) == f"<mrr@10 0.2500, rbp(p=0.5)@10 0.1250: {note}>"
     assert evaluation.to_pandas().to_dict("list") == {"qid": ["a", "c"], "mrr@10": [0.5, 0.0], "rbp(p=0.5)@10": [0.25, 0.0]}
     html = evaluation._repr_html_()
-    assert "MRR @10" in html
+    assert "MRR@10" in html
     assert note in html
     with pytest.raises(ConfigurationError, match="'ndcg@3' is not measured"):
         evaluation["ndcg@3"]

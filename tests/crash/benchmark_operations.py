@@ -1,9 +1,8 @@
-"""What is written beside indexes: sweeps with their cache, the ledger of logged runs."""
+"""What is written beside indexes: sweeps with their cache."""
 
 from __future__ import annotations
 
 import json
-import os
 import random
 import warnings
 from pathlib import Path
@@ -17,7 +16,6 @@ from nlp_retrieval import Benchmarker, Gold, OverlapReranker, Query, Searcher
 from nlp_retrieval.benchmarks.runs import is_run_folder, read_run_folder
 from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.reports.trackers import Ledger
 from nlp_retrieval.reports.write import write_run_files
 
 UNFINISHED = "no finished run"
@@ -80,45 +78,6 @@ def sweep_operations() -> list[Operation]:
     ]
 
 
-def _ledger(world: Path) -> Ledger:
-    return Ledger(world / "run", {"sweep": "one"}, "group")
-
-
-def _log_run(world: Path) -> None:
-    """Log two runs as the W&B client does: a folder of its own, written over time and never synced."""
-    for name in ("one", "two"):
-        ledger = _ledger(world)
-        if ledger.finished(name) is not None:
-            continue
-        ledger.begin(name)
-        folder = world / "run" / "wandb" / f"offline-run-{len(os.listdir(world / 'run'))}-{ledger.id_of(name)}"  # noqa: PTH208
-        (folder / "files").mkdir(parents=True)
-        (folder / f"run-{name}.wandb").write_bytes(name.encode() * 500)
-        (folder / "files" / "config.yaml").write_text(f"name: {name}\n")
-        ledger.finish(name, folder)
-
-
-def _logged(world: Path) -> State:
-    """The runs that the ledger says are finished, and whether they are whole; and the group."""
-    ledger = _ledger(world)
-    found = {}
-    for name in ("one", "two"):
-        folder = ledger.finished(name)
-        if folder is not None:
-            files = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-            whole = {f"run-{name}.wandb": name.encode() * 500, "config.yaml": f"name: {name}\n".encode()}
-            found[name] = "whole" if files == whole else f"cut off: {sorted(files)}"
-    return {"runs": found, "group": ledger.group}
-
-
-def _ledger_scratch(world: Path) -> list[str]:
-    folder = world / "run"
-    runs = sorted(path.name for path in (folder / "wandb").glob("offline-run-*"))
-    left = [path.name for path in folder.glob(".*")]
-    finished = {str(_ledger(world).id_of(name)) for name in ("one", "two")}
-    return left + (runs if len(runs) != len({run[-16:] for run in runs} & finished) else [])
-
-
 def _keep_stages(world: Path) -> None:
     store = StageStore(world / "stages")
     for name in ("one", "two"):
@@ -137,10 +96,7 @@ def _kept_stages(world: Path) -> State:
 
 
 def small_operations() -> list[Operation]:
-    """What is written beside indexes: the runs that were logged, the results of stages."""
-
-    def some_logged(found: State, old: State, new: State) -> bool:
-        return found["group"] == new["group"] and found["runs"].items() <= new["runs"].items()
+    """The results of stages."""
 
     def some_kept(found: State, old: State, new: State) -> bool:
         return found.items() <= new.items()
@@ -148,7 +104,4 @@ def small_operations() -> list[Operation]:
     def stage_scratch(world: Path) -> list[str]:
         return sorted(path.name for path in (world / "stages").rglob(".*"))
 
-    return [
-        Operation("W&B ledger", nothing, _log_run, _logged, _ledger_scratch, between=some_logged),
-        Operation("stage cache", nothing, _keep_stages, _kept_stages, stage_scratch, between=some_kept),
-    ]
+    return [Operation("stage cache", nothing, _keep_stages, _kept_stages, stage_scratch, between=some_kept)]

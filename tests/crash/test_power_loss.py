@@ -66,7 +66,7 @@ _STATES = {"Lucene": (2, 40), "engine": (2, 300), "sweep": (3, 300), "": (4, 2_0
     "name",
     mostly_soaked(
         [*named(OPERATIONS, native=False, synced=True), *named(OPERATIONS, native=True)],
-        ("index", "update", "W&B ledger"),
+        ("index", "update"),
     ),
 )
 def test_what_was_not_synced_is_not_needed(trials, records, name, effort, figures):

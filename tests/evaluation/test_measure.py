@@ -15,8 +15,8 @@ from nlp_retrieval.evaluation.measures import DEPTH, LABELS, MEASURES, Measure, 
 @pytest.mark.parametrize(
     ("text", "family", "cutoff", "label"),
     [
-        ("recall@5", "recall", 5, "Recall @5"),
-        ("perfect_recall@21", "perfect_recall", 21, "Perfect recall @21"),
+        ("recall@5", "recall", 5, "Recall@5"),
+        ("perfect_recall@21", "perfect_recall", 21, "Perfect recall@21"),
         ("map", "map", None, "MAP"),
         ("their@measure@10", "their@measure", 10, "their@measure @10"),
         ("P@05", "P@05", None, "P@05"),

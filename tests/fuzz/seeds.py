@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import decimal
 import gzip
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,7 +19,6 @@ from sparse_models import HashedTerms
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.benchmarks.runs import PER_QUERY, REPORT
 from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
-from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.encoders.endpoint import KeptVectors
 from nlp_retrieval.evaluation.ranking_files import HITS, PASSAGES, QUERIES
@@ -34,7 +32,6 @@ from .kept import (
     COLBERT,
     GRAPH,
     LINKS,
-    NOTED_SWEEP,
     SPLADE,
     TABLES,
     VECTOR_ASKED,
@@ -76,7 +73,6 @@ _RERANKINGS = [
     {"results": [{"index": 1, "relevance_score": 0.5}, {"index": 0, "relevance_score": -2e-3}], "usage": {"total_tokens": 3}},
     {"results": [{"index": 0, "relevance_score": 1, "document": {"text": "x"}}], "meta": {"tokens": {"input_tokens": 3.0}}},
 ]
-_SWEEP_NOTED = hashlib.sha256(canonical_json(NOTED_SWEEP).encode()).hexdigest()
 _FILTERS = [
     {"country": "Japan", "year": {"gte": 2015, "lt": 1e300}},
     {"or": [{"tags": {"in": ["a", "and"]}}, {"not": {"score": {"lte": 0.0}}}], "metadata.open": True},
@@ -273,10 +269,7 @@ SEEDS: dict[str, Callable[[], list[Any]]] = {
     "lists": _lists,
     "tables": _tables,
     "kept_vector": _kept_vector,
-    "notes": _each(
-        {"format": 1, "sweeps": {_SWEEP_NOTED: {"group": "g", "runs": {"bm25": "wandb/offline"}}}},
-        {"format": 1, "question": {"model": "m", "messages": []}, "answer": {"text": "a"}},
-    ),
+    "notes": _each({"format": 1, "question": {"model": "m", "messages": []}, "answer": {"text": "a"}}),
 } | FURTHER
 assert set(SEEDS) == set(TARGETS)
 

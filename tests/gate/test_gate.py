@@ -392,11 +392,11 @@ def test_the_command_updates_checks_and_fails(queries: BeirLoader, tmp_path: Pat
     Path("corpus.jsonl").write_text("\n".join(lines[60:]))
     Path("gate.yaml").write_text(CONFIG.replace("index: index", "index: other"))
     worse = runner.invoke(app, ["gate", "gate.yaml", "--markdown", "a.md", "--junit", "a.xml", "--json", "a.json"])
-    assert (worse.exit_code, worse.stdout.startswith("FAIL  Worse: nDCG @10 fell")) == (1, True)
+    assert (worse.exit_code, worse.stdout.startswith("FAIL  Worse: nDCG@10 fell")) == (1, True)
     asked = runner.invoke(app, ["gate", "gate.yaml", "--update", "--reason", "a smaller corpus"])
     assert (asked.exit_code, "or pass --accept-losses" in asked.stderr) == (2, True)
     taken = runner.invoke(app, ["gate", "gate.yaml", "--update", "--reason", "a smaller corpus", "--accept-losses"])
-    assert (taken.exit_code, "nDCG @10: 0." in taken.stderr) == (0, True)
+    assert (taken.exit_code, "nDCG@10: 0." in taken.stderr) == (0, True)
     assert all(Path(name).stat().st_size for name in ("a.md", "a.xml", "a.json"))
     assert read_gate("gate.yaml").margins == {"ndcg@10": 0.05}
 
@@ -421,7 +421,7 @@ def test_the_pytest_plug_in_gives_the_same_verdict(accepted: GateSettings, tmp_p
     ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
-    assert "FAIL  Worse: nDCG @10 fell" in done.stdout
+    assert "FAIL  Worse: nDCG@10 fell" in done.stdout
     done = subprocess.run(
         [*command, "--update-gate", "both", "--accept-losses"], cwd=tmp_path, capture_output=True, text=True, check=False
     )

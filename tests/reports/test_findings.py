@@ -15,7 +15,7 @@ from nlp_retrieval.reports.findings import headline, tied_with_best
 
 from .report_data import configuration, cost_like, measures_like, priced_report, report_of, usual_report
 
-KEY = "recall@10"
+KEY, LABEL = "recall@10", "Recall@10"
 
 
 def report_on(latencies: Sequence[float] | None = None, /, **columns: Sequence[float]) -> BenchmarkReport:
@@ -48,7 +48,7 @@ def test_the_winner_is_named_with_difference_interval_p_and_cost() -> None:
     low, high = oracle.interval
     assert high - low > 0.1
     assert oracle.p_holm < 0.0005
-    found = f"{KEY} +{oracle.difference:.3f} [{low:.2f}, {high:.2f}], p < 0.001"
+    found = f"{LABEL} +{oracle.difference:.3f} [{low:.2f}, {high:.2f}], p < 0.001"
     assert headline(report) == f"dense beats bm25: {found}; 6 ms slower".replace("0.", ".")
 
 
@@ -75,29 +75,29 @@ def test_nothing_distinguishable_is_said_with_the_largest_difference() -> None:
     largest = max(found, key=lambda name: abs(found[name]))
     text = headline(report)
     assert text.startswith(
-        f"nothing is distinguishable from bm25 in {KEY} ({np.mean(values['bm25']):.3f}): ".replace("0.", ".")
+        f"nothing is distinguishable from bm25 in {LABEL} ({np.mean(values['bm25']):.3f}): ".replace("0.", ".")
     )
     assert f"largest difference: {largest} " in text
     assert "beats" not in text
     alone = headline(report_on(bm25=values["bm25"], dense=values["dense"]))
-    assert alone.startswith("dense is not distinguishable from bm25 in recall@10 (")
+    assert alone.startswith("dense is not distinguishable from bm25 in Recall@10 (")
 
 
 def test_a_baseline_that_nothing_beats_is_said_to_be_unbeaten() -> None:
     report = report_on(bm25=HIGH, dense=LOW, same=HIGH)
     value = f"{np.mean(HIGH):.3f}"[1:]
-    assert headline(report) == f"nothing beats bm25: {KEY} {value}; dense is worse, 1 not distinguishable"
+    assert headline(report) == f"nothing beats bm25: {LABEL} {value}; dense is worse, 1 not distinguishable"
 
 
 def test_equal_values_in_every_query_are_called_the_same() -> None:
     value = f"{np.mean(LOW):.3f}"[1:]
-    assert headline(report_on(a=LOW, b=LOW)) == f"b and a have the same {KEY} in every query: {value}"
-    assert headline(report_on(a=LOW, b=LOW, c=LOW)) == f"all 2 others and a have the same {KEY} in every query: {value}"
+    assert headline(report_on(a=LOW, b=LOW)) == f"b and a have the same {LABEL} in every query: {value}"
+    assert headline(report_on(a=LOW, b=LOW, c=LOW)) == f"all 2 others and a have the same {LABEL} in every query: {value}"
 
 
 def test_too_few_queries_are_the_reason_given() -> None:
     assert headline(report_on(a=[0.1, 0.2, 0.3], b=[0.4, 0.5, 0.6])).startswith(
-        f"b could not be distinguished from a in {KEY} (.200): 3 queries are too few"
+        f"b could not be distinguished from a in {LABEL} (.200): 3 queries are too few"
     )
 
 
@@ -105,12 +105,12 @@ def test_untested_and_single_configurations_claim_nothing() -> None:
     report = usual_report()
     best, first = (report.configurations[place].measures["recall@21"] for place in (2, 0))
     assert headline(report) == (
-        f"hybrid has the highest recall@21 ({best:.3f}; bm25 {first:.3f}); differences were not tested".replace("0.", ".")
+        f"hybrid has the highest Recall@21 ({best:.3f}; bm25 {first:.3f}); differences were not tested".replace("0.", ".")
     )
     alone = report_of(configuration("a", {KEY: 0.25}), k_values=[10])
-    assert headline(alone) == f"a: {KEY} .250"
+    assert headline(alone) == f"a: {LABEL} .250"
     with_interval = replace(alone.configurations[0], intervals={"": {KEY: (0.2, 0.3)}})
-    assert headline(replace(alone, configurations=[with_interval])) == f"a: {KEY} .250 [.200, .300]"
+    assert headline(replace(alone, configurations=[with_interval])) == f"a: {LABEL} .250 [.200, .300]"
     assert headline(report_of(configuration("a", {}))) == ""
     assert headline(report_of(configuration("a", {KEY: float("nan")}), k_values=[10])) == ""
 

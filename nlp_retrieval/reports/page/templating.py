@@ -18,22 +18,24 @@ from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, S
 from markupsafe import Markup
 
 from nlp_retrieval.core.explanation import name_of
-from nlp_retrieval.evaluation.comparison import LEVEL, Comparison, limits, sentence, verdict
+from nlp_retrieval.evaluation.comparison import LEVEL, Comparison, limits, verdict
 from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.reports.figures import (
     ALPHA,
+    BETTER,
     MARK,
     NOTHING_TO_FIND,
     TIE,
-    TRIANGLES,
+    WORSE,
     Column,
     amount,
     family_label,
+    mark_of,
     p_text,
     signed,
     unit,
 )
-from nlp_retrieval.reports.page.charts import finite, interval_course, interval_scale, series_class, series_key, stage_bar
+from nlp_retrieval.reports.page.charts import COLOURS, finite, interval_plot, stage_bar
 from nlp_retrieval.reports.view import CALLS_AND_TOKENS, Row, counted, listed
 from nlp_retrieval.text.printing import printable, visible
 
@@ -92,17 +94,16 @@ def _environment(folder: Path | None) -> Environment:
         "grouped": "{:,}".format,
         "digest": _digest,
         "interval": interval_text,
-        "interval_course": interval_course,
-        "interval_scale": interval_scale,
+        "in_order": lambda values, keys: [values.get(key) for key in keys],
+        "interval_plot": interval_plot,
         "json_lines": _json_lines,
         "limits": lambda comparison: limits(comparison, ALPHA),
         "listed": listed,
+        "mark": mark_of,
         "measure_title": lambda key: Measure.parse(key).label,
         "name_of": name_of,
         "p_text": p_text,
-        "sentence": lambda comparison: sentence(comparison, ALPHA),
-        "series_class": series_class,
-        "series_key": series_key,
+        "series_class": lambda place: f"series-{place % COLOURS}",
         "signed": signed,
         "stage_bar": stage_bar,
         "text_lines": _text_lines,
@@ -120,7 +121,8 @@ def _environment(folder: Path | None) -> Environment:
         "LEVEL": f"{LEVEL:.0%}",
         "NOTHING_TO_FIND": NOTHING_TO_FIND,
         "TIE": TIE,
-        "TRIANGLES": TRIANGLES,
+        "BETTER": BETTER,
+        "WORSE": WORSE,
     }
     return environment
 

@@ -14,10 +14,11 @@ import pytest
 from nlp_retrieval.benchmarks.results import BenchmarkReport, FailedConfiguration
 from nlp_retrieval.errors import OutputError
 from nlp_retrieval.evaluation.comparison import compare_pairs
+from nlp_retrieval.reports.figures import amount
 from nlp_retrieval.reports.page.page import render_page, write_page
 from reports.report_data import compared_report, configuration, cost_like, measures_like, report_of, usual_report
 
-VOID = {"meta", "input", "br", "path", "rect"}
+VOID = {"meta", "input", "br", "path", "rect", "circle"}
 ATTACK = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 
 
@@ -63,16 +64,13 @@ def policy(page: Page) -> str:
 def test_every_figure_of_the_report_stands_in_the_page() -> None:
     report = usual_report()
     page = Page(render_page(report))
-    values = {float(data["value"] or "nan") for data in page.of("data")}
-    shown = set(page.texts("data"))
+    shown = {text.strip() for text in (*page.texts("td"), *page.texts("b"))}
     for result in report.configurations:
         for measures in (result.measures, *result.groups.values()):
-            assert set(measures.values()) <= values
             assert {f"{value:.3f}" for value in measures.values()} <= shown
         cost = result.cost
-        assert {cost.latency_ms, cost.latency_p95_ms, cost.index_seconds} <= values
-        assert cost.index_bytes / 1e6 in values
-        assert set(cost.stage_ms.values()) <= values
+        figures = (cost.latency_ms, cost.latency_p95_ms, cost.index_seconds, cost.index_bytes / 1e6)
+        assert {amount(value) for value in (*figures, *cost.stage_ms.values())} <= shown
 
 
 def test_the_page_is_well_formed_and_says_what_was_compared() -> None:
@@ -82,7 +80,7 @@ def test_the_page_is_well_formed_and_says_what_was_compared() -> None:
     assert not page.open
     facts = page.texts("li")
     assert facts[:4] == ["3 configurations", "1,200 queries", "32,000 items in the corpus", "cutoffs 5, 10 and 21"]
-    assert page.texts("time") == ["2026-11-21"]
+    assert "2026-11-21" in facts
     identifiers = [a["id"] for _, a in page.elements if "id" in a]
     assert len(identifiers) == len(set(identifiers))
     referred = {name for _, a in page.elements for name in (a.get("aria-labelledby") or "").split()}
@@ -103,7 +101,7 @@ def test_each_group_of_queries_has_its_rows_in_every_column() -> None:
     columns = len(report.configurations[0].measures) + 5
     for body in bodies:
         rows = re.findall(r'<tr><th scope="row".*?</tr>', body, re.S)
-        assert [row.count("<td ") for row in rows] == [columns] * 3
+        assert [row.count("<td") for row in rows] == [columns] * 3
     assert "hops=2 (700)" in bodies[1]
     assert "hops=3 (500)" in bodies[2]
 
@@ -111,17 +109,9 @@ def test_each_group_of_queries_has_its_rows_in_every_column() -> None:
 def test_the_best_value_is_marked_in_words_and_shared_by_what_prints_the_same() -> None:
     rows = [("a", 0.50001), ("b", 0.5), ("c", 0.4)]
     page = render_page(report_of(*(configuration(n, {"recall@5": v}, cost=cost_like()) for n, v in rows), k_values=[5]))
-    assert page.count('<span class="spoken"> best</span>') == 2
+    assert page.count("<b>0.500</b>") == 2
     same = report_of(*(configuration(n, {"recall@5": 0.5}, cost=cost_like()) for n, _ in rows), k_values=[5])
-    assert "best</span>" not in render_page(same)
-
-
-def test_differences_are_subtracted_for_measures_and_divided_for_costs() -> None:
-    base = configuration("base", {"recall@5": 0.5}, cost=cost_like(10.0))
-    other = configuration("other", {"recall@5": 0.45}, cost=cost_like(25.0))
-    page = render_page(report_of(base, other, k_values=[5]))
-    assert '<small class="difference">\N{MINUS SIGN}0.050</small>' in page
-    assert '<small class="difference">\N{MULTIPLICATION SIGN}2.50</small>' in page
+    assert "<b>0.500</b>" not in render_page(same)
 
 
 def test_what_was_not_measured_is_a_dash_and_never_nan() -> None:
@@ -187,23 +177,6 @@ def test_a_report_of_nothing_still_gives_a_page() -> None:
     page = Page(render_page(empty))
     assert "0 configurations" in page.texts("li")
     assert not page.of("svg")
-
-
-def test_the_full_configuration_and_the_manifest_stand_in_details() -> None:
-    page = Page(render_page(usual_report()))
-    assert len(page.of("details")) == 7, "the test, the manifest, the files, all configurations, and each"
-    blocks = "".join(page.texts("pre"))
-    assert '"k1": 0.9' in blocks
-    assert '"seed": 17' in blocks
-    assert "f-hybrid" in page.texts("code")
-
-
-def test_stages_that_only_some_have_stand_before_what_follows_them() -> None:
-    first, second = configuration("a", measures_like(0.3)), configuration("b", measures_like(0.4))
-    first = replace(first, cost=replace(first.cost, stage_ms={"process": 1.0, "items": 2.0}))
-    second = replace(second, cost=replace(second.cost, stage_ms={"process": 1.0, "rerank": 5.0, "items": 2.0}))
-    section = render_page(report_of(first, second)).partition('id="stages"')[2]
-    assert section.index("process</bdi>") < section.index("rerank</bdi>") < section.index("items</bdi>")
 
 
 def test_a_run_without_costs_stands_in_the_comparison_and_not_among_the_stages() -> None:

@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from nlp_retrieval import BenchmarkReport
 from nlp_retrieval.benchmarks import MlflowSettings
 from nlp_retrieval.errors import ConfigurationError, OutputError
 from nlp_retrieval.reports import MlflowLogger
-from nlp_retrieval.reports.trackers import ID_TAG, WHOLE_TAG
 
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # of MLflow's own queries
 
@@ -46,7 +44,7 @@ def runs(folder: Path, experiment: str = "nlp_retrieval"):  # type: ignore[no-un
 def test_there_is_one_run_per_configuration_under_one_that_sums_up(folder: Path) -> None:
     found, _ = runs(folder)
     assert {name: run.info.status for name, run in found.items()} == {
-        "bm25": FINISHED, "hybrid + overlap": FINISHED, "missing": FAILED, "summary": FINISHED,
+        "bm25": FINISHED, "hybrid": FINISHED, "missing": FAILED, "summary": FINISHED,
     }  # fmt: skip
     above = found["summary"].info.run_id
     assert {run.data.tags.get("mlflow.parentRunId") for name, run in found.items() if name != "summary"} == {above}
@@ -55,8 +53,9 @@ def test_there_is_one_run_per_configuration_under_one_that_sums_up(folder: Path)
 
 def test_parameters_are_flat_and_tags_are_the_short_names(report: BenchmarkReport, folder: Path) -> None:
     found, _ = runs(folder)
-    params = found["hybrid + overlap"].data.params
-    told = {"retrievers": "bm25+faiss", "encoder": "hashed-words", "fusion": "rrf", "reranker": "overlap", "bm25/k1": "1.2"}
+    params = found["hybrid"].data.params
+    told = {"retrievers": "bm25+faiss", "encoder": "hashed-words", "fusion": "rrf", "bm25/k1": "1.2"}
+    told |= {"reranker": "overlap+overlap", "reranker/2/blend": "replace"}
     told |= {"baseline": "bm25", "k": "[3, 5, 10]", "corpus": report.manifest["corpus"]["fingerprint"], "items": "80"}
     assert {key: params[key] for key in told} == told
     assert "searcher" not in params
@@ -71,8 +70,8 @@ def test_every_measure_interval_group_and_cost_is_a_metric(report: BenchmarkRepo
         assert cost is not None
         wanted = {name.replace("@", "_at_"): value for name, value in result.measures.items()}
         wanted |= {"hops:3/recall_at_10": result.groups["hops=3"]["recall@10"], "cost/latency_ms": cost.latency_ms}
-        low, high = result.intervals[""]["recall@10"]
-        wanted |= {"recall_at_10/low": low, "recall_at_10/high": high, "empty_queries": 0.0}
+        low, high = result.intervals[""]["ndcg@10"]
+        wanted |= {"ndcg_at_10/low": low, "ndcg_at_10/high": high, "empty_queries": 0.0}
         assert {name: metrics[name] for name in wanted} == pytest.approx(wanted)
 
 
@@ -89,32 +88,23 @@ def test_lists_manifest_and_page_are_artifacts(report: BenchmarkReport, folder: 
     found, client = runs(folder)
     names = {name: {one.path for one in client.list_artifacts(run.info.run_id)} for name, run in found.items()}
     assert names == {
-        "bm25": {"bm25.trec"},
-        "hybrid + overlap": {"hybrid___overlap.trec"},
+        "bm25": {"bm25.trec", "queries.json"},
+        "hybrid": {"hybrid.trec", "queries.json"},
         "missing": set(),
-        "summary": {"manifest.json", "results.json", "qrels.txt", "report.html"},
+        "summary": {
+            "manifest.json",
+            "results.json",
+            "qrels.txt",
+            "report.html",
+            "table.md",
+            "table.tex",
+            "per_query.parquet",
+            "comparison.json",
+        },
     }
     manifest = client.download_artifacts(found["summary"].info.run_id, "manifest.json", str(folder))
     assert Path(manifest).read_bytes() == Path(report.files["manifest"]).read_bytes()
     assert (folder / "mlflow-artifacts").is_dir()
-
-
-def test_what_was_logged_is_not_logged_again_and_what_was_begun_is_logged_anew(report: BenchmarkReport, folder: Path) -> None:
-    before, client = runs(folder)
-    client.delete_tag(before["bm25"].info.run_id, WHOLE_TAG)
-    client.delete_tag(before["summary"].info.run_id, WHOLE_TAG)
-    MlflowLogger().log(report, folder)
-    after, _ = runs(folder)
-    same = {name for name in before if before[name].info.run_id == after[name].info.run_id}
-    assert (set(after), same) == (set(before), {"hybrid + overlap", "missing"})
-    assert after["bm25"].data.tags[ID_TAG] == before["bm25"].data.tags[ID_TAG]
-    assert after["bm25"].data.metrics == before["bm25"].data.metrics
-    above = after["summary"].info.run_id
-    assert {run.data.tags.get("mlflow.parentRunId") for name, run in after.items() if name != "summary"} == {above}
-    MlflowLogger().log(replace(report, configurations=report.configurations[:1], comparisons={}, pairwise=None), folder)
-    client = MlflowClient(tracking_uri=f"sqlite:///{folder / 'mlflow.db'}")
-    experiment = client.get_experiment_by_name("nlp_retrieval").experiment_id
-    assert len(client.search_runs([experiment])) == 7
 
 
 def test_a_named_store_and_experiment_are_used(
@@ -127,7 +117,7 @@ def test_a_named_store_and_experiment_are_used(
     assert logger.check(tmp_path) == f"MLflow: runs go to experiment 'hover' of {uri}"
     monkeypatch.chdir(tmp_path)  # the store's own place for artifacts is relative
     logger.log(report, tmp_path)
-    assert set(runs(other, "hover")[0]) == {"bm25", "hybrid + overlap", "missing", "summary"}
+    assert set(runs(other, "hover")[0]) == {"bm25", "hybrid", "missing", "summary"}
     assert not (tmp_path / "mlflow.db").exists()
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     assert MlflowLogger().check(tmp_path) == f"MLflow: runs go to experiment 'nlp_retrieval' of {uri}"

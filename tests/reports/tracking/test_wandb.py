@@ -1,0 +1,215 @@
+"""Offline runs hold the benchmark value by value, as W&B's own reader reads them back, and nothing that is secret."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from benchmarks.small_benchmark import QUERIES
+from benchmarks.test_benchmarker import SECRET
+
+from nlp_retrieval import BenchmarkReport, WandbSettings, log_to_wandb
+from nlp_retrieval.errors import OutputError
+from nlp_retrieval.reports.figures import fronts
+from nlp_retrieval.reports.findings import headline
+from reports.report_data import configuration, measures_like, report_of
+
+from .conftest import LOGIN, sorted_names
+from .wandb_runs import history, overview, records, table
+
+REFUSES_NETWORK = """
+import json, socket, sys
+def refuse(*args, **kwargs):
+    raise SystemExit("a network was tried: %r" % (args,))
+inside, known = socket.socket.connect, socket.getaddrinfo
+HERE = ("127.0.0.1", "::1", "localhost")
+def connect(self, address):
+    if self.family != socket.AF_UNIX and address[0] not in HERE:
+        refuse(address)
+    return inside(self, address)
+socket.socket.connect = connect
+socket.getaddrinfo = lambda host, *a, **k: known(host, *a, **k) if host in HERE else refuse(host)
+"""
+PROGRAM = """
+import os
+from pathlib import Path
+from nlp_retrieval import WandbSettings
+from nlp_retrieval.reports import WandbLogger
+from nlp_retrieval.errors import RetrievalError
+import wandb
+for mode, environment in json.load(sys.stdin):
+    if os.fork() == 0:  # each starts as the first does, without importing all of it again
+        os.environ |= environment
+        try:
+            print(WandbLogger(WandbSettings("hover", mode)).check(Path("runs")), flush=True)
+        except RetrievalError as error:
+            print(type(error).__name__, error, flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
+
+def test_there_is_an_offline_run_for_each_configuration_and_one_that_sums_up(logged: dict[str, Path]) -> None:
+    assert all(run.name.startswith("offline-run-") and list(run.glob("*.wandb")) for run in logged.values())
+    tags = {}
+    for name, run in logged.items():
+        about = next(line["run"] for line in records(run) if line["type"] == "run")
+        tags[name] = about.get("tags")
+        assert (about["display_name"], about["run_group"], about["project"]) == (name, "one group", "tests")
+        assert about["job_type"] == ("summary" if name == "summary" else "configuration")
+    assert tags["hybrid"] == ["in-memory", "bm25", "faiss", "hashed-words", "rrf", "overlap"]
+    assert tags["bm25"] == ["in-memory", "bm25", "baseline"]
+    assert tags["missing"] == ["in-memory", "failed"]
+
+
+def test_measures_are_curves_over_k(report: BenchmarkReport, logged: dict[str, Path]) -> None:
+    for result in report.configurations:
+        rows = {row["k"]: row for row in history(logged[result.name]) if "k" in row}
+        assert sorted(rows) == [3, 5, 10]
+        for k, row in rows.items():
+            assert row["recall"] == pytest.approx(result.measures[f"recall@{k}"])
+            assert row["hops=3/ndcg"] == pytest.approx(result.groups["hops=3"][f"ndcg@{k}"])
+
+
+def test_the_summary_of_a_run_has_every_figure(report: BenchmarkReport, logged: dict[str, Path]) -> None:
+    tests = {one.system: one for one in report.comparisons[""] if one.measure == "ndcg@10"}
+    for result in report.configurations:
+        summary, cost = overview(logged[result.name])["summary"], result.cost
+        assert cost is not None
+        wanted: dict[str, float] = dict(result.measures) | {"hops=3/recall@10": result.groups["hops=3"]["recall@10"]}
+        wanted |= dict(zip(("ndcg@10/low", "ndcg@10/high"), result.intervals[""]["ndcg@10"], strict=True))
+        wanted |= {"cost/latency_ms": cost.latency_ms, "cost/stage_ms/bm25": cost.stage_ms["bm25"], "empty_queries": 0}
+        wanted |= {"pareto": result.name in fronts(report)["latency_ms"].names}
+        if test := tests.get(result.name):
+            wanted |= {"ndcg@10/difference": test.difference, "ndcg@10/p_holm": test.p_holm}
+        assert {name: summary[name] for name in wanted} == pytest.approx(wanted)
+        assert summary["fingerprint"] == result.fingerprint
+    assert overview(logged["summary"])["summary"]["headline"] == headline(report)
+
+
+def test_every_query_is_in_a_table_with_its_text_and_measures(report: BenchmarkReport, logged: dict[str, Path]) -> None:
+    values = pq.read_table(report.files["per_query"]).to_pylist()
+    for result in report.configurations:
+        rows = table(logged[result.name], "queries")
+        assert {query_id: row["query"] for query_id, row in rows.items()} == {one.query_id: one.text for one in QUERIES}
+        own = {row["query_id"]: row["recall@5"] for row in values if row["configuration"] == result.name}
+        assert {query_id: row["recall@5"] for query_id, row in rows.items()} == pytest.approx(own)
+
+
+def test_the_summary_compares_configurations_and_holds_the_page_and_the_files(
+    report: BenchmarkReport, logged: dict[str, Path]
+) -> None:
+    rows = table(logged["summary"], "comparison")
+    assert list(rows) == sorted_names(report)
+    keys = ("retrievers", "fusion", "reranker", "reranker/2", "reranker/2/blend", "bm25/k1")
+    assert [rows["hybrid"][key] for key in keys] == ["bm25+faiss", "rrf", "overlap+overlap", "overlap", "replace", 1.2]
+    assert [rows["bm25"][key] for key in keys] == ["bm25", "none", "none", None, None, 0.9]
+    for result in report.configurations:
+        assert rows[result.name]["recall@5"] == pytest.approx(result.measures["recall@5"])
+    (page,) = logged["summary"].rglob("report_*.html")
+    assert page.read_text() == Path(report.files["report"]).read_text()
+    files = {
+        name: {entry["path"] for line in records(run) if line["type"] == "artifact" and line["artifact"]["type"] != "run_table"
+               for entry in line["artifact"]["manifest"]["contents"]}
+        for name, run in logged.items()
+    }  # fmt: skip
+    assert files["bm25"] == {"bm25.trec"}
+    assert files["summary"] == {
+        "report.html", "results.json", "manifest.json", "table.md", "table.tex", "per_query.parquet", "qrels.txt",
+    }  # fmt: skip
+
+
+def test_a_configuration_that_failed_is_a_run_that_failed_and_says_why(logged: dict[str, Path]) -> None:
+    seen = overview(logged["missing"])
+    assert seen["state"] == "failed"
+    assert (seen["summary"]["failed"], seen["summary"]["error"]) == ("the model is not here", "ModelError")
+    assert overview(logged["bm25"])["state"] == "finished"
+
+
+def test_a_run_without_cost_is_logged_with_its_quality(tmp_path: Path) -> None:
+    external = replace(configuration("external", measures_like(0.4)), cost=None)
+    folders = log_to_wandb(report_of(external), WandbSettings(mode="offline"), tmp_path)
+    summary = overview(folders[0])["summary"]
+    assert summary["recall@21"] == external.measures["recall@21"]
+    assert not [key for key in summary if key.startswith(("cost/", "pareto"))]
+
+
+def test_no_secret_is_in_any_file_of_any_run(logged: dict[str, Path]) -> None:
+    assert overview(logged["hybrid"])["config"]["faiss/encoder/api_key"] == "***"
+    files = [path for path in logged["bm25"].parent.rglob("*") if path.is_file()]
+    assert len(files) > 3
+    for secret in (SECRET, LOGIN):
+        assert [path.name for path in files if secret.encode() in path.read_bytes()] == []
+    assert "WANDB_SILENT" not in os.environ
+
+
+def test_a_folder_that_cannot_be_written_is_an_output_error(report: BenchmarkReport, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(OutputError, match="file"):
+        log_to_wandb(report, WandbSettings(mode="offline"), tmp_path / "file" / "runs")
+
+
+def said(home: Path, program: str, *cases: tuple[str | None, dict[str, str]]) -> list[str]:
+    """What a program prints that knows no login."""
+    left = {key: value for key, value in os.environ.items() if not key.startswith("WANDB_") and "proxy" not in key.lower()}
+    clean = left | {"HOME": str(home), "NETRC": str(home / "none")}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=clean, cwd=home, input=json.dumps(cases), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.splitlines()
+
+
+def test_without_a_login_runs_are_offline_and_no_network_is_tried(tmp_path: Path) -> None:
+    program = f"""{REFUSES_NETWORK}
+from nlp_retrieval import *
+from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
+result = ConfigurationResult("one", {{"retrievers": [{{"name": "bm25"}}]}}, "f", {{"recall@5": 0.5}}, {{}}, None, 0)
+report = BenchmarkReport([result], "one", [5], {{"": 2}}, 3, {{}})
+for path in log_to_wandb(report, WandbSettings(), "."):
+    print(path.name)
+"""
+    runs = said(tmp_path, program)
+    assert len(runs) == 2
+    assert all(run.startswith("offline-run-") for run in runs)
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """Of a socket that takes connections while the test runs."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        yield listening.getsockname()[1]
+
+
+def test_where_runs_go_depends_on_key_mode_and_server(tmp_path: Path, port: int) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        away = f"http://127.0.0.1:{free.getsockname()[1]}"
+    server, key = f"http://127.0.0.1:{port}", {"WANDB_API_KEY": LOGIN}
+    no_key, offline, usual, online, unreached, refused, behind_proxy = said(
+        tmp_path,
+        "import json, sys" + PROGRAM,
+        (None, {}),
+        ("offline", key),
+        (None, key | {"WANDB_BASE_URL": server}),
+        ("online", key | {"WANDB_BASE_URL": server}),
+        (None, key | {"WANDB_BASE_URL": away}),
+        ("online", key | {"WANDB_BASE_URL": away}),
+        (None, key | {"WANDB_BASE_URL": away, "http_proxy": "http://127.0.0.1:9"}),
+    )
+    place = "runs go to runs/wandb, for wandb sync"
+    assert no_key == f"Weights & Biases: no API key is configured; {place}"
+    assert offline == f"Weights & Biases: offline, as requested; {place}"
+    assert usual == online == f"Weights & Biases: online, at {server}; runs go to project hover"
+    assert unreached == f"Weights & Biases: {away} cannot be reached; {place}"
+    assert refused.startswith(f"OutputError wandb.mode is online, and {away} cannot be reached; check the network")
+    assert "online, at" in behind_proxy, "a proxy is trusted to know the server"
