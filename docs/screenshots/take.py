@@ -49,7 +49,7 @@ def main(path: Path) -> None:
         between(page, "differences", "#significance", "#verdicts")
         between(page, "pairs", "#pairs", ".pairs")
         between(page, "charts", "#charts", "#charts ~ .charts")
-        choices = {"one": "bm25", "other": "both, sum, plain", "measure": "recall@10", "order": "gains first"}
+        choices = {"one": "bm25", "other": "both, sum, plain", "measure": "Recall@10", "order": "gains first"}
         for choice, label in choices.items():
             page.select_option(f"#explorer-{choice}", label=label)
         between(page, "explorer", "#why", "#explorer")

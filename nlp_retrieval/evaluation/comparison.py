@@ -110,7 +110,6 @@ def compare(
     level: float = 0.95,
     seed: int = 0,
     *,
-    corrected_for: int = 0,
     drawn_for: int = 0,
 ) -> list[Comparison]:
     """Compare every system with the baseline, or every pair of systems, in every measure.
@@ -124,8 +123,6 @@ def compare(
             as many more as the number of comparisons needs (:func:`resamples_for`).
         level: confidence level of the intervals.
         seed: seed of both, 0 or more; a result does not depend on the other comparisons, except through Holm's correction.
-        corrected_for: how many comparisons of a measure p is corrected for, if these are some of more: as if those left out
-            had found nothing, so p is never smaller than among all of them.
         drawn_for: how many comparisons, in all measures and groups, arrangements are drawn for, if they are not given.
 
     Returns:
@@ -154,8 +151,7 @@ def compare(
     of_queries = [None] * n_queries if families is None else families
     if len(of_queries) != n_queries:
         raise GoldError(f"{n_queries} queries and {len(of_queries)} families; give one for each query, or None for no families")
-    corrected_for = max(corrected_for, len(pairs))
-    arrangements = resamples_for(max(corrected_for, drawn_for)) if resamples is None else resamples
+    arrangements = resamples_for(max(len(pairs), drawn_for)) if resamples is None else resamples
     samples = RESAMPLES if resamples is None else resamples
     together = max(1, _AT_ONCE // (max(n_queries, samples, 1) * len(pairs)))
     comparisons: list[Comparison] = []
@@ -163,8 +159,7 @@ def compare(
         some = [(measure, *pair) for measure in measures[first : first + together] for pair in pairs]
         differences = np.stack([_difference(values[name][measure], values[other][measure]) for measure, name, other in some])
         spans = np.array([_span(values[name][measure], values[other][measure]) for measure, name, other in some])
-        per_measure = len(pairs), corrected_for
-        comparisons += _compared(some, differences, spans, of_queries, per_measure, arrangements, samples, level, seed)
+        comparisons += _compared(some, differences, spans, of_queries, len(pairs), arrangements, samples, level, seed)
     return comparisons
 
 
@@ -220,20 +215,18 @@ def _compared(
     differences: Scores,
     spans: Scores,
     families: Sequence[str | None],
-    per_measure: tuple[int, int],
+    each: int,
     arrangements: int,
     samples: int,
     level: float,
     seed: int,
 ) -> Iterable[Comparison]:
-    """The comparisons for some whole measures: ``[comparisons, queries]`` differences, how many of each, and corrected for."""
+    """The comparisons for some whole measures: ``[comparisons, queries]`` differences, ``each`` of a measure."""
     bounds = np.stack([-spans, spans], axis=1)
     intervals = bootstrap_intervals(differences, families, samples, level, seed, bounds=bounds).tolist()
     test = refined_test(differences, families, samples, arrangements, seed)
     p = test.p.tolist()
-    each, corrected_for = per_measure
-    left_out = [1.0] * (corrected_for - each)
-    p_holm = [value for first in range(0, len(p), each) for value in holm(p[first : first + each] + left_out)[:each]]
+    p_holm = [value for first in range(0, len(p), each) for value in holm(p[first : first + each])]
     numbers = family_numbers(families)
     sums, sizes = family_sums(differences, numbers), np.bincount(numbers)
     for number, (measure, system, baseline) in enumerate(names):
@@ -249,7 +242,7 @@ def _compared(
             level=level,
             p=p[number],
             p_holm=p_holm[number],
-            comparisons=corrected_for,
+            comparisons=each,
             effect_size=_effect_size(sums[number], sizes, mean),
             wins=wins,
             ties=len(row) - wins - losses,
@@ -336,13 +329,7 @@ def _members(families: Sequence[str | None], mask: Mask) -> list[str | None]:
 
 @dataclass(frozen=True)
 class Pairwise:
-    """All pairs of configurations in one measure.
-
-    Args:
-        measure: its name, such as ``"recall@21"``.
-        systems: in the given order.
-        comparisons: comparisons of each with each before it; p is corrected by Holm's method for all of them.
-    """
+    """All pairs of configurations in one measure."""
 
     measure: str
     systems: list[str]
@@ -363,8 +350,6 @@ def compare_pairs(
     families: Sequence[str | None],
     seed: int,
     resamples: int | None = None,
-    *,
-    among: Sequence[str] | None = None,
 ) -> Pairwise | None:
     """Compare all pairs of configurations in a measure; None if there are fewer than two configurations."""
     if len(per_query) < 2:
@@ -372,13 +357,8 @@ def compare_pairs(
     for name, measures in per_query.items():
         if measure not in measures:
             raise ConfigurationError(f"{name!r} was not measured in {measure!r}; {nearest(measure, measures)}")
-    chosen = list(per_query) if among is None else list(among)
-    for name in chosen:
-        if name not in per_query:
-            raise ConfigurationError(f"there is no configuration {name!r}; {nearest(name, per_query)}")
-    values = {name: {measure: per_query[name][measure]} for name in chosen}
-    every = math.comb(len(per_query), 2)
-    return Pairwise(measure, list(values), compare(values, None, families, resamples, LEVEL, seed, corrected_for=every))
+    values = {name: {measure: measures[measure]} for name, measures in per_query.items()}
+    return Pairwise(measure, list(values), compare(values, None, families, resamples, LEVEL, seed))
 
 
 def turned(comparison: Comparison) -> Comparison:

@@ -87,16 +87,7 @@ def rows_of(keys: set[Key], item_ids: Sequence[str], titles: Sequence[str] | Non
 
 @dataclass(frozen=True)
 class MissingGold:
-    """Relevant documents that are not in the corpus.
-
-    Args:
-        documents: how many there are.
-        queries: how many queries they are relevant to.
-        first: the name of the first of them.
-        said: how many of how many, and the first of them, as a short phrase.
-        cure: the likely reason, and what to do.
-        all: whether there are no others: the gold is not of this corpus, or names titles instead of ids, or the reverse.
-    """
+    """Relevant documents that are not in the corpus: how many, in words (``said``), and what to do (``cure``)."""
 
     documents: int
     queries: int

@@ -31,17 +31,7 @@ _RANK, _SCORE = ".rank", ".score"
 
 @dataclass(frozen=True)
 class SignalMove:
-    """One signal of a hit in two lists.
-
-    Args:
-        name: name of the signal.
-        one: its value in the first list; None if there is none.
-        other: its value in the second list.
-        one_rank: the rank of the hit by this signal in the first list.
-        other_rank: its rank in the second list.
-        one_seen: presence of the signal in the first list.
-        other_seen: presence in the second list.
-    """
+    """One signal of a hit in two lists: its value, the rank of the hit by it, and whether it is there."""
 
     name: str
     one: float | None
@@ -59,20 +49,7 @@ class SignalMove:
 
 @dataclass(frozen=True)
 class HitDifference:
-    """A hit that is among the first k of at least one of two lists.
-
-    Args:
-        item_id: id of the item.
-        title: empty if it has none.
-        grade: 0 if it is not gold for the query.
-        one_rank: in the first list, from 1, also beyond k; None if it is not in the list.
-        other_rank: in the second list.
-        one_score: in the first list.
-        other_score: in the second.
-        movement: ``"entered"`` the first k of the second list, ``"left"`` those of the first, or went ``"up"``, ``"down"``
-            or stayed the ``"same"`` in both.
-        signals: all signals of the hit in either list; see the module for their ranks.
-    """
+    """A hit among the first k of one of two lists; ranks are from 1, also beyond k, and None if it is not in the list."""
 
     item_id: str
     title: str
@@ -99,15 +76,7 @@ class HitDifference:
 
 @dataclass(frozen=True)
 class MissedGold:
-    """Gold that is not among the first k of either list.
-
-    Args:
-        item_id: id of the item.
-        title: empty if it has none.
-        grade: above 0.
-        one_rank: beyond k in the first list; None if it is missing.
-        other_rank: in the second list.
-    """
+    """Gold that is not among the first k of either list; a rank is beyond k, or None."""
 
     item_id: str
     title: str
@@ -118,21 +87,7 @@ class MissedGold:
 
 @dataclass(frozen=True)
 class QueryDifference:
-    """Two lists for one query.
-
-    Args:
-        query_id: id of the query.
-        text: its text.
-        family: None if it has none.
-        group: None if it belongs to none.
-        one: the first configuration.
-        other: the second.
-        k: the cutoff.
-        hits: all hits among the first k of either list, by their better rank.
-        missed: gold that is not among the first k of either list.
-        one_recall: recall of the first list at k, over the gold items; None if the query has no gold.
-        other_recall: recall of the second.
-    """
+    """Two lists for one query."""
 
     query_id: str
     text: str
@@ -269,14 +224,7 @@ def _movement(before: int | None, after: int | None, k: int) -> Movement:
 
 @dataclass(frozen=True)
 class ChangedQuery:
-    """A query, and its gain from one configuration to another.
-
-    Args:
-        query_id: id of the query.
-        one: the measure of the first configuration.
-        other: measure of the second.
-        entered: how many hits are among the first k of the second and not of the first.
-    """
+    """A query with the measure of two configurations, and how many hits entered the first k of the second."""
 
     query_id: str
     one: float

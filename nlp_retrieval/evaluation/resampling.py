@@ -31,13 +31,7 @@ _Words = NDArray[np.uint64]  # per arrangement, 64 families: bit i set where fam
 
 @dataclass(frozen=True)
 class Randomisation:
-    """Results of the test, in the order of the comparisons.
-
-    Args:
-        p: two-sided.
-        exact: whether all arrangements were counted instead of a sample.
-        differing: number of families in which the two systems differ; only their signs matter.
-    """
+    """Results of the test, in the order of the comparisons."""
 
     p: Scores
     exact: NDArray[np.bool_]

@@ -48,12 +48,7 @@ from nlp_retrieval.text.printing import printable
 
 @dataclass(frozen=True)
 class PlanTables:
-    """A plan, to be printed to a rich console, in reading order.
-
-    Args:
-        plan: the plan to print.
-        whole: whether to print stages, indexes, models and configurations too, and not only what they add up to.
-    """
+    """A plan, to be printed to a rich console, in reading order."""
 
     plan: Plan
     whole: bool = False
@@ -288,11 +283,6 @@ class SummaryTable:
     It begins with what was found. The main measure is the first column, and is followed by its values in each group of queries;
     configurations are sorted by it. Axes of a grid are columns instead of long names. Two lines of notes follow, and every
     warning about a figure.
-
-    Args:
-        view: view of a finished benchmark.
-        whole: whether to keep all columns, however narrow the terminal is.
-        verbose: whether to show every measure in every group, and all notes.
     """
 
     view: ReportView

@@ -124,8 +124,6 @@ def counting_note(report: BenchmarkReport) -> str:
         part(found - dropped, lacking, f" of {queries(counts.missing_queries)} that the corpus lacks, as not found",
              "missing_documents"),
         part(counts.own_gold, "the hit that is the query itself, of ", f"{queries(counts.own_gold)} that have it as gold"),
-        part(counts.same_ids, "hits that have the id of their query, of ",
-             f"{queries(counts.same_ids)}: they count as other items"),
     ]  # fmt: skip
     asked = "is" if counts.unasked == 1 else "are"
     left_out = [
@@ -138,6 +136,13 @@ def counting_note(report: BenchmarkReport) -> str:
     ]
     said = f"{'; '.join(filter(None, parts))}."
     return printable(f"{said} Not counted: {'; '.join(filter(None, left_out))}." if any(left_out) else said)
+
+
+def same_ids_note(report: BenchmarkReport) -> str:
+    """Return how many queries share their id with another item; ``""`` if none. The page says it once."""
+    shared = report.counted.same_ids if report.counted is not None else 0
+    whose = counted(shared, "query", "queries")
+    return f"Hits that have the id of their query, of {whose}, count: they are other items." if shared else ""
 
 
 def small_sample_note(report: BenchmarkReport) -> str:
@@ -153,12 +158,7 @@ def small_sample_note(report: BenchmarkReport) -> str:
 
 
 def timing_note(report: BenchmarkReport) -> str:
-    """Return warnings about times: the machine, and whether it was busy; ``""`` if there are none."""
-    return _busy_note(report)
-
-
-def _busy_note(report: BenchmarkReport) -> str:
-    """Return a note that other processes kept the machine busy during the timing."""
+    """Return a note that other processes kept the machine busy during the timing; ``""`` if they did not."""
     busy = max((result.cost.other_cores or 0.0 for result in report.configurations if result.cost is not None), default=0.0)
     cores = (report.manifest.get("hardware") or {}).get("cores")
     if busy < _BUSY * (cores if isinstance(cores, int) and cores > 0 else 1):
@@ -239,19 +239,7 @@ def _named(loader: Any) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """One figure of a configuration, over the queries of a group.
-
-    Args:
-        column: its column.
-        value: as measured; None if it was not.
-        text: as printed.
-        best: whether it is the best value of its column, or prints the same.
-        comparison: with the baseline's figure; None if it was not tested.
-        on_front: whether its configuration is on the Pareto front of this cost. Fronts are of all queries.
-        tied: whether it cannot be distinguished from one on that front.
-        interval: interval of a median latency, as printed; empty if unknown.
-        repeated: true of a cost in a group: cost is measured over all queries.
-    """
+    """One figure of a configuration, over the queries of a group; ``repeated`` is true of a cost in a group."""
 
     column: Column
     value: float | None
@@ -272,22 +260,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A configuration's figures over the queries of a group.
-
-    Args:
-        result: the configuration.
-        is_baseline: whether it is the baseline.
-        cells: by the key of their column.
-    """
+    """A configuration's figures over the queries of a group."""
 
     result: ConfigurationResult
     is_baseline: bool
     cells: Mapping[str, Cell]
-
-    @property
-    def fronts(self) -> list[str]:
-        """The keys of the costs on whose Pareto fronts it is."""
-        return [key for key, cell in self.cells.items() if cell.on_front]
 
     @property
     def prices(self) -> dict[str, float]:
@@ -298,16 +275,7 @@ class Row:
 
 @dataclass(frozen=True)
 class QueryGroup:
-    """A group of queries.
-
-    Args:
-        number: its position among the groups.
-        name: empty for all queries.
-        count: number of queries, if known.
-        rows: one for each configuration.
-        comparisons: comparisons of the other configurations with the baseline, in every measure.
-        hopeless: why no difference could have been significant; empty if one could.
-    """
+    """A group of queries."""
 
     number: int
     name: str
@@ -360,6 +328,7 @@ class ReportView:
     unpriced: Mapping[str, str]
     dataset: str
     small_sample: str
+    same_ids: str
     timing: str
     counted: str
 
@@ -416,6 +385,7 @@ def view_of(report: BenchmarkReport | ReportView) -> ReportView:
         unpriced=noted(lambda result: price_note(report, result)),
         dataset=dataset_of(report),
         small_sample=small_sample_note(report),
+        same_ids=same_ids_note(report),
         timing=timing_note(report),
         counted=counting_note(report),
     )

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nlp_retrieval.core.candidates import Rows, Scores
+from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.ranking_difference import measured
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
 from nlp_retrieval.text.printing import printable, visible
@@ -69,7 +70,7 @@ def _packed(lists: RunLists, values: Values, keys: Sequence[str], queries: Rows,
         "queries": [printable(lists.query_ids[query]) for query in chosen],
         "texts": [printable(lists.texts[query]) for query in chosen],
         "groups": [printable(lists.groups[query] or "") for query in chosen],
-        "measures": list(keys),
+        "measures": [Measure.parse(key).label for key in keys],
         "values": [[rounded(values[name][key][queries]) for name in names] for key in keys],
         "gold": [{places.setdefault(item, len(places)): grade for item, grade in lists.gold_of(q).items()} for q in chosen],
         "lists": [[_hits(listing, query, columns, places) for listing in lists.listings.values()] for query in chosen],

@@ -98,7 +98,7 @@ def test_each_group_of_queries_has_its_rows_in_every_column() -> None:
     source = render_page(report)
     bodies = re.findall(r"<tbody data-group.*?</tbody>", source, re.S)
     assert len(bodies) == 3
-    columns = len(report.configurations[0].measures) + 5
+    columns = len(report.configurations[0].measures) + 4
     for body in bodies:
         rows = re.findall(r'<tr><th scope="row".*?</tr>', body, re.S)
         assert [row.count("<td") for row in rows] == [columns] * 3

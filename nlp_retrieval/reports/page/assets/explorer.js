@@ -125,7 +125,7 @@
     const gold = Object.keys(data.gold[query]).map(Number);
     const columns = sides.map(({ items, ranks }, which) => {
       const figures = data.measures.map((key, place) => [key, data.values[place][choices[which].value][query]]);
-      const said = figures.filter(([, value]) => value !== null).map(([key, value]) => `${key.replaceAll("_", " ")} ${value.toFixed(3)}`);
+      const said = figures.filter(([, value]) => value !== null).map(([key, value]) => `${key} ${value.toFixed(3)}`);
       const inside = gold.filter((item) => ranks.has(item)).length;
       return make(
         "section",
@@ -184,7 +184,7 @@
     block.remove();
     fill(one, data.configurations);
     fill(other, data.configurations);
-    fill(measure, data.measures.map((key) => key.replaceAll("_", " ")));
+    fill(measure, data.measures);
     one.value = Math.max(0, data.configurations.indexOf(root.dataset.baseline));
     other.value = Math.max(0, data.configurations.indexOf(root.dataset.best));
     [one, other].forEach((choice) => choice.addEventListener("change", () => redraw(false)));
