@@ -16,8 +16,6 @@ from nlp_retrieval.core.models import Answer, Fact, Query, RetrievalResult
 from nlp_retrieval.errors import GoldError, QueryError
 from nlp_retrieval.evaluation.evaluator import Evaluation
 
-# Expected answers, from the metadata of queries.
-
 ANSWER, FACTS = "answer", "supporting_facts"
 
 
@@ -101,10 +99,6 @@ def _fact(value: JsonValue) -> Fact | None:
             return None
 
 
-# Scores of answers, question by question: the measures of SQuAD and HotpotQA.
-
-# Agreement of two answers, or of two sets of supporting facts.
-#
 # Answers are compared as SQuAD does (Rajpurkar et al., 2016): in lower case, without punctuation and articles. F1 is
 # HotpotQA's (Yang et al., 2018): "yes", "no" and "noanswer" agree only with themselves.
 
@@ -239,11 +233,6 @@ class AnswerEvaluator:
         cited = facts_agree(answer.facts, gold.facts)
         joint = answered.joint(cited)
         return [answered.exact, answered.f1, cited.exact, cited.f1, cited.recall, joint.exact, joint.f1]
-
-
-# Answers for RAGAS: one JSON line per question, with the fields of its ``SingleTurnSample``.
-#
-# RAGAS 0.2 and later reads such a file with ``EvaluationDataset.from_jsonl``. It has no field for ids and citations.
 
 
 def ragas_lines(

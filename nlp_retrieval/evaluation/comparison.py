@@ -264,10 +264,6 @@ def _effect_size(sums: Scores, sizes: NDArray[np.int64], mean: float) -> float |
     return mean / math.sqrt(variance * len(sizes) / (len(sizes) - 1))
 
 
-# Comparisons of a benchmark: every configuration against the baseline, over all queries and in each group of them.
-#
-# Each measure in each group is corrected separately, by Holm's method, for its number of configurations.
-
 _OF_A_MEASURE = np.array([[0.0, 1.0]])
 
 PerQuery = Mapping[str, Mapping[str, Scores]]
@@ -322,11 +318,6 @@ def _members(families: Sequence[str | None], mask: Mask) -> list[str | None]:
     return [family for family, member in zip(families, mask.tolist(), strict=True) if member]
 
 
-# All pairs of configurations compared in one measure over all queries: one family of tests, corrected together.
-#
-# There are more comparisons than with a baseline alone, so a difference must be clearer here to be significant.
-
-
 @dataclass(frozen=True)
 class Pairwise:
     """All pairs of configurations in one measure."""
@@ -375,11 +366,6 @@ def turned(comparison: Comparison) -> Comparison:
         losses=comparison.wins,
     )
 
-
-# Comparisons in words.
-#
-# A system is called better or worse only if the corrected test is significant: an interval without 0 or a large
-# effect is not enough.
 
 Verdict = Literal["better", "worse", "not distinguishable"]
 

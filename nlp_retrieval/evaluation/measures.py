@@ -215,9 +215,6 @@ def _persistence(parameters: str, written: str) -> float:
     return persistence
 
 
-# Measures of ir-measures.
-
-
 def _ir_measures(measure: str) -> Any:
     try:
         import ir_measures

@@ -216,12 +216,6 @@ def _movement(before: int | None, after: int | None, k: int) -> Movement:
     return "same" if before == after else "up" if after < before else "down"
 
 
-# Queries on which two configurations differ most, by gain or loss.
-#
-# Gold is counted by items here: if gold names a title that several items have, each of them counts, unlike in the measures
-# of the report.
-
-
 @dataclass(frozen=True)
 class ChangedQuery:
     """A query with the measure of two configurations, and how many hits entered the first k of the second."""
@@ -242,7 +236,8 @@ def changed_queries(
 ) -> list[ChangedQuery]:
     """Return the queries with gold, sorted by gain or loss from one configuration to another, largest first.
 
-    Equal changes are sorted by the number of hits that entered the list, then in the order of the run.
+    Gold is counted by items: of a title that several items have, each counts, unlike in a report. Equal changes are sorted by
+    the number of hits that entered the list, then in the order of the run.
     """
     cut = check_k(k)
     if measure not in MEASURES:

@@ -350,16 +350,6 @@ for text in ("a" * N, "ab " * N, "_" * N, "a_" * N, chr(0x6c17) * N, " " * N):
     spans = shared_spans(passage, text)
     pieces(passage, snippet(passage, spans), spans)
 """,
-    "reports/page/charts.py": """
-from nlp_retrieval.reports.page.charts import labels_of_names
-for text in ("a" * N, "a, " * N, "_" * N, "." * N):
-    labels_of_names([text, text + "b", "c" + text])
-""",
-    "reports/page/page.py": """
-from nlp_retrieval.reports.page.page import _H2
-for text in ('<h2 id="a">' * N, '<h2 id="' * N, '<h2 id="' + "a" * N, '<h2 id="a">' + "a" * N):
-    _H2.findall(text)
-""",
     "reports/page/templating.py": """
 from nlp_retrieval.reports.page.templating import _breakable
 for text in ("-" * N, "a-" * N, "a" * N, "_" * N):

@@ -184,10 +184,10 @@ def test_the_page_has_the_columns_and_every_figure_and_a_dash_where_no_model_was
     source = render_page(report)
     rows = re.findall(r'<tr><th scope="row".*?</tr>', source.partition("</tbody>")[0], re.S)
     wanted = len(report.configurations[0].measures) + 4 + 8
-    assert [row.count("<td ") for row in rows] == [wanted] * 3
+    assert [row.count("<td") for row in rows] == [wanted] * 3
     assert sorted(row.count("\N{EN DASH}") for row in rows) == [0, 0, 8]
-    values = {float(data["value"] or "nan") for data in Page(source).of("data")}
-    assert {1234, 56, 987_654, 43_210, 823.4, 36.01, 7, 12} <= values
+    shown = {*Page(source).texts("td"), *Page(source).texts("b")}
+    assert {"1,234", "56", "987,654", "43,210", "823", "36.0", "7", "12"} <= shown
     for label in ("LM<br>calls", "tokens<br>in", "tokens<br>out", "failed<br>calls", "degraded"):
         assert f">{label}</th>" in source
     assert 'data-label="tokens in/query"' in source

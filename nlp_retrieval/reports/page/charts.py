@@ -126,9 +126,8 @@ def over_cutoffs(report: BenchmarkReport) -> Markup:
     for result in best_first(report):
         measures = {Measure.parse(key): finite(value) for key, value in result.measures.items()}
         points = [(measure.cutoff, value) for measure, value in measures.items() if measure.family == family and measure.cutoff]
-        if drawn := sorted((float(k), value) for k, value in points if value is not None):
-            curves[result.name] = drawn
-    if not curves or max(map(len, curves.values())) < 2:
+        curves[result.name] = sorted((float(k), value) for k, value in points if value is not None)
+    if max(map(len, curves.values()), default=0) < 2:
         return Markup()
     return line_chart("chart-cutoffs", f"{family_label(family)} over the cutoff k", (family_label(family), "cutoff k"), curves)
 
