@@ -131,13 +131,7 @@ def read_trajectories(
 
 
 def require_one_each(trajectories: Sequence[Trajectory], error: type[Exception], place: str) -> None:
-    """Raise an error if an agent has two trajectories for one question.
-
-    Args:
-        trajectories: of any agents.
-        error: class of the error.
-        place: where they are from.
-    """
+    """Raise an error if an agent has two trajectories for one question."""
     known: set[tuple[str, str]] = set()
     for trajectory in trajectories:
         key = (trajectory.agent, trajectory.question_id)

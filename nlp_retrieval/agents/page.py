@@ -61,13 +61,7 @@ class ShownTrajectory:
 def shown_trajectory(
     trajectory: Trajectory, evaluation: TrajectoryEvaluation | None, titles: Mapping[str, str] | None = None
 ) -> ShownTrajectory:
-    """Return a trajectory for a page or a terminal.
-
-    Args:
-        trajectory: of a question with gold, if there is an evaluation.
-        evaluation: that it is a part of; None without gold, so that nothing is marked and there are no figures.
-        titles: of items, by id.
-    """
+    """Return a trajectory for a page or a terminal."""
     seen: set[str] = set()
     steps = []
     for number, step in enumerate(trajectory.steps, 1):

@@ -35,12 +35,7 @@ _AROUND = " \t\n\"'`*_.,:;()[]{}<>#"
 
 @dataclass(frozen=True)
 class ToolCall:
-    """What a model wants to do next.
-
-    Args:
-        tool: name of the tool, in lower case.
-        argument: its argument, one line.
-    """
+    """What a model wants to do next."""
 
     tool: str
     argument: str
@@ -48,9 +43,6 @@ class ToolCall:
 
 def read_call(fields: object) -> ToolCall:
     """Read the tool and its argument in an answer; both are empty where it has none.
-
-    Args:
-        fields: the fields ``tool`` and ``argument``, as far as the answer has them.
 
     Examples:
         >>> read_call({"tool": "Search: `krill`", "argument": ""}), read_call("Hello")

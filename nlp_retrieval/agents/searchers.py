@@ -19,11 +19,11 @@ from pydantic import Field
 
 from nlp_retrieval.agents.tools import AgentTools, BudgetSpentError, clean_text, known_tokens, reason_of, using_tools
 from nlp_retrieval.agents.trajectory import Trajectory
-from nlp_retrieval.agents.trajectory_file import TrajectoryFile, TrajectoryKey
 from nlp_retrieval.core.components.component import Config, canonical_json, codes_in
 from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.context import search_context, suppress_empty_notes
 from nlp_retrieval.core.explanation import Explanation
+from nlp_retrieval.core.files.atomic import check_file_for_output, write_output
 from nlp_retrieval.core.files.frames import Queries, queries_of, texts_of
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.models import Query, RetrievalResult
@@ -37,10 +37,14 @@ from nlp_retrieval.errors import (
     ConfigurationError,
     EngineError,
     RetrievalWarning,
+    SourceError,
 )
 from nlp_retrieval.lm.counting import record_calls
 from nlp_retrieval.lm.endpoint import side_by_side
 from nlp_retrieval.lm.language_model import LanguageModel
+
+TrajectoryKey = tuple[str, str]
+"""Id of a question, and its filter."""
 
 MOST_KEPT = 10_000
 """Trajectories that a searcher keeps in memory; older ones are dropped."""
@@ -85,7 +89,7 @@ class BaseAgentSearcher(BaseSearcher):
         self._trajectories: dict[TrajectoryKey, Trajectory] = {}
         self._keeping = Lock()
         self._id_of: dict[str, str] = {}
-        self._file = None if record is None else TrajectoryFile(Path(record), self.agent_name)
+        self._file = None if record is None else _TrajectoryFile(Path(record), self.agent_name)
 
     @property
     @abstractmethod
@@ -127,9 +131,6 @@ class BaseAgentSearcher(BaseSearcher):
         """Return what the agent did for each question that it was asked: the last 10,000 of them.
 
         A question that was asked as a text has this text as its id, unless a benchmark asked it.
-
-        Args:
-            queries: those wanted, in this order and under their ids; None for all.
         """
         with self._keeping:
             kept = list(self._trajectories.values())
@@ -143,25 +144,11 @@ class BaseAgentSearcher(BaseSearcher):
         ]
 
     def expect(self, queries: Sequence[Query]) -> None:
-        """Take over the ids of questions that are going to be asked as texts.
-
-        Args:
-            queries: the questions.
-        """
+        """Take over the ids of questions that are going to be asked as texts."""
         self._id_of = {query.text: query.query_id for query in reversed(queries)}
 
     def search(self, queries: Queries, k: int = 10, where: Where | None = None) -> RankedLists:
         """Let the agent answer questions, and return what its searches found.
-
-        Args:
-            queries: as for :meth:`nlp_retrieval.Searcher.search`.
-            k: at most this many results per question.
-            where: a filter for all searches of the agent.
-
-        Returns:
-            One list per question: the union of the results of its searches, in order of first appearance, with the score
-            1 / rank. ``agent.step`` is the step that found an item first, ``agent.opened`` the one that opened it first, and
-            ``agent.cited`` its place among the citations of the answer, all from 1.
 
         Raises:
             QueryError: a question is not a string, k is not a positive integer, or the filter does not match the items.
@@ -173,7 +160,7 @@ class BaseAgentSearcher(BaseSearcher):
         searcher = self._searching()
         searcher.opened.items.allowed(where)  # a filter that does not match is an error here, and none of the agent's
         if self._file is not None:
-            self._file.check()
+            self._file.read()
         names = [self._id_of.get(question) or question or "-" for question in questions] if _are_texts(queries) else ids
         what = f"agent {self.agent_name}"
         with suppress_empty_notes(), using_stages(Stages()), self.answering() as answer, progress(what, len(ids)) as advance:
@@ -185,7 +172,7 @@ class BaseAgentSearcher(BaseSearcher):
 
             runs = side_by_side(run, list(zip(names, questions, strict=True)), self.at_once)
         if self._file is not None:
-            self._file.settle()
+            self._file.write({ran.key: ran.trajectory for ran in runs})
         self._report(runs)
         return RankedLists(questions, (ran.results[:cut] for ran in runs), ids)
 
@@ -230,9 +217,7 @@ class BaseAgentSearcher(BaseSearcher):
             self._trajectories[key] = trajectory
             if len(self._trajectories) > MOST_KEPT:
                 del self._trajectories[next(iter(self._trajectories))]
-        if self._file is not None:
-            self._file.keep(key, trajectory)
-        return _Ran(trajectory, tools.results(trajectory.cited()), failure, tools.spent)
+        return _Ran(key, trajectory, tools.results(trajectory.cited()), failure, tools.spent)
 
     def _report(self, runs: Sequence[_Ran]) -> None:
         """Say for how many questions the agent did not come to an end, other than by its budget."""
@@ -281,7 +266,7 @@ class AgentSearcher(BaseAgentSearcher):
         tokens: once the language models have taken so many tokens for a question, no tool is called; None for any number.
         label: name of the agent in trajectories. Timings of a benchmark are used again under a label: give one only where it
             says all that decides what the agent does. By default the name of the function or class.
-        record: a JSONL file for the trajectories, one a line, written as they end; one file for each agent.
+        record: a JSONL file for the trajectories, one a line, written after each call; one file for each agent.
 
     Raises:
         ConfigurationError: the agent cannot be called with a question and tools.
@@ -388,8 +373,47 @@ class AgentSearcher(BaseAgentSearcher):
             scope.keep()
 
 
+class _TrajectoryFile:
+    """Trajectories of one agent as lines of JSON: what is there is kept, unless the same question was asked again."""
+
+    def __init__(self, path: Path, agent: str) -> None:
+        self._path, self._agent = path, agent
+        self._lines: dict[TrajectoryKey, Trajectory] = {}
+
+    def read(self) -> None:
+        """Read what is there, before anything is asked.
+
+        Raises:
+            SourceError: the file is something else, or another agent's.
+            OutputError: it cannot be written.
+        """
+        check_file_for_output(self._path)
+        lines = self._path.read_bytes().splitlines() if self._path.exists() else []
+        for number, line in enumerate(lines, start=1):
+            try:
+                trajectory = Trajectory.model_validate_json(line)
+            except ValueError:
+                raise SourceError(
+                    f"{self._path}: line {number:,} is no trajectory, so nothing is written there; name another file for record"
+                ) from None
+            if trajectory.agent != self._agent:
+                raise SourceError(
+                    f"{self._path} holds what the agent {trajectory.agent!r:.80} did, and this one is {self._agent!r}; give "
+                    "each a file of its own"
+                )
+            where = trajectory.metadata.get("where")
+            self._lines[trajectory.question_id, "" if where is None else canonical_json(where)] = trajectory
+
+    def write(self, trajectories: Mapping[TrajectoryKey, Trajectory]) -> None:
+        """Write these with those before, as a whole."""
+        self._lines |= trajectories
+        lines = (f"{trajectory.model_dump_json(exclude_defaults=True)}\n" for trajectory in self._lines.values())
+        write_output(self._path, "".join(lines).encode())
+
+
 @dataclass(frozen=True)
 class _Ran:
+    key: TrajectoryKey
     trajectory: Trajectory
     results: list[RetrievalResult]
     failure: Exception | None

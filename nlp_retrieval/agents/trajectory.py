@@ -163,10 +163,6 @@ def cited_in(text: str, known: set[str]) -> list[tuple[str, tuple[int, int]]]:
     Text in brackets is a citation if the agent has seen an item of that id. Where ids are numbers, every number is:
     one that nobody retrieved is a citation of nothing.
 
-    Args:
-        text: an answer or a note.
-        known: ids that the agent has seen.
-
     Examples:
         >>> cited_in("It eats krill [whale], and more [see below].", {"whale", "krill"})
         [('whale', (14, 21))]

@@ -37,16 +37,7 @@ NO_IDS = "no ids can be read in what came back"
 
 @dataclass
 class TranscriptReading:
-    """What was noticed while transcripts were read.
-
-    Args:
-        tools: kinds of tools by name; others are judged by their names.
-        unknown: calls by tool that are neither searches nor reads.
-        unreadable: searches whose results have no ids that can be read.
-        cut: trajectories that end in the middle.
-        other_union: trajectories whose file lists fewer documents than its searches returned.
-        unplaced: trajectories whose file lists documents that none of its recorded calls returned.
-    """
+    """What was noticed while transcripts were read."""
 
     tools: Mapping[str, StepKind] = field(default_factory=dict)
     unknown: Counter[str] = field(default_factory=Counter)
@@ -68,15 +59,7 @@ class TranscriptReading:
         return "other"
 
     def step(self, tool: str, arguments: object, output: object, *, failed: bool = False, finished: bool = True) -> AgentStep:
-        """Return a call of a tool as a step.
-
-        Args:
-            tool: name of the tool.
-            arguments: an object, its JSON, or the query or id alone as text.
-            output: what came back: text, JSON or content blocks.
-            failed: whether the transcript marks the output as an error.
-            finished: whether anything came back.
-        """
+        """Return a call of a tool as a step."""
         given = _as_object(arguments)
         values: dict[str, Any] = {"kind": self.kind_of(tool), "tool": tool[:200]}
         error = _NO_RESULT if not finished else _error_in(output, failed)
@@ -132,14 +115,6 @@ def read_transcript(
 ) -> Trajectory:
     """Return a transcript as a trajectory.
 
-    Args:
-        row: an object with ``messages``, or with ``input`` and ``output`` as in OpenAI's Responses.
-        location: for messages.
-        named: the question's id if neither the object nor ``questions`` names it.
-        agent: the agent's name if the object names none.
-        questions: ids by text.
-        reading: kinds of tools, and what is noticed.
-
     Raises:
         SourceError: it holds something else than messages, or a result that belongs to no call before it.
     """
@@ -185,13 +160,6 @@ def read_browsecomp(
     row: Mapping[str, Any], location: str, agent: str, texts: Mapping[str, str], reading: TranscriptReading
 ) -> Trajectory:
     """Return a run file of BrowseComp-Plus as a trajectory.
-
-    Args:
-        row: the file's object.
-        location: for messages.
-        agent: name of the agent.
-        texts: questions by id, because the files hold none.
-        reading: kinds of tools, and what is noticed.
 
     Raises:
         SourceError: a part of it is no object.
@@ -251,10 +219,6 @@ def _with_listed(steps: list[AgentStep], row: Mapping[str, Any], reading: Transc
 
 def ids_in(output: Any) -> list[str] | None:
     """Return the ids of results in what a tool returned, in order; None if it holds something and no ids.
-
-    Args:
-        output: JSON or its text: a list of objects with an id, or an object that holds such a list; content blocks; or plain
-            text with ``docid: 12``.
 
     Examples:
         >>> ids_in('[{"docid": "12", "snippet": "It eats krill."}]'), ids_in({"results": []}), ids_in("Nothing to see.")

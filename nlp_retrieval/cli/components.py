@@ -152,13 +152,7 @@ def _explained(kind: str, name: str, cls: type[Component], *, verbose: bool = Fa
 
 
 def in_yaml(kind: str, name: str, fields: Mapping[str, str]) -> str:
-    """Return how a component is written in a configuration file, in one line.
-
-    Args:
-        kind: its kind.
-        name: its registry name.
-        fields: parameters, as YAML.
-    """
+    """Return how a component is written in a configuration file, in one line."""
     is_loader = kind.startswith("loaders")
     parts = [f"{'loader' if is_loader else 'name'}: {name}", *(f"{key}: {value}" for key, value in fields.items())]
     whole = name if len(parts) == 1 and not is_loader else f"{{{', '.join(parts)}}}"
@@ -166,12 +160,7 @@ def in_yaml(kind: str, name: str, fields: Mapping[str, str]) -> str:
 
 
 def in_python(cls: type[Component], fields: Mapping[str, str]) -> str:
-    """Return how a component is imported and constructed, in two lines.
-
-    Args:
-        cls: its class.
-        fields: parameters, as Python.
-    """
+    """Return how a component is imported and constructed, in two lines."""
     used = [word for value in fields.values() for word in re.findall(r"\b[A-Z]\w+(?=\()", value)]
     modules: dict[str, list[str]] = {_public_module(cls): [cls.__name__]}
     if used:

@@ -128,11 +128,6 @@ def _explain_one(searcher: object) -> None:
 def write_demo(folder: Path, claims: list[dict[str, Any]], lm: LanguageModel | None) -> Path:
     """Write the collection and its configuration into a folder; return the configuration file.
 
-    Args:
-        folder: created if it is missing.
-        claims: the claims to search, as in HoVer's files.
-        lm: language model; adds the configuration that uses it.
-
     Raises:
         OutputError: the folder cannot be written.
     """

@@ -114,12 +114,6 @@ def print_comparison(report: BenchmarkReport, form: TableFormat, columns: str | 
     In a pipe, the table is as wide as its columns; in a terminal, or if ``COLUMNS`` is set, columns that do not fit are left
     out, except those asked for.
 
-    Args:
-        report: a finished benchmark.
-        form: the format.
-        columns: their names, separated by commas; None: the usual ones, or all for other programs.
-        verbose: whether to print every group of queries and all notes.
-
     Raises:
         ConfigurationError: a column does not exist.
     """

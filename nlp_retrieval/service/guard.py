@@ -36,13 +36,7 @@ _LINGER = 0.5
 
 
 class RequestGuard:
-    """Refuses requests before they are read completely.
-
-    Args:
-        app: the ASGI application that answers accepted requests.
-        settings: access and limits.
-        without_token: further paths that are answered without a token.
-    """
+    """Refuses requests before they are read completely."""
 
     def __init__(self, app: App, settings: ServiceSettings, without_token: frozenset[str] = frozenset()) -> None:
         self._app = app
@@ -152,11 +146,7 @@ class RequestGuard:
 
 
 def known_hosts(settings: ServiceSettings) -> set[str] | None:
-    """Return the host names that the service answers to; None for any, which is allowed only with a token.
-
-    Args:
-        settings: the address and the allowed hosts.
-    """
+    """Return the host names that the service answers to; None for any, which is allowed only with a token."""
     named = {name.lower().rstrip(".") for name in settings.allowed_hosts}
     return named | {"localhost", settings.host.lower()} if settings.on_loopback or named else None
 

@@ -85,12 +85,7 @@ class _JsonFormatter(_TextFormatter):
 
 
 def log_config(form: LogFormat, level: LogLevel) -> dict[str, Any]:
-    """Return the configuration of all loggers, as ``logging.config.dictConfig`` takes it.
-
-    Args:
-        form: of the lines.
-        level: of the lowest records that are written; other libraries write warnings and errors.
-    """
+    """Return the configuration of all loggers, as ``logging.config.dictConfig`` takes it."""
     other = "WARNING" if level in ("debug", "info") else level.upper()
     return {
         "version": 1,

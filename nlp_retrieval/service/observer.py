@@ -25,14 +25,7 @@ _access = logging.getLogger(ACCESS)
 
 
 class Observer:
-    """Logs and counts the requests of an application.
-
-    Args:
-        app: the ASGI application.
-        routes: its paths without parameters; with a slash behind they are the same paths.
-        quiet: paths of probes, which are logged at the level ``debug``.
-        metrics: where requests are counted.
-    """
+    """Logs and counts the requests of an application."""
 
     def __init__(self, app: App, routes: frozenset[str], quiet: frozenset[str], metrics: Metrics) -> None:
         self._app, self._routes, self._quiet, self._metrics = app, routes, quiet, metrics

@@ -160,11 +160,6 @@ def listen(settings: ServiceSettings) -> socket.socket:
 def serve(opening: Callable[[], BaseService], settings: ServiceSettings, on_ready: Callable[[str], None]) -> None:
     """Answer requests until SIGTERM or SIGINT.
 
-    Args:
-        opening: opens the service; with several workers it is called in each of them, and must be picklable.
-        settings: address, access and limits.
-        on_ready: called with the address.
-
     Raises:
         DependencyError: a package of the service is not installed.
         RetrievalError: the service cannot be opened.

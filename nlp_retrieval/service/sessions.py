@@ -46,12 +46,7 @@ class AnswerTaken(BaseModel):
 
 
 class SessionRecord:
-    """Records what is asked of a service.
-
-    Args:
-        recorder: writes the sessions; None records nothing.
-        name: of the session of calls that name none; by default, one a day.
-    """
+    """Records what is asked of a service."""
 
     def __init__(self, recorder: Recorder | None = None, name: str = "") -> None:
         self._recorder, self._name = recorder, name

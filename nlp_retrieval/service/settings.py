@@ -22,15 +22,7 @@ _OF_NAMES = frozenset(f"{ascii_lowercase}{digits}.-_")
 
 @dataclass(frozen=True)
 class ServiceLimits:
-    """Limits of one request, and of concurrent requests in one process.
-
-    Args:
-        body: maximum bytes of a request's body.
-        seconds: time limit for receiving a request's body, and for answering a request that adds no sources.
-        writing_seconds: time limit for answering a request that adds sources.
-        threads: number of concurrent requests.
-        waiting: number of requests that wait for a thread; more are refused.
-    """
+    """Limits of one request, and of concurrent requests in one process."""
 
     body: int = 16 * 2**20
     seconds: float = 30.0
@@ -50,22 +42,6 @@ class ServiceLimits:
 @dataclass(frozen=True)
 class ServiceSettings:
     """Address and access.
-
-    Args:
-        host: address or name to listen on.
-        port: 0 for any free one.
-        token: required of every request; needed to listen on other addresses than this machine's.
-        allowed_hosts: additional host names to accept (of a proxy in front of the service).
-        proxy: address of a proxy whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed; empty for none.
-        workers: number of processes.
-        limits: limits of one process.
-        mcp: whether to serve the Model Context Protocol too.
-        warm: whether models are loaded and a query is answered before the service says that it is ready.
-        log_format: ``text`` or ``json``.
-        log_level: of the lowest records that are logged: ``debug``, ``info``, ``warning`` or ``error``.
-        log_queries: whether the bodies of requests are logged, cut to 2,000 characters.
-        record: folder in which the sessions of agents are recorded; None records nothing.
-        record_days: how long a session is kept after its last step.
 
     Raises:
         ConfigurationError: one of them is invalid.

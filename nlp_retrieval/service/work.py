@@ -49,15 +49,7 @@ def stop_where_nobody_waits() -> None:
 
 
 class WorkPool:
-    """Threads with a bounded queue. To be used from one event loop.
-
-    Args:
-        threads: number of threads.
-        waiting: maximum number of requests waiting for a thread.
-        seconds: time limit for an answer, including the time in the queue.
-        name: of the pool, in figures.
-        metrics: where refusals and the calls of models are counted; None for nowhere.
-    """
+    """Threads with a bounded queue. To be used from one event loop."""
 
     def __init__(
         self, threads: int, waiting: int, seconds: float, name: str = "requests", metrics: Metrics | None = None

@@ -195,10 +195,7 @@ def test_a_file_holds_each_trajectory_as_a_line(index: Path, tmp_path: Path) -> 
     lines = path.read_text("utf-8").splitlines()
     timeless = [without_seconds(Trajectory.model_validate_json(line)) for line in lines]
     assert timeless == [without_seconds(trajectory) for trajectory in searcher.trajectories()]
-    path.write_bytes(path.read_bytes()[:-20])  # a kill tears the last line
     opened(index, record=path).search(TEXTS[:2])
-    assert path.read_text("utf-8").splitlines() == lines[:-1]
-    opened(index, record=path).search(TEXTS)
     assert [json.loads(line)["question"] for line in path.read_text("utf-8").splitlines()] == TEXTS
 
 
