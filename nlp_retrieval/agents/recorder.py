@@ -212,7 +212,7 @@ class Session:
 
     def _hidden(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """A line of the session without what looks like a secret in any of its texts."""
-        line: dict[str, Any] = without_secrets(self._about | fields)
+        line: dict[str, Any] = without_secrets({**self._about, **fields})
         return line | {"session": self.name}
 
     @contextmanager
