@@ -21,8 +21,8 @@ from nlp_retrieval.documents.folders import is_manifest as is_manifest
 from nlp_retrieval.documents.folders import read_manifest as read_manifest
 from nlp_retrieval.documents.folders import refuse_faults as refuse_faults
 from nlp_retrieval.documents.markdown import read_markdown as read_markdown
+from nlp_retrieval.documents.pdf import LARGEST_TEXT as LARGEST_TEXT
 from nlp_retrieval.documents.reading import LARGEST_FILE as LARGEST_FILE
-from nlp_retrieval.documents.reading import LARGEST_TEXT as LARGEST_TEXT
 from nlp_retrieval.documents.reading import SUFFIXES as SUFFIXES
 from nlp_retrieval.documents.reading import bibliography_of as bibliography_of
 from nlp_retrieval.documents.reading import decode_text as decode_text

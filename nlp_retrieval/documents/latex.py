@@ -49,7 +49,7 @@ _POINTED = re.compile(
 """Notes of apacite, and those of several works together, before the groups with keys."""
 
 _SEVERAL = re.compile(r".*cites\Z")
-_UNITS = dict(
+_UNITS: dict[str, str] = dict(
     re.findall(
         r"(\S+)=(\S+)",
         """percent=% celsius=°C degreeCelsius=°C degree=° metre=m meter=m gram=g kilogram=kg second=s minute=min hour=h day=d

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from nlp_retrieval import RetrievalResult, SearchableItem, verify_index
 from nlp_retrieval.core import MANIFEST_FILE, BaseRetriever, Config, build_as, collected_notes, read_manifest, record_steps
-from nlp_retrieval.documents import Bibliography, clean_text, clean_title
+from nlp_retrieval.documents import Bibliography, bibliography_of, clean_text, clean_title
 from nlp_retrieval.errors import IndexDamagedError, InputError, QueryError
 from nlp_retrieval.lm import BaseAnswerer
 from nlp_retrieval.service import (
@@ -29,7 +29,7 @@ from nlp_retrieval.systems.evidence.audit import (
     audit_json,
 )
 from nlp_retrieval.systems.evidence.audit_report import render_audit
-from nlp_retrieval.systems.evidence.citations.formats import bibliography_of, read_text
+from nlp_retrieval.systems.evidence.citations.formats import read_text
 from nlp_retrieval.systems.evidence.citations.report import Citation, read_report
 from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, SOURCES_FILE, EvidenceIndex
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
