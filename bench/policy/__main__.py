@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.common import Data
-from bench.policy import changes, worth
+from bench.policy import changes
 from bench.policy.searchers import FEEDBACK, Parts
 from bench.sweeps import Figures
 from bench.writing import page, table
@@ -77,7 +77,7 @@ def main(arguments: list[str]) -> int:
         Collection.of(data, "ndc_actions", "National contributions, single measures", "recall@3"),
     ]
     done = {one.name: _measured(data, one, model) for one in sets}
-    Path("bench/POLICY.md").write_text(written(done, changes.measured(data, model), worth.measured(data, model)), "utf-8")
+    Path("bench/POLICY.md").write_text(written(done, changes.measured(data, model)), "utf-8")
     return 0
 
 
@@ -128,11 +128,11 @@ def _tuned(parts: Parts, one: Collection) -> SignalTuningReport:
     return tune_signals(opened, one.queries, one.gold, (3, 10), "country", _FOLDS, where_from=_FILTER)
 
 
-def written(done: Mapping[str, Measured], changed: changes.Changes, words: str) -> str:
+def written(done: Mapping[str, Measured], changed: changes.Changes) -> str:
     """The page."""
     tables = {name: text for one in done.values() for name, text in one.tables().items()}
     text = (Path(__file__).parent / "page.md").read_text("utf-8")
-    return page(text, goals=_goals(done, changed), changes=_block(changed.text), words=words, **tables)
+    return page(text, goals=_goals(done, changed), changes=_block(changed.text), **tables)
 
 
 def _goals(done: Mapping[str, Measured], changed: changes.Changes) -> str:

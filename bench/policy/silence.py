@@ -11,7 +11,6 @@ encyclopaedia passages.
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -31,42 +30,36 @@ from nlp_retrieval import (
     BeirLoader,
     FaissRetriever,
     MultiSignalReranker,
-    RetrievalResult,
     SearchableItem,
     Searcher,
     SentenceTransformerEncoder,
 )
 from nlp_retrieval.encoders import BaseEncoder
-from nlp_retrieval.rerankers import ProfileQuestion, load_profile
-from nlp_retrieval.systems.policy.running_text import PlainPassages
-from nlp_retrieval.systems.policy.silence import Evidence, Silence, beyond
+from nlp_retrieval.rerankers import load_profile
+from nlp_retrieval.systems.policy.silence import INTERCEPT, WEIGHT, Silence, beyond
 from nlp_retrieval.systems.policy.study import PolicyStudy
 from nlp_retrieval.text import stems_of_language
 
 SETS = {"cat": "Climate Action Tracker", "ndc": "contributions, long answers", "ndc_actions": "contributions, measures"}
 AS_IT_IS, OTHER, CLEARED, SHUFFLED, WITHHELD = "as it is", "other matters", "cleared", "as many at random", "gold withheld"
 MATCHED, ANOTHER = "as many as gold at random", "gold of another question"
-FEATURES = ("likeness", "keywords")
 _NEAR, _FILED, _FEWEST = 0.5, 0.3, 4
-_LOST, _LOST_WITHOUT_VECTORS = 0.015, 0.05
-"""Shares of addressed questions of the first half that may be called silent."""
+_LOST = 0.015
+"""Share of addressed questions of the first half that may be called silent."""
 
 _TITLE = "{}: climate plan 2030"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A question to a country under one condition: what its sentences have."""
+    """A question to a country under one condition: how much more its sentences speak in the keywords than those of others."""
 
     collection: str
     country: str
     question: int
     condition: str
     half: int
-    evidence: Evidence
-
-    def features(self, names: tuple[str, ...]) -> list[float]:
-        return [getattr(self.evidence, name) for name in names]
+    keywords: float
 
 
 def cells_of(name: str, items: BeirLoader | list[SearchableItem], gold: Mapping[tuple[str, int], set[str]], folder: Path,
@@ -85,11 +78,11 @@ def cells_of(name: str, items: BeirLoader | list[SearchableItem], gold: Mapping[
         rest = [covered for name, covered in compared.items() if name != country]
         table = {hit.item.item_id: finder.covered([hit.item], plain) for hit in lists[0]}
         known = list(table)
-        for question, hits in zip(profile.questions, lists, strict=True):
+        for place, question in enumerate(profile.questions):
             wanted = gold.get((country, question.number), set())
             if not gold:
                 more = beyond(np.concatenate(list(table.values())), rest)
-                yield Cell(name, country, question.number, OTHER, 1, _evidence(finder, question, hits, plain, more))
+                yield Cell(name, country, question.number, OTHER, 1, more[place])
                 continue
             near = {one for one in known if any(_alike(bags[one], bags[other]) for other in wanted)}
             filed_there = {one for one in known if filed.get(question.number, {}).get(one, 0.0) >= _FILED}
@@ -104,16 +97,8 @@ def cells_of(name: str, items: BeirLoader | list[SearchableItem], gold: Mapping[
             withheld = {AS_IT_IS: set(), CLEARED: cleared, SHUFFLED: shuffled, WITHHELD: gone, MATCHED: matched}
             withheld[ANOTHER] = others[draw.integers(len(others))] if others else set()
             for condition, without in withheld.items():
-                left = [hit for hit in hits if hit.item.item_id not in without]
                 more = beyond(np.concatenate([table[one] for one in known if one not in without]), rest)
-                evidence = _evidence(finder, question, left, plain, more)
-                yield Cell(name, country, question.number, condition, half[country], evidence)
-
-
-def _evidence(finder: Silence, question: ProfileQuestion, hits: list[RetrievalResult], plain: PlainPassages,
-              more: NDArray[np.float64]) -> Evidence:  # fmt: skip
-    sentences = [sentence for _, sentence in finder.sentences([hit.item for hit in hits[:5]], plain)]
-    return finder.evidence(question, sentences, more)[0] if sentences else Evidence(-5.0, -1.0)
+                yield Cell(name, country, question.number, condition, half[country], more[place])
 
 
 def _alike(words: set[str], others: set[str]) -> bool:
@@ -163,10 +148,10 @@ def _share(columns: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(1 / (1 + np.exp(-np.clip(columns @ weights[:-1] + weights[-1], -50, 50))))
 
 
-def chosen(cells: list[Cell], names: tuple[str, ...], lost: float = _LOST, *, shuffled: bool = False) -> NDArray[np.float64]:
+def chosen(cells: list[Cell], lost: float = _LOST, *, shuffled: bool = False) -> NDArray[np.float64]:
     """Weights fitted on the first half: as it is against cleared."""
     used = [cell for cell in cells if cell.half == 0 and cell.condition in {AS_IT_IS, CLEARED}]
-    columns = np.array([cell.features(names) for cell in used])
+    columns = np.array([[cell.keywords] for cell in used])
     addressed = np.array([cell.condition == AS_IT_IS for cell in used])
     spread = columns.std(axis=0)
     labels = np.random.default_rng(0).permutation(addressed) if shuffled else addressed
@@ -179,13 +164,12 @@ def written(cells: list[Cell]) -> str:
     """The tables: precision and recall of "not addressed" on the second half, beside the controls."""
     judged = [cell for cell in cells if cell.half == 1]
     odd, even, unlabelled = (
-        chosen([cell for cell in cells if cell.question % 2 == 1], FEATURES),
-        chosen([cell for cell in cells if cell.question % 2 == 0], FEATURES),
-        chosen(cells, FEATURES, shuffled=True),
+        chosen([cell for cell in cells if cell.question % 2 == 1]),
+        chosen([cell for cell in cells if cell.question % 2 == 0]),
+        chosen(cells, shuffled=True),
     )
     verdicts = {
-        "as shipped": {id(cell): cell.evidence.score >= 0.5 for cell in judged},
-        "keywords alone": {id(c): Evidence(math.nan, c.evidence.keywords).score >= 0.5 for c in judged},
+        "as shipped": {id(cell): _addressed(cell, np.array([WEIGHT, INTERCEPT])) for cell in judged},
         "fitted on other questions": {id(cell): _addressed(cell, even if cell.question % 2 else odd) for cell in judged},
         "labels shuffled": {id(cell): _addressed(cell, unlabelled) for cell in judged},
     }
@@ -209,7 +193,7 @@ def written(cells: list[Cell]) -> str:
 
 
 def _addressed(cell: Cell, weights: NDArray[np.float64]) -> bool:
-    return bool(np.dot(cell.features(FEATURES), weights[:-1]) + weights[-1] >= 0)
+    return bool(weights[0] * cell.keywords + weights[1] >= 0)
 
 
 def _figures(cells: list[Cell], addressed: Mapping[int, bool]) -> list[str]:
@@ -267,8 +251,7 @@ def main(arguments: list[str]) -> int:
         return 2
     data = Data.of(arguments[0])
     cells = measured(data, SentenceTransformerEncoder(arguments[1]))
-    print(f"fitted on the first half: {chosen(cells, FEATURES).round(3).tolist()} {(*FEATURES, 'intercept')}")
-    print(f"the same without vectors: {chosen(cells, ('keywords',), _LOST_WITHOUT_VECTORS).round(3).tolist()}")
+    print(f"fitted on the first half: {chosen(cells).round(3).tolist()} (weight, intercept)")
     print(written(cells))
     print(judged_values(data))
     return 0

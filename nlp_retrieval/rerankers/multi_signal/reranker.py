@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ from nlp_retrieval.rerankers.multi_signal.features import (
     weighted_mean,
 )
 from nlp_retrieval.rerankers.multi_signal.fuzzy import FuzzyWords
-from nlp_retrieval.rerankers.multi_signal.profile import Profile, load_profile, profile_path
+from nlp_retrieval.rerankers.multi_signal.profile import Profile, SignalWeights, load_profile, profile_path
 from nlp_retrieval.rerankers.multi_signal.texts import KnownText, KnownTexts, Passages, joined
 from nlp_retrieval.text.words import stems_of_language
 
@@ -196,6 +196,7 @@ class MultiSignalReranker(BaseReranker):
         n_per_document: most passages of one document.
         document_field: the metadata field with the document of a passage; passages without it are not counted.
         blend: use of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
+        weights: those not given come from the ``profile``, or are ``described``: .25, .20, .30 and .25.
 
     Examples:
         >>> fuzzy = MultiSignalReranker(transformer_weight=0, word_vectors_weight=0, patterns_weight=0)
@@ -208,7 +209,7 @@ class MultiSignalReranker(BaseReranker):
     name = "multi_signal"
     manifest_may_set = may_set(
         *("transformer_weight", "word_vectors_weight", "patterns_weight", "fuzzy_weight", "encoder", "word_vectors"),
-        *("transformer_signal", "fuzzy_threshold", "min_similarity", "n_per_document", "document_field", "blend"),
+        *("transformer_signal", "fuzzy_threshold", "min_similarity", "n_per_document", "document_field", "blend", "weights"),
         profile=_reads_profile,
     )
 
@@ -227,13 +228,15 @@ class MultiSignalReranker(BaseReranker):
         n_per_document: Annotated[int, Field(ge=1)] | None = None,
         document_field: str = "document",
         blend: Blend = "replace",
+        weights: Literal["profile", "described"] = "profile",
     ) -> None:
         if isinstance(profile, str):
             profile_path(profile)
-        weights = (transformer_weight, word_vectors_weight, patterns_weight, fuzzy_weight)
-        if not any(weight is None or weight > 0 for weight in weights):
+        of_signals = (transformer_weight, word_vectors_weight, patterns_weight, fuzzy_weight)
+        if not any(weight is None or weight > 0 for weight in of_signals):
             raise ConfigurationError("MultiSignalReranker: all weights are 0; at least one must be above 0")
-        self._given = dict(zip(SIGNALS, weights, strict=True))
+        self._given = dict(zip(SIGNALS, of_signals, strict=True))
+        self._weights_of = weights
         self._profile = profile
         self._fuzzy_threshold, self._min_similarity, self._n_per_document = fuzzy_threshold, min_similarity, n_per_document
         self.encoder = encoder
@@ -259,7 +262,7 @@ class MultiSignalReranker(BaseReranker):
         Raises:
             ConfigurationError: all of them are 0.
         """
-        of_profile = self.profile.weights.as_dict()
+        of_profile = (self.profile.weights if self._weights_of == "profile" else SignalWeights()).as_dict()
         weights = {name: of_profile[name] if weight is None else float(weight) for name, weight in self._given.items()}
         if not any(weights.values()):
             raise ConfigurationError("MultiSignalReranker: together with the profile's, all weights are 0; set one above 0")

@@ -100,11 +100,7 @@ class AnswerList(BaseModel):
 
 
 class QuestionAnswer(BaseModel):
-    """A question with its passages: of one method, or, where both were asked for, of each under its name.
-
-    It is addressed if its score is at least 0.5. The best sentence is there even if it is not; it is null if there is none. The
-    fingerprint is the same for answers of the same index, profile and settings.
-    """
+    """A question with its passages: of one method, or, where both were asked for, of each under its name."""
 
     model_config = _CLOSED
 

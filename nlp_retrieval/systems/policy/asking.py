@@ -38,11 +38,7 @@ _DEEPEST = 10_000
 
 
 def check_method(method: object) -> Method:
-    """Return a method.
-
-    Raises:
-        ConfigurationError: there is no such method.
-    """
+    """Return a method."""
     known: tuple[Method, ...] = get_args(Method)
     for valid in known:
         if method == valid:
@@ -52,20 +48,7 @@ def check_method(method: object) -> Method:
 
 @dataclass(frozen=True)
 class StudySettings:
-    """Settings for the questions of a study.
-
-    Args:
-        method: by the signals of each passage (``vector``), along relations (``hop``), or both, each with its own list.
-        top_k: at most this many passages for a question.
-        min_similarity: passages below this combined score, 0..1, are left out; None: none is.
-        n_per_document: at most this many passages of one document; None: any number.
-        keywords: whether a question's own keywords are added to the query.
-        where: a further filter, in addition to that of the subject.
-
-    Raises:
-        ConfigurationError: a value is out of its range.
-        QueryError: ``top_k`` or ``n_per_document`` is not a positive integer, or ``where`` is not a filter.
-    """
+    """Settings for the questions of a study."""
 
     method: Method = "vector"
     top_k: int = 20
@@ -103,11 +86,7 @@ class StudySettings:
 
 
 def subjects_of(items: ItemTable, field: str) -> dict[str, int]:
-    """Return the number of passages of each subject, by name; a passage with a list as its value belongs to each of them.
-
-    Raises:
-        QueryError: no passage has a string there.
-    """
+    """Return the number of passages of each subject, by name; a passage with a list as its value belongs to each of them."""
     counts: Counter[str] = Counter()
     keys: set[str] = set()
     total = without = 0
@@ -132,11 +111,7 @@ def subjects_of(items: ItemTable, field: str) -> dict[str, int]:
 
 
 def chosen_subjects(wanted: str | Sequence[str] | None, known: Iterable[str], field: str) -> list[str]:
-    """Return the subjects to ask about, in the order of the index, each once; None: all.
-
-    Raises:
-        QueryError: a name is unknown or empty, or there are none.
-    """
+    """Return the subjects to ask about, in the order of the index, each once; None: all."""
     names = list(known)
     if wanted is None:
         return names
@@ -181,11 +156,7 @@ def all_hits(
     top_k: int,
     method: str,
 ) -> list[list[RetrievalResult]]:
-    """Search for questions, all at once: every passage that passes the filter, up to 10,000, best first.
-
-    A searcher without a processor scores its results against the question itself; one with a processor gets the question with
-    its keywords.
-    """
+    """Search for questions, all at once: every passage that passes the filter, up to 10,000, best first."""
     note(logging.DEBUG, method, f"filter {dict(where or {})}: {n_passages} chunks")
     deep = max(top_k, min(n_passages, _DEEPEST))
     if isinstance(searcher, Searcher) and searcher.processor is None:
@@ -204,18 +175,7 @@ def asked(
     subject: str,
     describing: tuple[BaseSearcher, list[list[RetrievalResult]]] | None = None,
 ) -> list[list[Answers]]:
-    """Return the passages of each question in the form of the files.
-
-    Args:
-        searcher: that found them.
-        questions: and their queries.
-        lists: the hits of each.
-        settings: of the study.
-        method: ``vector`` or ``hop``, for the log.
-        subject: for the log.
-        describing: another searcher and its hits for the same questions, whose signals and marks are added to the hits; it does
-            not change or shorten their order.
-    """
+    """Return the passages of each question in the form of the files."""
     chunks = []
     for number, ((text, searched), hits) in enumerate(zip(questions, lists, strict=True)):
         kept = cut(hits, settings)

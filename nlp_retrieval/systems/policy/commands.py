@@ -85,10 +85,7 @@ def ask_command(
     log_level: Annotated[str, typer.Option("--log-level", help="DEBUG (filters, counts), INFO, WARNING or ERROR.")] = "INFO",
     trust: Trust = False,
 ) -> None:
-    """Ask every question about every country.
-
-    Writes one JSON file for each country, and a page. After an interruption, repeat the command: existing answers are kept.
-    """
+    """Ask every question about every country."""
     from nlp_retrieval.systems.policy.log import log_to
 
     chosen = _method(method, hop=hop)
@@ -154,10 +151,7 @@ def vectors_command(
         str, typer.Option("--profile", "-p", help="A profile of the package, or your own file: its language decides the stems.")
     ] = "climate",
 ) -> None:
-    """Train word vectors on the passages of an index.
-
-    `policy ask` does the same when it first needs them. They are kept in the index directory.
-    """
+    """Train word vectors on the passages of an index."""
     from nlp_retrieval import Searcher
     from nlp_retrieval.core import retrievers_of
     from nlp_retrieval.rerankers import load_profile
@@ -175,10 +169,7 @@ _POLL_SECONDS = 0.5
 def server_command(
     folder: Annotated[Path, typer.Argument(help="An index directory whose data is in PostgreSQL, or a new folder.")],
 ) -> None:
-    """Run the PostgreSQL of an index, with pgvector, and print its URL.
-
-    psql "$URL" looks into it, and ChunkTables(URL, create=True) stores plans there. It runs until Ctrl-C; searches may use it.
-    """
+    """Run the PostgreSQL of an index, with pgvector, and print its URL."""
     from nlp_retrieval.retrievers import EmbeddedServer
 
     server = EmbeddedServer(folder / ".postgres")
@@ -202,10 +193,7 @@ def demo_command(
     log_file: Annotated[Path | None, typer.Option("--log-file", help="File for a log, with rotation.")] = None,
     log_level: Annotated[str, typer.Option("--log-level", help="DEBUG (filters, counts), INFO, WARNING or ERROR.")] = "INFO",
 ) -> None:
-    """Answer questions about twelve invented countries.
-
-    Their plans come with the package; the answers are judged.
-    """
+    """Answer questions about twelve invented countries."""
     from nlp_retrieval.systems.policy.log import log_to
 
     with log_to(log_file, log_level):
@@ -213,15 +201,7 @@ def demo_command(
 
 
 def demonstrate(folder: Path) -> None:
-    """Write the collection, index it, ask all questions about all countries, and report the quality of the answers.
-
-    Args:
-        folder: for all files; created if missing.
-
-    Raises:
-        OutputError: the folder cannot be written.
-        DependencyError: a package of the extras ``dense``, ``policy`` or ``word-vectors`` is not installed.
-    """
+    """Write the collection, index it, ask all questions about all countries, and report the quality of the answers."""
     from nlp_retrieval import Searcher
     from nlp_retrieval.systems.policy.config import StudyConfig
     from nlp_retrieval.systems.policy.demo.writing import gold_of, judged_answers, write_study

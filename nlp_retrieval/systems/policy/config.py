@@ -125,20 +125,7 @@ def _in_words(error: ValidationError, file: str) -> InputError:
 
 
 def searchers_of(index: str | Path, profile: str, *, trust: bool = False) -> tuple[Searcher, Searcher | None]:
-    """Return a searcher over the retrievers of an index, and one over those that follow relations, if any.
-
-    Results of the first are scored by all signals of the profile; the study decides on the least score. Relations are followed
-    as far as the profile says, else as far as the index says.
-
-    Args:
-        index: its directory.
-        profile: the name of a profile, or its file.
-        trust: whether the index may decide more than settings of a search.
-
-    Raises:
-        IndexMissingError: there is no index, or it has no retriever that finds passages by itself.
-        UntrustedError: the index asks for more than it may decide.
-    """
+    """Return a searcher over the retrievers of an index, and one over those that follow relations, if any."""
     retrievers = retrievers_of(index, trust=trust)
     along = [_limited(retriever, profile) for retriever in retrievers if retriever.name == _HOP]
     plain = [retriever for retriever in retrievers if retriever.name != _HOP] or [part for hop in along for part in hop.parts()]

@@ -97,13 +97,7 @@ class PassageChange:
 
 @dataclass(frozen=True)
 class EditionChanges:
-    """Changes between two consecutive editions.
-
-    Args:
-        earlier: names of the documents.
-        later: names of the documents.
-        changes: in the order of the later edition; dropped passages come last.
-    """
+    """Changes between two consecutive editions."""
 
     earlier: str
     later: str
@@ -139,13 +133,7 @@ def _changes_between(earlier: Sequence[SearchableItem], later: Sequence[Searchab
 
 @dataclass(frozen=True)
 class Counterpart:
-    """A passage of the later edition, and the one of the earlier edition that it replaces.
-
-    Args:
-        later: number of the passage among those of the later edition.
-        earlier: number among those of the earlier edition.
-        carried: twice the words carried over, over the words of both; 0 to 1.
-    """
+    """A passage of the later edition, and the one of the earlier edition that it replaces."""
 
     later: int
     earlier: int
@@ -154,13 +142,7 @@ class Counterpart:
 
 @dataclass(frozen=True, eq=False)
 class Aligned:
-    """Two editions compared.
-
-    Args:
-        counterparts: in the order of the later passages; a passage that was split or merged has several.
-        new: ``[later]``, the share of a passage's words that the earlier edition does not have.
-        gone: ``[earlier]``, the share that the later edition does not have.
-    """
+    """Two editions compared."""
 
     counterparts: list[Counterpart]
     new: Scores
@@ -168,13 +150,7 @@ class Aligned:
 
 
 def aligned(earlier: Sequence[str], later: Sequence[str], least: float = CARRIED) -> Aligned:
-    """Compare two editions.
-
-    Args:
-        earlier: the passages of the earlier edition.
-        later: those of the later one.
-        least: the least ``carried`` of counterparts.
-    """
+    """Compare two editions."""
     old, new = ([_words(text) for text in texts] for texts in (earlier, later))
     owners: dict[tuple[str, ...], list[int]] = {}
     for number, words in enumerate(old):

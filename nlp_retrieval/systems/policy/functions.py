@@ -24,12 +24,7 @@ from nlp_retrieval.systems.policy.study import PolicyStudy
 
 
 class EmbeddedPrompt(NamedTuple):
-    """A prompt as vectors; a plain pair does as well.
-
-    Args:
-        transformer: ``[dimension]`` of the study's encoder; None if it has none.
-        word2vec: ``[dimension]`` of its word vectors; None if it has none, or they lack all words of the prompt.
-    """
+    """A prompt as vectors; a plain pair does as well."""
 
     transformer: Vectors | None
     word2vec: Vectors | None
@@ -272,11 +267,7 @@ def _vector(parts: Sequence[object], name: str, prompt: str) -> Vectors | None:
 
 
 def _with_vectors(searcher: BaseSearcher, prompt: str, given: Embedded | None) -> BaseSearcher:
-    """Return a searcher that takes given vectors for those of a prompt.
-
-    Raises:
-        QueryError: they are of another dimension than the study's.
-    """
+    """Return a searcher that takes given vectors for those of a prompt."""
     parts = _parts(searcher)
     own = {name: _vector(parts, name, prompt) for name in _MODELS} if given is not None else {}
     vectors = {}

@@ -36,16 +36,7 @@ def note(level: int, mark: str, message: str) -> None:
 
 @contextmanager
 def log_to(path: Path | None, level: str = "INFO") -> Iterator[None]:
-    """Write the log to a file as well: up to 5 MB, and three older files of that size.
-
-    Args:
-        path: of the file; None writes none. Its folder is created if missing.
-        level: the least that is written: DEBUG (filters and counts of passages), INFO, WARNING or ERROR.
-
-    Raises:
-        ConfigurationError: there is no such level.
-        OutputError: the file cannot be written.
-    """
+    """Write the log to a file as well: up to 5 MB, and three older files of that size."""
     chosen = level.upper()
     if chosen not in _LEVELS:
         raise ConfigurationError(f"there is no log level {level!r}; {nearest(chosen, _LEVELS)}")

@@ -141,13 +141,7 @@ class _Described(BaseLoader):
 
 
 class Named:
-    """What the name of a file says of a plan.
-
-    Args:
-        subject: its country; empty if nothing is left of the name.
-        years: in the name, in order, each once.
-        edition: its number; None if there is none.
-    """
+    """What the name of a file says of a plan."""
 
     def __init__(self, subject: str, years: list[int], edition: int | None) -> None:
         self.subject = subject

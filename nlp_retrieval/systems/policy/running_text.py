@@ -36,12 +36,7 @@ _EDGE = "\n"
 
 @dataclass(frozen=True)
 class RunningText:
-    """The running text of a document.
-
-    Args:
-        runs: of words, without case and with any digits as 0, so that "page 3" and "page 12" are one.
-        title: of all its passages; empty if they differ.
-    """
+    """The running text of a document."""
 
     runs: frozenset[tuple[str, ...]] = frozenset()
     title: str = ""
@@ -116,12 +111,7 @@ _FEWEST_WORDS, _LISTED, _CONNECTED, _QUESTIONS = 16, 0.6, 0.1, 0.5
 
 
 class PlainPassages:
-    """The passages of a subject as they are without running text and lists of keywords.
-
-    Args:
-        items: all passages of the subject.
-        profile: whose keywords are listed.
-    """
+    """The passages of a subject as they are without running text and lists of keywords."""
 
     def __init__(self, items: Iterable[SearchableItem], profile: Profile) -> None:
         self._keywords = KeywordLists(profile)
@@ -141,16 +131,7 @@ class PlainPassages:
     def rescored(
         self, searcher: BaseSearcher, questions: Sequence[tuple[str, str]], lists: Sequence[list[RetrievalResult]]
     ) -> list[list[RetrievalResult]]:
-        """Return the hits, scored by all signals as if their passages had no running text, best first.
-
-        Hits of a searcher without a ``MultiSignalReranker`` are returned as they are. The vectors of an index stay: of a cosine
-        with a vector that holds a title, the title's part is taken off.
-
-        Args:
-            searcher: that found them.
-            questions: each as asked, and as searched.
-            lists: the hits of each.
-        """
+        """Return the hits, scored by all signals as if their passages had no running text, best first."""
         reranker = getattr(searcher, "reranker", None)
         if not isinstance(reranker, MultiSignalReranker) or reranker.blend != "replace":
             return list(lists)

@@ -85,14 +85,7 @@ class Silence:
         plain: PlainPassages,
         others: Sequence[NDArray[np.float64]],
     ) -> list[Finding]:
-        """Return the finding of each question.
-
-        Args:
-            questions: of the profile.
-            lists: the hits of each, best first, in all passages of the subject; the sentences of the first five are compared.
-            plain: gives what each passage says.
-            others: :meth:`covered` of other subjects.
-        """
+        """Return the finding of each question."""
         passages = {hit.item.item_id: hit.item for hits in lists for hit in hits}.values()
         more = beyond(self.covered(passages, plain), others)
         editions = {document_of(item): place for place, (_, own) in enumerate(editions_of(passages)) for item in own}
@@ -167,14 +160,7 @@ def _latest(
 
 
 def beyond(own: NDArray[np.float64], others: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return by question how much more a subject speaks of it than the median of others, in as many of their sentences.
-
-    A subject speaks of a question as much as the three sentences that cover its keywords best do on average.
-
-    Args:
-        own: ``[sentences, questions]``: how far each covers the keywords of each question, 0 to 1.
-        others: the same of other subjects.
-    """
+    """Return by question how much more a subject speaks of it than the median of others, in as many of their sentences."""
     rows = [np.linspace(0, len(other) - 1, min(len(own), len(other))).astype(int) for other in others]
     usual = [_spoken(other[some]) for other, some in zip(others, rows, strict=True) if len(some)]
     return _spoken(own) - (np.maximum(np.median(usual, axis=0), _LEAST) if usual else _LEAST)

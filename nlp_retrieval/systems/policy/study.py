@@ -388,11 +388,7 @@ class PolicyStudy:
 
 
 def _entries_in(path: Path, subject: str) -> Answers:
-    """Return the questions of a subject's file; none if there is no file.
-
-    Raises:
-        OutputError: the file holds no answers, or those of another subject.
-    """
+    """Return the questions of a subject's file; none if there is no file."""
     answers = read_answers(path)
     if answers is None and not path.exists():
         return {}

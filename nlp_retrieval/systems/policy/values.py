@@ -50,21 +50,7 @@ _MOST = 3
 
 
 class AnswerValue(BaseModel):
-    """A value that an answer holds.
-
-    Args:
-        kind: ``target``, ``baseline`` or ``finance``.
-        text: as a reader is shown it: "28% by 2025, against 2000".
-        value: in the base of its unit; None for a base year or scenario, and for net zero.
-        unit: ``%``, ``t CO2e``, ``net zero``, or the code of a currency; empty for a base.
-        year: for which it holds; None if the sentence names none.
-        baseline: a year, ``BAU`` for a scenario, or empty.
-
-    Examples:
-        >>> (value,) = values_of("Emissions fall by 28% by 2025 below 2000 levels.", "target")
-        >>> value.text, value.value, value.year, value.baseline
-        ('28% by 2025, against 2000', 28.0, 2025, '2000')
-    """
+    """A value that an answer holds."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -77,13 +63,7 @@ class AnswerValue(BaseModel):
 
 
 def values_of(text: str, kind: ValueKind) -> list[AnswerValue]:
-    """Return the values of one kind in a text, each once, at most three; of a range its lower end is the value.
-
-    Args:
-        text: a sentence or a passage.
-        kind: ``target``: a reduction or limit of emissions, or net zero; ``baseline``: what it is measured against;
-            ``finance``: an amount of money, the largest first.
-    """
+    """Return the values of one kind in a text, each once, at most three; of a range its lower end is the value."""
     read = {"target": _targets, "baseline": _bases, "finance": _amounts}[kind]
     distinct = {value.text: value for value in read(_FISCAL.sub(r"\1", text))}
     return list(distinct.values())[:_MOST]

@@ -22,32 +22,22 @@ from nlp_retrieval.text import stems_of_language
 FOLDER = "word_vectors"
 """Name of the folder in an index directory."""
 
-LEAST_WORDS = 25_000
-"""Words of a corpus that vectors can be trained on; of fewer, they say less than the words themselves (bench/POLICY.md)."""
+LEAST_WORDS = 20_000
+"""Words of a corpus that vectors can be trained on: what they are worth with how many is in bench/POLICY.md."""
 
 _SIGNAL = "word_vectors"
 
 
 @dataclass(frozen=True)
 class TrainedVectors:
-    """Word vectors of an index.
-
-    Args:
-        encoder: None if there are none.
-        line: what was done, or why there are none, for people.
-    """
+    """Word vectors of an index."""
 
     encoder: WordVectorEncoder | None
     line: str
 
 
 def vectors_of(searcher: BaseSearcher, language: str | None) -> TrainedVectors:
-    """Return the word vectors of an opened index, after training them if it has none for its present passages.
-
-    Args:
-        searcher: its index must be opened.
-        language: a Snowball language, whose stems have vectors; None: words have.
-    """
+    """Return the word vectors of an opened index, after training them if it has none for its present passages."""
     generation = searcher.opened
     identity = f"{generation.manifest.corpus.fingerprint} {language}"
     folder = generation.path / FOLDER / hashlib.sha256(identity.encode()).hexdigest()[:12]
@@ -78,13 +68,7 @@ def vectors_of(searcher: BaseSearcher, language: str | None) -> TrainedVectors:
 
 
 def with_word_vectors(searcher: BaseSearcher) -> BaseSearcher:
-    """Return a searcher whose reranker has word vectors of the index, if it scores by them and was given none.
-
-    If there can be none, a warning says why, and the reranker scores by the other signals.
-
-    Args:
-        searcher: its index must be opened; with another reranker it is returned as it is.
-    """
+    """Return a searcher whose reranker has word vectors of the index, if it scores by them and was given none."""
     reranker = searcher.reranker if isinstance(searcher, Searcher) else None
     if not isinstance(reranker, MultiSignalReranker) or reranker.word_vectors is not None or not reranker.weights[_SIGNAL]:
         return searcher

@@ -72,11 +72,7 @@ def document_row(item: SearchableItem) -> tuple[uuid.UUID, str | None, str | Non
 
 
 def chunk_row(item: SearchableItem) -> tuple[uuid.UUID, str, uuid.UUID, str]:
-    """Return ``id``, ``content``, ``doc_id`` and ``chunk_data`` of an item.
-
-    Raises:
-        ItemError: its metadata have a key that the tables use themselves.
-    """
+    """Return ``id``, ``content``, ``doc_id`` and ``chunk_data`` of an item."""
     if _ID in item.metadata:
         raise ItemError(f"item {item.item_id!r:.80}: the tables use the metadata key {_ID!r} themselves; rename it")
     key = chunk_uuid(item.item_id)
@@ -86,16 +82,7 @@ def chunk_row(item: SearchableItem) -> tuple[uuid.UUID, str, uuid.UUID, str]:
 
 
 def item_of(where: str, row: Mapping[str, Any]) -> SearchableItem:
-    """Return the item of a row.
-
-    Args:
-        where: the table, for messages.
-        row: ``id``, ``content``, ``doc_id``, and as JSON text ``data`` and ``about``, of chunk and document; ``filename`` of
-            the document, and the ``country`` that counts.
-
-    Raises:
-        SourceError: it is not a valid item.
-    """
+    """Return the item of a row."""
     where = f"{where} {row['id']}"
     metadata = _object(where, "documents.metadata", row["about"]) | _object(where, "chunk_data", row["data"])
     item_id = own_id(row["id"], metadata.pop(_ID, None))

@@ -111,13 +111,7 @@ WHERE n.nspname = %s AND c.relname = %s AND a.attname = %s AND m.amname = 'hnsw'
 
 @dataclass(frozen=True)
 class _Layout:
-    """The tables of a schema, from PostgreSQL's own catalogue.
-
-    Args:
-        schema: its name.
-        tables: by table and column, the type and, of vectors, the dimension.
-        extension: the schema and the version of pgvector; None if it is not installed in this database.
-    """
+    """The tables of a schema, from PostgreSQL's own catalogue."""
 
     schema: str
     tables: Mapping[str, Mapping[str, tuple[str, int | None]]]
@@ -133,11 +127,7 @@ class _Layout:
         return column in self.tables.get(table, {})
 
     def kind(self, column: str) -> tuple[str, int | None]:
-        """Return type and dimension of a column of vectors.
-
-        Raises:
-            QueryError: there is no such column.
-        """
+        """Return type and dimension of a column of vectors."""
         if column in self.vectors:
             return self.vectors[column]
         has = nearest(column, self.vectors) if self.vectors else f"{_CHUNKS} has no vector columns"
@@ -620,12 +610,7 @@ class ChunkTables:
 
 
 def _words_of(url: str, shown: str) -> dict[str, Any]:
-    """Return the parameters of a connection.
-
-    Raises:
-        DependencyError: psycopg is not installed.
-        SourceError: it is no URL of PostgreSQL, or names no database.
-    """
+    """Return the parameters of a connection."""
     try:
         import psycopg
     except ImportError as error:

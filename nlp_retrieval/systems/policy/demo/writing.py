@@ -41,17 +41,7 @@ _NUMBER = re.compile(
 
 @dataclass(frozen=True)
 class PlanPassage:
-    """A passage of a plan.
-
-    Args:
-        country: of the plan.
-        edition: 0 for the first plan, 1 for the second.
-        year: of the plan.
-        key: the same in both plans, if both have it.
-        text: of the passage.
-        answers: numbers of the questions that it answers.
-        amount: a quantity that it is about, in tonnes, whatever its written unit.
-    """
+    """A passage of a plan."""
 
     country: str
     edition: int
@@ -87,14 +77,7 @@ def plan_passages() -> list[PlanPassage]:
 
 
 def write_collection(folder: Path) -> Path:
-    """Write ``corpus.jsonl``, ``queries.jsonl``, ``qrels/test.tsv`` and ``changes.tsv``; return the folder.
-
-    The gold of a question are its answers, of grade 2 in the second plan and grade 1 in the first. ``changes.tsv`` has the
-    change of each passage: unchanged, edited, added or dropped, and whether figures changed.
-
-    Raises:
-        OutputError: the folder cannot be written.
-    """
+    """Write ``corpus.jsonl``, ``queries.jsonl``, ``qrels/test.tsv`` and ``changes.tsv``; return the folder."""
     passages = plan_passages()
     places: dict[str, int] = {}
     ids = []
@@ -259,11 +242,7 @@ def _write_table(path: Path, header: tuple[str, ...], rows: Any) -> None:
 
 
 def judged_answers(files: Iterable[AnswerFile], gold: Mapping[tuple[str, int], Gold]) -> dict[str, Evaluation]:
-    """Judge answers by method at 5 and 10 passages; questions that were not asked, or have no gold, do not count.
-
-    Raises:
-        GoldError: no question that was asked has gold.
-    """
+    """Judge answers by method at 5 and 10 passages; questions that were not asked, or have no gold, do not count."""
     lists_of_method: dict[str, dict[tuple[str, int], list[str]]] = {}
     for file in files:
         for question in file.questions.values():
@@ -284,11 +263,7 @@ def judged_answers(files: Iterable[AnswerFile], gold: Mapping[tuple[str, int], G
 
 
 def write_study(folder: Path) -> Path:
-    """Put the collection and its configuration into a folder; returns the configuration file.
-
-    Raises:
-        OutputError: the folder cannot be written.
-    """
+    """Put the collection and its configuration into a folder; returns the configuration file."""
     plans = write_collection(folder / "plans")
     config = folder / "study.yaml"
     paths = {"corpus": plans, "index": folder / "index", "output": folder / "answers"}

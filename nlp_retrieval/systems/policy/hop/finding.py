@@ -30,14 +30,7 @@ _POSITION = ("position", "chunk")
 
 
 def find_relations(everything: ItemTable, live: Mask, subject: str, before: RelationTables | None) -> RelationTables:
-    """Return the tables of an index.
-
-    Args:
-        everything: the items of the whole index.
-        live: ``[rows]``, whether an item is not deleted.
-        subject: metadata key of the subject of a passage.
-        before: the tables of the rows before the added ones; None if there are none. Families without added rows stay.
-    """
+    """Return the tables of an index."""
     known = RelationTables.empty(0) if before is None else before
     n_before = len(known.families)
     families = np.concatenate([known.families, _families(everything, n_before, subject)])

@@ -39,14 +39,7 @@ class RelationPath:
 
 @dataclass(frozen=True, eq=False)
 class RelationGraph:
-    """Relations by passage, with their weights in a walk.
-
-    Args:
-        relations: the relations.
-        n_rows: rows of the index.
-        type_weights: by type, 0 to 1; :data:`OTHER_WEIGHT` of others.
-        most: the most relations of a passage that are walked; those of the highest weight.
-    """
+    """Relations by passage, with their weights in a walk."""
 
     relations: Relations
     n_rows: int
@@ -77,16 +70,7 @@ class RelationGraph:
         allowed: Mask | None,
         max_steps: int,
     ) -> list[RelationPath]:
-        """Return the strongest path to each passage reached from another one, strongest first, ties by row.
-
-        Args:
-            starts: rows, each once.
-            strengths: of the starts; one of 0 is ignored.
-            max_hops: the most relations of a path.
-            decay: factor of a path's strength for each relation, at most 1.
-            allowed: ``[rows]``, whether paths may lead there; None for anywhere.
-            max_steps: the most passages to expand.
-        """
+        """Return the strongest path to each passage reached from another one, strongest first, ties by row."""
         offsets, others, worths, numbers = self._steps
         # strength downwards, then the shorter path, the lower row, and the order of discovery
         queue: list[tuple[float, int, int, int]] = []

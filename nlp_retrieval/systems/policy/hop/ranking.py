@@ -62,24 +62,14 @@ _FRAME = re.compile(
 
 @dataclass(frozen=True)
 class ChangeQuestion:
-    """A question about changes.
-
-    Args:
-        kind: of the change.
-        rest: the question without the cue; the whole question if nothing else is left.
-    """
+    """A question about changes."""
 
     kind: ChangeKind
     rest: str
 
 
 def change_asked(question: str, kind: Literal["auto", "added", "dropped", "none"] = "auto") -> ChangeQuestion | None:
-    """Return the change that a question asks for; None if it asks for none.
-
-    Args:
-        question: any text.
-        kind: ``auto`` decides by the cues; any other is used as given, and cues are only removed from the question.
-    """
+    """Return the change that a question asks for; None if it asks for none."""
     text = question[:_LONGEST]
     if kind == "none":
         return None
@@ -153,15 +143,7 @@ Search = Callable[[str, int, Mask], tuple[Rows, Scores]]
 
 
 def changed(tables: RelationTables, asked: ChangeQuestion, search: Search, allowed: Mask | None, depth: int) -> RankedPassages:
-    """Rank passages that an edition changed, by relevance to a question and by the share that is new, or gone.
-
-    Args:
-        tables: of the index.
-        asked: the question.
-        search: finds passages.
-        allowed: ``[rows]``, whether a row may be found.
-        depth: number of changed passages, and of others, to search for.
-    """
+    """Rank passages that an edition changed, by relevance to a question and by the share that is new, or gone."""
     side, is_changed = changed_side(tables, asked.kind, allowed)
     rows, scores = search(asked.rest, depth, is_changed)
     if not len(rows):
@@ -186,10 +168,7 @@ def _shares(tables: RelationTables, kind: ChangeKind) -> Scores:
 
 
 def changed_side(tables: RelationTables, kind: ChangeKind, allowed: Mask | None) -> tuple[Mask, Mask]:
-    """Return the passages of the edition that is asked for, and those of them that changed.
-
-    It is the last edition of each family with one before it (or, for dropped passages, after it), of the allowed ones.
-    """
+    """Return the passages of the edition that is asked for, and those of them that changed."""
     comparable = ~np.isnan(_shares(tables, kind))
     if allowed is not None:
         comparable = comparable & allowed

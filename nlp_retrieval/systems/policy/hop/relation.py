@@ -36,15 +36,7 @@ class Relation:
 
 @dataclass(frozen=True, eq=False)
 class Relations:
-    """Relations as columns, ordered by source, target and type.
-
-    Args:
-        sources: rows.
-        targets: rows.
-        types: numbers of names.
-        confidences: 0 to 1.
-        names: of the types, :data:`RELATION_TYPES` first.
-    """
+    """Relations as columns, ordered by source, target and type."""
 
     sources: Rows
     targets: Rows
@@ -109,15 +101,7 @@ def chunk_relations(
 
 @dataclass(frozen=True, eq=False)
 class RelationTables:
-    """Relations of an index, and by row what is known of each passage.
-
-    Args:
-        relations: between rows.
-        families: ``[rows]``, the hash of the subject, or else of the document; 0 for none.
-        versions: ``[rows]``, the number of the edition in the family, from 0; -1 for none.
-        new: ``[rows]``, the share of the words that the edition before does not have; NaN if there is none.
-        gone: ``[rows]``, the share of the words that the next edition does not have; NaN if there is none.
-    """
+    """Relations of an index, and by row what is known of each passage."""
 
     relations: Relations
     families: Hashes
@@ -143,15 +127,7 @@ class RelationTables:
 
     @classmethod
     def open(cls, folder: Path, n_rows: int | None = None) -> RelationTables:
-        """Map the tables, and check each once.
-
-        Args:
-            folder: of the segment.
-            n_rows: of the index; None: as many as the tables have.
-
-        Raises:
-            IndexDamagedError: a file is missing, cut off, or holds something else.
-        """
+        """Map the tables, and check each once."""
         families = mapped(folder / "families.npy", np.uint64, (n_rows,))
         sources = mapped(folder / "sources.npy", np.int64)
         targets = mapped(folder / "targets.npy", np.int64, sources.shape)
@@ -175,11 +151,7 @@ class RelationTables:
 
     @classmethod
     def of_segments(cls, segments: Sequence[SegmentFolder]) -> RelationTables:
-        """Return the tables of the newest segment, without relations to or from deleted passages.
-
-        Raises:
-            IndexDamagedError: see :meth:`open`.
-        """
+        """Return the tables of the newest segment, without relations to or from deleted passages."""
         tables = cls.open(segments[-1].folder, segments[-1].end_row)
         live = np.concatenate([np.ones(segments[0].first_row, bool), live_of(segments)])
         relations = tables.relations

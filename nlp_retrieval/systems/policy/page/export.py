@@ -23,20 +23,7 @@ _WIDTHS = {"question": 44, "value": 34, "sentence": 70, "document": 26, "passage
 
 @dataclass(frozen=True)
 class AnswerRow:
-    """A question to a subject, as an analyst reads it.
-
-    Args:
-        subject: of the question.
-        number: of the question.
-        question: as asked.
-        answer: whether it is addressed; "only one edition" for a question about changes.
-        values: what the best sentence holds, as text.
-        sentence: the best one; empty if the question is not addressed.
-        page: of its document.
-        document: that it stands in.
-        passage: its id.
-        scores: how surely the question is addressed, and the combined score and signals of the first passage.
-    """
+    """A question to a subject, as an analyst reads it."""
 
     subject: str
     number: int
@@ -85,16 +72,7 @@ def _status(answer: QuestionAnswer, file: AnswerFile) -> Status:
 
 
 def answers_csv(report: StudyReport, field: str, *, scores: bool = False) -> str:
-    """Return the rows of a study as CSV; a cell that a spreadsheet would read as a formula begins with an apostrophe.
-
-    Args:
-        report: of a run; rows of earlier runs of the study come too.
-        field: the profile's name for a subject, such as ``country``.
-        scores: whether to add the scores.
-
-    Raises:
-        SourceError: a file of answers is missing.
-    """
+    """Return the rows of a study as CSV; a cell that a spreadsheet would read as a formula begins with an apostrophe."""
     written = io.StringIO()
     table = csv.writer(written, lineterminator="\n")
     for row in _table(report, field, scores=scores):
@@ -103,21 +81,7 @@ def answers_csv(report: StudyReport, field: str, *, scores: bool = False) -> str
 
 
 def write_answers_xlsx(report: StudyReport, field: str, path: str | Path, *, scores: bool = False) -> None:
-    """Write the rows of a study as a workbook: a sheet of subjects by questions, and one with a row for each cell.
-
-    All text is written as text, never as a formula or a link.
-
-    Args:
-        report: of a run; rows of earlier runs of the study come too.
-        field: the profile's name for a subject, such as ``country``.
-        path: of the workbook; a reader sees the old one or the complete new one.
-        scores: whether to add the scores.
-
-    Raises:
-        DependencyError: XlsxWriter is not installed.
-        SourceError: a file of answers is missing.
-        OutputError: the file cannot be written.
-    """
+    """Write the rows of a study as a workbook: a sheet of subjects by questions, and one with a row for each cell."""
     try:
         import xlsxwriter
     except ImportError as error:

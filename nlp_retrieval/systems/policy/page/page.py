@@ -25,16 +25,7 @@ from nlp_retrieval.systems.policy.study import PolicyStudy
 
 @dataclass(frozen=True)
 class PassageView:
-    """A passage of an answer.
-
-    Args:
-        rank: from 1.
-        chunk: as in the file.
-        runs: its content in pieces, each with the groups of patterns that it matches.
-        bars: value of each signal, 0..1; None without a value.
-        chain: the relations that led to it, each as "kind" and the passage that it leads to.
-        origin: why it was found if no relation led to it; may be empty.
-    """
+    """A passage of an answer."""
 
     rank: int
     chunk: AnswerChunk
@@ -46,13 +37,7 @@ class PassageView:
 
 @dataclass(frozen=True)
 class ListView:
-    """The passages that one method found.
-
-    Args:
-        name: of the method.
-        passages: the displayed ones, best first.
-        total: number of all passages.
-    """
+    """The passages that one method found."""
 
     name: str
     passages: list[PassageView]
@@ -149,11 +134,7 @@ _MOST_CHANGES = 300
 
 
 def study_view(report: StudyReport, study: PolicyStudy) -> StudyView:
-    """Return the view model of the page.
-
-    Raises:
-        SourceError: a file of answers is gone.
-    """
+    """Return the view model of the page."""
     files = list(report.everything())
     numbers = sorted({answer.question_number for file in files for answer in file.questions.values()})
     n_lists = sum(len(answer.lists()) for file in files for answer in file.questions.values())
@@ -289,11 +270,7 @@ _FILES = Path(__file__).parent / "files"
 
 
 def render_study(report: StudyReport, study: PolicyStudy) -> str:
-    """Return the page.
-
-    Raises:
-        SourceError: a file of answers is missing.
-    """
+    """Return the page."""
     return rendered(
         "policy.html",
         _FILES,
