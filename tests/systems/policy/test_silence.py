@@ -71,7 +71,7 @@ def asked(items: list[SearchableItem], folder: Path, country: str) -> dict[int, 
 
 def study_of(items: list[SearchableItem], folder: Path) -> PolicyStudy:
     encoder = HashedWords(512)
-    signals = MultiSignalReranker("climate", word_vectors_weight=0, min_similarity=0)
+    signals = MultiSignalReranker("climate", word_vectors_weight=0, min_similarity=0, weights="described")
     searcher = Searcher([FaissRetriever(encoder)], reranker=signals)
     searcher.index(items, folder / "index")
     return PolicyStudy(load_profile("climate"), searcher)
