@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core import ModelFiles, read_json_file, write_atomically
 from nlp_retrieval.encoders import find_model, require_dense_extra, require_device
-from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning, first_line, nearest
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning, first_line, install, nearest
 from nlp_retrieval.systems.evidence.verifiers.base import window_spans
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
 from nlp_retrieval.text import words_of
@@ -216,7 +216,7 @@ def _train(
         from accelerate import Accelerator  # noqa: F401  # the trainer needs it, and says so less clearly
         from datasets import Dataset
     except ImportError:
-        raise DependencyError("training a verifier needs accelerate and datasets: pip install accelerate datasets") from None
+        raise DependencyError(f"training a verifier needs accelerate and datasets: {install('training')}") from None
     from sentence_transformers import CrossEncoderTrainer, CrossEncoderTrainingArguments
 
     arguments = CrossEncoderTrainingArguments(

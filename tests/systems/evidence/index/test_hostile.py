@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 
 import pytest
+from soaking import mostly_soaked
 
 from nlp_retrieval.errors import IndexDamagedError, IndexStateError, IndexWriteError, RetrievalWarning
 from systems.evidence.index.sources import LAKE, LAKE_TEXT, TOWN, lexical, told, two_sources
@@ -43,7 +44,7 @@ def test_a_metadata_file_that_cannot_be_written_is_a_warning_and_the_source_is_k
     assert len(index.sources()) == 3
 
 
-@pytest.mark.parametrize("content", [b"not a database " * 100, b"SQLite format 3\x00" + b"\xff" * 5000])
+@pytest.mark.parametrize("content", mostly_soaked([b"not a database " * 100, b"SQLite format 3\x00" + b"\xff" * 5000], 1))
 def test_a_file_that_is_no_database_is_refused_and_kept(tmp_path, content):
     path = tmp_path / "10_graph" / "evidence.sqlite3"
     path.parent.mkdir()
@@ -79,7 +80,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", mostly_soaked(list(CHANGES), 1))
 def test_a_database_that_was_changed_by_others_is_refused(closed, change):
     project, path = closed
     statement, message = CHANGES[change]

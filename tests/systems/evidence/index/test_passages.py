@@ -55,25 +55,22 @@ def test_passages_move_on_and_repeat_little(text):
         assert end - following <= OVERLAP
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
+def test_these_texts_are_one():
+    for one, other in [
         ("a\r\nb\rc", "a\nb\nc"),
         ("a  \nb\t", "a\nb"),
         ("a\n\n\n \n\nb", "a\n\nb"),
         ("\ufeff  a", "a"),
         ("e\u0301", "é"),
         ("a\0b", "a\ufffdb"),
-    ],
-)
-def test_these_texts_are_one(one, other):
-    assert normal_text(one) == other
+    ]:
+        assert normal_text(one) == other
 
 
-@pytest.mark.parametrize("text", ["", " \n\t", "\u200b\ufeff\n", "\x01\x02"])
-def test_a_text_that_shows_nothing_is_refused(text):
-    with pytest.raises(InputError, match="content is empty"):
-        normal_text(text)
+def test_a_text_that_shows_nothing_is_refused():
+    for text in ["", " \n\t", "\u200b\ufeff\n", "\x01\x02"]:
+        with pytest.raises(InputError, match="content is empty"):
+            normal_text(text)
 
 
 def test_half_of_a_pair_is_refused():
@@ -119,8 +116,8 @@ def test_lines_that_a_program_broke_belong_together():
 LONG = ["." * 300_000 + "a", "a" + " " * 300_000 + "b", ("." + ")" * 50) * 6000, "a.\n" * 20_000, "(" * 300_000 + "x"]
 
 
-@pytest.mark.parametrize("text", LONG, ids=["stops", "spaces", "closers", "lines", "brackets"])
-def test_no_text_takes_long(text):
+def test_no_text_takes_long():
     """Each would take minutes, were the work not linear."""
-    stored = normal_text(text)
-    assert passage_spans(stored)[-1][1] == len(stored)
+    for text in LONG:
+        stored = normal_text(text)
+        assert passage_spans(stored)[-1][1] == len(stored)

@@ -178,24 +178,20 @@ def test_many_documents_are_added_as_one_by_one(tmp_path):
     assert len(index.sources()) == 3
 
 
-@pytest.mark.parametrize(
-    ("document", "message"),
-    [
+def test_what_is_no_document_is_refused(tmp_path):
+    for document, message in [
         ({"url": LAKE}, '"content" is missing'),
         ({"content": "x"}, '"url" is missing'),
         ({"content": "x", "url": LAKE, "quality": "A"}, "source_quality"),
         ("x", "a document is a mapping"),
         ({"content": 3, "url": LAKE}, "content of a source is a string, not int"),
-    ],
-)
-def test_what_is_no_document_is_refused(tmp_path, document, message):
-    with pytest.raises(InputError, match=message):
-        lexical(tmp_path).add_documents([document])
+    ]:
+        with pytest.raises(InputError, match=message):
+            lexical(tmp_path).add_documents([document])
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
+def test_what_cannot_be_used_is_refused_and_nothing_is_stored(tmp_path):
+    for changed, message in [
         ({"content": ""}, "content is empty"),
         ({"content": "half \ud83d"}, "half of a surrogate pair"),
         ({"url": ""}, "no URL is given"),
@@ -208,13 +204,11 @@ def test_what_is_no_document_is_refused(tmp_path, document, message):
         ({"fetch_date": "0001-01-01T00:00:00+14:00"}, "not a date in ISO 8601"),
         ({"fetch_date": None}, "a date is a string"),
         ({"title": None}, "a title is a string"),
-    ],
-)
-def test_what_cannot_be_used_is_refused_and_nothing_is_stored(tmp_path, changed, message):
-    index = lexical(tmp_path)
-    with pytest.raises(InputError, match=message):
-        index.add_document(**{"content": LAKE_TEXT, "url": LAKE} | changed)
-    assert index.sources() == []
+    ]:
+        index = lexical(tmp_path)
+        with pytest.raises(InputError, match=message):
+            index.add_document(**{"content": LAKE_TEXT, "url": LAKE} | changed)
+        assert index.sources() == []
 
 
 def test_a_strange_text_is_kept_as_it_is(tmp_path):

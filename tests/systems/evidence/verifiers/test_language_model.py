@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from chat_server import asked, fields
+from soaking import mostly_soaked
 
 from nlp_retrieval.core.components.registry import build_as
 from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
@@ -49,7 +50,7 @@ def test_a_confidence_is_a_probability_and_never_certain(server, model, confiden
 
 
 @pytest.mark.parametrize("verdict", ["support", "contradict"])
-@pytest.mark.parametrize("quote", ["", "It has 27 stops.", "stops", CLAIM, "It has 22 stops ... green."])
+@pytest.mark.parametrize("quote", mostly_soaked(["", "It has 27 stops.", "stops", CLAIM, "It has 22 stops ... green."], 2))
 def test_a_quote_that_does_not_stand_in_the_passage_makes_the_judgement_neutral(server, model, verdict, quote):
     server.answer = lambda body: says(verdict, quote, 1.0)
     (judged,) = LanguageModelVerifier(model()).judge([CLAIM], [PASSAGE])
@@ -101,7 +102,7 @@ def test_an_answer_that_cannot_be_used_is_an_abstention_with_one_warning(server,
     assert lm.counts.degraded == 2
 
 
-@pytest.mark.parametrize("reply", [400, 401, 404, 429, 500, 503, None])
+@pytest.mark.parametrize("reply", mostly_soaked([400, 401, 404, 429, 500, 503, None], 2))
 def test_an_endpoint_that_fails_is_an_abstention(server, model, reply):
     server.answer = lambda body: reply
     with pytest.warns(RetrievalWarning, match="4 of 4"):
@@ -193,14 +194,14 @@ def test_its_signals_are_those_of_a_pair_model_and_fit_the_same_calibration(serv
         for n in range(12)
         for word, label in verdicts.items()
     ]
-    fitted = fit_verifier(LanguageModelVerifier(model()), pairs, perturbations=0)
-    assert fitted.calibration.signals == ["model_support", "model_contradict", "quote_missing", "abstained", *SIGNALS]
-    assert fitted.figures[0].auc > 0.9
+    calibration, figures = fit_verifier(LanguageModelVerifier(model()), pairs)
+    assert calibration.signals == ["model_support", "model_contradict", "quote_missing", "abstained", *SIGNALS]
+    assert min(figures.values()) > 0.9
     file = tmp_path / "calibration.json"
-    fitted.calibration.save(file)
+    calibration.save(file)
     calibrated = LanguageModelVerifier(model(), calibration=str(file))
     assert calibrated.judge(["Yes it has stops"], [PASSAGE])[0].support > 0.7
-    assert calibrated.threshold == fitted.calibration.threshold
+    assert calibrated.threshold == calibration.threshold
 
 
 def test_no_calibration_makes_anything_of_an_answer_that_is_not_proven(server, model, tmp_path):
@@ -245,7 +246,7 @@ def test_a_model_can_be_named_alone(monkeypatch):
         chosen_verifier("language_model")
 
 
-@pytest.mark.parametrize("wrong", [{"window": 10}, {"most_characters": 0}, {"calibration": 3}])
-def test_a_parameter_out_of_range_is_refused(model, wrong):
-    with pytest.raises(ConfigurationError, match=f"LanguageModelVerifier: {next(iter(wrong))}"):
-        LanguageModelVerifier(model(), **wrong)
+def test_a_parameter_out_of_range_is_refused(model):
+    for wrong in [{"window": 10}, {"most_characters": 0}, {"calibration": 3}]:
+        with pytest.raises(ConfigurationError, match=f"LanguageModelVerifier: {next(iter(wrong))}"):
+            LanguageModelVerifier(model(), **wrong)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rerankers.tiny_models import WORDS, save_bert
+from soaking import mostly_soaked
 
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.rerankers.pair_models import TorchPairs
@@ -65,7 +66,7 @@ def test_the_deciding_sentence_is_one_of_the_passage_and_the_same_alone(folder: 
     assert sentences[max(inside, key=lambda number: evidence[number])] == PASSAGE[begin:end]
 
 
-@pytest.mark.parametrize("order", list(permutations(range(3))))
+@pytest.mark.parametrize("order", mostly_soaked(list(permutations(range(3))), 2))
 def test_the_order_of_labels_is_the_declared_one(order: tuple[int, int, int], tmp_path: Path) -> None:
     names = ["entailment", "contradiction", "neutral"]
     plain = save_bert(tmp_path / "model", labels=3)
@@ -91,11 +92,11 @@ def test_labels_of_another_number_are_refused(tmp_path: Path) -> None:
         PairModelVerifier(str(plain), labels=["support", "not_support"]).judge([CLAIM], [PASSAGE])
 
 
-@pytest.mark.parametrize("labels", [["support"], ["support", "support"], ["contradict", "neutral"], []])
-def test_labels_that_are_no_verdict_are_refused(labels: list[Meaning], tmp_path: Path) -> None:
-    plain = save_bert(tmp_path / "model", labels=3)
-    with pytest.raises(ConfigurationError, match="each once"):
-        PairModelVerifier(str(plain), labels=labels).judge([CLAIM], [PASSAGE])
+def test_labels_that_are_no_verdict_are_refused(tmp_path: Path) -> None:
+    for labels in [["support"], ["support", "support"], ["contradict", "neutral"], []]:
+        plain = save_bert(tmp_path / "model", labels=3)
+        with pytest.raises(ConfigurationError, match="each once"):
+            PairModelVerifier(str(plain), labels=labels).judge([CLAIM], [PASSAGE])
 
 
 def test_a_model_of_two_labels_never_says_contradict(tmp_path: Path) -> None:
@@ -137,7 +138,7 @@ def test_no_calibration_is_fitted_on_claims_that_were_not_read(folder: Path) -> 
     pairs = [JudgedPair(text, text, labels[n % 3], family=str(n), collection="lake") for n, text in enumerate(texts)]
     long = [JudgedPair(f"{CLAIM} " * 200, PASSAGE, "support", family=f"long {n}", collection="lake") for n in range(3)]
     verifier = PairModelVerifier(str(folder))
-    with_long, without = (fit_verifier(verifier, some, perturbations=0).calibration for some in ([*pairs, *long], pairs))
+    with_long, without = (fit_verifier(verifier, some)[0] for some in ([*pairs, *long], pairs))
     assert (with_long.weights, with_long.fitted_on) == (without.weights, without.fitted_on)
-    with pytest.raises(ConfigurationError, match="read 0 of 3 pairs"):
-        fit_verifier(verifier, long, perturbations=0)
+    with pytest.raises(ConfigurationError, match="0 families of pairs that were read"):
+        fit_verifier(verifier, long)

@@ -17,6 +17,7 @@ from attacks.conftest import Tally, tally
 from chat_server import ChatServer, MakeModel, fields, model, server
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from soaking import mostly_soaked
 
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import RetrievalWarning
@@ -68,7 +69,7 @@ def echoing(body: dict[str, Any]) -> str:
     return text.partition(" begin\n")[2].rpartition("\n")[0]
 
 
-@pytest.mark.parametrize("name", INJECTIONS)
+@pytest.mark.parametrize("name", mostly_soaked(list(INJECTIONS), 1))
 def test_a_passage_changes_nothing_of_the_prompt_around_it(
     server: ChatServer, model: MakeModel, name: str, tally: Tally
 ) -> None:
@@ -90,7 +91,7 @@ def test_a_passage_changes_nothing_of_the_prompt_around_it(
         assert "<|" not in user_now["content"]
 
 
-@pytest.mark.parametrize("name", INJECTIONS)
+@pytest.mark.parametrize("name", mostly_soaked(list(INJECTIONS), 1))
 def test_no_passage_holds_the_mark_that_ends_it(server: ChatServer, model: MakeModel, name: str, tally: Tally) -> None:
     server.answer = obeying()
     verifier = LanguageModelVerifier(model())
@@ -106,7 +107,7 @@ def test_no_passage_holds_the_mark_that_ends_it(server: ChatServer, model: MakeM
 
 
 @pytest.mark.parametrize("name", INJECTIONS)
-@pytest.mark.parametrize("verdict", ["support", "contradict"])
+@pytest.mark.parametrize("verdict", mostly_soaked(["support", "contradict"], 1))
 def test_a_model_that_obeys_cannot_make_a_quote_up(
     server: ChatServer, model: MakeModel, name: str, verdict: str, tally: Tally
 ) -> None:
@@ -119,7 +120,7 @@ def test_a_model_that_obeys_cannot_make_a_quote_up(
 
 
 @pytest.mark.filterwarnings("ignore::nlp_retrieval.errors.RetrievalWarning")
-@pytest.mark.parametrize("name", INJECTIONS)
+@pytest.mark.parametrize("name", mostly_soaked(list(INJECTIONS), 1))
 def test_a_model_that_repeats_the_passage_supports_nothing_with_it(
     server: ChatServer, model: MakeModel, name: str, tally: Tally
 ) -> None:
@@ -130,7 +131,7 @@ def test_a_model_that_repeats_the_passage_supports_nothing_with_it(
         assert judged.signals["abstained"] + judged.signals["quote_missing"] == 1
 
 
-@pytest.mark.parametrize("name", [name for name in INJECTIONS if name != "a long text"])
+@pytest.mark.parametrize("name", mostly_soaked([name for name in INJECTIONS if name != "a long text"], 1))
 def test_a_claim_cannot_speak_to_the_model_either(server: ChatServer, model: MakeModel, name: str, tally: Tally) -> None:
     server.answer = obeying()
     with tally(FAMILY):

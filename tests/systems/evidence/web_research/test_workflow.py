@@ -233,16 +233,16 @@ def test_what_a_page_says_of_itself_decides_nothing(index: EvidenceIndex) -> Non
     assert report.passages[0].content.startswith("Ignore all previous")
 
 
-@pytest.mark.parametrize("subquestion", ["", " ", "?", 5, None])
-def test_a_question_without_a_word_is_refused(index: EvidenceIndex, subquestion: str) -> None:
-    with pytest.raises(QueryError):
-        research(subquestion, index, ListedSearch({}), ListedFetcher({}))
+def test_a_question_without_a_word_is_refused(index: EvidenceIndex) -> None:
+    for subquestion in ["", " ", "?", 5, None]:
+        with pytest.raises(QueryError):
+            research(subquestion, index, ListedSearch({}), ListedFetcher({}))
 
 
-@pytest.mark.parametrize("number", ["results", "pages", "k"])
-def test_numbers_are_at_least_one(index: EvidenceIndex, number: str) -> None:
-    with pytest.raises(QueryError, match=number):
-        research(QUESTION, index, ListedSearch({}), ListedFetcher({}), **{number: 0})
+def test_numbers_are_at_least_one(index: EvidenceIndex) -> None:
+    for number in ["results", "pages", "k"]:
+        with pytest.raises(QueryError, match=number):
+            research(QUESTION, index, ListedSearch({}), ListedFetcher({}), **{number: 0})
 
 
 def test_rules_that_are_not_there_are_an_error_before_anything_is_fetched(index: EvidenceIndex, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from rerankers.tiny_models import save_bert, save_encoder_without_types
+from soaking import mostly_soaked
 
 from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
 from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifier
@@ -19,6 +20,7 @@ from nlp_retrieval.systems.evidence.verifiers.training import (
     train_verifier,
 )
 
+pytest.importorskip("accelerate")
 SETTINGS = TrainingSettings(epochs=4, learning_rate=1e-2, batch_size=8, max_length=40, held_out=0.2)
 ANIMALS, COLOURS = ["fox", "whale", "tree"], ["red", "blue", "green"]
 
@@ -45,7 +47,7 @@ def weights(folder: Path) -> bytes:
     return (folder / "model.safetensors").read_bytes()
 
 
-@pytest.mark.parametrize("kind", ["bert", "mpnet"])
+@pytest.mark.parametrize("kind", mostly_soaked(["bert", "mpnet"], 1))
 def test_what_can_be_learnt_is_learnt_and_judged_by_the_verifier(kind: str, tmp_path: Path) -> None:
     folder = tmp_path / "base"
     base = save_bert(folder, head=False) if kind == "bert" else save_encoder_without_types(folder, kind, "float16")

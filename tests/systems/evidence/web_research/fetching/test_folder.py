@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from soaking import mostly_soaked
 
 from nlp_retrieval.errors import FetchError, FetchRefusedError, SourceError
 from nlp_retrieval.systems.evidence.web_research.fetching import FolderFetcher, fetch_page
@@ -59,25 +60,28 @@ def test_no_address_leads_out_of_the_folder(folder: Path, url: str) -> None:
         FolderFetcher(folder).fetch(url)
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "/etc/passwd", "report.txt", "", "https://user@lakes.example/"])
-def test_what_is_no_address_of_the_web_is_refused(folder: Path, url: str) -> None:
-    with pytest.raises(FetchRefusedError):
-        fetch_page(FolderFetcher(folder), url)
+def test_what_is_no_address_of_the_web_is_refused(folder: Path) -> None:
+    for url in ["file:///etc/passwd", "/etc/passwd", "report.txt", "", "https://user@lakes.example/"]:
+        with pytest.raises(FetchRefusedError):
+            fetch_page(FolderFetcher(folder), url)
 
 
 @pytest.mark.parametrize(
     "urls",
-    [
-        {"https://a.example/": "../secret.txt"},
-        {"https://a.example/": "/etc/passwd"},
-        {"https://a.example/": "lakes.example/link.txt"},
-        {"https://a.example/": "urls.json"},
-        {"https://a.example/": ""},
-        {"https://a.example/": 1},
-        {"file:///etc/passwd": "report.txt"},
-        ["report.txt"],
-        {"https://a.example/": "report.txt\x00"},
-    ],
+    mostly_soaked(
+        [
+            {"https://a.example/": "../secret.txt"},
+            {"https://a.example/": "/etc/passwd"},
+            {"https://a.example/": "lakes.example/link.txt"},
+            {"https://a.example/": "urls.json"},
+            {"https://a.example/": ""},
+            {"https://a.example/": 1},
+            {"file:///etc/passwd": "report.txt"},
+            ["report.txt"],
+            {"https://a.example/": "report.txt\x00"},
+        ],
+        2,
+    ),
 )
 def test_a_list_that_names_something_else_than_pages_of_the_folder_is_refused(folder: Path, urls: object) -> None:
     (folder / "lakes.example" / "link.txt").symlink_to(folder.parent / "secret.txt")

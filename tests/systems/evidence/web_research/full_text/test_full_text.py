@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from chat_server import ChatServer, MakeModel, asked, fields
+from soaking import mostly_soaked
 
 from nlp_retrieval.errors import ConfigurationError, ItemError, QueryError, RetrievalWarning
 from nlp_retrieval.lm.programs import save_program
@@ -86,18 +87,21 @@ def test_nothing_is_an_answer_too(server: ChatServer, model: MakeModel) -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    [
-        *(
-            500,
-            None,
-            "",
-            "[" * 5000,
-            "I'm sorry, but I can't help with that.",
-            "None of them; I cannot judge passages 1 and 2.",
-        ),
-        fields(numbers=[99], findings=[{"number": 99, "stance": "supports"}], quote="x"),
-        fields(numbers="none, as I cannot help", findings=["I cannot help"], quote="I cannot help with that."),
-    ],
+    mostly_soaked(
+        [
+            *(
+                500,
+                None,
+                "",
+                "[" * 5000,
+                "I'm sorry, but I can't help with that.",
+                "None of them; I cannot judge passages 1 and 2.",
+            ),
+            fields(numbers=[99], findings=[{"number": 99, "stance": "supports"}], quote="x"),
+            fields(numbers="none, as I cannot help", findings=["I cannot help"], quote="I cannot help with that."),
+        ],
+        2,
+    ),
 )
 def test_without_a_usable_answer_there_is_nothing_and_one_warning(server: ChatServer, model: MakeModel, reply: object) -> None:
     server.answer = lambda body: reply
@@ -204,7 +208,7 @@ ATTACKS = [
 ]
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("attack", mostly_soaked(list(ATTACKS), 2))
 def test_no_text_changes_the_form_of_a_prompt_or_what_an_answer_may_name(
     server: ChatServer, model: MakeModel, attack: str
 ) -> None:
@@ -233,7 +237,7 @@ def test_no_text_changes_the_form_of_a_prompt_or_what_an_answer_may_name(
             assert all(one in hostile for one in contents_of(obeyed(QUESTION, hostile)))
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("attack", mostly_soaked(list(ATTACKS), 2))
 def test_no_claim_changes_the_form_of_a_prompt(server: ChatServer, model: MakeModel, attack: str) -> None:
     server.answer = choosing(OPENED)
     Match(model()).match(attack, TEXT)
