@@ -5,14 +5,20 @@ DATA is a folder of sets and of the audit, as for ``bench.evidence``; WORK a fol
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
-from bench.evidence.measuring import Measured, audits_of, known_pairs, sets_of, some_pairs
+from bench.evidence import audit
+from bench.evidence.measures import with_interval
 from bench.evidence.verdicts import verdicts_of
-from bench.evidence.written import written
-from bench.writing import page
-from nlp_retrieval.systems.evidence.lookups.checks import SIGNALS
+from bench.evidence.written import flagged_pairs, written
+from bench.writing import page, table
+from nlp_retrieval.systems.evidence.lookups.checks import FAMILIES, LookedUp, looked_up
+from nlp_retrieval.systems.evidence.verdict import deciding
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
 _PAGE = Path(__file__).parent.parent / "EVIDENCE_LEXICAL.md"
@@ -26,14 +32,49 @@ def main(arguments: list[str]) -> int:
         return 2
     data, work = map(Path, arguments)
     work.mkdir(parents=True, exist_ok=True)
-    ground = some_pairs(known_pairs(data))
-    measured = [
-        Measured("overlap", LexicalVerifier(), ("overlap",), "lexical", ground),
-        Measured("lexical", LexicalVerifier(), SIGNALS, "lexical", ground),
-    ]
-    tables = sets_of(data, work, measured) | audits_of(data, work, measured)
-    _PAGE.write_text(page(_TEXT, **tables, verdicts=verdicts_of(data, "pairs.jsonl"), written=written()), "utf-8")
+    tables = ablation(data, work) | {"verdicts": verdicts_of(data, "pairs.jsonl"), "written": written()}
+    _PAGE.write_text(page(_TEXT, **tables), "utf-8")
     return 0
+
+
+def ablation(data: Path, work: Path) -> dict[str, object]:
+    """Return tables of the audit and of the pairs by hand with each family of lookups off, and of the audit by kind."""
+    rows: dict[str, list[str]] = {}
+    kinds: dict[str, list[str]] = {}
+    told = ""
+    known: dict[tuple[str, str, str, bool], LookedUp] = {}
+    for off in ((), *((family,) for family in FAMILIES), FAMILIES):
+        name = "all" if not off else "none" if len(off) > 1 else f"without {off[0]}"
+        verifier = LexicalVerifier()
+        with _without(off, known):
+            kept = work / f"audit-{name.replace(' ', '-')}.jsonl"
+            found = audit.audited(data / "audit", verifier, work, kept, verifier.threshold)
+            by_hand = flagged_pairs()
+        figures = audit.figures(found)
+        cells = [with_interval(figures[figure], found.families) for figure in ("precision", "recall", "false alarms")]
+        rows[name] = [*cells, *(f"{share:.3f}" for share in by_hand)]
+        if not off:
+            kinds[name] = [with_interval(figures[kind], found.families).split(" ")[0] for kind in audit.KINDS]
+            told = json.dumps(audit.reasons(found))
+    heads = ["lookups", "precision", "recall", "false alarms", "wrong pairs flagged", "swapped ones", "right ones flagged"]
+    return {"ablation": table(heads, rows), "kinds": table(["lookups", *audit.KINDS], kinds), "reasons": told}
+
+
+@contextmanager
+def _without(families: Sequence[str], known: dict[tuple[str, str, str, bool], LookedUp]) -> Iterator[None]:
+    """Decide without what some families of lookups have against a claim."""
+
+    def fewer(claim: str, read: str, whole: str, *, quoted: bool = False) -> LookedUp:
+        key = (claim, read, whole, quoted)
+        there = known.get(key) or looked_up(claim, read, whole, quoted=quoted)
+        known[key] = there
+        return replace(there, findings=tuple(one for one in there.findings if one.family not in families))
+
+    deciding.looked_up = fewer
+    try:
+        yield
+    finally:
+        deciding.looked_up = looked_up
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench.writing import shown, table
 from nlp_retrieval.systems.evidence.verdict.deciding import Decider, Question
@@ -19,13 +20,26 @@ _FILE = Path(__file__).with_name("written.jsonl")
 _HALVES = ("read", "not read")
 
 
-def written() -> str:
-    """Return a table: of each kind, the share that ``lexical`` flags in each half; of supported ones, false alarms."""
+def _flagged() -> tuple[list[dict[str, str]], NDArray[np.float64]]:
     rows = [json.loads(line) for line in _FILE.read_text("utf-8").splitlines()]
     verifier = LexicalVerifier()
     questions = [Question(row["claim"], row["source"], row["source"]) for row in rows]
     decisions = Decider(verifier, verifier.threshold).decide(questions)
-    flagged = np.array([not decision.supports for decision in decisions], dtype=float)
+    return rows, np.array([not decision.supports for decision in decisions], dtype=float)
+
+
+def flagged_pairs() -> tuple[float, float, float]:
+    """Return the shares that ``lexical`` flags of all wrong pairs, of those with swapped values, and of the right ones."""
+    rows, flagged = _flagged()
+    kinds = np.array([row["kind"] for row in rows])
+    among = (kinds != "supported", kinds == "swapped", kinds == "supported")
+    wrong, swapped, right = (float(flagged[some].mean()) for some in among)
+    return wrong, swapped, right
+
+
+def written() -> str:
+    """Return a table: of each kind, the share that ``lexical`` flags in each half; of supported ones, false alarms."""
+    rows, flagged = _flagged()
 
     def cell(half: str, kinds: set[str]) -> str:
         here = [at for at, row in enumerate(rows) if row["half"] == half and row["kind"] in kinds]

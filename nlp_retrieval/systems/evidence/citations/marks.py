@@ -131,20 +131,6 @@ _NARRATIVE = re.compile(
     rf"(?P<authors>{_INITIALS}{_SURNAME}(?:{_JOINED}{_SURNAME}){{0,3}}{_ET_AL}?)(?P<has>['\u2019]s?)?[ ,]{{1,2}}\Z"
 )
 _GROUP_BEFORE = re.compile(rf"(?P<authors>{_GROUP})(?:['\u2019]s?)?[ ,]{{1,2}}\Z")
-_REPORTS = re.compile(
-    r" (?:also |further |recently |first |later )?(?:found|find|show(?:s|ed)?|argued?s?|report(?:s|ed)?|suggest(?:s|ed)?|note[sd]?|observe[sd]?"  # noqa: E501
-    r"|demonstrate[sd]?|propose[sd]?|conclude[sd]?|estimate[sd]?|examine[sd]?|state[sd]?|describe[sd]?|claim(?:s|ed)?|define[sd]?|analy[sz]e[sd]?"
-    r"|believe[sd]?|maintain(?:s|ed)?|assert(?:s|ed)?|contend(?:s|ed)?|explain(?:s|ed)?|discuss(?:es|ed)?|present(?:s|ed)?|emphasi[sz]e[sd]?"
-    r"|highlight(?:s|ed)?|stress(?:es|ed)?|explore[sd]?|document(?:s|ed)?|saw|sees|says|said|recommend(?:s|ed)?|warn(?:s|ed)?|calculate[sd]?"
-    r"|agrees?|agreed|disagree[sd]?|critici[sz]e[sd]?|challenge[sd]?|confirm(?:s|ed)?|support(?:s|ed)?|summari[sz]e[sd]?|indicate[sd]?"
-    r"|remark(?:s|ed)?|distinguish(?:es|ed)?|address(?:es|ed)?|consider(?:s|ed)?|stud(?:y|ies|ied)|test(?:s|ed)?|survey(?:s|ed)?"
-    r"|investigate[sd]?|use[sd]?|compare[sd]?|measure[sd]?|identif(?:y|ies|ied)|point(?:s|ed)? (?:out|to)|write|writes|wrote|review(?:s|ed)?)\b"  # noqa: E501
-)
-_ATTRIBUTION = re.compile(
-    r"(?:\A|\W)(?:according to|in the words of|the work of|as per|laut|selon|seg\u00fan|secondo) \Z", re.IGNORECASE
-)
-_BEGINS = re.compile(r"(?:\A|[.!?;:,]|\b(?:and|that|as|while|although|whereas|but|when|see|both|unlike)) ?\Z")
-_IS = re.compile(r" (?:is|was|are|were|ha[sd] been)\b|[.,;:!?)]|\Z")
 _AND = re.compile(r" ?(?:[&/]|\b(?:and|und|et|y)\b) ?")
 _POSSESSIVE = re.compile(r"['\u2019]s\Z|(?<=s)['\u2019]\Z")
 _PREPOSITION = re.compile(r"(?:\A|\W)(?:in|of|from|for|at|to|on|since|until|during|per) \Z", re.IGNORECASE)
@@ -278,8 +264,8 @@ class MarkReader:
         self._round_numbers, self._authors, self._keys = round_numbers, authors, keys
         self._bare_numbers = bare_numbers
         self._left = _MOST_FROM_RANGES
-        self.unsure: set[str] = set()
-        """Authors with a year that were not taken for a citation, as nothing else in the report speaks for it."""
+        self.unsure: dict[str, None] = {}
+        """Authors with a year that were not taken for a citation, as no entry has them."""
 
         self.has_keys = False
         """Whether a mark in brackets was a key: ``[@key]``."""
@@ -434,8 +420,7 @@ class MarkReader:
                 return tuple(names)
         if people is None or not years[0][0].isdigit() or not surnames_of(candidates[-1]):
             return ()
-        has = people["has"] or _POSSESSIVE.search(candidates[-1])
-        return tuple(names) if self._surely_wrote(candidates[-1], before[:begin], after, has=bool(has)) else ()
+        return self._sure(names) if not _PREPOSITION.search(before[:begin]) else ()  # in Germany (2009)
 
     @staticmethod
     def _led_to(authors: str, before: str) -> str:
@@ -443,17 +428,6 @@ class MarkReader:
         _, _, rest = authors.partition(", ")
         is_list = "," in rest or (_AND.search(rest) and not _PREPOSITION.search(before))
         return "" if is_list else rest
-
-    def _surely_wrote(self, authors: str, before: str, after: str, *, has: bool) -> bool:
-        """Return whether a name with a year, which has no entry, is that of an author and not of a place or an event."""
-        if _ATTRIBUTION.search(before):
-            return True
-        if _PREPOSITION.search(before):  # in Germany (2009)
-            return False
-        if _SEVERAL.search(authors) or _REPORTS.match(after) or (self._authors and has):
-            return True
-        # "Gray (2011) puts it at 5", but not "Brexit (2016) was"
-        return self._authors and bool(_BEGINS.search(before)) and not _IS.match(after)
 
     def _key_in_text(self, key: str, *, braced: bool) -> tuple[str, ...]:
         name = key if braced else key.rstrip(".:,;?!~/-")
@@ -475,10 +449,14 @@ class MarkReader:
             if not found:
                 return ()
             names += found
-        if any(map(self._known, names)) or self._authors or any(map(_SEVERAL.search, names)):
+        return self._sure(names)
+
+    def _sure(self, names: list[str]) -> tuple[str, ...]:
+        """Return authors with years if one has an entry or is several people; "(Paris, 2015)" may name a place."""
+        if self._authors or any(map(self._known, names)) or any(map(_SEVERAL.search, names)):
             return tuple(names)
-        self.unsure.update(names)
-        return ()  # "(Paris, 2015)" may name a place
+        self.unsure |= dict.fromkeys(names)
+        return ()
 
     def _works(self, part: str, last: str) -> tuple[list[str], str]:  # noqa: PLR0911
         """Return the names in one part of a bracket, and its authors; years alone belong to the authors before them."""

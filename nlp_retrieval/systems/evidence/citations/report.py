@@ -437,6 +437,8 @@ def states_fact(sentence: str) -> bool:
     )
 
 
+_MOST_LISTED = 20
+
 MAX_CHARACTERS = 20_000_000
 """Longest report; nobody writes or reads a longer one."""
 
@@ -472,15 +474,13 @@ def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) 
     title, sentences = _sentences(references, reader)
     names = [name for sentence in sentences for mark in sentence.marks for name in mark.names]
     has_numbers = any(name.isdecimal() and knows(name) for name in names)
-    works = [name for name in names if (work := author_and_year(name)) and work[1]]
-    unsure = {work[0] for name in reader.unsure if (work := author_and_year(name)) is not None}
-    # authors in a report that cites in no other way are no places: (Paris, 2015) is
-    cites_authors = bool(works) or (len(unsure) > 1 and not any(sentence.marks for sentence in sentences))
+    # authors in a report that cites in no other way are no places
+    authors = len(reader.unsure) > 1 and not any(sentence.marks for sentence in sentences)
     round_numbers = not has_numbers and any(key.isdecimal() for key in references.listed)
     keys = bool(references.works) or reader.has_keys
-    if cites_authors or round_numbers or not names or (keys and not references.works):
+    if authors or round_numbers or not names or (keys and not references.works):
         # the references of a report decide what counts as a citation in it
-        reader = MarkReader(knows, round_numbers=round_numbers, authors=cites_authors, keys=keys, bare_numbers=not names)
+        reader = MarkReader(knows, round_numbers=round_numbers, authors=authors, keys=keys, bare_numbers=not names)
         title, sentences = _sentences(references, reader)
     citations: list[Citation] = []
     missing: list[Citation] = []
@@ -521,8 +521,16 @@ def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) 
         sentences=flow,
         references=list(references.entries()),
         unit=text.unit,
-        notes=text.notes,
+        notes=[*text.notes, *_not_understood(reader)],
     )
+
+
+def _not_understood(reader: MarkReader) -> list[str]:
+    """Return what to say of authors with a year for which the report has no entry."""
+    if not reader.unsure:
+        return []
+    first = "; ".join(list(reader.unsure)[:_MOST_LISTED])
+    return [f"no reference has these authors and years, so they are not taken for citations: {first}"]
 
 
 def _problem(name: str, references: References) -> str:
