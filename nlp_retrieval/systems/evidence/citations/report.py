@@ -466,7 +466,8 @@ def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) 
 
     def knows(name: str) -> bool:
         if name not in known:
-            known[name] = references.find(name) is not None
+            work = author_and_year(name)
+            known[name] = references.find(name) is not None or bool(work and work[1] and references.works_of(*work))
         return known[name]
 
     reader = MarkReader(knows, keys=bool(references.works))

@@ -70,12 +70,7 @@ def test_authors_with_a_year_are_found_however_they_are_written(text: str, cited
     ("text", "missing"),
     [
         ("Bees dance (Frisch et al., 1965; Marlow, 2011).", ["Marlow, 2011"]),
-        ("Kline and Bo (2011) found bees (Doe & Roe, 2001a).", ["Kline and Bo, 2011"]),
-        ("Bees dance (Frisch et al., 1965). Marlow (2011) found ants.", ["Marlow, 2011"]),
         ("Bees dance (Doe & Roe, 2001b).", ["Doe & Roe, 2001b"]),
-        ("Ants (Doe & Roe, 2001a). Marlow (2011) puts it at 5. Brexit (2016) was in Rome (2015).", ["Marlow, 2011"]),
-        ("Ants (Doe & Roe, 2001a). According to Marlow (2011), Bo's (2012) are.", ["Marlow, 2011", "Bo, 2012"]),
-        ("Ants (Doe & Roe, 2001a). In Norway, Marlow (2011) found 5.", ["Marlow, 2011"]),
         ("Ants run^1^ at 12% \u00b2 in Germany\u00b3, on 5 miles\u00b2.", ["2", "3"]),
         ("Bees dance (ibid.).", ["ibid."]),
         ("Bees dance [1-1000000].", ["1-1000000"]),
@@ -84,6 +79,14 @@ def test_authors_with_a_year_are_found_however_they_are_written(text: str, cited
 )
 def test_what_looks_like_a_citation_and_names_nothing_is_missing(text: str, missing: list[str]) -> None:
     assert [one.mark for one in read_report(text + LIST).missing] == missing
+
+
+def test_authors_with_a_year_that_no_entry_has_are_listed() -> None:
+    report = read_report(f"Bees dance (Frisch et al., 1965). Marlow (2011) found ants (Paris, 2015).{LIST}")
+    assert report.missing == []
+    assert report.notes == [
+        "no reference has these authors and years, so they are not taken for citations: Marlow, 2011; Paris, 2015"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -409,9 +412,8 @@ Organization</b:Corporate></b:Author></b:Author><b:Year>2020</b:Year><b:DOI>10.1
         (ANTS, "Roe saw ants."),
         (ANTS, "Both dance."),
         (DANCE, "Both dance."),
-        ("", "Nobody knows."),
     ]
-    assert [one.mark for one in report.missing] == ["Gone, 1999"]
+    assert any("Gone, 1999" in note for note in report.notes)
 
 
 @pytest.mark.parametrize("store", ["<a>not closed", ENTITY, '<a xmlns:b="x"><b:Source/></a>'])
