@@ -41,7 +41,7 @@ def _margins(value: object) -> dict[str, float]:
 
 
 def _limits(value: object) -> dict[str, float]:
-    limits = value if isinstance(value, Mapping) else {"": value}
+    limits: Mapping[Any, Any] = value if isinstance(value, Mapping) else {"": value}
     for name, ratio in limits.items():
         if name not in LIMITS or isinstance(ratio, bool) or not isinstance(ratio, int | float) or not ratio >= 1:
             raise ConfigurationError(

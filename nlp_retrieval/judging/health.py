@@ -65,7 +65,7 @@ def health_of(project: JudgingProject, k: int | None = None) -> CollectionHealth
     pool, depth = project.pool(), k or project.settings.depth
     judged, relevant = pool.judged, pool.relevant
     first = {name: [pairs[:depth] for pairs in rankings] for name, rankings in pool.systems.items()}
-    finders = sum((np.bincount(np.concatenate(each), minlength=len(judged)) for each in first.values()), start=np.int64(0))
+    finders = np.bincount(np.concatenate([pairs for each in first.values() for pairs in each]), minlength=len(judged))
     systems = []
     for name, rankings in first.items():
         listed = np.concatenate(rankings)

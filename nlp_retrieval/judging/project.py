@@ -595,9 +595,11 @@ def _settle_standing(connection: sqlite3.Connection, pair: int) -> None:
 
 
 def _as_judgement(row: DatabaseRow) -> RelevanceJudgement:
-    *first, is_model, note, quote, seconds, begins, ends, moment = row
+    query_id, item_id, sha256, decision, grade, judge, is_model, note, quote, seconds, begins, ends, moment = row
     span = None if begins is None else (begins, ends)
-    return RelevanceJudgement(*first, bool(is_model), note, quote, seconds, span, moment)
+    return RelevanceJudgement(
+        query_id, item_id, sha256, decision, grade, judge, bool(is_model), note, quote, seconds, span, moment
+    )
 
 
 def _moment(moment: datetime) -> str:

@@ -214,7 +214,7 @@ def values_by_family(pool: JudgingPool, measure: str, system: str, baseline: str
         weights = pair_weights(pool, measure, system) - pair_weights(pool, measure, baseline)
         weights = np.where(np.abs(weights) < 1e-12, 0, weights)
         rows = [weights * pool.relevant, np.minimum(weights, 0), np.maximum(weights, 0)]
-        by_query = np.stack([np.bincount(pool.pair_query, row, len(pool.query_ids)) for row in rows])
+        by_query: Scores = np.stack([np.bincount(pool.pair_query, row, len(pool.query_ids)) for row in rows])
     else:
         values, reach = (
             values_by_query(pool, measure, [system, baseline]),

@@ -208,9 +208,17 @@ class JudgingService(BaseService):
 
 def _shown(pair: PairToJudge) -> ShownPair:
     """Return a pair with the words of the question marked; each character stays in its place, so that spans can be counted."""
-    texts = {name: _lines(getattr(pair, name)) for name in ("question", "before", "after")}
-    runs = {name: _runs(_lines(getattr(pair, name)), pair.question) for name in ("title", "content")}
-    return ShownPair(number=pair.number, query_id=pair.query_id, sha256=pair.sha256, grades=pair.grades, **texts, **runs)
+    return ShownPair(
+        number=pair.number,
+        query_id=pair.query_id,
+        question=_lines(pair.question),
+        title=_runs(_lines(pair.title), pair.question),
+        content=_runs(_lines(pair.content), pair.question),
+        before=_lines(pair.before),
+        after=_lines(pair.after),
+        sha256=pair.sha256,
+        grades=pair.grades,
+    )
 
 
 def _runs(text: str, question: str) -> list[Run]:
