@@ -102,7 +102,7 @@ def _notes(view: ReportView) -> list[str]:
     hopeless = [
         f"{', '.join(map(_short, groups))}: {NOTHING_TO_FIND}: {reason}." for reason, groups in view.out_of_reach.items()
     ]
-    legend = view.legend.translate(str.maketrans(_DAGGERS))
+    legend = view.legend.replace(BETTER, _DAGGERS[BETTER]).replace(WORSE, _DAGGERS[WORSE])
     notes = [legend, view.chance, *hopeless, NO_VERDICT, view.front_legend, view.prices]
     return [note for note in [view.counted, *notes, view.timing, *view.cautions, *view.failures] if note]
 

@@ -8,7 +8,7 @@ a block of data that the script opens, and that is as large as :data:`LIMIT` has
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -158,7 +158,7 @@ def _columns(view: ReportView) -> dict[str, object]:
     return {"main": main, "families": families, "shown": [family for family in families if few or family in _USUAL]}
 
 
-def _tested(view: ReportView) -> list[tuple[str, Column, Sequence[Comparison], str]]:
+def _tested(view: ReportView) -> list[tuple[str, Column, list[Comparison], str]]:
     """Return the comparisons with the baseline: every measure of the summary over all queries, the main one in each group."""
     tables = []
     for group in view.groups:
