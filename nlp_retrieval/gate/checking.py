@@ -22,7 +22,7 @@ from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, GoldError, IndexMissingError, QueryError, RetrievalError
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator, evaluate_rankings
-from nlp_retrieval.evaluation.gold import GoldMissing
+from nlp_retrieval.evaluation.gold import MissingGold
 from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.rankings import OwnIds, are_passages, own_ids
 from nlp_retrieval.gate.baseline import (
@@ -186,15 +186,16 @@ class Gate:
         compared = [query for query in self.queries if query.query_id in before.queries]
         measured = [query for query in compared if query.query_id in self.gold]
         looks = looks_of(len(measured or compared)) if settings.looks is None else settings.looks
-        gold, change, passages = dict(self.gold), None, []
+        gold, change = dict(self.gold), None
+        passages: list[ChangedPassage] = []
         if settings.judging is not None:
             change, passages = self._change(settings.judging, measured or compared, before, current, texts, judge_change)
             if not measured:
                 measured, gold = compared, {each.query_id: Gold(query_id=each.query_id, relevance={}) for each in compared}
 
-        def values(also: Side | None) -> list[dict[str, Scores]]:
+        def values(also: Side | None) -> tuple[dict[str, Scores], dict[str, Scores]]:
             own = with_judged(gold, passages, settings.relevant_from, also)
-            return [self._values(side, measured, own) for side in (before, current)]
+            return self._values(before, measured, own), self._values(current, measured, own)
 
         verdict, verdicts = None, []
         if measured:
@@ -290,7 +291,8 @@ class Gate:
         common = [each for each in measured if each.query_id in old and old[each.query_id].text == digest(each.text)]
         if not common:
             return ["the earlier baseline has none of these queries with gold, so nothing can be compared"]
-        verdicts = self._judged(common, *(self._values(side, common, self.gold) for side in (before, current)), looks=1)
+        earlier, now = (self._values(side, common, self.gold) for side in (before, current))
+        verdicts = self._judged(common, earlier, now, looks=1)
         fallen = [
             f"{each.label} falls from {each.before:.3f} to {each.now:.3f}, by more than its margin of {each.margin:g}"
             for each in verdicts
@@ -332,7 +334,7 @@ class Gate:
         tokens = counts.tokens_in + counts.tokens_out + counts.kept_tokens_in + counts.kept_tokens_out
         return results, tokens / len(self.queries)
 
-    def _missing_gold(self) -> GoldMissing | None:
+    def _missing_gold(self) -> MissingGold | None:
         """Return the relevant documents that the index lacks; None if it holds all, or is of a searcher of another kind."""
         gold = [each for each in self.gold.values() if max(each.relevance.values(), default=0) > 0]
         if not gold or not isinstance(self.searcher, BaseSearcher):

@@ -93,13 +93,13 @@ def changed_passages(
         sides: tuple[tuple[Side, tuple[str, ...], tuple[str, ...]], ...] = (("baseline", old, new), ("now", new, old))
         for side, own, other in sides:
             for item_id in dict.fromkeys(each for k in depths for each in own[:k] if each not in other[:k]):
-                item = now.items.get(item_id) or before.items[item_id]
-                key = (query.text, item_id, texts.get(item_id) or item.digest)
-                relevant = _graded(item_id, item.title, gold.get(query.query_id))
+                kept = now.items.get(item_id) or before.items[item_id]
+                key = (query.text, item_id, texts.get(item_id) or kept.digest)
+                relevant = _graded(item_id, kept.title, gold.get(query.query_id))
                 if relevant is None and key in grades:
                     relevant = statistics.median_low(grades[key])
                 place = waiting.get(key)
-                passages.append(ChangedPassage(query.query_id, key, item.title, side, relevant, item_id in texts, place))
+                passages.append(ChangedPassage(query.query_id, key, kept.title, side, relevant, item_id in texts, place))
     return passages
 
 

@@ -80,7 +80,7 @@ class PyTerrierRetriever(_OfTransformer, BaseRetriever):
 
     name = "pyterrier"
 
-    def retrieve(self, processed_queries: list[list[str]], output_path: Path, k: int) -> _Hits:
+    def retrieve(self, processed_queries: list[list[str]], output_path: Path, k: int) -> Any:  # type: ignore[override]
         """Rank documents for queries of one sub-query each."""
         del output_path
         texts = [subqueries[0] for subqueries in processed_queries]
@@ -116,7 +116,7 @@ class PyTerrierReranker(_OfTransformer, BaseReranker):
         return [hits[:k] for hits in self._ranked(frame, len(nlqs))]
 
 
-class PyTerrierTransformer(pt.Transformer):  # type: ignore[misc]
+class PyTerrierTransformer(pt.Transformer):
     """A searcher with an opened index as a transformer: queries in, ranked documents out, for ``pt.Experiment`` and pipelines.
 
     Args:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, Literal, Self
+from typing import Any, BinaryIO, Literal, Self, cast
 
 from nlp_retrieval.core import refuse_lone_surrogates, write_output
 from nlp_retrieval.errors import ConfigurationError, OutputError, SourceError
@@ -167,7 +167,9 @@ def _claim_of(number: int, location: str, row: JsonObject, column: str, claim_ty
         raise SourceError(
             f'{location}: "type" is {kind!r:.40}; a type is C1, C2 or C3, or empty; rename a column of other types'
         )
-    return FiledClaim(number, str(number if name in ("", None) else name), claim.strip(), kind or claim_type, row)
+    return FiledClaim(
+        number, str(number if name in ("", None) else name), claim.strip(), cast(ClaimType, kind or claim_type), row
+    )
 
 
 def is_claim_file(text: str) -> bool:

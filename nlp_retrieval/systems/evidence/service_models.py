@@ -31,9 +31,10 @@ from nlp_retrieval.systems.evidence.citations.report import UncitedSentence
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.statistics import IndexStatistics
 from nlp_retrieval.systems.evidence.index.store import Change, SourceVersion
+from nlp_retrieval.systems.evidence.lookups.checks import Reason
 from nlp_retrieval.systems.evidence.reviews import Decision, Review
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimStatus, Origin
-from nlp_retrieval.systems.evidence.verdict.deciding import DecidedBy, Reason, Verdict
+from nlp_retrieval.systems.evidence.verdict.deciding import DecidedBy, Verdict
 
 Grade = Literal["A", "B", "C", "D", "E"]
 MetadataFilter = Annotated[dict[str, JsonValue], Field(min_length=1)]

@@ -49,7 +49,7 @@ def edition_numbers(items: Sequence[SearchableItem]) -> list[int | None]:
     if not known or not shared:
         return [None] * len(items)
     own = [tuple(key[place] for place in shared) for key in keys]
-    order = {key: number for number, key in enumerate(sorted({key for key in own if None not in key}))}  # type: ignore[type-var]
+    order = {key: number for number, key in enumerate(sorted({key for key in own if None not in key}))}
     return [order.get(key) for key in own]
 
 

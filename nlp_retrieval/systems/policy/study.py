@@ -222,7 +222,7 @@ class PolicyStudy:
             check_folder_for_output(folder)
             names = zip(self.subjects, file_names(self.subjects), strict=True)
             files = {name: folder / f"{file}.json" for name, file in names}
-            done = self._run(files, chosen, wanted, settings)
+            answered, kept, replaced = self._run(files, chosen, wanted, settings)
         except RetrievalError as error:
             note(logging.ERROR, "run", f"{type(error).__name__}: {error}")
             raise
@@ -231,7 +231,9 @@ class PolicyStudy:
             {name: files[name] for name in chosen},
             {name: path for name, path in files.items() if read_answers(path) is not None},
             tuple(question.number for question in wanted),
-            *map(tuple, done),
+            tuple(answered),
+            tuple(kept),
+            tuple(replaced),
             time.perf_counter() - begin,
         )
         counts = f"{len(report.answered)} asked, {len(report.kept)} already answered"

@@ -461,4 +461,8 @@ def _versions(rows: list[DatabaseRow]) -> list[SourceVersion]:
             raise IndexDamagedError(
                 "the database of sources holds a version that this package did not write; it was tampered with"
             )
-    return [SourceVersion(*row[:6], False, row[7], _metadata(row[8]), *row[9:13], bool(row[13])) for row in rows]
+    versions = []
+    for key, url, title, quality, date, passages, _, pages, metadata, count, sha256, canonical, moment, newest in rows:
+        known = (_metadata(metadata), count, sha256, canonical, moment, bool(newest))
+        versions.append(SourceVersion(key, url, title, quality, date, passages, False, pages, *known))
+    return versions

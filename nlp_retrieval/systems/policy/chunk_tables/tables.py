@@ -259,7 +259,7 @@ class ChunkTables:
             f"count(*) FILTER (WHERE {self._layout.country} IS NULL){missing} FROM {self._layout.rows}"
         )
         with self._connected() as connection:
-            row = connection.execute(statement, []).fetchone() or ()
+            row: tuple[Any, ...] = connection.execute(statement, []).fetchone() or ()
         documents, chunks, related, without_country, *without = row
         return ChunkCounts(documents, chunks, related, dict(zip(columns, without, strict=True)), without_country)
 
