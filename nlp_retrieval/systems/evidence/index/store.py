@@ -462,7 +462,7 @@ def _versions(rows: list[DatabaseRow]) -> list[SourceVersion]:
                 "the database of sources holds a version that this package did not write; it was tampered with"
             )
     versions = []
-    for key, url, title, quality, date, passages, _, pages, metadata, count, sha256, canonical, moment, newest in rows:
+    for key, url, title, quality, fetched, passages, _, pages, metadata, count, sha256, canonical, moment, newest in rows:
         known = (_metadata(metadata), count, sha256, canonical, moment, bool(newest))
-        versions.append(SourceVersion(key, url, title, quality, date, passages, False, pages, *known))
+        versions.append(SourceVersion(key, url, title, quality, fetched, passages, False, pages, *known))
     return versions
