@@ -1,6 +1,5 @@
 """HippoRAG 2 on MuSiQue: ``python -m bench.hipporag DATA MODEL`` writes ``bench/HIPPORAG.md``.
 
-Sections of that page that other scripts write stay: how synonyms grow, and the filter of facts.
 DATA holds ``musique/`` with its published triples (``openie.jsonl``), MODEL is an encoder: a hub name or a folder. No language
 model is asked. Whatever is fitted or chosen is judged by other questions; each graph is judged beside the same graph in which
 passages say what others say.
@@ -20,11 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.common import Data, record_of
-from bench.evidence.speed_page import write_page
-from bench.hipporag import growth
 from bench.hipporag.control import means_something, shuffled
-from bench.hipporag.filter import PAGE
-from bench.hipporag.filter import TITLE as FILTER
 from bench.hipporag.nested import System, Values, measures, out_of_fold
 from bench.sweeps import Figures
 from bench.writing import page, table, words
@@ -96,7 +91,6 @@ class Systems:
             "RRF of both": [Bm25Retriever(), self.dense],
             _PUBLISHED: [self.published],
             "no passage nodes": [HippoRagRetriever(self.model, self.knowledge, passage_weight=0.0)],
-            "query to node": [HippoRagRetriever(self.model, self.knowledge, linking="nodes")],
             "three stages": [HippoRagRetriever(self.model, self.knowledge, linking="entities")],
             "RRF of HippoRAG 2 and BM25": [self.published, Bm25Retriever()],
             "RRF of HippoRAG 2 and link graph": [self.published, self.graphs[_LINKS]],
@@ -173,7 +167,7 @@ def written(data: Data, model: str) -> str:
     heads = ["", *names, "shuffled, recall@5", "minus shuffled"]
     pairs = [
         (_PUBLISHED, _DENSE),
-        *((_PUBLISHED, name) for name in ("no passage nodes", "query to node", "three stages")),
+        *((_PUBLISHED, name) for name in ("no passage nodes", "three stages")),
         (_CHOSEN, f"{_LINKS}{_FITTED}"),
         (_CHOSEN, _PUBLISHED),
     ]
@@ -234,7 +228,8 @@ def main(arguments: list[str]) -> int:
         return 2
     warnings.simplefilter("ignore")
     try:
-        write_page(PAGE, written(Data.of(arguments[0]), arguments[1]), [growth.TITLE, FILTER])
+        text = written(Data.of(arguments[0]), arguments[1])
+        (_HERE.parent / "HIPPORAG.md").write_text(text.strip() + "\n", "utf-8")
     except RetrievalError as error:
         print(error, file=sys.stderr)
         return 1

@@ -1,5 +1,6 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
+from nlp_retrieval.systems.hipporag.extraction import ExtractionPlan as ExtractionPlan
 from nlp_retrieval.systems.hipporag.extraction import ExtractionSummary as ExtractionSummary
 from nlp_retrieval.systems.hipporag.extraction import KnowledgeExtractor as KnowledgeExtractor
 from nlp_retrieval.systems.hipporag.extraction import extract_knowledge as extract_knowledge
@@ -10,7 +11,6 @@ from nlp_retrieval.systems.hipporag.pipeline import HippoRagPipeline as HippoRag
 from nlp_retrieval.systems.hipporag.pipeline import PipelineMetrics as PipelineMetrics
 from nlp_retrieval.systems.hipporag.pipeline import QueryResult as QueryResult
 from nlp_retrieval.systems.hipporag.pipeline import RetrievedPassage as RetrievedPassage
-from nlp_retrieval.systems.hipporag.plan import ExtractionPlan as ExtractionPlan
 from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever as HippoRagRetriever
 from nlp_retrieval.systems.hipporag.settings import HippoRagSettings as HippoRagSettings
 from nlp_retrieval.systems.hipporag.shared_knowledge import SharedKnowledge as SharedKnowledge

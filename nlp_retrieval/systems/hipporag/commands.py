@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from nlp_retrieval import LanguageModel
     from nlp_retrieval.systems.hipporag.extraction import ExtractionSummary
     from nlp_retrieval.systems.hipporag.pipeline import HippoRagPipeline
-    from nlp_retrieval.systems.hipporag.plan import ExtractionPlan
 
 _LONGEST_ANSWER = 2048
 _ENDPOINT = {"retries": 3, "backoff": 2.0, "timeout": 120.0}
@@ -67,8 +66,7 @@ def extract_command(
     from itertools import islice
 
     from nlp_retrieval.benchmarks import ModelPrice
-    from nlp_retrieval.systems.hipporag.extraction import KnowledgeExtractor, extract_knowledge
-    from nlp_retrieval.systems.hipporag.plan import plan_extraction
+    from nlp_retrieval.systems.hipporag.extraction import KnowledgeExtractor, extract_knowledge, plan_extraction
     from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 
     costs: ModelPrice | None = None if price is None else _price(price)
@@ -80,7 +78,7 @@ def extract_command(
         if others:
             say(f"{opened!r} also holds {len(others)} extractions with another prompt or model, which are not changed")
         plan = plan_extraction(islice(source.stream(), first), opened, extractor, costs)
-        tell_plan(plan)
+        say(str(plan))
         if plan.missing:
             model.check_reachable()
         done = extract_knowledge(islice(source.stream(), first), opened, extractor, commit_every=commit_every)
@@ -114,20 +112,8 @@ def _price(text: str) -> Any:
         ) from None
 
 
-def tell_plan(plan: ExtractionPlan) -> None:
-    """Print what an extraction will do."""
-    for note in plan.notes:
-        say(f"note: {note}")
-    say(str(plan))
-
-
 def tell(done: ExtractionSummary, spent: float | None) -> None:
-    """Print the result of an extraction.
-
-    Args:
-        done: its counts.
-        spent: its cost; None without a price.
-    """
+    """Print the result of an extraction, and its cost, if there is a price."""
     new = done.extracted + done.copied
     say(
         f"{done.documents:,} passages: {new:,} extracted, {done.kept:,} already stored, {done.failed:,} without a usable answer"
@@ -182,7 +168,7 @@ def index(
     """
     pipeline = _pipeline(config)
     source = corpus_loader(corpus, loader, option)
-    extracted = pipeline.extract(source, replace=replace, before=tell_plan)
+    extracted = pipeline.extract(source, replace=replace, before=lambda plan: say(str(plan)))
     price = pipeline.price
     spent = None if price is None else price.of(extracted.calls.tokens_in, extracted.calls.tokens_out)
     tell(extracted, spent)

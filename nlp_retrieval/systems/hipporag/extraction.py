@@ -10,7 +10,7 @@ again, because the model caches its good answers on disk.
 from __future__ import annotations
 
 import json
-import re
+import math
 import time
 import uuid
 from collections import Counter
@@ -20,11 +20,9 @@ from contextvars import copy_context
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import islice
-from queue import Empty, Queue, SimpleQueue
-from threading import Thread
+from queue import Queue, SimpleQueue
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
-
-from pydantic import JsonValue
 
 from nlp_retrieval import LanguageModel, SearchableItem
 from nlp_retrieval.core import Advance, has_no_words, progress
@@ -40,22 +38,15 @@ from nlp_retrieval.systems.hipporag.knowledge import (
     passage_hash,
     passage_text,
 )
-from nlp_retrieval.systems.hipporag.store import KnowledgeStore
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore, StoredKnowledge
 from nlp_retrieval.text import fenced
 
 if TYPE_CHECKING:
+    from nlp_retrieval.benchmarks import ModelPrice
     from nlp_retrieval.lm import Outcome
 
 MOST_PASSAGES = 20
 """The most passages in one call; an answer longer than 20,000 characters is cut and thus unusable."""
-
-_ENTITIES = ("entities", "named_entities", "extracted_entities", "entity", "nodes")
-_TRIPLES = (
-    "triples", "triplets", "relations", "relationships", "facts", "statements", "extracted_triples", "triple", "edges",
-)  # fmt: skip
-_NUMBER_KEYS = ("passage", "id", "number", "passage_id", "index")
-_NUMBER = re.compile(r"(?:passage[ _]?)?(\d{1,3})\.?", re.IGNORECASE)
-_DEEPEST = 3
 
 _SAYS_NOTHING = ReadKnowledge(PassageKnowledge((), ()))
 
@@ -174,81 +165,35 @@ class KnowledgeExtractor:
 
 
 def read_or_explain(n_passages: int, answer: object) -> dict[int, ReadKnowledge] | None:
-    """Return the knowledge in an answer, by passage from 0, for those with readable entries.
+    """Return the knowledge in an answer, by passage from 0, for those with readable entries; None if there is none.
 
     Args:
         n_passages: number of requested passages.
-        answer: text with a JSON object by number of passage, also within another object or as a list; of one passage, the
-            entry alone will do.
-
-    Returns:
-        None if nothing can be read.
+        answer: an object by number of passage, or its JSON text; of one passage, its entry alone will do.
 
     Raises:
         UnusableAnswerError: entities or triples are there, and none can be read; the message shows the first.
     """
-    value = _read_json(answer) if isinstance(answer, str) else answer
+    value = read_object(answer) if isinstance(answer, str) else answer
+    entries = dict(value) if isinstance(value, Mapping) else {}
+    if n_passages == 1 and "triples" in entries:
+        entries = {"1": entries}
     knowledge_of: dict[int, ReadKnowledge] = {}
     unread = None
-    for position, entry in _entries(value, n_passages).items():
-        read = _read_entry(entry) or next(map(_read_entry, _entries(entry, 1).values()), None)
-        if read is not None and read.unread is None:
+    for position in range(n_passages):
+        entry = entries.get(str(position + 1))
+        if not isinstance(entry, Mapping) or "triples" not in entry:  # entities alone may be part of a truncated answer
+            continue
+        try:
+            read = knowledge_from_json(entry.get("entities", []), entry["triples"])
+        except ValueError:
+            continue
+        if read.unread is None:
             knowledge_of[position] = read
-        elif read is not None:
-            unread = unread or read.unread
+        unread = unread or read.unread
     if not knowledge_of and unread is not None:
         raise UnusableAnswerError(f"its entities or triples are in an unsupported form: {unread}")
     return knowledge_of or None
-
-
-def _read_json(answer: str) -> object:
-    """Return the JSON object in a text, or the list if that begins first."""
-    begin = answer.find("[")
-    if 0 <= begin < (answer.find("{") % (len(answer) + 1)):
-        listed = read_object('{"": ' + answer[begin : answer.rfind("]") + 1] + "}")
-        if listed is not None:
-            return listed[""]
-    return read_object(answer)
-
-
-def _entries(value: object, n_passages: int, depth: int = 0) -> dict[int, Mapping[str, JsonValue]]:
-    """Return the entries by position of the passage; empty if that is unclear."""
-    if isinstance(value, Mapping):
-        if any(_key_of(value, keys) for keys in (_ENTITIES, _TRIPLES)):
-            return {0: value} if n_passages == 1 else {}
-        entries = {}
-        for key, entry in value.items():
-            number = _NUMBER.fullmatch(str(key))
-            if number is not None and isinstance(entry, Mapping) and 1 <= int(number[1]) <= n_passages:
-                entries[int(number[1]) - 1] = entry
-        if entries or depth == _DEEPEST:
-            return entries
-        inner = [part for key, part in value.items() if isinstance(part, Mapping | list) and not _NUMBER.fullmatch(str(key))]
-        return _entries(inner[0], n_passages, depth + 1) if len(inner) == 1 else {}
-    if isinstance(value, list) and value and all(isinstance(entry, Mapping) for entry in value):
-        numbers = [next((entry[key] for key in _NUMBER_KEYS if key in entry), None) for entry in value]
-        if all(number is None for number in numbers) and len(value) == n_passages:
-            return dict(enumerate(value))
-        numbered = {str(number): entry for number, entry in zip(numbers, value, strict=True) if number is not None}
-        return _entries(numbered, n_passages, _DEEPEST) if len(numbered) == len(value) else {}
-    return {}
-
-
-def _key_of(entry: Mapping[str, JsonValue], keys: tuple[str, ...]) -> str | None:
-    """Return the first of some keys with a value; else the first that exists."""
-    present = [key for key in keys if key in entry]
-    return next((key for key in present if entry[key]), present[0] if present else None)
-
-
-def _read_entry(entry: Mapping[str, JsonValue]) -> ReadKnowledge | None:
-    entities, triples = _key_of(entry, _ENTITIES), _key_of(entry, _TRIPLES)
-    if triples is None:  # entities alone may be part of a truncated answer; triples name theirs
-        return None
-    try:
-        read = knowledge_from_json(entry[entities] if entities else [], entry[triples])
-    except ValueError:
-        return None
-    return read
 
 
 T = TypeVar("T")
@@ -256,54 +201,44 @@ R = TypeVar("R")
 
 
 def worked_on(tasks: Iterable[T], work: Callable[[T], R], n_workers: int) -> Iterator[tuple[T, R]]:
-    """Yield tasks with their results, in the order of completion.
+    """Yield tasks with their results, in the order of completion; the first error of ``work`` is raised.
 
-    At most two more tasks are taken than are running. When the caller stops, or is interrupted, no further task is started;
-    running ones continue in threads that end with the process.
-
-    Raises:
-        Exception: the first that ``work`` raises.
+    When the caller stops, or is interrupted, no further task is started; running ones continue in threads that end with the
+    process, which a pool's would not.
     """
     waiting: Queue[T | None] = Queue()
     done: SimpleQueue[tuple[T, R] | BaseException] = SimpleQueue()
+    stopped = Event()
 
     def run() -> None:
-        while (task := waiting.get()) is not None:
+        while (task := waiting.get()) is not None and not stopped.is_set():
             try:
                 done.put((task, work(task)))
             except BaseException as error:  # raised in the caller's thread
                 done.put(error)
 
-    contexts = [copy_context() for _ in range(n_workers)]
-    threads = [Thread(target=context.run, args=(run,), name="nlp_retrieval-extract", daemon=True) for context in contexts]
-    for thread in threads:
-        thread.start()
+    def result() -> tuple[T, R]:
+        one = done.get()
+        if isinstance(one, BaseException):
+            raise one
+        return one
+
+    for _ in range(n_workers):
+        Thread(target=copy_context().run, args=(run,), name="nlp_retrieval-extract", daemon=True).start()
     under_way = 0
     try:
         for task in tasks:
             waiting.put(task)
             under_way += 1
-            while under_way > n_workers + 1:
-                yield _result(done)
+            if under_way > n_workers + 1:
+                yield result()
                 under_way -= 1
         for _ in range(under_way):
-            yield _result(done)
+            yield result()
     finally:
-        with suppress(Empty):
-            while True:
-                waiting.get_nowait()
-        for _ in threads:
+        stopped.set()
+        for _ in range(n_workers):
             waiting.put(None)
-
-
-def _result(done: SimpleQueue[tuple[T, R] | BaseException]) -> tuple[T, R]:
-    result = done.get()
-    if isinstance(result, BaseException):
-        raise result
-    return result
-
-
-_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -354,8 +289,8 @@ class ExtractionSummary:
     @property
     def reasons_told(self) -> str:
         """Return the three commonest reasons on one line, such as ``35 times the endpoint gave none: connection refused``."""
-        more = len(self.reasons) - _SHOWN
-        shown = "; ".join(f"{number:,} times {reason}" for reason, number in list(self.reasons.items())[:_SHOWN])
+        more = len(self.reasons) - 3
+        shown = "; ".join(f"{number:,} times {reason}" for reason, number in list(self.reasons.items())[:3])
         return shown + (f"; and {more:,} other reasons" if more > 0 else "")
 
     @property
@@ -509,7 +444,7 @@ class _Extraction:
         with self._transaction():
             asked = self._store.missing(self.extraction, chunk)
             missing = [item for item, is_missing in zip(chunk, asked, strict=True) if is_missing]
-            stored = self._store.knowledge(self.extraction, missing)
+            stored = StoredKnowledge(self._store, self.extraction).of(missing)
         self._count["documents"] += len(chunk)
         self._count["kept"] += len(chunk) - len(missing)
         self._advance(len(chunk) - len(missing))
@@ -540,3 +475,70 @@ class _Extraction:
 
 def _text(item: SearchableItem) -> str:
     return passage_text(item.title, item.content)
+
+
+# Tokens are estimated from characters: 4 a token in prompts, 3.3 in JSON. An answer is 1.8 times as long as its passage, as in
+# the published extraction from MuSiQue; a model with thoughts writes more.
+
+_PER_TOKEN, _PER_JSON_TOKEN = 4.0, 3.3
+_ANSWER_PER_PASSAGE = 1.8
+
+
+@dataclass(frozen=True)
+class ExtractionPlan:
+    """What an extraction will do, known before its first call.
+
+    Args:
+        documents: in the corpus.
+        missing: those of them that the store lacks.
+        calls: of the model; fewer where texts repeat.
+        tokens_in: of prompts, estimated.
+        tokens_out: of answers, estimated.
+        price: of these tokens; None without prices.
+
+    Examples:
+        >>> print(ExtractionPlan(documents=9, missing=9, calls=9, tokens_in=4_000, tokens_out=1_200))
+        9 of 9 passages to extract: 9 calls, about 4,000 tokens in prompts and 1,200 in answers
+    """
+
+    documents: int
+    missing: int
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    price: float | None = None
+
+    def __str__(self) -> str:
+        price = "" if self.price is None else f"; price about {self.price:,.4f}"
+        tokens = f"about {self.tokens_in:,} tokens in prompts and {self.tokens_out:,} in answers"
+        work = f": {self.calls:,} calls, {tokens}{price}" if self.missing else ""
+        return f"{self.missing:,} of {self.documents:,} passages to extract{work}"
+
+
+def plan_extraction(
+    items: Iterable[SearchableItem], store: KnowledgeStore, extractor: KnowledgeExtractor, price: ModelPrice | None = None
+) -> ExtractionPlan:
+    """Read a corpus, and return what must be extracted from it; the model is not called.
+
+    Args:
+        items: the corpus.
+        store: of the knowledge.
+        extractor: that will be used.
+        price: of its model.
+
+    Raises:
+        SourceError: the store cannot be read.
+    """
+    source = iter(items)
+    documents = missing = characters = 0
+    while chunk := list(islice(source, _LOOKED_UP_AT_ONCE)):
+        documents += len(chunk)
+        for item, is_missing in zip(chunk, store.missing(extractor.extraction, chunk), strict=True):
+            if is_missing:
+                missing += 1
+                characters += min(len(passage_text(item.title, item.content)), extractor.passage_characters)
+    calls = math.ceil(missing / extractor.passages_per_call)
+    tokens_in = round((calls * extractor.prompt_characters + characters) / _PER_TOKEN)
+    tokens_out = round(_ANSWER_PER_PASSAGE * characters / _PER_JSON_TOKEN)
+    spent = None if price is None else price.of(tokens_in, tokens_out)
+    return ExtractionPlan(documents, missing, calls, tokens_in, tokens_out, spent)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -32,26 +31,26 @@ from nlp_retrieval.errors import (
     ConfigurationError,
     GoldError,
     IndexConflictError,
-    IndexMismatchError,
     IndexMissingError,
     ModelError,
     OutputError,
-    RetrievalWarning,
 )
 from nlp_retrieval.evaluation import gold_answers
 from nlp_retrieval.lm import AnsweredQuestion, LanguageModelAnswerer, ModelEndpoint, record_calls
-from nlp_retrieval.systems.hipporag.extraction import ExtractionSummary, KnowledgeExtractor, extract_knowledge
-from nlp_retrieval.systems.hipporag.plan import ExtractionPlan, plan_extraction
+from nlp_retrieval.systems.hipporag.extraction import (
+    ExtractionPlan,
+    ExtractionSummary,
+    KnowledgeExtractor,
+    extract_knowledge,
+    plan_extraction,
+)
 from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
 from nlp_retrieval.systems.hipporag.settings import DEFAULT_FOLDER, EmbeddingSection, HippoRagSettings, key_variable
 from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 from nlp_retrieval.text import printable
 
-__all__ = ["HippoRagPipeline", "PipelineMetrics", "QueryResult", "RetrievedPassage"]
-
 # Components by the settings of HippoRAG 2.
 
-_ANY_TEXT = "dimension"
 _PROVIDERS = {"openai": "openai", "vllm": "hosted_vllm", "ollama": "ollama_chat", "openai-compatible": "openai"}
 
 
@@ -77,11 +76,7 @@ def _folder(path: str, key: str) -> Path:
 
 
 def language_model(settings: HippoRagSettings, *, extracting: bool = False) -> LanguageModel:
-    """Build the language model.
-
-    Raises:
-        ConfigurationError: the key's variable is not set.
-    """
+    """Build the language model; answers about a corpus are longer, and can wait."""
     llm, indexing = settings.llm, settings.indexing
     return LanguageModel(
         f"{_PROVIDERS[llm.provider]}/{llm.model_name}",
@@ -95,7 +90,13 @@ def language_model(settings: HippoRagSettings, *, extracting: bool = False) -> L
     )
 
 
-def _encoder(settings: HippoRagSettings) -> BaseEncoder:
+def encoder_of(settings: HippoRagSettings) -> BaseEncoder:
+    """Build the encoder.
+
+    Raises:
+        ConfigurationError: the key's variable is not set.
+        ModelError: the model cannot be loaded.
+    """
     chosen: EmbeddingSection = settings.embedding
     own = key_variable(chosen.api_key)
     if chosen.provider == "openai":
@@ -108,26 +109,6 @@ def _encoder(settings: HippoRagSettings) -> BaseEncoder:
     )
 
 
-def checked_encoder(settings: HippoRagSettings) -> BaseEncoder:
-    """Build the encoder, and check its dimension against the settings, if they have one.
-
-    Encoders behind an endpoint are checked with their first vectors.
-
-    Raises:
-        ConfigurationError: the model has vectors of another dimension, or the key's variable is not set.
-        ModelError: the model cannot be loaded.
-    """
-    encoder, wanted = _encoder(settings), settings.embedding.dimension
-    if wanted is not None and isinstance(encoder, SentenceTransformerEncoder):
-        dimension = encoder.encode_passages([_ANY_TEXT]).shape[1]
-        if dimension != wanted:
-            raise ConfigurationError(
-                f"embedding.dimension is {wanted}, and the vectors of {settings.embedding.model_name} have {dimension}; "
-                f"write {dimension}, or null for the model's own"
-            )
-    return encoder
-
-
 def check_encoder(settings: HippoRagSettings) -> None:
     """Encode one text, as a check before paid calls.
 
@@ -136,31 +117,28 @@ def check_encoder(settings: HippoRagSettings) -> None:
         DependencyError: a package is missing.
         ModelError: the model cannot be loaded, or its endpoint gives no vector.
     """
+    chosen = settings.embedding
     try:
-        checked_encoder(settings).encode_passages([_ANY_TEXT])
+        dimension = encoder_of(settings).encode_passages(["dimension"]).shape[1]
     except ModelError as error:
-        if "trust_remote_code" not in str(error) or settings.embedding.trust_remote_code:
+        if "trust_remote_code" not in str(error) or chosen.trust_remote_code:
             raise
         raise ModelError(
-            f"{settings.embedding.model_name} needs Python code that comes with the model: if you trust its authors, write "
+            f"{chosen.model_name} needs Python code that comes with the model: if you trust its authors, write "
             f"embedding.trust_remote_code: true ({error})"
         ) from error
+    if chosen.dimension not in (None, dimension):
+        raise ConfigurationError(
+            f"embedding.dimension is {chosen.dimension}, and the vectors of {chosen.model_name} have {dimension}; "
+            f"write {dimension}, or null for the model's own"
+        )
 
 
 def retriever(settings: HippoRagSettings, knowledge: str, lm: LanguageModel | None = None) -> HippoRagRetriever:
-    """Build the retriever.
-
-    Args:
-        settings: of encoder and search.
-        knowledge: its source; see :class:`HippoRagRetriever`.
-        lm: the language model, which links queries if the settings say so.
-
-    Raises:
-        ConfigurationError: the encoder's dimension is another, or a key's variable is not set.
-    """
+    """Build the retriever over a source of knowledge; the language model links queries if the settings say so."""
     chosen = settings.retrieval
     return HippoRagRetriever(
-        checked_encoder(settings),
+        encoder_of(settings),
         knowledge,
         linking=chosen.linking,
         triple_k=chosen.query_entity_top_k,
@@ -236,7 +214,7 @@ class PipelineMetrics:
     """Counters of a pipeline since it was created.
 
     Args:
-        queries_processed: questions that were searched for and answered.
+        queries_processed: questions that were searched for or answered.
         documents_indexed: passages of the indexes that were written or found up to date.
 
     Examples:
@@ -283,7 +261,6 @@ class HippoRagPipeline:
         self.settings = settings
         self._metrics = PipelineMetrics()
         self._answering: QuestionAnswering | None = None
-        self._made: LanguageModel | None = None
 
     @property
     def metrics(self) -> PipelineMetrics:
@@ -412,6 +389,7 @@ class HippoRagPipeline:
         """
         searcher = self._opened().searcher
         (results,) = searcher.search([query], self._top_k(top_k))
+        self._count(queries=1)
         return self.supported(query, results)
 
     def _top_k(self, top_k: int | None) -> int:
@@ -432,7 +410,7 @@ class HippoRagPipeline:
         opened = self._opened()
         with record_calls() as calls:
             (results,) = opened.searcher.search([query], self._top_k(top_k))
-            answerer = LanguageModelAnswerer(self._lm(), passages=max(len(results), 1))
+            answerer = LanguageModelAnswerer(self._lm, passages=max(len(results), 1))
             (answer,) = answerer.answer([query], [results])
             passages = self.supported(query, results)
         self._count(queries=1)
@@ -487,45 +465,19 @@ class HippoRagPipeline:
         answers = [answered.answer for answered in self.ask([query.text for query in queries])]
         return AnswerEvaluator(gold).evaluate(answers)
 
+    @cached_property
     def _lm(self) -> LanguageModel:
-        if self._made is None:
-            self._made = language_model(self.settings)
-        return self._made
+        return language_model(self.settings)
 
     def _opened(self) -> QuestionAnswering:
         if self._answering is not None:
             return self._answering
-        lm, folder = self._lm(), index_folder(self.settings)
+        lm, folder = self._lm, index_folder(self.settings)
         searcher = Searcher([retriever(self.settings, self._knowledge(), lm)])
-        try:
-            searcher.open(folder)
-        except IndexMismatchError:
-            before = self._opened_before(folder)
-            if before is None:
-                raise
-            searcher = before
+        searcher.open(folder)
         answerer = LanguageModelAnswerer(lm, passages=self.settings.retrieval.passage_top_k)
         self._answering = QuestionAnswering(searcher, answerer)
         return self._answering
-
-    def _opened_before(self, folder: Path) -> Searcher | None:
-        """Open an index that was built before further extraction; None if it differs in more than that."""
-        manifest = read_manifest(folder)
-        for record in reversed(manifest.retrievers if manifest is not None else []):
-            recorded = record.identity.get("knowledge")
-            if record.identity.get("name") != HippoRagRetriever.name or not isinstance(recorded, str):
-                continue
-            searcher = Searcher([retriever(self.settings, recorded, self._lm())])
-            with suppress(IndexMismatchError):
-                searcher.open(folder)
-                warnings.warn(
-                    f"{folder}: more was extracted since this index was built; answers come from the old index. Index "
-                    "the corpus again to use all of it",
-                    RetrievalWarning,
-                    stacklevel=4,
-                )
-                return searcher
-        return None
 
     def _knowledge(self) -> str:
         """Return the store and the extraction in it for these settings."""
@@ -549,9 +501,7 @@ def _loader_of(documents: BaseLoader | str | Path | Iterable[Any]) -> BaseLoader
         from nlp_retrieval.cli import corpus_loader
 
         return corpus_loader(str(documents), None, None)
-    if isinstance(documents, BaseLoader):
-        return documents
-    return _Given(list(documents))  # type: ignore[abstract]  # load alone is enough
+    return documents if isinstance(documents, BaseLoader) else _Given(list(documents))  # type: ignore[abstract]
 
 
 class _Given(BaseLoader):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from nlp_retrieval.lm import dspy
+
+Statements = dict[Literal["entities", "triples"], list[list[str]]]
 
 
 class ExtractKnowledge(dspy.Signature):  # type: ignore[misc]  # DSPy has no types
@@ -18,9 +22,9 @@ class ExtractKnowledge(dspy.Signature):  # type: ignore[misc]  # DSPy has no typ
     """
 
     passages: str = dspy.InputField(desc="numbered passages, one a line")
-    knowledge: str = dspy.OutputField(
-        desc='JSON object, one entry for each passage by its number: {"1": {"entities": [["Marie Curie", "person"], '
-        '["Warsaw", "place"]], "triples": [["Marie Curie", "was born in", "Warsaw"]]}}'
+    knowledge: dict[str, Statements] = dspy.OutputField(
+        desc='one entry for each passage by its number: {"1": {"entities": [["Marie Curie", "person"], ["Warsaw", "place"]], '
+        '"triples": [["Marie Curie", "was born in", "Warsaw"]]}}'
     )
 
 
@@ -35,15 +39,3 @@ class ChooseFacts(dspy.Signature):  # type: ignore[misc]  # DSPy has no types
     question: str = dspy.InputField(desc="one question or claim, in one line")
     facts: str = dspy.InputField(desc="numbered facts, one to a line")
     helpful: list[int] = dspy.OutputField(desc="numbers of the facts that help, such as [2, 1]")
-
-
-class TripleChooser(dspy.Module):  # type: ignore[misc]  # DSPy has no types
-    """A program of one step."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.choose = dspy.Predict(ChooseFacts)
-
-    def forward(self, question: str, facts: str) -> dspy.Prediction:
-        """Ask which facts help."""
-        return self.choose(question=question, facts=facts)

@@ -43,7 +43,7 @@ from nlp_retrieval.core import (
 from nlp_retrieval.encoders import BaseEncoder, Vectors
 from nlp_retrieval.errors import EngineError
 from nlp_retrieval.lm import LONGEST_ANSWER
-from nlp_retrieval.retrievers import LinkChain, Restarts, WeightedGraph, local_pagerank, pagerank, strongest_chains
+from nlp_retrieval.retrievers import LinkChain, Restarts, WeightedGraph, pagerank, strongest_chains
 from nlp_retrieval.systems.hipporag.graph import (
     WITH_PASSAGES,
     KnowledgeGraph,
@@ -78,44 +78,24 @@ class Linked:
 
 
 def linked_by_triples(
-    knowledge: KnowledgeGraph, queries: list[str], vectors: Vectors, k: int, entity_k: int, kept: Kept | None
+    knowledge: KnowledgeGraph, queries: list[str], vectors: Vectors, k: int, entity_k: int, kept: Kept
 ) -> list[Linked]:
     """Link queries to the subjects and objects of the triples nearest to them.
 
     A triple's weight is its similarity, min-max normalised over all triples of the index; an entity's is the mean weight of
     its triples, divided by the number of passages that name it; the best entities are kept.
-
-    Args:
-        knowledge: the graph.
-        queries: the queries.
-        vectors: their vectors.
-        k: number of triples per query.
-        entity_k: number of entities per query.
-        kept: removes triples that do not help; None keeps all.
     """
     nearest = knowledge.triples.nearest(vectors, k)
     if not len(knowledge.triples.places):
-        return [_linked(np.zeros(0, np.int64), np.zeros(0))] * len(queries)
+        return [Linked(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), np.zeros(0))] * len(queries)
     shown = [triples for triples, _ in nearest]
-    chosen = shown if kept is None else kept(queries, shown)
+    chosen = kept(queries, shown)
     linked = []
     for (triples, scores), lowest, stay in zip(nearest, knowledge.triples.farthest(vectors), chosen, strict=True):
         weights = _scaled(scores, lowest)
         stays = np.isin(triples, stay)
         linked.append(_from_triples(knowledge, triples[stays], weights[stays], scores[stays], entity_k))
     return linked
-
-
-def linked_by_nodes(knowledge: KnowledgeGraph, vectors: Vectors, k: int) -> list[Linked]:
-    """Link queries to the entities nearest to them, weighted by similarity as triples are (the published ablation)."""
-    nearest = knowledge.entities.nearest(vectors, k)
-    if not knowledge.n_entities:
-        return [_linked(numbers, scores) for numbers, scores in nearest]
-    lowest = knowledge.entities.farthest(vectors)
-    return [
-        _linked(numbers, _scaled(scores, low) / knowledge.passages_of_entity[numbers], scores)
-        for (numbers, scores), low in zip(nearest, lowest, strict=True)
-    ]
 
 
 def linked_by_names(
@@ -131,9 +111,11 @@ def linked_by_names(
     nearest = dict(zip(distinct, knowledge.entities.nearest(encode(distinct), k), strict=True))
     linked = []
     for of_query in names:
-        numbers = np.concatenate([nearest[name][0] for name in of_query])
-        scores = np.concatenate([nearest[name][1] for name in of_query])
-        linked.append(_linked(numbers, np.maximum(scores, 0.0), scores))
+        entities, which = np.unique(np.concatenate([nearest[name][0] for name in of_query]), return_inverse=True)
+        highest = np.full(len(entities), -np.inf)
+        np.maximum.at(highest, which, np.concatenate([nearest[name][1] for name in of_query]))
+        near = highest > 0
+        linked.append(Linked(entities[near], highest[near], np.zeros(0, np.int64), highest[near]))
     return linked
 
 
@@ -145,17 +127,6 @@ def _from_triples(knowledge: KnowledgeGraph, triples: Rows, weights: Scores, sco
     best = np.sort(np.lexsort((ends, -means))[:entity_k])
     positive = best[means[best] > 0]
     return Linked(ends[positive], means[positive], triples, scores)
-
-
-def _linked(numbers: Rows, weights: Scores, scores: Scores | None = None) -> Linked:
-    """Return entities with weights; the higher one of duplicates counts."""
-    entities, inverse = np.unique(numbers, return_inverse=True)
-    highest = np.zeros(len(entities))
-    np.maximum.at(highest, inverse, weights)
-    similarities = np.full(len(entities), -np.inf)
-    np.maximum.at(similarities, inverse, weights if scores is None else scores)
-    positive = highest > 0
-    return Linked(entities[positive], highest[positive], np.zeros(0, np.int64), similarities[positive])
 
 
 def _scaled(scores: Scores, lowest: float) -> Scores:
@@ -216,34 +187,10 @@ def restarts_of(linked: Linked, dense: DenseScores, passage_weight: float, n_row
     return Restarts(np.array([0, len(rows)]), rows, weights)
 
 
-def walked(graph: WeightedGraph, restarts: Restarts, damping: float, epsilon: float | None) -> Scores:
-    """Return the walk's share at each node, ``[nodes]``.
-
-    Args:
-        graph: to walk on.
-        restarts: of one query.
-        damping: probability of following a link.
-        epsilon: of the local approximation; None for the exact ranks.
-    """
-    if epsilon is None:
-        # always numpy: compiled code agrees only within the tolerance, so results would depend on what ran before
-        ranks: Scores = pagerank(graph, restarts, damping, backend="numpy")[0]
-        return ranks
-    near = local_pagerank(graph, restarts, damping, epsilon)
-    ranks = np.zeros(graph.graph.n_nodes)
-    ranks[near.rows] = near.ranks
-    return ranks
-
-
 def ranked_by_walk(knowledge: KnowledgeGraph, dense: DenseScores, restarts: Restarts, nodes: Scores, passages: bool) -> Ranked:
     """Rank passages by the walk, and those it does not reach by similarity.
 
-    Args:
-        knowledge: the graph.
-        dense: similarities of all passages.
-        restarts: of the walk.
-        nodes: ``[nodes]``, the walk's share at each.
-        passages: whether passages are nodes; if not, a passage's rank is the sum of those of its entities.
+    If passages are not nodes, a passage's rank is the sum of those of its entities.
     """
     n_rows = knowledge.n_rows
     ranks = nodes[:n_rows] if passages else relevance_of(knowledge, nodes[n_rows:])
@@ -266,13 +213,7 @@ def ranked_by_product(
 ) -> Ranked:
     """Rank passages by similarity times relevance of their entities, both scaled so that neither is 0 or below.
 
-    Args:
-        knowledge: the graph.
-        dense: similarities of all passages.
-        graph: of the walk.
-        linked: the entities of the query.
-        nodes: ``[nodes]``, the walk's share at each.
-        hops: entities further from those of the query than this many links do not count.
+    Entities further from those of the query than ``hops`` links do not count.
     """
     n_rows = knowledge.n_rows
     near = _within(graph, linked.entities + n_rows, hops)
@@ -319,73 +260,44 @@ _MOST_NAMES = 20
 _LIST = re.compile(r"\[[\d,\s]*\]")
 
 
-class TripleFilter:
-    """Asks a language model about triples.
+def helpful_triples(lm: LanguageModel, knowledge: KnowledgeGraph, queries: list[str], shown: list[Rows]) -> list[Rows]:
+    """Return the triples of each query that the model keeps, in their order."""
+    from nlp_retrieval.lm import ask_all, dspy
+    from nlp_retrieval.systems.hipporag.programs import ChooseFacts
 
-    Args:
-        lm: the language model; its answers are kept on disk, its calls counted and limited.
-    """
-
-    def __init__(self, lm: LanguageModel) -> None:
-        from nlp_retrieval.systems.hipporag.programs import TripleChooser
-
-        self._lm = lm
-        self._program = TripleChooser()
-
-    def kept(self, knowledge: KnowledgeGraph, queries: list[str], shown: list[Rows]) -> list[Rows]:
-        """Return the triples of each query that the model keeps, in their order."""
-        from nlp_retrieval.lm import ask_all
-
-        asked = [number for number, triples in enumerate(shown) if len(triples) and fenced(queries[number])]
-        questions = [
-            {"question": fenced(queries[number][:_MOST_QUERY]), "facts": _numbered(knowledge, shown[number])}
-            for number in asked
-        ]
-        if not questions:
-            return shown
-        answers = ask_all(
-            self._lm, self._program.choose, questions, "helpful", _read, "hipporag: filter", "keep all their triples"
-        )
-        kept = list(shown)
-        for number, answer in zip(asked, answers, strict=True):
-            if answer is not None:
-                kept[number] = shown[number][np.array(sorted(answer), np.int64) - 1]
-        return kept
+    asked = [number for number, triples in enumerate(shown) if len(triples) and fenced(queries[number])]
+    if not asked:
+        return shown
+    questions = [
+        {"question": fenced(queries[number][:_MOST_QUERY]), "facts": _numbered(knowledge, shown[number])} for number in asked
+    ]
+    program = dspy.Predict(ChooseFacts)
+    answers = ask_all(lm, program, questions, "helpful", _read, "hipporag: filter", "keep all their triples")
+    kept = list(shown)
+    for number, answer in zip(asked, answers, strict=True):
+        if answer is not None:
+            kept[number] = shown[number][np.array(sorted(answer), np.int64) - 1]
+    return kept
 
 
 def _numbered(knowledge: KnowledgeGraph, triples: Rows) -> str:
     return "\n".join(f"{number}. {fenced(knowledge.shown(triple))}" for number, triple in enumerate(triples.tolist(), 1))
 
 
-class QueryEntities:
-    """Extracts the entities of queries as those of passages are extracted.
+def names_in(lm: LanguageModel | None, queries: Sequence[str]) -> list[list[str]]:
+    """Return the names in each query, extracted as those of passages are, or by rules; of some queries, none."""
+    by_rules = [sorted(entities_by_rules(query)) for query in queries]
+    shown = [fenced(query[:_MOST_QUERY]) for query in queries]
+    questions = [{"passages": f"1: {text}"} for text in shown if text]
+    if lm is None or not questions:
+        return by_rules
+    from nlp_retrieval.lm import ask_all, dspy
+    from nlp_retrieval.systems.hipporag.programs import ExtractKnowledge
 
-    Args:
-        lm: the language model; its answers are kept on disk, its calls counted and limited.
-    """
-
-    def __init__(self, lm: LanguageModel) -> None:
-        from nlp_retrieval.lm import dspy
-        from nlp_retrieval.systems.hipporag.programs import ExtractKnowledge
-
-        self._lm = lm
-        self._program = dspy.Predict(ExtractKnowledge)
-
-    def of(self, queries: Sequence[str]) -> list[list[str]]:
-        """Return the entities of each query, at most 20, all of them in its own words; of some queries, none."""
-        from nlp_retrieval.lm import ask_all
-
-        shown = [fenced(query[:_MOST_QUERY]) for query in queries]
-        questions = [{"passages": f"1: {text}"} for text in shown if text]
-        if not questions:
-            return [[] for _ in queries]
-        answers = iter(
-            ask_all(
-                self._lm, self._program, questions, "knowledge", _named, "hipporag: entities", "are linked by the names in them"
-            )
-        )
-        of_shown = [next(answers) if text else [] for text in shown]
-        return [sorted(entities_by_rules(query)) if of is None else of for query, of in zip(queries, of_shown, strict=True)]
+    program, otherwise = dspy.Predict(ExtractKnowledge), "are linked by the names in them"
+    answers = iter(ask_all(lm, program, questions, "knowledge", _named, "hipporag: entities", otherwise))
+    extracted = [next(answers) if text else [] for text in shown]
+    return [rules if names is None else names for names, rules in zip(extracted, by_rules, strict=True)]
 
 
 def _named(question: Mapping[str, Any], answer: object) -> list[str] | None:
@@ -494,9 +406,9 @@ class HippoRagRetriever(BaseRetriever):
             indexed and never when they are searched. The index stores the digest of its content: ``sha256:`` and the digest can
             replace it. Without it nothing is known about passages.
         added_knowledge: the same for passages that are added later; by default ``knowledge``, if it names one.
-        linking: targets of the query's links: ``triples`` as published, ``nodes`` (the entities nearest to it, an ablation), or
-            ``entities``: those nearest to each name in the query; passages are then ranked by similarity times relevance, a
-            variant of three stages that others describe as HippoRAG 2.
+        linking: targets of the query's links: ``triples`` as published, or ``entities``: those nearest to each name in the
+            query; passages are then ranked by similarity times relevance, a variant of three stages that others describe as
+            HippoRAG 2.
         triple_k: number of linked triples, or with other linking of entities (per name).
         entity_k: number of entities of the triples that the walk starts from.
         lm: a language model, called once per query: with ``triples`` it removes those that do not help, with ``entities`` it
@@ -504,8 +416,6 @@ class HippoRagRetriever(BaseRetriever):
         passage_weight: weight of restarts at passages, compared with 1 for an entity that only one passage names. With 0
             passages are not nodes, and are ranked by their entities.
         damping: probability that the walk follows a link instead of restarting.
-        pagerank: ``exact`` passes over the whole graph, ``local`` only over the neighbourhood of the restarts.
-        epsilon: for ``local``: share of the walk per link that may be ignored; smaller is more exact and slower.
         synonym_threshold: least cosine of the vectors of synonyms.
         hops: for ``entities``: largest distance of other entities from those of the query, in links.
         merge: merging of sub-queries of one query: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
@@ -519,30 +429,26 @@ class HippoRagRetriever(BaseRetriever):
 
     name = "hipporag"
     manifest_may_set = may_set(
-        *("linking", "triple_k", "entity_k", "lm", "passage_weight", "damping", "pagerank", "epsilon"),
+        *("linking", "triple_k", "entity_k", "lm", "passage_weight", "damping"),
         *("synonym_threshold", "hops", "merge"),
         encoder=reads_model,
         knowledge=reads_knowledge,
         added_knowledge=READS_FILE,
     )
-    format_version = 2
-    search_only = frozenset(
-        "added_knowledge linking triple_k entity_k lm passage_weight damping pagerank epsilon hops merge".split()
-    )
+    format_version = 3
+    search_only = frozenset("added_knowledge linking triple_k entity_k lm passage_weight damping hops merge".split())
 
     def __init__(
         self,
         encoder: str | BaseEncoder = "sentence-transformers/all-MiniLM-L6-v2",
         knowledge: str | None = None,
         added_knowledge: str | None = None,
-        linking: Literal["triples", "nodes", "entities"] = "triples",
+        linking: Literal["triples", "entities"] = "triples",
         triple_k: Annotated[int, Field(ge=1, le=1000)] = 5,
         entity_k: Annotated[int, Field(ge=1, le=2000)] = 5,
         lm: LanguageModel | None = None,
         passage_weight: Annotated[float, Field(ge=0, le=1000)] = 0.05,
         damping: Annotated[float, Field(ge=0, lt=1)] = 0.5,
-        pagerank: Literal["exact", "local"] = "exact",
-        epsilon: Annotated[float, Field(gt=0, lt=1)] = 1e-7,
         synonym_threshold: Annotated[float, Field(ge=0.1, le=1)] = 0.8,
         hops: Annotated[int, Field(ge=1, le=2)] = 2,
         merge: MergeRule = "alternate",
@@ -556,15 +462,11 @@ class HippoRagRetriever(BaseRetriever):
         self.lm = None if lm is None else LanguageModel.of_client(lm)
         self.passage_weight = passage_weight
         self.damping = damping
-        self.pagerank = pagerank
-        self.epsilon = epsilon
         self.synonym_threshold = synonym_threshold
         self.hops = hops
         self.merge = merge
         self._arguments["encoder"] = self.encoder  # a name and its encoder are the same configuration
         self._dense = FaissRetriever(self.encoder)
-        self._filter: TripleFilter | None = None
-        self._entities: QueryEntities | None = None
 
     def index_identity(self) -> Config:
         return super().index_identity() | {"knowledge": digest_of(self.knowledge)}
@@ -574,7 +476,7 @@ class HippoRagRetriever(BaseRetriever):
         return super().recorded_config | {"knowledge": digest_of(self.knowledge), "added_knowledge": None}
 
     def calls_per_query(self) -> int | None:
-        return 0 if self.lm is None or self.linking == "nodes" else 1
+        return 0 if self.lm is None else 1
 
     def parts(self) -> list[BaseRetriever]:
         return [self._dense]
@@ -676,32 +578,20 @@ class HippoRagRetriever(BaseRetriever):
 
     def _linked(self, queries: list[str], vectors: Vectors) -> list[Linked]:
         knowledge = self._graph_of_index
-        if self.linking == "nodes":
-            return linked_by_nodes(knowledge, vectors, self.triple_k)
         if self.linking == "entities":
-            return linked_by_names(knowledge, queries, self._names(queries), self._open_dense.encode, self.triple_k)
+            return linked_by_names(knowledge, queries, names_in(self.lm, queries), self._open_dense.encode, self.triple_k)
         return linked_by_triples(knowledge, queries, vectors, self.triple_k, self.entity_k, self._helpful)
 
-    def _names(self, queries: list[str]) -> list[list[str]]:
-        if self.lm is None:
-            return [sorted(entities_by_rules(query)) for query in queries]
-        if self._entities is None:
-            self._entities = QueryEntities(self.lm)
-        return self._entities.of(queries)
-
     def _helpful(self, queries: list[str], shown: list[Rows]) -> list[Rows]:
-        if self.lm is None:
-            return shown
-        if self._filter is None:
-            self._filter = TripleFilter(self.lm)
-        return self._filter.kept(self._graph_of_index, queries, shown)
+        return shown if self.lm is None else helpful_triples(self.lm, self._graph_of_index, queries, shown)
 
     def _ranking(self, linked: Linked, dense: DenseScores) -> Ranked:
         knowledge = self._graph_of_index
         if len(linked.entities) == 0:
             return ranked_by_similarity(knowledge, dense)
         restarts = self._restarts(linked, dense)
-        nodes = walked(self._graph, restarts, self.damping, self.epsilon if self.pagerank == "local" else None)
+        # always numpy: compiled code agrees only within the tolerance, so results would depend on what ran before
+        nodes = pagerank(self._graph, restarts, self.damping, backend="numpy")[0]
         if self.linking == "entities":
             return ranked_by_product(knowledge, dense, self._graph, linked, nodes, self.hops)
         return ranked_by_walk(knowledge, dense, restarts, nodes, self._walks_passages)

@@ -103,14 +103,14 @@ class RetrievalSection(_Section):
     graph_expansion_hops: Annotated[int, Field(ge=1, le=2)] = 2
     passage_top_k: TopK = 20
     enable_ppr: bool = True
-    linking: Literal["triples", "nodes", "entities"] = "triples"
+    linking: Literal["triples", "entities"] = "triples"
     filter_facts: bool = False
     extract_query_entities: bool = False
 
     @property
     def asks_model(self) -> bool:
         """Return whether the language model is called to link a query."""
-        return {"triples": self.filter_facts, "entities": self.extract_query_entities}.get(self.linking, False)
+        return self.filter_facts if self.linking == "triples" else self.extract_query_entities
 
 
 class IndexingSection(_Section):
@@ -153,11 +153,6 @@ class StorageSection(_Section):
     def is_database(self) -> bool:
         """Return whether knowledge is in a database, not in a file of a folder."""
         return _is_url(self.save_dir)
-
-    @property
-    def is_iris(self) -> bool:
-        """Return whether that database is InterSystems IRIS, as far as the settings show."""
-        return self._iris is not None
 
     @property
     def database(self) -> str:
@@ -229,10 +224,6 @@ class HippoRagSettings(_Section):
     def of(cls, settings: Config, where: str = "settings") -> Self:
         """Return settings from the content of a file.
 
-        Args:
-            settings: sections, each a mapping.
-            where: their origin, for messages.
-
         Raises:
             ConfigurationError: a key is unknown or missing, or a value is invalid.
         """
@@ -253,7 +244,7 @@ class HippoRagSettings(_Section):
         """Return the given settings without effect, a sentence each."""
         reasons = {
             "storage.iris_namespace is not used: save_dir is not a URL of InterSystems IRIS, such as iris://user@host:1972": (
-                self.storage.iris_namespace is not None and not self.storage.is_iris
+                self.storage.iris_namespace is not None and self.storage._iris is None
             ),
             "embedding.trust_remote_code has no effect: a server runs the model": (
                 self.embedding.trust_remote_code and self.embedding.provider != "sentence_transformers"

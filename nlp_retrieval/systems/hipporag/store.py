@@ -1,26 +1,26 @@
-"""Database of the knowledge of passages: several extractions, each resumable.
-
-Transactions are retried if that may help, and no message holds a secret. A connection lives as long as its transaction, so the
-next one reconnects to a restarted database.
-"""
+"""Database of the knowledge of passages: several extractions, each resumable. No message holds a secret."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, OutputError, SourceError
 from nlp_retrieval.loaders import hide_secrets, make_engine, resolve, scrub
 from nlp_retrieval.systems.hipporag.knowledge import (
+    MAX_CHARACTERS,
     Extraction,
     ExtractionRun,
     PassageKnowledge,
     PassageRecord,
-    StoreCounts,
+    Triple,
     key_of,
     passage_hash,
 )
@@ -32,137 +32,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_TRIES = 4
-_LONGEST_VALUE = 2**24
-_BUSY_SECONDS = 60
-
-
-class Database:
-    """A database by its URL.
-
-    Args:
-        url: a SQLAlchemy URL, ``env:NAME`` for the environment variable that holds it, or the path of an SQLite file.
-        create: whether to create a missing file.
-        wait: seconds before a failed transaction is retried, doubled with each further try.
-
-    Raises:
-        DependencyError: SQLAlchemy or the driver is not installed.
-        SourceError: the URL is malformed, or there is no such file.
-        ConfigurationError: the database would be in memory, or the path cannot be one.
-    """
-
-    def __init__(self, url: str, *, create: bool, wait: float) -> None:
-        is_url = "://" in url or url.startswith("env:")
-        if not is_url and ("?" in url or not url.strip()):
-            raise ConfigurationError(
-                f"{hide_secrets(url)!r:.200}: not the path of a store; name a file without a question mark, or a database URL"
-            )
-        self._url = resolve(url) if is_url else f"sqlite:///{Path(url).expanduser()}"
-        self.shown = hide_secrets(url)
-        self._wait = wait
-        self.engine: Engine = make_engine(self._url, self.shown, who="KnowledgeStore", may_create=create)
-        if self.engine.dialect.name == "sqlite":
-            if self.engine.url.database in (None, "", ":memory:"):
-                raise ConfigurationError(f"{self.shown}: a store in memory is not kept; name a file")
-            _listen(self.engine)
-
-    def read(self, work: Callable[[Connection], T], *, tries: int = _TRIES) -> T:
-        """Run work in a transaction that is rolled back.
-
-        Args:
-            work: may be repeated.
-            tries: number of tries while the database is unavailable or locked.
-
-        Raises:
-            SourceError: the database cannot be read, or is not a knowledge store.
-        """
-
-        def reading() -> T:
-            with self.engine.connect() as connection:
-                return work(connection)
-
-        try:
-            return self._with_retries(reading, tries)
-        except _errors() as error:
-            raise SourceError(
-                f"{self.shown}: the knowledge store cannot be read: {self._reason(error)}; check that the database is running, "
-                "and that this is the store that `nlp-retrieval hipporag extract` wrote"
-            ) from None
-
-    def write(self, work: Callable[[Connection], T]) -> T:
-        """Run work in one transaction: all of it is committed, or nothing.
-
-        Args:
-            work: may be repeated from the beginning after a conflict with another process.
-
-        Raises:
-            OutputError: the database cannot be written.
-        """
-
-        def writing() -> T:
-            with self.engine.connect().execution_options(writing=True) as connection, connection.begin():
-                return work(connection)
-
-        try:
-            return self._with_retries(writing, _TRIES)
-        except _errors() as error:
-            raise OutputError(
-                f"{self.shown}: the knowledge store cannot be written: {self._reason(error)}; committed results "
-                "are kept: when the database is back, run the same again"
-            ) from None
-
-    def close(self) -> None:
-        """Close what is open."""
-        self.engine.dispose()
-
-    def _with_retries(self, work: Callable[[], T], tries: int) -> T:
-        from sqlalchemy.exc import IntegrityError, OperationalError
-
-        for attempt in range(tries):
-            try:
-                return work()
-            except (IntegrityError, OperationalError) as error:
-                # a row that another process wrote first, a lock, a server that restarts; a missing table stays missing
-                if attempt == tries - 1 or _is_permanent(error):
-                    raise
-                time.sleep(self._wait * 2**attempt)
-        raise AssertionError("the last attempt returns or raises")
-
-    def _reason(self, error: Exception) -> str:
-        reason = scrub(getattr(error, "orig", None) or error, self._url)
-        return " ".join(reason.split())[:300]
-
-
-def _errors() -> tuple[type[Exception], ...]:
-    from sqlalchemy.exc import SQLAlchemyError
-
-    return (SQLAlchemyError, OSError, UnicodeError)
-
-
-def _is_permanent(error: Exception) -> bool:
-    reason = str(getattr(error, "orig", None) or error)
-    return isinstance(getattr(error, "orig", None), sqlite3.Error) and not any(
-        word in reason for word in ("locked", "busy", "UNIQUE", "FOREIGN")
-    )
-
-
-def _listen(engine: Engine) -> None:
-    """Make SQLite begin transactions explicitly, and not trust the file."""
-    from sqlalchemy import event
-
-    @event.listens_for(engine, "connect")
-    def opened(connection: sqlite3.Connection, record: object) -> None:
-        del record
-        connection.isolation_level = None
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
-        for pragma in (f"busy_timeout = {_BUSY_SECONDS * 1000}", "trusted_schema = OFF", "foreign_keys = ON"):
-            connection.execute(f"PRAGMA {pragma}")
-
-    @event.listens_for(engine, "begin")
-    def begun(connection: Connection) -> None:
-        # a transaction that reads first and then writes would fail if another process wrote in between
-        writing = connection.get_execution_options().get("writing")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+_TRIES = 3
+_IN_ONE_QUERY = 500
+_ROWS_AT_ONCE = 1_000
 
 
 class KnowledgeStore:
@@ -176,7 +48,7 @@ class KnowledgeStore:
             an environment variable that holds it.
         schema: of the tables, if the database has schemas; it must exist. None: its default.
         create: whether to create a missing file and missing tables.
-        wait: seconds before a failed transaction is retried, doubled with each of three tries.
+        wait: seconds before a failed transaction is repeated, doubled with the second of two repetitions.
 
     Raises:
         DependencyError: SQLAlchemy or the database's driver is not installed.
@@ -190,19 +62,27 @@ class KnowledgeStore:
     """
 
     def __init__(self, url: str, *, schema: str | None = None, create: bool = False, wait: float = 1.0) -> None:
-        self._database = Database(str(url), create=create, wait=wait)
+        self._shown = hide_secrets(str(url))
+        self._wait = wait
+        self._url = _full_url(str(url), self._shown)
+        try:
+            self._engine: Engine = make_engine(self._url, self._shown, who="KnowledgeStore", may_create=create)
+        except AttributeError as error:  # a driver that cannot be imported without its server's own package
+            raise SourceError(f"{self._shown}: its driver cannot be used: {scrub(error, self._url)}") from None
+        if self._engine.dialect.name == "sqlite":
+            if self._engine.url.database in (None, "", ":memory:"):
+                raise ConfigurationError(f"{self._shown}: a store in memory is not kept; name a file")
+            _listen(self._engine)
         from nlp_retrieval.systems.hipporag.store_tables import Tables
 
         self._tables: Tables = Tables.of_schema(schema)
-        if not self._checked() and create:
-            self._database.write(self._tables.metadata.create_all)
-        elif not self._checked():
-            raise SourceError(
-                f"{self._database.shown}: there is no knowledge store; `nlp-retrieval hipporag extract` writes one"
-            )
+        if not self._is_there():
+            if not create:
+                raise SourceError(f"{self._shown}: there is no knowledge store; `nlp-retrieval hipporag extract` writes one")
+            self._write(self._tables.metadata.create_all)
 
     def __repr__(self) -> str:
-        return f"KnowledgeStore({self._database.shown!r})"
+        return f"KnowledgeStore({self._shown!r})"
 
     def __enter__(self) -> Self:
         return self
@@ -212,49 +92,43 @@ class KnowledgeStore:
 
     def close(self) -> None:
         """Close the database."""
-        self._database.close()
+        self._engine.dispose()
 
     def extractions(self) -> list[Extraction]:
         """Return the extractions, by model.
 
         Raises:
-            SourceError: the database cannot be read, or holds data that no extraction wrote.
+            SourceError: the database cannot be read.
         """
-        from nlp_retrieval.systems.hipporag.store_tables import extractions_in
-
-        return self._read(lambda connection: extractions_in(connection, self._tables))
-
-    def unfinished(self, extraction: Extraction) -> list[ExtractionRun]:
-        """Return the runs of an extraction that did not end, killed ones among them, the latest first; at most 20."""
-        from nlp_retrieval.systems.hipporag.store_tables import unfinished_runs
-
-        return self._read(lambda connection: unfinished_runs(connection, self._tables, extraction.extraction_id))
+        columns = self._tables.extractions.c
+        query = self._tables.extractions.select().with_only_columns(columns.model, columns.settings)
+        rows = self._read(lambda connection: connection.execute(query).all())
+        return [Extraction(*row) for row in sorted((str(model), str(settings)) for model, settings in rows)]
 
     def begin(self, extraction: Extraction) -> None:
-        """Register an extraction, before its passages are saved; earlier runs of it that did not end count as failed.
+        """Register an extraction, before its passages are saved.
 
         Raises:
             OutputError: the database cannot be written.
         """
+        table, key = self._tables.extractions, extraction.extraction_id
 
         def begin(connection: Connection) -> None:
-            from nlp_retrieval.systems.hipporag.store_tables import end_runs
-
-            table = self._tables.extractions
-            key = extraction.extraction_id
-            end_runs(connection, self._tables, key)
             if connection.execute(table.select().where(table.c.extraction_id == key)).first() is None:
                 row = {"extraction_id": key, "model": extraction.model, "settings": extraction.settings}
                 connection.execute(table.insert(), [row])
 
-        self._database.write(begin)
+        self._write(begin)
 
     def missing(self, extraction: Extraction, items: Sequence[SearchableItem]) -> list[bool]:
         """Return whether each item, in order, must be extracted: it never was, it failed, or its text has changed since."""
-        from nlp_retrieval.systems.hipporag.store_tables import hashes_of_done
+        from nlp_retrieval.systems.hipporag.store_tables import DONE
 
+        passages = self._tables.passages.c
         keys = [key_of(extraction.extraction_id, item.item_id) for item in items]
-        done = self._read(lambda connection: hashes_of_done(connection, self._tables, set(keys)))
+        query = self._tables.passages.select().with_only_columns(passages.passage_id, passages.content_hash)
+        queries = [query.where(passages.passage_id.in_(part), passages.status == DONE) for part in _parts(keys)]
+        done = self._read(lambda connection: {row[0]: row[1] for query in queries for row in connection.execute(query)})
         return [done.get(key) != passage_hash(item.title, item.content) for key, item in zip(keys, items, strict=True)]
 
     def save(self, extraction: Extraction, records: Sequence[PassageRecord], run: ExtractionRun | None = None) -> None:
@@ -263,46 +137,34 @@ class KnowledgeStore:
         Raises:
             OutputError: the database cannot be written; nothing is changed then.
         """
-        from nlp_retrieval.systems.hipporag.store_tables import write_passages, write_run
+        latest = list({record.document_id: record for record in records}.values())
+        self._write(lambda connection: self._save(connection, extraction.extraction_id, latest, run))
 
-        def save(connection: Connection) -> None:
-            write_passages(connection, self._tables, extraction.extraction_id, records)
-            if run is not None:
-                write_run(connection, self._tables, extraction.extraction_id, run)
+    def document_ids(self, extraction: Extraction, entity: str) -> list[str]:
+        """Return the ids of the documents that name an entity, or say something of it, ascending.
 
-        self._database.write(save)
+        Args:
+            extraction: of the store.
+            entity: as it is written in the documents.
 
-    def delete(self, extraction: Extraction, document_ids: Sequence[str]) -> int:
-        """Remove documents, and the entities that only they had, from one extraction; return their number.
-
-        Raises:
-            OutputError: the database cannot be written.
+        Examples:
+            >>> with KnowledgeStore("knowledge.db") as store:  # doctest: +SKIP
+            ...     store.document_ids(store.extractions()[0], "krill")
+            ['krill', 'whale']
         """
-        from nlp_retrieval.systems.hipporag.store_tables import remove_passages
-
-        keys = [key_of(extraction.extraction_id, document_id) for document_id in set(document_ids)]
-        return self._database.write(lambda connection: remove_passages(connection, self._tables, keys))
-
-    def counts(self, extraction: Extraction) -> StoreCounts:
-        """Return the counts of an extraction."""
-        from nlp_retrieval.systems.hipporag.store_tables import passage_counts
-
-        return self._read(lambda connection: passage_counts(connection, self._tables, extraction.extraction_id))
-
-    def knowledge(self, extraction: Extraction, items: Sequence[SearchableItem]) -> list[PassageKnowledge | None]:
-        """Return the knowledge of each item, in order; None for one whose text, under any id, was not extracted."""
-        from nlp_retrieval.systems.hipporag.store_tables import knowledge_by_hash
-
-        hashes = [passage_hash(item.title, item.content) for item in items]
-        key = extraction.extraction_id
-        stored = self._read(lambda connection: knowledge_by_hash(connection, self._tables, key, set(hashes)))
-        return [stored.get(content_hash) for content_hash in hashes]
-
-    def digest(self, extraction: Extraction) -> str:
-        """Return the SHA-256, in hexadecimal digits, of an extraction and of all its content, in any order."""
-        from nlp_retrieval.systems.hipporag.store_tables import digest_of_done
-
-        return self._read(lambda connection: digest_of_done(connection, self._tables, extraction.extraction_id))
+        tables, of = self._tables, self._tables.relationships.c
+        entities, passages = tables.entities.c, tables.passages.c
+        named = (entities.entity_text == entity, entities.extraction_id == extraction.extraction_id)
+        joins = (
+            tables.passages.join(tables.mentions).join(tables.entities),
+            *(
+                tables.passages.join(tables.relationships).join(tables.entities, entities.entity_id == end)
+                for end in (of.subject_entity_id, of.object_entity_id)
+            ),
+        )
+        query = tables.passages.select().with_only_columns(passages.document_id)
+        queries = [query.select_from(join).where(*named) for join in joins]
+        return sorted(set(self._read(lambda connection: [row[0] for query in queries for row in connection.execute(query)])))
 
     def source(self, extraction_id: str | None = None) -> StoredKnowledge:
         """Return one extraction as a source of knowledge.
@@ -319,20 +181,94 @@ class KnowledgeStore:
             return StoredKnowledge(self, chosen[0])
         known = ", ".join(f"{extraction.extraction_id[:8]} by {extraction.model}" for extraction in extractions[:20]) or "none"
         wanted = "is needed" if extraction_id is None else f"{extraction_id[:40]!r} was asked for"
-        raise ConfigurationError(f"{self._database.shown}: one extraction {wanted}, and the store holds: {known}")
+        raise ConfigurationError(f"{self._shown}: one extraction {wanted}, and the store holds: {known}")
 
-    def _read(self, work: Callable[[Connection], T], **tries: int) -> T:
-        from nlp_retrieval.systems.hipporag.store_tables import DamagedStoreError
+    def _save(
+        self, connection: Connection, extraction_id: str, records: list[PassageRecord], run: ExtractionRun | None
+    ) -> None:
+        from nlp_retrieval.systems.hipporag.store_tables import rows_of
 
-        try:
-            return self._database.read(work, **tries)
-        except DamagedStoreError as error:
+        tables, rows = self._tables, rows_of(extraction_id, records)
+        entity_id, replaced = tables.entities.c.entity_id, 0
+        for part in _parts([row["passage_id"] for row in rows["passages"]]):
+            for table, passage_id in (
+                (tables.mentions, tables.mentions.c.passage_id),
+                (tables.relationships, tables.relationships.c.source_passage_id),
+                (tables.passages, tables.passages.c.passage_id),
+            ):
+                n_deleted = connection.execute(table.delete().where(passage_id.in_(part))).rowcount
+                replaced += n_deleted if table is not tables.passages else 0
+        existing: set[str] = set()
+        for part in _parts([row["entity_id"] for row in rows["entities"]]):
+            query = tables.entities.select().with_only_columns(entity_id).where(entity_id.in_(part))
+            existing.update(connection.execute(query).scalars())
+        rows["entities"] = [row for row in rows["entities"] if row["entity_id"] not in existing]
+        for name in ("passages", "entities", "mentions", "relationships"):
+            if rows[name]:
+                connection.execute(getattr(tables, name).insert(), rows[name])
+        if replaced:
+            self._remove_unused(connection, extraction_id)
+        if run is not None:
+            progress = tables.indexing_progress
+            connection.execute(progress.delete().where(progress.c.session_id == run.session_id))
+            connection.execute(progress.insert(), [_row_of(run, extraction_id)])
+
+    def _remove_unused(self, connection: Connection, extraction_id: str) -> None:
+        """Remove entities that only texts had which have changed since."""
+        entities, relationships = self._tables.entities, self._tables.relationships.c
+        ends = (self._tables.mentions.c.entity_id, relationships.subject_entity_id, relationships.object_entity_id)
+        unused = [~end.table.select().where(end == entities.c.entity_id).exists() for end in ends]
+        connection.execute(entities.delete().where(entities.c.extraction_id == extraction_id, *unused))
+
+    def _knowledge(self, connection: Connection, extraction_id: str, hashes: Collection[str]) -> dict[str, PassageKnowledge]:
+        """Return the knowledge of passages by the hashes of their texts; several documents may have one text."""
+        from nlp_retrieval.systems.hipporag.store_tables import DONE
+
+        tables, passages = self._tables, self._tables.passages.c
+        knowledge: dict[str, PassageKnowledge] = {}
+        for part in _parts(hashes):
+            query = tables.passages.select().with_only_columns(passages.content_hash, passages.passage_id)
+            query = query.where(passages.extraction_id == extraction_id, passages.status == DONE)
+            rows = connection.execute(query.where(passages.content_hash.in_(part)).order_by(passages.passage_id.desc())).all()
+            hash_of = {passage_id: content_hash for content_hash, passage_id in dict(map(tuple, rows)).items()}
+            names: dict[str, list[str]] = {key: [] for key in hash_of}
+            triples: dict[str, list[Triple]] = {key: [] for key in hash_of}
+            for key, name, _ in connection.execute(tables.named().where(tables.mentions.c.passage_id.in_(list(hash_of)))):
+                names[key].append(self._text(name))
+            of_these = tables.relationships.c.source_passage_id.in_(list(hash_of))
+            for key, *parts in connection.execute(tables.stated().where(of_these)):
+                triples[key].append(Triple(*map(self._text, parts)))
+            for key, content_hash in hash_of.items():
+                knowledge[content_hash] = PassageKnowledge(tuple(names[key]), tuple(triples[key]))
+        return knowledge
+
+    def _digest(self, connection: Connection, extraction_id: str) -> str:
+        from nlp_retrieval.systems.hipporag.store_tables import DONE
+
+        tables, passages = self._tables, self._tables.passages.c
+        done = (passages.extraction_id == extraction_id, passages.status == DONE)
+        keys = tables.passages.select().with_only_columns(passages.passage_id).where(*done)
+        hashed = tables.passages.select().with_only_columns(passages.passage_id, passages.content_hash).where(*done)
+        queries = (
+            hashed.order_by(passages.passage_id),
+            tables.named().where(tables.mentions.c.passage_id.in_(keys)),
+            tables.stated().where(tables.relationships.c.source_passage_id.in_(keys)),
+        )
+        digest = sha256(extraction_id.encode())
+        for query in queries:
+            digest.update(b"\n")
+            for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query):
+                digest.update(json.dumps(list(map(self._text, row))).encode())
+        return digest.hexdigest()
+
+    def _text(self, value: object) -> str:
+        if not isinstance(value, str) or not 0 < len(value) <= MAX_CHARACTERS:
             raise SourceError(
-                f"{self._database.shown}: the knowledge store holds {error}, which no extraction writes; "
-                "extract into a new store"
-            ) from None
+                f"{self._shown}: the knowledge store holds a text that no extraction writes; extract into a new store"
+            )
+        return value
 
-    def _checked(self) -> bool:
+    def _is_there(self) -> bool:
         """Return whether all tables exist; False if none does.
 
         Raises:
@@ -340,49 +276,133 @@ class KnowledgeStore:
         """
         from sqlalchemy import inspect
 
-        def columns(connection: Connection) -> dict[str, set[str] | None]:
-            inspector = inspect(connection)
-            existing = {table.name: table for table in self._tables.metadata.sorted_tables}
-            return {
-                name: {column["name"].lower() for column in inspector.get_columns(name, schema=table.schema)}
-                if inspector.has_table(name, schema=table.schema)
-                else None
-                for name, table in existing.items()
-            }
+        tables = self._tables.metadata.sorted_tables
 
-        columns_found = self._read(columns, tries=1)
-        for table in self._tables.metadata.sorted_tables:
-            has = columns_found[table.name]
-            if has is not None and has != set(table.c.keys()):
+        def columns(connection: Connection) -> list[set[str]]:
+            inspector = inspect(connection)
+            there = [table for table in tables if inspector.has_table(table.name, schema=table.schema)]
+            found = {
+                table.name: {column["name"].lower() for column in inspector.get_columns(table.name, schema=table.schema)}
+                for table in there
+            }
+            return [found.get(table.name, set()) for table in tables]
+
+        found = self._read(columns, tries=1)
+        for table, has in sorted(zip(tables, found, strict=True), key=lambda pair: not pair[1]):
+            if any(found) and has != set(table.c.keys()):
                 raise SourceError(
-                    f"{self._database.shown}: the table {table.name!r} does not belong to a knowledge store of this version: "
-                    f"it has the columns {', '.join(sorted(has))[:300]}; name another database, or another schema"
+                    f"{self._shown}: the table {table.name!r} does not belong to a knowledge store of this version: "
+                    f"it has the columns {', '.join(sorted(has))[:300] or 'of no table'}; name another database or schema"
                 )
-        missing = [name for name, has in columns_found.items() if has is None]
-        if missing and len(missing) < len(columns_found):
-            raise SourceError(f"{self._database.shown}: the table {missing[0]!r} is missing; extract into a new store")
-        return not missing
+        return any(found)
+
+    def _read(self, work: Callable[[Connection], T], *, tries: int = _TRIES) -> T:
+        try:
+            return self._run(work, tries)
+        except _errors() as error:
+            raise SourceError(
+                f"{self._shown}: the knowledge store cannot be read: {self._reason(error)}; check that the database is "
+                "running, and that this is the store that `nlp-retrieval hipporag extract` wrote"
+            ) from None
+
+    def _write(self, work: Callable[[Connection], T]) -> T:
+        try:
+            return self._run(work, _TRIES, writing=True)
+        except _errors() as error:
+            raise OutputError(
+                f"{self._shown}: the knowledge store cannot be written: {self._reason(error)}; committed results "
+                "are kept: when the database is back, run the same again"
+            ) from None
+
+    def _run(self, work: Callable[[Connection], T], tries: int, *, writing: bool = False) -> T:
+        """Run work in one transaction, again after a conflict with another process or a restart of the server."""
+        from sqlalchemy.exc import IntegrityError, OperationalError
+
+        for attempt in range(tries):
+            try:
+                with self._engine.connect().execution_options(writing=writing) as connection, connection.begin():
+                    return work(connection)
+            except (IntegrityError, OperationalError):
+                if attempt == tries - 1:
+                    raise
+                time.sleep(self._wait * 2**attempt)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _reason(self, error: Exception) -> str:
+        return " ".join(scrub(getattr(error, "orig", None) or error, self._url).split())[:300]
+
+
+def _row_of(run: ExtractionRun, extraction_id: str) -> dict[str, Any]:
+    return {
+        "session_id": run.session_id,
+        "extraction_id": extraction_id,
+        "total_documents": run.total,
+        "processed_documents": run.processed,
+        "last_checkpoint_timestamp": datetime.now(UTC).replace(tzinfo=None, microsecond=0),
+        "status": run.status,
+        "checkpoint_data": json.dumps(run.data),
+    }
+
+
+def _parts(keys: Collection[str]) -> Iterator[list[str]]:
+    """Yield sorted keys in lists that a query may hold; some databases take no more than 1,000 values."""
+    ordered = sorted(set(keys))
+    for start in range(0, len(ordered), _IN_ONE_QUERY):
+        yield ordered[start : start + _IN_ONE_QUERY]
+
+
+def _full_url(url: str, shown: str) -> str:
+    if "://" in url or url.startswith("env:"):
+        return resolve(url)
+    if "?" in url or not url.strip():
+        raise ConfigurationError(
+            f"{shown!r:.200}: not the path of a store; name a file without a question mark, or a database URL"
+        )
+    return f"sqlite:///{Path(url).expanduser()}"
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    from sqlalchemy.exc import SQLAlchemyError
+
+    # the last two: the driver of InterSystems IRIS, where no server answers
+    return (SQLAlchemyError, OSError, UnicodeError, AttributeError, RuntimeError)
+
+
+def _listen(engine: Engine) -> None:
+    """Make SQLite begin transactions explicitly, and not trust the file."""
+    from sqlalchemy import event
+
+    @event.listens_for(engine, "connect")
+    def opened(connection: sqlite3.Connection, record: object) -> None:
+        del record
+        connection.isolation_level = None
+        for pragma in ("busy_timeout = 60000", "trusted_schema = OFF", "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begun(connection: Connection) -> None:
+        # a transaction that reads first and then writes would fail if another process wrote in between
+        writing = connection.get_execution_options().get("writing")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
 
 class StoredKnowledge:
-    """One extraction of a store as a source of knowledge.
-
-    Args:
-        store: that holds it; must stay open while this is used.
-        extraction: of the store.
-    """
+    """One extraction of a store, which must stay open, as a source of knowledge."""
 
     def __init__(self, store: KnowledgeStore, extraction: Extraction) -> None:
         self.store = store
         self.extraction = extraction
 
     def of(self, items: Sequence[SearchableItem]) -> list[PassageKnowledge | None]:
-        """Return the knowledge of each item, in order; None for one whose text was not extracted.
+        """Return the knowledge of each item, in order; None for one whose text, under any id, was not extracted.
 
         Raises:
-            SourceError: the database cannot be read, or holds data that no extraction wrote.
+            SourceError: the database cannot be read.
         """
-        return self.store.knowledge(self.extraction, items)
+        hashes = [passage_hash(item.title, item.content) for item in items]
+        key = self.extraction.extraction_id
+        stored = self.store._read(lambda connection: self.store._knowledge(connection, key, set(hashes)))
+        return [stored.get(content_hash) for content_hash in hashes]
 
     def digest(self) -> str:
         """Return the SHA-256, in hexadecimal digits, of the extraction and of all its content.
@@ -390,4 +410,4 @@ class StoredKnowledge:
         Raises:
             SourceError: the database cannot be read.
         """
-        return self.store.digest(self.extraction)
+        return self.store._read(lambda connection: self.store._digest(connection, self.extraction.extraction_id))

@@ -49,4 +49,4 @@ class TestHippoRagByEntities(HippoRag, AnswerRules, FilterRules, UpdateRules):
 @pytest.mark.soak
 class TestHippoRagWithoutPassageNodes(HippoRag, AnswerRules, FilterRules, UpdateRules):
     def make(self):
-        return HippoRagRetriever(HashedWords(dimension=24), self.knowledge, passage_weight=0.0, linking="nodes")
+        return HippoRagRetriever(HashedWords(dimension=24), self.knowledge, passage_weight=0.0)

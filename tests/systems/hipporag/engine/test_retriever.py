@@ -17,7 +17,7 @@ from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, SourceError
 from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
-from systems.hipporag.engine.by_hand import ByHand, scaled_of
+from systems.hipporag.engine.by_hand import ByHand
 from systems.hipporag.stored_knowledge import Said, openie_file, passage, random_passage
 
 ENCODER = HashedWords(32)
@@ -67,25 +67,6 @@ def test_the_walk_is_that_of_a_dense_solve_from_the_seeds_of_the_paper(
         reached = [hit for hit in hits if hit.score > 0]
         assert [hit.score for hit in reached] == pytest.approx([hit.signals["hipporag.pagerank"] for hit in reached], rel=1e-6)
         assert {hit.item.item_id for hit in hits} == {item.item_id for item in ITEMS}
-
-
-def test_the_local_walk_is_that_of_the_whole_graph_where_little_is_left(index: Path, knowledge: str) -> None:
-    exact = found(index, knowledge)
-    near = found(index, knowledge, pagerank="local", epsilon=1e-9)
-    for one, other in zip(exact, near, strict=True):
-        assert column(one, "hipporag.pagerank") == pytest.approx(column(other, "hipporag.pagerank"), abs=1e-6)
-
-
-def test_linked_to_nodes_the_walk_starts_at_the_entities_nearest_to_the_query(index: Path, knowledge: str) -> None:
-    oracle = ByHand(ITEMS, ENCODER)
-    for query, hits in zip(QUERIES, found(index, knowledge, linking="nodes", triple_k=3), strict=True):
-        similarities = oracle.vectors @ oracle.encoded([query])[0]
-        nearest = np.argsort(-similarities, kind="stable")[:3]
-        weights = scaled_of(similarities)[nearest] / oracle.mentioned.sum(axis=0)[nearest]
-        oracle.seeds = lambda *_, n=nearest, w=weights: {  # type: ignore[assignment,method-assign,misc]
-            oracle.entities[one]: weight for one, weight in zip(n.tolist(), w.tolist(), strict=True) if weight > 0
-        }
-        assert column(hits, "hipporag.pagerank") == pytest.approx(oracle.ranks(query).tolist(), abs=2e-6)
 
 
 def test_the_three_stages_never_multiply_by_nothing_and_rank_passages_of_which_nothing_is_known(tmp_path: Path) -> None:

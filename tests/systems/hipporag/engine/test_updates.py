@@ -158,6 +158,7 @@ def test_an_index_opened_by_its_manifest_takes_up_passages_of_which_nothing_is_k
 
 @pytest.mark.parametrize("most", [3, 100])
 def test_synonyms_are_those_of_all_pairs_whatever_the_blocks(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(synonyms, "MOST_SYNONYMS", most)
     monkeypatch.setattr(synonyms, "_ROWS_AT_ONCE", 7)
     monkeypatch.setattr(synonyms, "_OTHERS_AT_ONCE", 5)
     draw = np.random.default_rng(5)
@@ -175,15 +176,13 @@ def test_synonyms_are_those_of_all_pairs_whatever_the_blocks(most: int, monkeypa
         if cosines[one, other] >= 0.8
     }
     expected = {frozenset(pair) for pair in best}
-    at_once = synonyms.synonyms_of(vectors, hashes, [], 0.8, most)
+    at_once = synonyms.synonyms_of(vectors, hashes, [], 0.8)
     assert pairs_of(at_once, hashes) == expected
-    later = synonyms.synonyms_of(
-        vectors[40:], hashes[40:], [(vectors[:25], hashes[:25]), (vectors[25:40], hashes[25:40])], 0.8, most
-    )
-    before = synonyms.synonyms_of(vectors[:40], hashes[:40], [], 0.8, most)
+    later = synonyms.synonyms_of(vectors[40:], hashes[40:], [(vectors[:25], hashes[:25]), (vectors[25:40], hashes[25:40])], 0.8)
+    before = synonyms.synonyms_of(vectors[:40], hashes[:40], [], 0.8)
     both = synonyms.Synonyms.joined([before, later])
     numbers = np.searchsorted(hashes, both.sources), np.searchsorted(hashes, both.targets)
-    assert pairs_of(both.where(synonyms.best_synonyms(*numbers, both.similarities, most)), hashes) == expected
+    assert pairs_of(both.where(synonyms.best_synonyms(*numbers, both.similarities)), hashes) == expected
     by_pair = {frozenset(pair): cosines[min(pair), max(pair)] for pair in zip(*(n.tolist() for n in numbers), strict=True)}
     for one, other, cosine in zip(*(n.tolist() for n in numbers), both.similarities.tolist(), strict=True):
         assert cosine == pytest.approx(by_pair[frozenset((one, other))], abs=1e-6)

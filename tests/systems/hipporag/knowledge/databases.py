@@ -54,7 +54,7 @@ def rows_of(store: KnowledgeStore, *, without: tuple[str, ...] = ()) -> dict[str
         without: columns that are left out.
     """
     tables: Tables = store._tables
-    with store._database.engine.connect() as connection:
+    with store._engine.connect() as connection:
         return {
             table.name: sorted(
                 tuple(str(value) for name, value in zip(table.c.keys(), row, strict=True) if name not in without)

@@ -17,7 +17,7 @@ from nlp_retrieval.systems.hipporag.extraction import (
     read_or_explain,
     worked_on,
 )
-from nlp_retrieval.systems.hipporag.knowledge import MAX_STATEMENTS, PassageKnowledge, Triple
+from nlp_retrieval.systems.hipporag.knowledge import PassageKnowledge, Triple
 from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 from systems.hipporag.knowledge.databases import rows_of
 from systems.hipporag.knowledge.reading_model import by_the_rule, corpus, entry_of, knowledge_of, passages_in
@@ -136,28 +136,13 @@ def test_a_corpus_that_the_store_does_not_know_is_extracted_beside_it(store, ext
     assert (done.kept, done.extracted) == (0, 3)
 
 
-ENDLESS = json.dumps({"1": {"entities": ["a"], "triples": [["a", f"says {number}", "b"] for number in range(10_000)]}})
 UNUSABLE = {
     "prose": "Name0 was born in Place0, as far as I can tell.",
-    "broken JSON": fields(knowledge='{"1": {"entities": ["a"], "triples": [["a", "b"'),
     "code": fields(knowledge="__import__('os').system('touch /tmp/evaluated')"),
-    "a call in a list": fields(knowledge='{"1": {"entities": [print(1)], "triples": []}}'),
-    "Python": fields(knowledge="{'1': {'entities': ['a'], 'triples': []}}"),
-    "an empty list": fields(knowledge="[]"),
-    "an empty object": fields(knowledge="{}"),
     "nothing": "",
     "another passage": fields(knowledge='{"2": {"entities": ["a"], "triples": []}}'),
     "no lists": fields(knowledge='{"1": {"entities": "a", "triples": {}}}'),
-    "numbers alone": fields(knowledge='{"1": {"entities": [1, 2], "triples": []}}'),
-    "wrong arity alone": fields(knowledge='{"1": {"entities": [], "triples": [["a", "b"]]}}'),
-    "endless": fields(knowledge=ENDLESS),
-    "deep": fields(knowledge="{" + '"a": [' * 5_000),
-    "sentences for triples": fields(knowledge='{"1": {"entities": ["a"], "triples": ["a was born in b"]}}'),
-    "objects with unknown keys": fields(knowledge='{"1": {"entities": ["a"], "triples": [{"x": "a", "y": "is", "z": "b"}]}}'),
-    "four texts": fields(knowledge='{"1": {"entities": ["a"], "triples": [["a", "is", "b", "c"]]}}'),
-    "entities that are none beside triples": fields(knowledge='{"1": {"entities": [{"x": 1}], "triples": [["a", "is", "b"]]}}'),
     "entities without triples": fields(knowledge='{"1": {"entities": ["a"]}}'),
-    "two commas": fields(knowledge='{"1": {"entities": ["a"], "triples": ["a, is, b"]}}'),
     "markers": "[[ ## knowledge ## ]]\n[[ ## completed ## ]]",
 }
 
@@ -171,12 +156,12 @@ def test_an_unusable_answer_is_asked_again_then_counted_then_taken_up_by_the_nex
     assert store.source().of(ITEMS[:1]) == [None]
     server.answer = by_the_rule
     assert extract_knowledge(ITEMS[:1], store, extractor()).whole
-    assert statuses(store) == {"d0": ("done", 4)}
+    assert statuses(store) == {"d0": ("done", 1)}
 
 
 def test_of_a_mixed_answer_the_sound_part_is_kept_and_the_rest_counted(server, store, extractor):
-    triples = [["a", "is", "b"], ["a", "b"], [1, 2, 3], ["a", "is", "b", "c"], [["a"], "is", "b"], ["a", "is", "b"]]
-    entry = {"entities": ["a", 1963, ["b", "PLACE "], ["c", "x", "y"], None, ["d", 7]], "triples": triples}
+    triples = [["a", "is", "b"], ["a", "b"], [1, 2, None], ["a", "is", "b", "c"], [["a"], "is", "b"], ["a", "is", "b"]]
+    entry = {"entities": ["a", True, ["b", "PLACE "], ["c", "x", "y"], None, ["d", 7]], "triples": triples}
     server.answer = lambda body: f"Here you are:\n```json\n{json.dumps(entry)}\n```\nAnything else?"
     done = extract_knowledge(ITEMS[:1], store, extractor())
     assert (done.extracted, done.dropped) == (1, 3 + 4)
@@ -186,14 +171,6 @@ def test_of_a_mixed_answer_the_sound_part_is_kept_and_the_rest_counted(server, s
         ("b", "place"),
         ("d", "unknown"),
     ]
-
-
-def test_more_triples_than_a_passage_may_have_are_cut():
-    entry = {"entities": [], "triples": [["a", str(number), "b"] for number in range(10_000)]}
-    read = read_or_explain(1, {"1": entry})
-    assert read is not None
-    assert len(read[0].knowledge.triples) == MAX_STATEMENTS
-    assert read[0].dropped == 10_000 - MAX_STATEMENTS
 
 
 def test_a_passage_that_an_answer_leaves_out_is_asked_about_alone(server, store, extractor):
@@ -338,7 +315,7 @@ def test_runs_are_told_in_the_store(server, store, extractor):
     server.answer = lambda body: 401
     extract_knowledge(corpus(30), store, extractor(calls_at_once=1))
     progress = store._tables.indexing_progress
-    with store._database.engine.connect() as connection:
+    with store._engine.connect() as connection:
         runs = sorted((row.status, row.total_documents) for row in connection.execute(progress.select()))
     assert runs == [("completed", 25), ("failed", 30)]
 
@@ -358,116 +335,15 @@ def test_work_that_fails_is_told_and_nothing_else_is_begun():
     assert sorted(worked_on(range(50), lambda task: task * 2, 7)) == [(number, number * 2) for number in range(50)]
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"passages_per_call": 0}, "reads 1 to 20"),
-        ({"passages_per_call": 21}, "reads 1 to 20"),
-        ({"passage_characters": 0}, "at least 1"),
-    ],
-)
-def test_numbers_out_of_range_are_refused(extractor, settings, message):
-    with pytest.raises(ConfigurationError, match=message):
-        extractor(**settings)
+def test_a_number_in_a_triple_is_its_text():
+    read = read_or_explain(1, '{"1": {"entities": [1963], "triples": [["Ada", "was born in", 1815], ["it", "cost", 2.5]]}}')
+    assert read[0].knowledge == PassageKnowledge(("1963",), (Triple("Ada", "was born in", "1815"), Triple("it", "cost", "2.5")))
+    assert read[0].dropped == 0
 
 
-def test_no_batch_is_smaller_than_one_passage(store, extractor):
-    with pytest.raises(ConfigurationError, match="commit_every=0"):
-        extract_knowledge(ITEMS, store, extractor(), commit_every=0)
-
-
-TRIPLE = ("Ada", "lives in", "Harborne Bay")
-TRIPLES = [
-    list(TRIPLE),
-    {"subject": "Ada", "predicate": "lives in", "object": "Harborne Bay"},
-    {"subject": "Ada", "relation": "lives in", "object": "Harborne Bay"},
-    {"Head": "Ada", "Relation": "lives in", "Tail": "Harborne Bay", "confidence": 0.9},
-    {"source": "Ada", "target": "Harborne Bay", "type": "lives in"},
-    {"source": "Ada", "target": "Harborne Bay", "label": "lives in", "id": 3},
-    {"subject": {"text": "Ada", "type": "person"}, "predicate": "lives in", "object": {"name": "Harborne Bay"}},
-    {"triple": list(TRIPLE)},
-    {"triple": {"s": "Ada", "p": "lives in", "o": "Harborne Bay"}},
-    [1, *TRIPLE],
-    [*TRIPLE, 0.95],
-    [*TRIPLE, None],
-    "Ada | lives in | Harborne Bay",
-    "Ada\tlives in\tHarborne Bay",
-    "(Ada, lives in, Harborne Bay)",
-    "('Ada', 'lives in', 'Harborne Bay')",
-    "<Ada; lives in; Harborne Bay>",
-    "Ada -> lives in -> Harborne Bay",
-    "Ada \u2192 lives in \u2192 Harborne Bay",
-    "(Ada)-[lives in]->(Harborne Bay)",
-]
-
-
-@pytest.mark.parametrize("triple", TRIPLES, ids=str)
-def test_a_triple_that_can_be_read_in_one_way_only_is_read(server, store, extractor, triple):
-    server.answer = lambda body: fields(knowledge=json.dumps({"1": {"entities": [["Ada", "person"]], "triples": [triple]}}))
-    done = extract_knowledge(ITEMS[:1], store, extractor())
-    assert (done.whole, done.dropped) == (True, 0)
-    assert store.source().of(ITEMS[:1]) == [PassageKnowledge(("Ada",), (Triple(*TRIPLE),))]
-
-
-@pytest.mark.parametrize(
-    "entities",
-    [
-        [["Ada", "person"], "Bay"],
-        [{"text": "Ada", "type": "Person"}, {"text": "Bay"}],
-        [{"name": "Ada", "label": "PERSON"}, {"label": "Bay"}],
-        [{"entity": "Ada", "entity_type": "person"}, {"Name": "Bay", "id": 7}],
-        [{"Ada": "person"}, "Bay"],
-        [["Ada", "person", "a keeper"], "Bay"],
-        {"Ada": "person", "Bay": "harbour"},
-        {"person": ["Ada"], "harbour": ["Bay"]},
-        {"Persons": ["Ada"], "other": ["Bay"]},
-        {"1": {"text": "Ada", "type": "person"}, "2": {"text": "Bay"}},
-    ],
-    ids=str,
-)
-def test_an_entity_is_read_with_its_type_in_whatever_form_it_has(entities):
-    read = read_or_explain(1, {"1": {"entities": entities, "triples": []}})
-    assert read is not None
-    assert (read[0].knowledge.entities, read[0].types, read[0].dropped) == (("Ada", "Bay"), {"Ada": "person"}, 0)
-
-
-ENTRY = {"entities": ["Ada"], "triples": [list(TRIPLE)]}
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        {"1": ENTRY},
-        ENTRY,
-        [ENTRY],
-        {"passage 1": ENTRY},
-        {"1.": ENTRY},
-        {"knowledge": {"1": ENTRY}},
-        {"result": {"passages": [{"passage": 1} | ENTRY]}},
-        {"passages": [{"id": "1"} | ENTRY]},
-        {"1": {"knowledge": ENTRY}},
-        {"1": {"named_entities": ["Ada"], "relations": [list(TRIPLE)]}},
-        {"1": {"entities": ["Ada"], "triples": [], "relationships": [list(TRIPLE)]}},
-        {"1": {"extracted_entities": ["Ada"], "extracted_triples": {"1": list(TRIPLE)}}},
-    ],
-    ids=str,
-)
-def test_what_stands_under_other_keys_is_found(answer):
-    read = read_or_explain(1, f"Here it is:\n```json\n{json.dumps(answer)}\n```")
-    assert read is not None
-    assert read[0].knowledge == PassageKnowledge(("Ada",), (Triple(*TRIPLE),))
-
-
-@pytest.mark.parametrize(
-    "answer", [[ENTRY, ENTRY], {"passages": [{"id": 1} | ENTRY, {"id": 2} | ENTRY]}, {"x": {"1": ENTRY, "2": ENTRY}}]
-)
-def test_what_is_said_of_two_passages_is_told_apart_by_number_or_order(answer):
-    assert set(read_or_explain(2, json.dumps(answer)) or {}) == {0, 1}
-
-
-@pytest.mark.parametrize("answer", [ENTRY, [ENTRY], {"a": ENTRY, "b": ENTRY}, {"3": ENTRY}, [ENTRY, {"id": 2} | ENTRY]])
+@pytest.mark.parametrize("answer", ['{"entities": ["a"], "triples": []}', '{"3": {"entities": ["a"], "triples": []}}', "[1]"])
 def test_what_may_be_about_either_of_two_passages_is_not_used(answer):
-    assert read_or_explain(2, json.dumps(answer)) is None
+    assert read_or_explain(2, answer) is None
 
 
 def test_a_form_that_is_not_read_is_named(server, store, extractor):

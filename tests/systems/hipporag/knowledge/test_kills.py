@@ -108,8 +108,7 @@ def test_ctrl_c_ends_at_once_and_leaves_what_was_answered(tmp_path, server, unin
     assert code == 130
     assert "interrupted" in said
     with KnowledgeStore(str(folder / "store.db")) as store:
-        (extraction,) = store.extractions()
-        assert 1 <= store.counts(extraction).done <= 9
+        assert 1 <= len(rows_of(store)["passages"]) <= 9
     assert killer.run(folder, "cache")[0] == 0
     with KnowledgeStore(str(folder / "store.db")) as store:
         assert rows_of(store) == expected

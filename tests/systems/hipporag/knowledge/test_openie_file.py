@@ -78,12 +78,12 @@ def test_gzip_is_read(tmp_path):
 
 
 def test_what_is_no_statement_is_left_out_and_counted():
-    entities = ["Erik\tHort ", 1963, None, "", "  ", ["Montebello"], "x" * (MAX_CHARACTERS + 1), "\ud800", "Erik Hort"]
+    entities = ["Erik\tHort ", True, None, "", "  ", ["Montebello"], "x" * (MAX_CHARACTERS + 1), "\ud800", "Erik Hort"]
     triples = [
         ["Erik Hort", "was born in", "Montebello"],
         ["a", "b"],
         ["a", "b", "c", "d"],
-        ["a", 1, "c"],
+        ["a", None, "c"],
         ["a", "", "c"],
         "a b c",
     ]
@@ -106,7 +106,7 @@ def test_control_characters_do_not_come_in():
 
 
 def test_a_warning_counts_what_was_left_out_and_names_the_first_place(tmp_path):
-    bad = {"doc_id": "1", "extracted_entities": [1963], "extracted_triples": [["a", "b"]]}
+    bad = {"doc_id": "1", "extracted_entities": [None], "extracted_triples": [["a", "b"]]}
     path = lines(tmp_path / "openie.jsonl", as_row(PLACE_SAYS, doc_id="2"), bad)
     with pytest.warns(
         RetrievalWarning, match=r"2 unusable entities and triples were dropped \(first: .*openie.jsonl, line 2\)"
