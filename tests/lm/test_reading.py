@@ -47,6 +47,12 @@ def test_a_number_in_brackets_is_no_list_of_phrases():
     assert read_phrases("1. Stanley Kubrick [1]\n2. Lolita", CLAIM, 3, 32) == ["Stanley Kubrick [1]", "Lolita"]
 
 
+def test_quotation_marks_brackets_and_asterisks_of_a_text_stay():
+    for text in ['"Lolita" (1962)', "*Lolita* by [Kubrick]", "**Lolita**", "'Lolita'", "[Lolita]"]:
+        assert read_phrases([text], CLAIM, 3, 32) == read_phrases(f"1. {text}\n", CLAIM, 3, 32) == [text]
+        assert read_passage(f" {text}\n", CLAIM, 32) == read_line(f" {text}\n", 32) == unwrapped(text) == text
+
+
 def test_phrases_are_few_and_short():
     found = read_phrases([f"w{n} " * 100 for n in range(10)], CLAIM, 3, 5)
     assert found == [" ".join([f"w{n}"] * 5) for n in range(3)]

@@ -25,6 +25,17 @@ def test_the_passage_stands_beside_the_query_or_instead_of_it(model):
     assert HyDE(model(), max_words=3).process(["red fox"]) == [["red fox", "It is known"]]
 
 
+@pytest.mark.parametrize(
+    "written",
+    ['"It is **red**," he said [1].', "[The fox] (*Vulpes*) is 'red'", "*Vulpes vulpes*", '"red fur"', "- red - _and_ `white`"],
+)
+def test_of_a_passage_only_blanks_around_it_are_left_out(server, model, written):
+    server.answer = lambda body: fields(passage=f"  {written}\n\n")
+    assert HyDE(model()).process(["red fox"]) == [["red fox", written]]
+    server.answer = lambda body: f" {written}\n"  # without the marks of its field
+    assert HyDE(model(), keep_query=False).process(["blue fox"]) == [[written]]
+
+
 NOTHING = ["", "...", "the", fields(passage=""), fields(passage="RED FOX?"), fields(passage="of the"), '{"passage": ""}']
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field, ValidationError
 
 from nlp_retrieval import LanguageModel
-from nlp_retrieval.core import READS_FILE, has_no_words, may_set, parse_json
+from nlp_retrieval.core import READS_FILE, add_note, has_no_words, may_set, parse_json
 from nlp_retrieval.lm import LONGEST_ANSWER
 from nlp_retrieval.systems.evidence.lookups.checks import Checks, check
 from nlp_retrieval.systems.evidence.verifiers.base import ABSTAINED, Judgement, Span, window_spans
@@ -60,10 +60,10 @@ class LanguageModelVerifier(CalibratedVerifier):
 
     The words must be in the passage word for word (white space, and the shape of quotation marks and dashes, may differ); the
     deciding sentence is the one of the passage that contains them. An answer of "support" or "contradict" with other words
-    counts as neutral (signal ``quote_missing``), and so does a pair without a usable answer (signal ``abstained``; one
-    warning per call says how many there were, and why). For a claim of more than 2,000 characters the model is not called,
-    and the verifier abstains. The confidence is used as the probability of the verdict, at most 0.98, and the rest is divided
-    between the other two; models tend to be too confident, so calibrate.
+    counts as neutral (signal ``quote_missing``), and so does a pair without a usable answer (signal ``abstained``). A warning
+    per call counts the answers with an invented quote, another the unusable ones. For a claim of more than 2,000 characters
+    the model is not called, and the verifier abstains. The confidence is used as the probability of the verdict, at most
+    0.98, and the rest is divided between the other two; models tend to be too confident, so calibrate.
 
     Args:
         lm: the language model; its answers are cached on disk, its calls counted and limited.
@@ -128,9 +128,16 @@ class LanguageModelVerifier(CalibratedVerifier):
             self.name,
             "are claims beside passages, and count as neutral",
         )
+        invented = 0
         for n, judgement in zip(asked, judgements, strict=True):
             if judgement is not None:
                 answers[n] = _answer(judgement, passages[n])
+                invented += answers[n].sentence is None and bool(judgement.quote.strip())
+        if invented:
+            add_note(
+                f"{self.name}: {self.lm.model} gave a quote that is not in the passage for {invented:,} of {len(asked):,} "
+                "claims beside passages, which count as neutral"
+            )
         return answers
 
     def _question(self, claim: str, passage: str) -> dict[str, str]:

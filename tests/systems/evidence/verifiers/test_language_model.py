@@ -11,6 +11,7 @@ from chat_server import asked, fields
 from soaking import mostly_soaked
 
 from nlp_retrieval.core.components.registry import build_as
+from nlp_retrieval.core.context import collected_notes
 from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.systems.evidence.lookups.checks import SIGNALS
@@ -53,10 +54,20 @@ def test_a_confidence_is_a_probability_and_never_certain(server, model, confiden
 @pytest.mark.parametrize("quote", mostly_soaked(["", "It has 27 stops.", "stops", CLAIM, "It has 22 stops ... green."], 2))
 def test_a_quote_that_does_not_stand_in_the_passage_makes_the_judgement_neutral(server, model, verdict, quote):
     server.answer = lambda body: says(verdict, quote, 1.0)
-    (judged,) = LanguageModelVerifier(model()).judge([CLAIM], [PASSAGE])
+    with collected_notes():
+        (judged,) = LanguageModelVerifier(model()).judge([CLAIM], [PASSAGE])
     assert judged.neutral == pytest.approx(0.8)
     assert (judged.signals["quote_missing"], judged.signals["abstained"]) == (1, 0)
     assert PASSAGE[slice(*judged.sentence)] == QUOTE, "the nearest sentence, as without a model"
+
+
+@pytest.mark.parametrize("verdict", ["support", "contradict", "neutral"])
+def test_invented_quotes_are_counted_in_one_warning_whatever_the_verdict(server, model, verdict):
+    server.answer = lambda body: says(verdict, QUOTE if "true" in asked(body, "claim") else "It has 27 stops.")
+    with pytest.warns(RetrievalWarning, match="a quote that is not in the passage for 2 of 3 claims") as caught:
+        judged = LanguageModelVerifier(model()).judge([CLAIM, f"{CLAIM} (true)", f"{CLAIM} So it is."], [PASSAGE] * 3)
+    assert len(caught) == 1
+    assert judged[0].neutral > max(judged[0].support, judged[0].contradict)
 
 
 def test_a_neutral_answer_needs_no_quote(server, model):
@@ -175,7 +186,8 @@ def test_a_sentence_without_an_end_is_cut(server, model):
     server.answer = lambda body: says()
     text = "tram stops without end " * 5000
     with_limit = LanguageModelVerifier(model(), most_characters=300)
-    assert with_limit.judge([CLAIM], [text])[0].signals["quote_missing"] == 1
+    with collected_notes():
+        assert with_limit.judge([CLAIM], [text])[0].signals["quote_missing"] == 1
     assert len(server.bodies[0]["messages"][-1]["content"]) < 1000
 
 
@@ -210,7 +222,10 @@ def test_no_calibration_makes_anything_of_an_answer_that_is_not_proven(server, m
     fit_calibration(rows, ["neutral", "support"] * 20, ["overlap"], ridge=0.01).save(file)
     verifier = LanguageModelVerifier(model(), calibration=str(file))
     server.answer = lambda body: says() if "Good" in asked(body, "claim") else says(quote="It has a hundred stops.")
-    proven, invented = verifier.judge(["Good tram stops 22", "tram stops 22"], [PASSAGE.replace("It has", "Good: it has")] * 2)
+    with collected_notes():
+        proven, invented = verifier.judge(
+            ["Good tram stops 22", "tram stops 22"], [PASSAGE.replace("It has", "Good: it has")] * 2
+        )
     assert proven.signals["quote_missing"] == 1, "the passage was another one"
     assert invented.neutral == pytest.approx(0.8)
     server.answer = lambda body: says()

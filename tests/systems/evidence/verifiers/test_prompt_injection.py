@@ -26,6 +26,7 @@ from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.language_model import LanguageModelVerifier
 
 __all__ = ["model", "server", "tally"]
+pytestmark = pytest.mark.filterwarnings("ignore:language_model:nlp_retrieval.errors.RetrievalWarning")
 
 FAMILY = "instructions and markers in what a language model reads"
 CLAIM = "The tram has 27 stops."
@@ -119,7 +120,6 @@ def test_a_model_that_obeys_cannot_make_a_quote_up(
         assert page(name)[slice(*judged.sentence)].strip()
 
 
-@pytest.mark.filterwarnings("ignore::nlp_retrieval.errors.RetrievalWarning")
 @pytest.mark.parametrize("name", mostly_soaked(list(INJECTIONS), 1))
 def test_a_model_that_repeats_the_passage_supports_nothing_with_it(
     server: ChatServer, model: MakeModel, name: str, tally: Tally
@@ -169,7 +169,6 @@ ANSWERS = st.one_of(
 )  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore::nlp_retrieval.errors.RetrievalWarning")
 @given(answer=ANSWERS)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_whatever_a_model_answers_what_counts_stands_in_the_passage(server: ChatServer, model: MakeModel, answer: str) -> None:
