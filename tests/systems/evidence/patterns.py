@@ -79,10 +79,9 @@ EVIDENCE = {
         "TitledSources([SourceVersion('', '', text, 'B', '', 0, False)]), TitledSources([]).named_in(text)",
         f"{_OF}.index.store import SourceVersion\n{_OF}.titles import TitledSources",
     ),
-    "systems/evidence/verifiers/perturbations.py": in_prose(
-        "negated(JudgedPair(text, 'b', 'support'), random.Random(0))",
-        "import random\nfrom nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair\n"
-        "from nlp_retrieval.systems.evidence.verifiers.perturbations import negated",
+    "systems/evidence/lookups/words.py": in_prose(
+        "clauses_of(text), [one.is_heading for one in sentences(text)]",
+        f"{_OF}.lookups.words import clauses_of, sentences",
     ),
     "systems/evidence/lookups/names.py": in_prose(
         "missing_names(text, 'World Health Organization')", f"{_OF}.lookups.names import missing_names"
