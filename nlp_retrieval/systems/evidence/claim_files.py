@@ -12,8 +12,10 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, Literal, Self, cast
@@ -318,35 +320,21 @@ class VerdictTable:
             raise OutputError(f"{self.path} cannot be written ({error.strerror}); free some space and add --resume") from error
 
     def _kept(self, header: list[str], claims: ClaimFile) -> int:
-        """Return the number of claims that have a row, after removing a row that was cut off."""
-        count = end = read = 0
-        line = b""
-
-        def lines(file: BinaryIO) -> Iterator[str]:
-            nonlocal read, line
-            for line in file:
-                read += len(line)
-                yield line.decode("utf-8", "replace")
-
-        waiting = iter(claims.claims)
-        with self.path.open("rb") as file:
-            rows = csv.reader(lines(file), strict=True)
-            try:
-                for number, row in enumerate(rows):
-                    if not line.endswith(b"\n"):
-                        break
-                    each = next(waiting, None) if number else None
-                    expected = header if not number else None if each is None else _key(each)
-                    if expected is None or row[: len(expected)] != expected:
-                        raise self._other(claims, number + 1)
-                    count, end = number, read
-                    self.statuses.update(row[COLUMNS.index("status")] for _ in range(min(number, 1)))
-            except csv.Error:
-                pass  # a row that was cut off within quotation marks
-            if not end and line and not _written([header]).startswith(line):
-                raise self._other(claims, 1)
-        os.truncate(self.path, end)
-        return count
+        """Return the number of claims that have a row; what was cut off after them is removed."""
+        content = self.path.read_bytes().decode("utf-8", "replace")
+        rows = []
+        with suppress(csv.Error):  # a last row that was cut off within quotation marks
+            for row in csv.reader(io.StringIO(content, newline=""), strict=True):
+                rows.append(row)
+            rows = rows if content.endswith("\n") else rows[:-1]
+        if not rows and not _written([header]).startswith(content.encode()):
+            raise self._other(claims, 1)
+        for number, (row, expected) in enumerate(zip_longest(rows, [header, *map(_key, claims.claims)][: len(rows)]), start=1):
+            if expected is None or row[: len(expected)] != expected:
+                raise self._other(claims, number)
+        write_output(self.path, _csv(rows))
+        self.statuses.update(row[COLUMNS.index("status")] for row in rows[1:])
+        return max(0, len(rows) - 1)
 
     def _other(self, claims: ClaimFile, number: int) -> ConfigurationError:
         return ConfigurationError(
@@ -359,9 +347,13 @@ def _key(each: FiledClaim) -> list[str]:
     return [_cell(value) for value in (each.id, each.claim, each.claim_type)]
 
 
-def _written(rows: Sequence[Sequence[object]]) -> bytes:
+def _written(rows: Iterable[Sequence[object]]) -> bytes:
+    return _csv([_cell(value) for value in row] for row in rows)
+
+
+def _csv(rows: Iterable[Sequence[str]]) -> bytes:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([[_cell(value) for value in row] for row in rows])
+    csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue().encode("utf-8", "replace")
 
 

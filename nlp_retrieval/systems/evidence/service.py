@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
@@ -164,9 +165,12 @@ class ProjectService(BaseService):
     @property
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints for adding, searching, verifying, auditing, reviewing, reading, and figures."""
-        page = Endpoint("/", "The page of the audit of the served report.", self._page, str, media="text/html; charset=utf-8")
+        pages = []
+        if self._audited is not None:
+            page = partial(self._page, self._audited)
+            pages = [Endpoint("/", "The page of the audit of the served report.", page, str, media="text/html; charset=utf-8")]
         return [
-            *([] if self._audited is None else [page]),
+            *pages,
             Endpoint("/index", "Add sources, and make them searchable.", self._add, IndexAnswer, IndexBody, writes=True),
             Endpoint("/search", "Search all sources.", self._search, PassagesAnswer, PassageSearchBody, records=True),
             Endpoint("/verify", "Verify claims against the sources.", self._verify, VerifyResult, VerifyBody),
@@ -391,13 +395,10 @@ class ProjectService(BaseService):
         done = self._citations.audit(read, lambda *_: stop_where_nobody_waits())
         return audit_json(done.rows, done.report).encode()
 
-    def _page(self, _: None) -> bytes:
-        audited, auditor = self._audited, self._citations
-        if audited is None:  # pragma: no cover -- there is no such endpoint then
-            raise RefusedError(404, "not_found", "no report is served")
-        reviews = auditor.reviews.of(audited.report.citations)
+    def _page(self, audited: CitationAudit, _: None) -> bytes:
+        reviews = self._citations.reviews.of(audited.report.citations)
         rows = [replace(row, review=review) for row, review in zip(audited.rows, reviews, strict=True)]
-        return render_audit(rows, audited.report, auditor.rule, posts=True).encode()
+        return render_audit(rows, audited.report, self._citations.rule, posts=True).encode()
 
     def _all_reviews(self, _: None) -> bytes:
         return _json(ReviewsAnswer.model_validate(reviews_json(self._citations.reviews.all())))

@@ -15,7 +15,7 @@ from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 
 TrajectoryStatus = Literal["supports", "contradicts", "neutral", "no text"]
 
-CALLS = (2, 5, 10, 20, 50, 100)
+_MOST_CALLS = (2, 5, 10, 20, 50, 100)
 """Largest numbers of calls of the rows of :func:`accuracy_by_calls`; the last row is for more."""
 
 
@@ -114,13 +114,11 @@ def audit_trajectories(
     return rows
 
 
-def accuracy_by_calls(rows: Sequence[JudgedCitation], most: Sequence[int] = CALLS, seed: int = 0) -> list[CallsRow]:
-    """Return how good citations are by the number of calls before them, without rows that have none.
+def accuracy_by_calls(rows: Sequence[JudgedCitation]) -> list[CallsRow]:
+    """Return how good citations are by the number of calls before them (0 to 2, 3 to 5, ... above 100), without empty rows.
 
     Args:
         rows: of :func:`audit_trajectories`.
-        most: the largest number of calls of each row, ascending.
-        seed: of the resamples of questions.
 
     Examples:
         >>> read = Trajectory(question_id="q", steps=(AgentStep(kind="open", item_id="b1"),), answer="It has six arches [b1].")
@@ -129,7 +127,7 @@ def accuracy_by_calls(rows: Sequence[JudgedCitation], most: Sequence[int] = CALL
         [(0, 2, 1, 1.0)]
     """
     table = []
-    for least, end in zip((0, *(number + 1 for number in most)), (*most, None), strict=True):
+    for least, end in zip((0, *(number + 1 for number in _MOST_CALLS)), (*_MOST_CALLS, None), strict=True):
         own = [row for row in rows if least <= row.citation.calls and (end is None or row.citation.calls <= end)]
         if own:
             table.append(
@@ -141,13 +139,13 @@ def accuracy_by_calls(rows: Sequence[JudgedCitation], most: Sequence[int] = CALL
                     opened=float(np.mean([row.citation.opened is not None for row in own])),
                     supported=float(np.mean([row.status == "supports" for row in own])),
                     passed=float(np.mean([row.passes for row in own])),
-                    interval=_interval(own, seed),
+                    interval=_interval(own),
                 )
             )
     return table
 
 
-def _interval(rows: Sequence[JudgedCitation], seed: int) -> tuple[float, float] | None:
+def _interval(rows: Sequence[JudgedCitation]) -> tuple[float, float] | None:
     """Interval of the share of citations that pass, by resampling whole questions."""
     questions: dict[str, list[bool]] = {}
     for row in rows:
@@ -156,6 +154,6 @@ def _interval(rows: Sequence[JudgedCitation], seed: int) -> tuple[float, float] 
         return None
     passed = np.array([sum(of_question) for of_question in questions.values()], np.float64)
     sizes = np.array([len(of_question) for of_question in questions.values()], np.float64)
-    weights = np.random.default_rng(seed).standard_exponential((10_000, len(sizes)))
+    weights = np.random.default_rng(0).standard_exponential((10_000, len(sizes)))
     low, high = np.quantile((weights @ passed) / (weights @ sizes), [0.025, 0.975]).tolist()
     return low, high

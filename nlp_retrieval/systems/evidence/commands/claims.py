@@ -15,8 +15,8 @@ import typer
 from nlp_retrieval.cli import say
 
 if TYPE_CHECKING:
-    from nlp_retrieval.systems.evidence.claim_files import FiledClaim
-    from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerdict
+    from nlp_retrieval.systems.evidence.claim_files import ClaimFile, FiledClaim
+    from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerdict, ClaimVerifier
 from nlp_retrieval.systems.evidence.commands.project import (
     Project,
     Retrievers,
@@ -92,58 +92,47 @@ def verify(
     type (C1, C2, C3) are optional, others are copied. After an interruption, --csv FILE --resume goes on.
     """
     from nlp_retrieval.errors import ConfigurationError, QueryError
-    from nlp_retrieval.systems.evidence.claim_files import is_claim_file
+    from nlp_retrieval.systems.evidence.claim_files import ClaimFile, is_claim_file
     from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
 
     if not claim.strip():
         raise QueryError("the claim is empty; write one statement in quotes")
-    if is_claim_file(claim):
-        if resume and csv_file is None:
-            raise ConfigurationError("--resume continues a --csv FILE; name it")
-        _verify_file(project, claim, claim_type, verifier, threshold, as_json, csv_file, resume, fail_on, retriever)
-        return
-    if csv_file is not None or resume:
+    claims = ClaimFile(claim, claim_type.value) if is_claim_file(claim) else None
+    if claims is None and (csv_file is not None or resume):
         raise ConfigurationError(
             "--csv and --resume are for a file of claims, and there is no file of this name; check the path"
         )
-    index = existing_project(project, retriever)
-    verdict = ClaimVerifier(index, chosen_verifier(verifier), threshold=threshold).verify(claim, claim_type.value)
-    if as_json:
-        typer.echo(json.dumps(verdict.as_dict(), indent=1))
+    if resume and csv_file is None:
+        raise ConfigurationError("--resume continues a --csv FILE; name it")
+    judging = ClaimVerifier(existing_project(project, retriever), chosen_verifier(verifier), threshold=threshold)
+    if claims is not None:
+        statuses = _verify_file(claims, judging, csv_file, as_json=as_json, resume=resume)
     else:
-        _print_verdict(verdict)
-    if verdict.verification_status in _FAILING[fail_on]:
+        verdict = judging.verify(claim, claim_type.value)
+        statuses = {verdict.verification_status}
+        if as_json:
+            typer.echo(json.dumps(verdict.as_dict(), indent=1))
+        else:
+            _print_verdict(verdict)
+    if statuses & _FAILING[fail_on]:
         raise typer.Exit(1)
 
 
-def _verify_file(
-    project: Path,
-    path: str,
-    claim_type: ClaimType,
-    verifier: str,
-    threshold: float,
-    as_json: bool,
-    csv_file: Path | None,
-    resume: bool,
-    fail_on: ClaimFailOn,
-    retriever: list[str] | None,
-) -> None:
+def _verify_file(claims: ClaimFile, judging: ClaimVerifier, csv_file: Path | None, *, as_json: bool, resume: bool) -> set[str]:
+    """Verify claims, print each verdict and add it to a table, and return the statuses."""
     from nlp_retrieval.core import hidden_progress, progress
     from nlp_retrieval.reports import counted
-    from nlp_retrieval.systems.evidence.claim_files import ClaimFile, VerdictTable
-    from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier
+    from nlp_retrieval.systems.evidence.claim_files import VerdictTable
 
     statuses: Counter[str] = Counter()
+    done = 0
     with ExitStack() as open_files:
-        claims = ClaimFile(path, claim_type.value)
         if claims.column != "claim":
             say(f"note: {claims.path} has no column claim; the claims are read from its column {claims.column!r}")
-        judging = ClaimVerifier(existing_project(project, retriever), chosen_verifier(verifier), threshold=threshold)
         table = None if csv_file is None else open_files.enter_context(VerdictTable(csv_file, claims, resume=resume))
-        done = 0 if table is None else table.done
-        if table is not None and done:
+        if table is not None and table.done:
+            done, statuses = table.done, table.statuses
             say(f"{counted(done, 'claim')} of {len(claims):,} done before")
-            statuses.update(table.statuses)
         if sys.stdout.isatty():  # the claims that are printed there show how far it is
             open_files.enter_context(hidden_progress())
         advance = open_files.enter_context(progress("verifying", len(claims)))
@@ -163,8 +152,7 @@ def _verify_file(
             raise
     counts = ", ".join(f"{count:,} {status}" for status, count in statuses.most_common())
     say(f"{counted(len(claims), 'claim')}: {counts}" + (f"; written: {csv_file}" if csv_file is not None else ""))
-    if statuses.keys() & _FAILING[fail_on]:
-        raise typer.Exit(1)
+    return set(statuses)
 
 
 def _print_filed_verdict(each: FiledClaim, verdict: dict[str, Any], *, as_json: bool) -> None:
@@ -177,24 +165,11 @@ def _print_filed_verdict(each: FiledClaim, verdict: dict[str, Any], *, as_json: 
     if as_json:
         print_json_line({"id": each.id} | verdict | {"fields": each.fields})
         return
-    to = console()
     against = verdict["contradicting_evidence"] if verdict["verification_status"] == "REFUTED" else []
     best: dict[str, Any] = next(iter(against or verdict["supporting_evidence"] or verdict["contradicting_evidence"]), {})
-    status, claim, source = (
-        f"{verdict['verification_status']:<10}  ",
-        visible(" ".join(each.claim.split())),
-        visible(best.get("url", "")),
-    )
-    source = source.removeprefix("https://").removeprefix("http://")
-    if to.is_terminal:
-        room = max(20, to.width - len(status) - 2)
-        shown = Text(source)
-        shown.truncate(min(len(source), max(room // 3, room - len(claim))), overflow="ellipsis")
-        left = Text(claim)
-        left.truncate(room - shown.cell_len, overflow="ellipsis", pad=True)
-        to.print(Text.assemble((status, "bold"), left, "  ", (shown.plain, "dim")), no_wrap=True)
-    else:
-        to.print(Text(f"{status}{claim}" + (f"  {source}" if source else "")))
+    source = visible(best.get("url", "")).removeprefix("https://").removeprefix("http://")
+    status, claim = f"{verdict['verification_status']:<10}  ", visible(" ".join(each.claim.split()))
+    console().print(Text.assemble((status, "bold"), claim, (f"  {source}" if source else "", "dim")))
 
 
 def _print_verdict(verdict: ClaimVerdict) -> None:

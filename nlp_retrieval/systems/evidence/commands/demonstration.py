@@ -9,14 +9,11 @@ from functools import partial
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from nlp_retrieval.cli import say
-
-if TYPE_CHECKING:
-    pass
 from nlp_retrieval.systems.evidence.commands.claims import verify
 from nlp_retrieval.systems.evidence.commands.reports import audit
 from nlp_retrieval.systems.evidence.commands.sources import add

@@ -63,13 +63,16 @@ def audit(
     Writes 09_qa/retrieval_audit.md in the project if that is writable. A citation passes where its own source
     supports the sentence; the others are to be reviewed, with the reason, or their source is not indexed.
     """
+    from rich.console import Console
+
     from nlp_retrieval.core import check_folder_for_output, progress, write_output
     from nlp_retrieval.errors import OutputError
     from nlp_retrieval.systems.evidence.audit import CitationAuditor, audit_json
-    from nlp_retrieval.systems.evidence.audit_report import write_retrieval_audit
+    from nlp_retrieval.systems.evidence.audit_report import AuditTable, audit_csv, write_audit_page, write_retrieval_audit
 
     index = existing_project(project, retriever, may_be_emptied=True)
-    for path in filter(None, (html, json_file, csv_file)):
+    asked_for = [path for path in (html, json_file, csv_file) if path is not None]
+    for path in asked_for:
         check_folder_for_output(path.parent)
     auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)
     read = _located(auditor, read_cited_report(report, bibliography))
@@ -84,19 +87,13 @@ def audit(
     except OutputError as error:  # a read-only project can be audited
         say(f"note: the audit was not written to the project: {error}")
     if html is not None:
-        from nlp_retrieval.systems.evidence.audit_report import write_audit_page
-
         write_audit_page(done.rows, done.report, html, auditor.rule)
-        paths.append(html)
     if json_file is not None:
         write_output(json_file, audit_json(done.rows, done.report).encode())
-        paths.append(json_file)
     if csv_file is not None:
-        from nlp_retrieval.systems.evidence.audit_report import audit_csv
-
         write_output(csv_file, audit_csv(done.rows).encode())
-        paths.append(csv_file)
-    _print_audit(done, auditor.rule)
+    paths += asked_for
+    Console(highlight=False).print(AuditTable(done.rows, done.report, rule=auditor.rule))
     if paths:
         say("written: " + ", ".join(map(str, paths)))
     if _fails(done, fail_on):
@@ -246,11 +243,3 @@ def _statistics(index: EvidenceIndex) -> RetrievalStatistics:
         stats["zero_result_queries"],
         "Relevance is ten times the share of a query's words that are in the best passage.",
     )
-
-
-def _print_audit(done: CitationAudit, rule: str) -> None:
-    from rich.console import Console
-
-    from nlp_retrieval.systems.evidence.audit_report import AuditTable
-
-    Console(highlight=False).print(AuditTable(done.rows, done.report, rule=rule))

@@ -277,7 +277,6 @@ def research(
         ),
     ] = None,
     pages: Annotated[int, typer.Option(min=1, help="Fetch at most this many pages.")] = 10,
-    results: Annotated[int, typer.Option(min=1, help="Number of results of each search.")] = 10,
     k: Annotated[int, typer.Option("-k", help="Show at most this many passages.")] = 10,
     rules: Annotated[
         Path | None, typer.Option("--rules", help="YAML file of grades by URL, instead of the built-in one.")
@@ -301,9 +300,7 @@ def research(
     engine = build_as(BaseWebSearch, "search_engines", parse_component(search_engine), "--search")
     fetching = build_as(BaseFetcher, "fetchers", parse_component(fetcher), "--fetch")
     index = open_project(project, retriever)
-    report = find(
-        subquestion, index, engine, fetching, _hyde(hyde), results=results, pages=pages, k=k, rules=rules, refetch=refetch
-    )
+    report = find(subquestion, index, engine, fetching, _hyde(hyde), pages=pages, k=k, rules=rules, refetch=refetch)
     if as_json:
         typer.echo(json.dumps(report.as_dict(), indent=1))
         return

@@ -27,6 +27,8 @@ def trajectories(
 
     Of each citation in a note or an answer: had its source come back, was it opened, and does it support the sentence.
     """
+    from rich.table import Table
+
     from nlp_retrieval.agents import read_trajectories
     from nlp_retrieval.systems.evidence.trajectories import accuracy_by_calls, audit_trajectories
 
@@ -43,18 +45,18 @@ def trajectories(
         return
     passed = sum(row.passes for row in rows)
     say(f"{passed:,} of {len(rows):,} citations had been retrieved and are supported by their source.")
-    _print_table(
-        ["calls", "citations", "retrieved", "opened", "supported", "both", "95% interval"],
-        [
-            [
-                f"{row.least}+" if row.most is None else f"{row.least} to {row.most}",
-                f"{row.citations:,}",
-                *(f"{share:.2f}" for share in (row.came, row.opened, row.supported, row.passed)),
-                "" if row.interval is None else f"{row.interval[0]:.2f} to {row.interval[1]:.2f}",
-            ]
-            for row in accuracy_by_calls(rows)
-        ],
-    )
+    table = Table("calls", box=None, pad_edge=False)
+    for head in ("citations", "retrieved", "opened", "supported", "both", "95% interval"):
+        table.add_column(head, justify="right")
+    for by_calls in accuracy_by_calls(rows):
+        shares = (by_calls.came, by_calls.opened, by_calls.supported, by_calls.passed)
+        table.add_row(
+            f"{by_calls.least}+" if by_calls.most is None else f"{by_calls.least} to {by_calls.most}",
+            f"{by_calls.citations:,}",
+            *(f"{share:.2f}" for share in shares),
+            "" if by_calls.interval is None else "{:.2f} to {:.2f}".format(*by_calls.interval),
+        )
+    console().print(table)
     wrong = [row for row in rows if not row.passes]
     for row in wrong[:_LONGEST_TABLE]:
         citation = row.citation
@@ -63,14 +65,3 @@ def trajectories(
         say(f"  {citation.claim}")
     if len(wrong) > _LONGEST_TABLE:
         say(f"{len(wrong) - _LONGEST_TABLE:,} more with --json")
-
-
-def _print_table(heads: list[str], rows: list[list[str]]) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for head in heads:
-        table.add_column(head, justify="left" if head == "calls" else "right")
-    for row in rows:
-        table.add_row(*row)
-    console().print(table)

@@ -23,7 +23,6 @@ def calibrate(
     output: Annotated[Path, typer.Option("--output", "-o", help="JSON file for the calibration.")],
     verifier: VerifierOption = "lexical",
     limit: Annotated[int | None, typer.Option(min=50, help="At most this many pairs of each collection.")] = None,
-    seed: Annotated[int, typer.Option(help="Random seed for folds and sampled pairs.")] = 0,
 ) -> None:
     """Fit the probabilities of a verifier on judged pairs.
 
@@ -32,7 +31,7 @@ def calibrate(
     from nlp_retrieval.systems.evidence.verifiers.fitting import fit_verifier
     from nlp_retrieval.systems.evidence.verifiers.pairs import read_pairs
 
-    calibration, figures = fit_verifier(chosen_verifier(verifier), read_pairs(data), limit=limit, seed=seed)
+    calibration, figures = fit_verifier(chosen_verifier(verifier), read_pairs(data), limit=limit)
     calibration.save(output)
     for collection, auc in figures.items():
         typer.echo(f"{collection}  AUC {auc:.3f}")
@@ -47,7 +46,6 @@ def train_verifier(
     learning_rate: Annotated[float, typer.Option(min=0, help="Highest learning rate.")] = 1.2e-4,
     precision: Annotated[str, typer.Option(help="float32, or bfloat16 if the hardware supports it.")] = "float32",
     device: Annotated[str | None, typer.Option(help="cpu, cuda, ...; by default a GPU if there is one.")] = None,
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
 ) -> None:
     """Fine-tune a small model to judge claims, on judged pairs.
 
@@ -56,7 +54,7 @@ def train_verifier(
     from nlp_retrieval.systems.evidence.verifiers.pairs import read_pairs
     from nlp_retrieval.systems.evidence.verifiers.training import TrainingSettings, train_verifier
 
-    settings = TrainingSettings(epochs=epochs, learning_rate=learning_rate, precision=precision, seed=seed)
+    settings = TrainingSettings(epochs=epochs, learning_rate=learning_rate, precision=precision)
     report = train_verifier(read_pairs(data), base, output, settings, device)
     typer.echo(f"{report.pairs:,} pairs, {report.held_out:,} held out; loss {report.loss:.4f}")
     typer.echo(f"model: {output}")

@@ -22,7 +22,7 @@ _STEP, _AS_WELL = 0.05, 0.005
 
 
 def fit_verifier(
-    verifier: BaseVerifier, pairs: Sequence[JudgedPair], limit: int | None = None, seed: int = 0
+    verifier: BaseVerifier, pairs: Sequence[JudgedPair], limit: int | None = None
 ) -> tuple[Calibration, dict[str, float]]:
     """Fit the calibration of a verifier; each label of each collection counts the same, however many pairs have it.
 
@@ -30,7 +30,6 @@ def fit_verifier(
         verifier: its signals are used, not its probabilities.
         pairs: judged ones, of several families.
         limit: at most this many pairs of each collection, sampled.
-        seed: of the sampling.
 
     Returns:
         The calibration, fitted on all pairs; and by collection the chance that a supported pair has a higher probability of
@@ -39,7 +38,7 @@ def fit_verifier(
     Raises:
         ConfigurationError: there are fewer than two families.
     """
-    rng = random.Random(seed)  # noqa: S311  # nothing secret is drawn
+    rng = random.Random(0)  # noqa: S311  # nothing secret is drawn
     by_collection: defaultdict[str, list[JudgedPair]] = defaultdict(list)
     for pair in pairs:
         by_collection[pair.collection].append(pair)
