@@ -30,7 +30,7 @@ class Figures:
         """Note a row of the report.
 
         Args:
-            part: of the report: "Crashes", "Damage", "Concurrency", "Attacks", "Fuzzing", "Live updates", "Conformance".
+            part: of the report: "Crashes", "Damage", "Concurrency", "Fuzzing", "Live updates", "Conformance".
             what: was done; a second row of this name replaces the first.
             tried: how often.
             passed: how often the outcome was right.

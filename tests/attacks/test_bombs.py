@@ -18,10 +18,8 @@ from nlp_retrieval.evaluation.trec import read_run
 from nlp_retrieval.lm.programs import read_program
 from nlp_retrieval.loaders.judgements import read_judgements
 
-from .conftest import Tally
 from .planting import in_child
 
-FAMILY = "zip, gzip and JSON bombs"
 MEMBER = 64 * 2**20
 MEMBERS = 16
 MOST = 700
@@ -58,20 +56,13 @@ def bomb(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_bomb_that_is_unpacked_at_once_fills_memory(bomb: Path) -> None:
-    done = in_child("import gzip, sys; gzip.open(sys.argv[1]).read()", str(bomb), seconds=60, megabytes=MOST)
-    assert done.returncode != 0
-    assert "MemoryError" in done.stderr
-
-
-def test_no_loader_unpacks_more_than_an_entry(bomb: Path, tally: Tally) -> None:
+def test_no_loader_unpacks_more_than_an_entry(bomb: Path) -> None:
     done = in_child(CODE.format(attacks=list(LOADERS.values())), str(bomb), seconds=60)
     assert done.returncode == 0, done.stderr[-2000:]
     *said, memory = done.stdout.splitlines()
     assert int(memory) < MOST
     for name, line in zip(LOADERS, said, strict=True):
-        with tally(FAMILY):
-            assert line.startswith("SourceError"), name
+        assert line.startswith("SourceError"), name
 
 
 NESTED = {
@@ -93,26 +84,23 @@ def sources(value: str, folder: Path) -> list[Callable[[], object]]:
     return [JsonlLoader(line).load, BeirLoader(line).load, HoverLoader(whole).queries, hotpotqa.load, hotpotqa.queries]
 
 
-@pytest.mark.parametrize("shape", NESTED)
-def test_what_is_nested_without_end_is_one_error(shape: str, tmp_path: Path, tally: Tally) -> None:
-    naive = "".join(NESTED[shape])
-    if shape != "beside text":
-        with pytest.raises((RecursionError, json.JSONDecodeError)):
-            json.loads(naive)
-    (tmp_path / "program.json").write_text(NESTED[shape])
-    for read in sources(NESTED[shape], tmp_path):
-        with tally(FAMILY), pytest.raises(SourceError, match=r"line\.jsonl|list\.json"):
-            read()
-    with tally(FAMILY), pytest.raises(RetrievalError):
-        read_program(tmp_path / "program.json")
+def test_what_is_nested_without_end_is_one_error(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for shape, text in NESTED.items():
+        with subtests.test(shape=shape):
+            (tmp_path / "program.json").write_text(text)
+            for read in sources(text, tmp_path):
+                with pytest.raises(SourceError, match=r"line\.jsonl|list\.json"):
+                    read()
+            with pytest.raises(RetrievalError):
+                read_program(tmp_path / "program.json")
 
 
-@pytest.mark.parametrize("value", ["1e999", "-1e999", "9" * 5000, "NaN", "Infinity", '"\\ud800"'])
-def test_a_value_that_nothing_could_hold_is_one_error(value: str, tmp_path: Path, tally: Tally) -> None:
-    # half of a surrogate pair in a list of JSON is read as a question mark
-    for read in sources(value, tmp_path)[: 2 if "ud800" in value else None]:
-        with tally(FAMILY), pytest.raises(SourceError, match=r"line\.jsonl|list\.json"):
-            read()
+def test_a_value_that_nothing_could_hold_is_one_error(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for value in ["1e999", "-1e999", "9" * 5000, "NaN", "Infinity", '"\\ud800"']:
+        with subtests.test(value=value):
+            for read in sources(value, tmp_path)[: 2 if "ud800" in value else None]:
+                with pytest.raises(SourceError, match=r"line\.jsonl|list\.json"):
+                    read()
 
 
 def archive(kind: str) -> bytes:
@@ -137,17 +125,22 @@ def archive(kind: str) -> bytes:
     ] + content
 
 
-@pytest.mark.parametrize(
-    "kind", ["zip", "gzip, cut off", "gzip, damaged", "gzip in gzip", "zlib", "zstd", "bzip2", "xz", "tar"]
-)
-def test_an_archive_is_refused_and_never_unpacked(kind: str, tmp_path: Path, tally: Tally) -> None:
-    path = tmp_path / "work" / "corpus.jsonl"
-    path.parent.mkdir()
-    path.write_bytes(archive(kind))
-    before = {found.name for found in tmp_path.rglob("*")}
-    for read in (lambda: list(JsonlLoader(path).stream()), lambda: list(BeirLoader(path).stream()),
-                 lambda: HoverLoader(path).queries(), lambda: read_run(path), lambda: read_judgements(path)):  # fmt: skip
-        with tally(FAMILY):
-            with pytest.raises(SourceError, match=r"corpus\.jsonl"):
-                read()
-            assert {found.name for found in tmp_path.rglob("*")} == before
+def test_an_archive_is_refused_and_never_unpacked(tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests) -> None:
+    readers: dict[str, Callable[[Path], object]] = {
+        "jsonl": lambda path: JsonlLoader(path).load(),
+        "beir": lambda path: BeirLoader(path).load(),
+        "hover": lambda path: HoverLoader(path).queries(),
+        "run": read_run,
+        "judgements": read_judgements,
+    }
+    for kind in ["zip", "gzip, cut off", "gzip, damaged", "gzip in gzip", "zlib", "zstd", "bzip2", "xz", "tar"]:
+        with subtests.test(kind=kind):
+            tmp_path = tmp_path_factory.mktemp("case")
+            path = tmp_path / "work" / "corpus.jsonl"
+            path.parent.mkdir()
+            path.write_bytes(archive(kind))
+            before = {found.name for found in tmp_path.rglob("*")}
+            for name, read in readers.items():
+                with pytest.raises(SourceError, match=r"corpus\.jsonl"):
+                    read(path)
+                assert {found.name for found in tmp_path.rglob("*")} == before, name

@@ -5,7 +5,6 @@ Advisories: diskcache's pickles (CVE-2025-69872), a cache in a shared temporary 
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +16,6 @@ from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
 from nlp_retrieval.core.files.cache import cache_folder
 from nlp_retrieval.lm.answers import AnswerStore, default_folder
 
-from .conftest import Tally
-
-FAMILY = "cache folders of others"
 QUESTION = {"asked": "who"}
 OTHER_USER = 65534
 
@@ -39,35 +35,34 @@ def of_another_user(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 POISONS: list[Callable[[Path, pytest.MonkeyPatch], None]] = [writable_by_all, of_another_user]
 
 
-@pytest.mark.parametrize("poison", POISONS)
 def test_an_answer_of_somebody_else_is_asked_for_again(
-    poison: Callable[[Path, pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tally: Tally
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
 ) -> None:
-    store = AnswerStore(tmp_path / "answers")
-    store.keep(QUESTION, {"text": "a poisoned answer"})  # as an attacker would write it: the very question
-    assert AnswerStore(tmp_path / "answers").find(QUESTION) == {"text": "a poisoned answer"}
-    poison(store.path_of(QUESTION), monkeypatch)
-    naive = json.loads(store.path_of(QUESTION).read_text())
-    assert naive["answer"] == {"text": "a poisoned answer"}
-    with tally(FAMILY):
-        assert AnswerStore(tmp_path / "answers").find(QUESTION) is None
+    for poison in POISONS:
+        with subtests.test(poison=poison):
+            tmp_path = tmp_path_factory.mktemp("case")
+            store = AnswerStore(tmp_path / "answers")
+            store.keep(QUESTION, {"text": "a poisoned answer"})  # as an attacker would write it: the very question
+            assert AnswerStore(tmp_path / "answers").find(QUESTION) == {"text": "a poisoned answer"}
+            poison(store.path_of(QUESTION), monkeypatch)
+            assert AnswerStore(tmp_path / "answers").find(QUESTION) is None
 
 
-@pytest.mark.parametrize("poison", POISONS)
 def test_a_stage_result_of_somebody_else_is_computed_again(
-    poison: Callable[[Path, pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tally: Tally
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
 ) -> None:
-    StageStore(tmp_path).keep("group", "name", Entry({}, {"scores": np.ones(3)}))
-    assert StageStore(tmp_path).find("group", "name") is not None
-    (file,) = tmp_path.rglob("*.stage")
-    poison(file, monkeypatch)
-    with tally(FAMILY):
-        assert StageStore(tmp_path).find("group", "name") is None
-        assert list(StageStore(tmp_path).entries("group")) == []
+    for poison in POISONS:
+        with subtests.test(poison=poison):
+            tmp_path = tmp_path_factory.mktemp("case")
+            StageStore(tmp_path).keep("group", "name", Entry({}, {"scores": np.ones(3)}))
+            assert StageStore(tmp_path).find("group", "name") is not None
+            (file,) = tmp_path.rglob("*.stage")
+            poison(file, monkeypatch)
+            assert StageStore(tmp_path).find("group", "name") is None
+            assert list(StageStore(tmp_path).entries("group")) == []
 
 
-def test_without_a_cache_of_its_own_it_is_the_users_home(monkeypatch: pytest.MonkeyPatch, tally: Tally) -> None:
+def test_without_a_cache_of_its_own_it_is_the_users_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_CACHE_HOME")
-    with tally(FAMILY):
-        for folder in (default_folder(), cache_folder()):
-            assert folder.is_relative_to(Path.home() / ".cache")
+    for folder in (default_folder(), cache_folder()):
+        assert folder.is_relative_to(Path.home() / ".cache")

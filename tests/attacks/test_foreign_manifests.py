@@ -19,10 +19,7 @@ from nlp_retrieval.core.search.base_searcher import retrievers_of
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ModelError, RetrievalWarning, UntrustedError
 
-from .conftest import Tally
 from .test_remote_code import own_architecture, planted
-
-FAMILY = "manifests of strangers"
 
 ITEMS = [SearchableItem(item_id=f"i{number}", content=f"red fox and whale {number}") for number in range(5)]
 INSTALLED = """
@@ -35,12 +32,6 @@ class Installed(TermCount):
 
 
 @pytest.fixture
-def most(request: pytest.FixtureRequest) -> int:
-    """How many manifests are tried: all of them, 0, in the soak."""
-    return 0 if request.config.getoption("--soak") else 500
-
-
-@pytest.fixture
 def outside(tmp_path: Path) -> Path:
     """What no manifest may lead to: a model with code, a file."""
     folder = tmp_path / "outside"
@@ -49,9 +40,9 @@ def outside(tmp_path: Path) -> Path:
     return folder
 
 
-def trials(kind: str, target: Path, outside: Path, most: int) -> dict[str, object]:
+def trials(kind: str, target: Path, outside: Path) -> dict[str, object]:
     done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("manifest_trials.py")), kind, str(target), str(outside), str(most)],
+        [sys.executable, str(Path(__file__).with_name("manifest_trials.py")), kind, str(target), str(outside)],
         capture_output=True,
         text=True,
         env=os.environ | {"XDG_CACHE_HOME": str(outside.parent / "cache")},
@@ -63,32 +54,29 @@ def trials(kind: str, target: Path, outside: Path, most: int) -> dict[str, objec
 
 
 @pytest.mark.soak
-def test_no_field_of_an_index_manifest_leads_anywhere(tmp_path: Path, outside: Path, most: int, tally: Tally) -> None:
+def test_no_field_of_an_index_manifest_leads_anywhere(tmp_path: Path, outside: Path) -> None:
     index = tmp_path / "index"
     Searcher([Bm25Retriever()]).index(ITEMS, index)
-    with tally(FAMILY):
-        found = trials("index", index, outside, most)
-        assert found["wrong"] == []
-        outcomes = found["outcomes"]
-        assert isinstance(outcomes, dict)
-        assert outcomes["UntrustedError"] > 50
-        assert outcomes["used"] > 2, "harmless settings are obeyed"
+    found = trials("index", index, outside)
+    assert found["wrong"] == []
+    outcomes = found["outcomes"]
+    assert isinstance(outcomes, dict)
+    assert outcomes["UntrustedError"] > 50
+    assert outcomes["used"] > 2, "harmless settings are obeyed"
 
 
-def test_no_parameter_of_any_component_that_is_registered_leads_anywhere(
-    tmp_path: Path, outside: Path, most: int, tally: Tally
-) -> None:
+@pytest.mark.soak
+def test_no_parameter_of_any_component_that_is_registered_leads_anywhere(tmp_path: Path, outside: Path) -> None:
     """Of all kinds and names that the registry has, so that none can be forgotten."""
-    with tally(FAMILY):
-        found = trials("component", tmp_path, outside, 5 if most else 0)
-        assert found["wrong"] == []
-        outcomes = found["outcomes"]
-        assert isinstance(outcomes, dict)
-        assert outcomes["UntrustedError"] > 200
-        assert outcomes["used"] > 20, "harmless settings are obeyed"
+    found = trials("component", tmp_path, outside)
+    assert found["wrong"] == []
+    outcomes = found["outcomes"]
+    assert isinstance(outcomes, dict)
+    assert outcomes["UntrustedError"] > 200
+    assert outcomes["used"] > 20, "harmless settings are obeyed"
 
 
-def test_an_index_that_ships_a_model_with_code_runs_it_for_nobody_who_has_not_said_so(tmp_path: Path, tally: Tally) -> None:
+def test_an_index_that_ships_a_model_with_code_runs_it_for_nobody_who_has_not_said_so(tmp_path: Path) -> None:
     index = tmp_path / "index"
     model, ran = planted(tmp_path, own_architecture, head=False)
     encoder = SentenceTransformerEncoder(str(model), trust_remote_code=True)
@@ -100,17 +88,14 @@ def test_an_index_that_ships_a_model_with_code_runs_it_for_nobody_who_has_not_sa
     commands = (
         ["search", str(index), "fox"],
         ["add", str(corpus), str(index)],
-        ["delete", str(index), "i0"],
-        ["compact", str(index)],
     )
-    with tally(FAMILY):
-        for words in commands:
-            done = run(*words)
-            refused(done, 2, "run the Python code that comes with the model", f"read the model at {str(model)!r}", "--trust")
-            assert not ran.exists(), words
-        with pytest.raises(UntrustedError, match=r"faiss\.encoder\.trust_remote_code: run the Python code"):
-            Searcher([Bm25Retriever()]).open(index).add([SearchableItem(item_id="n", content="new")])
-        assert not ran.exists()
+    for words in commands:
+        done = run(*words)
+        refused(done, 2, "run the Python code that comes with the model", f"read the model at {str(model)!r}", "--trust")
+        assert not ran.exists(), words
+    with pytest.raises(UntrustedError, match=r"faiss\.encoder\.trust_remote_code: run the Python code"):
+        Searcher([Bm25Retriever()]).open(index).add([SearchableItem(item_id="n", content="new")])
+    assert not ran.exists()
     done = run("search", str(index), "fox", "--trust")
     assert done.returncode == 0, done.stderr
     assert "is trusted: faiss.encoder.model: read the model at" in done.stderr
@@ -118,7 +103,7 @@ def test_an_index_that_ships_a_model_with_code_runs_it_for_nobody_who_has_not_sa
 
 
 def test_a_model_that_a_manifest_names_is_taken_from_the_cache_and_from_nowhere_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tally: Tally
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A folder of that name in the working directory is not a model of the cache."""
     model, _ = planted(tmp_path, own_architecture, head=False)
@@ -134,7 +119,7 @@ def test_a_model_that_a_manifest_names_is_taken_from_the_cache_and_from_nowhere_
     from .manifest_trials import sign
 
     manifest.write_bytes(sign(content))
-    with tally(FAMILY), pytest.raises(ModelError, match="may name only models in this machine's cache"):
+    with pytest.raises(ModelError, match="may name only models in this machine's cache"):
         retrievers_of(tmp_path / "index")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -42,16 +43,19 @@ def searcher(tmp_path: Path) -> Searcher:
     return made
 
 
-@pytest.mark.parametrize("half", HALVES)
-def test_half_a_pair_in_a_query_is_refused_by_every_way_to_search(searcher: Searcher, half: str, tmp_path: Path) -> None:
-    for attempt in (
-        lambda: searcher.search(["fox", half]),
-        lambda: Bm25Retriever().retrieve([["fox"], ["fox", half]], tmp_path / "index", 3),
-        lambda: OverlapReranker().rerank([half], [[]], 3),
-        lambda: searcher.explain(half, []),
-    ):
-        with pytest.raises(QueryError, match="holds half of a surrogate pair"):
-            attempt()
+def test_half_a_pair_in_a_query_is_refused_by_every_way_to_search(
+    searcher: Searcher, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    ways: dict[str, Callable[[str], object]] = {
+        "search": lambda half: searcher.search(["fox", half]),
+        "retrieve": lambda half: Bm25Retriever().retrieve([["fox"], ["fox", half]], tmp_path / "index", 3),
+        "rerank": lambda half: OverlapReranker().rerank([half], [[]], 3),
+        "explain": lambda half: searcher.explain(half, []),
+    }
+    for way, attempt in ways.items():
+        for half in HALVES:
+            with subtests.test(way=way, half=half), pytest.raises(QueryError, match="holds half of a surrogate pair"):
+                attempt(half)
 
 
 def test_half_a_pair_that_a_processor_makes_is_refused_and_its_query_named(tmp_path: Path) -> None:
@@ -62,25 +66,22 @@ def test_half_a_pair_that_a_processor_makes_is_refused_and_its_query_named(tmp_p
     assert Searcher([Bm25Retriever()], processor=ClauseSplit()).open(tmp_path / "index").search("fox 🦊")[0]
 
 
-@pytest.mark.parametrize("task", ["encode_queries", "encode_passages", "cut_passages"])
-def test_half_a_pair_is_refused_before_an_encoder_reads_it(task: str) -> None:
-    with pytest.raises(QueryError, match=r"2 of 2 holds half of a surrogate pair \(\\udcff\)"):
-        getattr(SentenceTransformerEncoder(), task)(["fox", "a \udcff" * 300])
+def test_half_a_pair_is_refused_before_an_encoder_reads_it(subtests: pytest.Subtests) -> None:
+    for task in ["encode_queries", "encode_passages", "cut_passages"]:
+        with subtests.test(task=task), pytest.raises(QueryError, match=r"2 of 2 holds half of a surrogate pair \(\\udcff\)"):
+            getattr(SentenceTransformerEncoder(), task)(["fox", "a \udcff" * 300])
 
 
-@pytest.mark.parametrize(
-    "where",
-    [
+def test_half_a_pair_in_a_filter_is_refused(searcher: Searcher, subtests: pytest.Subtests) -> None:
+    for where in [
         {"kind": "\ud800"},
         {"\ud800": "x"},
         {"kind": {"gt": "\udcff"}},
         {"kind": {"in": ["x", "\udcff"]}},
         {"not": {"kind": "\ud800"}},
-    ],
-)
-def test_half_a_pair_in_a_filter_is_refused(searcher: Searcher, where: dict[str, object]) -> None:
-    with pytest.raises(QueryError, match="holds half of a surrogate pair"):
-        searcher.search("fox", where=where)
+    ]:
+        with subtests.test(where=where), pytest.raises(QueryError, match="holds half of a surrogate pair"):
+            searcher.search("fox", where=where)
 
 
 def test_half_a_pair_is_the_id_of_no_item_and_nothing_is_deleted(searcher: Searcher) -> None:

@@ -24,14 +24,11 @@ from nlp_retrieval.errors import IndexDamagedError, IndexWriteError
 from nlp_retrieval.evaluation.trec import read_run
 from nlp_retrieval.reports.write import write_run_files
 
-from .conftest import Tally
 from .planting import write_forged
 
-FAMILY = "paths: .., absolute, links, odd names"
 ITEMS = items_of(["red fox", "blue whale", "green tree"])
 ELSEWHERE = (
-    "../outside", "..", ".", "", "/etc", "//etc/passwd", "a/b", "a\\b", "items\n", "a\0b", "~root", "é", "-rf", "x" * 300,
-    "C:x",
+    "../outside", "..", "", "/etc", "a/b", "a\\b", "items\n", "a\0b", "é", "x" * 300, "C:x",
 )  # fmt: skip
 ODD = (
     "../../x", "/etc/passwd", "..", ".", "a/../../b", "con", "NUL.txt", "a\nb", "a\tb", "\x1b[31m", "a\0b", "~/x", "x" * 400,
@@ -51,87 +48,68 @@ def opened(index: Path) -> list[str]:
     return [hit.item.item_id for hit in found[0]]
 
 
-def test_a_name_joined_without_a_look_leads_elsewhere(tmp_path: Path) -> None:
-    (tmp_path / "inside").mkdir()
-    (tmp_path / "secret").write_text("secret")
-    assert (tmp_path / "inside" / "../secret").read_text() == "secret"
-    assert tmp_path / "inside" / "/etc" == Path("/etc")
+def test_a_folder_or_file_in_a_manifest_is_a_plain_name(index: Path, subtests: pytest.Subtests) -> None:
+    for name in ELSEWHERE:
+        with subtests.test(name=name):
+            content = json.loads((index / "manifest.json").read_bytes())
+            whole = json.dumps(content)
+            folders = sorted(set(re.findall(r'"folder": "([^"]+)"', whole)))
+            assert len(folders) == 2
+            for was in (*folders, "items.arrow", "vocabulary.json"):
+                write_forged(index, json.loads(whole.replace(json.dumps(was), json.dumps(name))))
+                with pytest.raises(IndexDamagedError, match=r"manifest\.json is damaged"):
+                    opened(index)
 
 
-@pytest.mark.parametrize("name", ELSEWHERE)
-def test_a_folder_or_file_in_a_manifest_is_a_plain_name(name: str, index: Path, tally: Tally) -> None:
-    content = json.loads((index / "manifest.json").read_bytes())
-    whole = json.dumps(content)
-    folders = sorted(set(re.findall(r'"folder": "([^"]+)"', whole)))
-    assert len(folders) == 2
-    for was in (*folders, "items.arrow", "vocabulary.json"):
-        with tally(FAMILY):
-            write_forged(index, json.loads(whole.replace(json.dumps(was), json.dumps(name))))
-            with pytest.raises(IndexDamagedError, match=r"manifest\.json is damaged"):
-                opened(index)
-
-
-def test_a_manifest_names_nothing_that_is_no_file_or_folder(index: Path, tmp_path: Path, tally: Tally) -> None:
+def test_a_manifest_names_nothing_that_is_no_file_or_folder(index: Path, tmp_path: Path) -> None:
     (folder,) = index.glob("items-*")
     plain = folder / "items.arrow"
     content = plain.read_bytes()
     for plant in (os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero"), lambda path: path.symlink_to(path)):
-        with tally(FAMILY):
-            plain.unlink(missing_ok=True)
-            plant(plain)  # type: ignore[operator]
-            with pytest.raises(IndexDamagedError, match=r"items\.arrow"):
-                opened(index)
+        plain.unlink(missing_ok=True)
+        plant(plain)  # type: ignore[operator]
+        with pytest.raises(IndexDamagedError, match=r"items\.arrow"):
+            opened(index)
         plain.rmdir() if plain.is_dir() else plain.unlink()
     plain.write_bytes(content)
     assert opened(index) == ["d0"]
 
 
-def test_what_a_link_leads_to_is_compared_like_everything_else(index: Path, tmp_path: Path, tally: Tally) -> None:
+def test_what_a_link_leads_to_is_compared_like_everything_else(index: Path, tmp_path: Path) -> None:
     """Links are followed when files are read, because large data is kept so; what is read is what the manifest says."""
     (folder,) = index.glob("items-*")
     outside = tmp_path / "outside"
     shutil.move(folder, outside)
     folder.symlink_to(outside)
     assert opened(index) == ["d0"]
-    with tally(FAMILY):
-        (outside / "items.arrow").write_bytes((outside / "items.arrow").read_bytes() * 2)
-        with pytest.raises(IndexDamagedError, match=r"items\.arrow has .* the manifest says"):
-            opened(index)
+    (outside / "items.arrow").write_bytes((outside / "items.arrow").read_bytes() * 2)
+    with pytest.raises(IndexDamagedError, match=r"items\.arrow has .* the manifest says"):
+        opened(index)
 
 
 @pytest.mark.parametrize("name", ["manifest.json", ".lock"])
-def test_indexing_writes_through_no_symbolic_link(name: str, tmp_path: Path, tally: Tally) -> None:
+def test_indexing_writes_through_no_symbolic_link(name: str, tmp_path: Path) -> None:
     index, victim = tmp_path / "index", tmp_path / "victim"
     index.mkdir()
     victim.write_text("precious")
     (index / name).symlink_to(victim)
-    with tally(FAMILY):
-        with suppress(IndexWriteError):  # the lock is not taken through a link
-            Searcher([Bm25Retriever()]).index(ITEMS, index, replace=True)
-            assert opened(index) == ["d0"]
-        assert victim.read_text() == "precious"
+    with suppress(IndexWriteError):  # the lock is not taken through a link
+        Searcher([Bm25Retriever()]).index(ITEMS, index, replace=True)
+        assert opened(index) == ["d0"]
+    assert victim.read_text() == "precious"
 
 
-def test_indexing_again_changes_no_file_that_has_another_name(index: Path, tmp_path: Path, tally: Tally) -> None:
+def test_indexing_again_changes_no_file_that_has_another_name(index: Path, tmp_path: Path) -> None:
     """A hard link shares its content: what is written in place is written there too."""
-    victim = tmp_path / "victim"
-    victim.write_text("precious")
-    naive = tmp_path / "naive"
-    os.link(victim, naive)
-    naive.write_text("overwritten")
-    assert victim.read_text() == "overwritten"
     others = {}
     for number, file in enumerate(path for path in sorted(index.rglob("*")) if path.is_file()):
         others[tmp_path / f"link-{number}"] = file.read_bytes()
         os.link(file, tmp_path / f"link-{number}")
-    with tally(FAMILY):
-        Searcher([Bm25Retriever()]).index(items_of(["other words"]), index, replace=True)
-        assert {path: path.read_bytes() for path in others} == others
+    Searcher([Bm25Retriever()]).index(items_of(["other words"]), index, replace=True)
+    assert {path: path.read_bytes() for path in others} == others
 
 
-def test_clearing_up_removes_nothing_behind_a_link_and_nothing_that_is_not_its_own(
-    index: Path, tmp_path: Path, tally: Tally
-) -> None:
+def test_clearing_up_removes_nothing_behind_a_link_and_nothing_that_is_not_its_own(index: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / ".nlp_retrieval").touch()
@@ -142,35 +120,32 @@ def test_clearing_up_removes_nothing_behind_a_link_and_nothing_that_is_not_its_o
     (index / "notes" / "mine.txt").write_text("mine")
     (folder,) = index.glob("items-*")
     (folder / "link").symlink_to(outside)
-    with tally(FAMILY):
-        Searcher([Bm25Retriever()]).index(items_of(["other words"]), index, replace=True)
-        assert (outside / "precious").read_text() == "precious"
-        assert (index / "notes" / "mine.txt").read_text() == "mine"
-        assert not folder.exists()
+    Searcher([Bm25Retriever()]).index(items_of(["other words"]), index, replace=True)
+    assert (outside / "precious").read_text() == "precious"
+    assert (index / "notes" / "mine.txt").read_text() == "mine"
+    assert not folder.exists()
 
 
-def test_a_forged_name_of_a_retriever_leads_nowhere(index: Path, tally: Tally) -> None:
+def test_a_forged_name_of_a_retriever_leads_nowhere(index: Path) -> None:
     content = json.loads((index / "manifest.json").read_bytes())
     for name in ELSEWHERE:
-        with tally(FAMILY):
-            content["retrievers"][0]["fingerprint"] = name
-            write_forged(index, content)
-            with pytest.raises(RetrievalError):
-                opened(index)
+        content["retrievers"][0]["fingerprint"] = name
+        write_forged(index, content)
+        with pytest.raises(RetrievalError):
+            opened(index)
 
 
-def test_odd_ids_and_titles_are_kept_as_they_are_and_name_no_file(tmp_path: Path, tally: Tally) -> None:
+def test_odd_ids_and_titles_are_kept_as_they_are_and_name_no_file(tmp_path: Path) -> None:
     items = [
         SearchableItem(item_id=odd, content=f"fox number{n}", metadata={"title": odd, odd: odd}) for n, odd in enumerate(ODD)
     ]
-    with tally(FAMILY):
-        searcher = Searcher([Bm25Retriever()])
-        searcher.index(items, tmp_path / "folder" / "index")
-        for n, item in enumerate(items):
-            assert searcher.search([f"number{n}"], 3)[0][0].item == item
-        plain = re.compile(r"[A-Za-z0-9_.-]+")
-        assert all(plain.fullmatch(path.name) for path in (tmp_path / "folder").rglob("*"))
-        assert {path.name for path in tmp_path.iterdir()} <= {"folder"}
+    searcher = Searcher([Bm25Retriever()])
+    searcher.index(items, tmp_path / "folder" / "index")
+    for n, item in enumerate(items):
+        assert searcher.search([f"number{n}"], 3)[0][0].item == item
+    plain = re.compile(r"[A-Za-z0-9_.-]+")
+    assert all(plain.fullmatch(path.name) for path in (tmp_path / "folder").rglob("*"))
+    assert {path.name for path in tmp_path.iterdir()} <= {"folder"}
 
 
 class OddItems(BaseLoader):
@@ -183,41 +158,29 @@ class OddItems(BaseLoader):
             yield SearchableItem(item_id=f"{ODD[row % len(ODD)]}{row}", content=text)
 
 
-def test_a_benchmark_with_odd_names_writes_into_its_folder_alone(tmp_path: Path, tally: Tally) -> None:
-    names = [odd for odd in ODD if odd.strip()]
+def test_a_benchmark_with_odd_names_writes_into_its_folder_alone(tmp_path: Path) -> None:
+    names = [odd for odd in ODD if odd.strip()][::4]
     ids = [f"{ODD[n % len(ODD)]}{n}" for n in range(len(QUERIES))]
     queries = [query.model_copy(update={"query_id": one}) for query, one in zip(QUERIES, ids, strict=True)]
     gold = [Gold(query_id=one, relevance={f"{ODD[0]}0": 1}) for one in ids]
     work = tmp_path / "work"
-    with tally(FAMILY):
-        run = benchmarker(
-            work / "index", searchers={name: Searcher([Bm25Retriever()]) for name in names}, loader=OddItems(),
-            queries=queries, gold=gold, stage_folder=work / "output" / "stages", latency_queries=1,
-        ).run()  # fmt: skip
-        write_run_files(run, work / "output")
-        assert {path.name for path in tmp_path.iterdir()} <= {"work"}
-        files = sorted(path.name for path in (work / "output" / "trec").iterdir())
-        assert files == sorted(["qrels.txt", *(f"{stem}.trec" for stem in file_names(names))])
-        assert len(files) == len(names) + 1
-        for stem in file_names(names):
-            assert len(read_run(work / "output" / "trec" / f"{stem}.trec")) <= len(queries)
-        saved = read_run_folder(work / "output")
-        assert list(saved.lists.listings) == names
-        assert all(re.fullmatch(r"[0-9a-f]+\.stage|[\w.-]+", path.name) for path in (work / "output").rglob("*"))
+    run = benchmarker(
+        work / "index", searchers={name: Searcher([Bm25Retriever()]) for name in names}, loader=OddItems(),
+        queries=queries, gold=gold, stage_folder=work / "output" / "stages", latency_queries=1,
+    ).run()  # fmt: skip
+    write_run_files(run, work / "output")
+    assert {path.name for path in tmp_path.iterdir()} <= {"work"}
+    files = sorted(path.name for path in (work / "output" / "trec").iterdir())
+    assert files == sorted(["qrels.txt", *(f"{stem}.trec" for stem in file_names(names))])
+    assert len(files) == len(names) + 1
+    for stem in file_names(names):
+        assert len(read_run(work / "output" / "trec" / f"{stem}.trec")) <= len(queries)
+    saved = read_run_folder(work / "output")
+    assert list(saved.lists.listings) == names
+    assert all(re.fullmatch(r"[0-9a-f]+\.stage|[\w.-]+", path.name) for path in (work / "output").rglob("*"))
 
 
-def test_files_are_named_by_no_path(tally: Tally) -> None:
-    with tally(FAMILY):
-        made = file_names(ODD)
-        assert len({name.casefold() for name in made}) == len(ODD)
-        for name in made:
-            assert Path(name).name == name
-            assert not name.startswith(".")
-            assert re.fullmatch(r"[\w.-]+", name)
-            assert len(f"{name}.trec".encode()) <= 255
-
-
-def test_results_of_an_earlier_run_name_no_file_elsewhere(tmp_path: Path, tally: Tally) -> None:
+def test_results_of_an_earlier_run_name_no_file_elsewhere(tmp_path: Path) -> None:
     """The files of configurations that are gone are removed, by the names in the results that were there."""
     output, victim = tmp_path / "output", tmp_path / "victim.trec"
     (output / "trec").mkdir(parents=True)
@@ -225,30 +188,37 @@ def test_results_of_an_earlier_run_name_no_file_elsewhere(tmp_path: Path, tally:
     (output / "trec" / "old.trec").write_text("old")
     planted = {"configurations": ["../../victim", str(tmp_path / "victim"), "old"]}
     (output / "results.json").write_text(json.dumps(planted))
-    with tally(FAMILY):
-        write_run_files(benchmarker(tmp_path / "index", latency_queries=1).run(), output)
-        assert victim.read_text() == "precious"
-        assert not (output / "trec" / "old.trec").exists()
+    write_run_files(benchmarker(tmp_path / "index", latency_queries=1).run(), output)
+    assert victim.read_text() == "precious"
+    assert not (output / "trec" / "old.trec").exists()
 
 
-def test_a_foreign_report_names_no_file_elsewhere(tmp_path: Path, tally: Tally) -> None:
+def test_a_foreign_report_names_no_file_elsewhere(tmp_path: Path) -> None:
     """What it says where its manifest is would be uploaded to W&B."""
     output = tmp_path / "output"
     run = benchmarker(tmp_path / "index", latency_queries=1).run()
     report = write_run_files(run, output)
     for place in ("/etc/passwd", "../../secret", "~/.netrc", ".."):
-        with tally(FAMILY):
-            foreign = replace(report, files={"manifest": place, "trec": place})
-            (output / "report.json").write_bytes(report_bytes(foreign, output))
-            found = read_run_folder(output).report.files
-            assert all(Path(path).parent == output and Path(path).name not in ("", "..") for path in found.values())
+        foreign = replace(report, files={"manifest": place, "trec": place})
+        (output / "report.json").write_bytes(report_bytes(foreign, output))
+        found = read_run_folder(output).report.files
+        assert all(Path(path).parent == output and Path(path).name not in ("", "..") for path in found.values())
 
 
-def test_a_stage_result_under_another_name_is_not_there(tmp_path: Path, tally: Tally) -> None:
+def test_a_stage_result_under_another_name_is_not_there(tmp_path: Path) -> None:
     store = StageStore(tmp_path)
     store.keep("group", "one", Entry({"of": "one"}, {"a": np.arange(3)}))
     (file,) = tmp_path.rglob("*.stage")
-    with tally(FAMILY):
-        shutil.copy(file, file.with_name("other.stage"))
-        assert StageStore(tmp_path).find("group", "other") is None
-        assert [entry.about for entry in StageStore(tmp_path).entries("group")] == [{"of": "one"}]
+    shutil.copy(file, file.with_name("other.stage"))
+    assert StageStore(tmp_path).find("group", "other") is None
+    assert [entry.about for entry in StageStore(tmp_path).entries("group")] == [{"of": "one"}]
+
+
+def test_files_are_named_by_no_path() -> None:
+    made = file_names(ODD)
+    assert len({name.casefold() for name in made}) == len(ODD)
+    for name in made:
+        assert Path(name).name == name
+        assert not name.startswith(".")
+        assert re.fullmatch(r"[\w.-]+", name)
+        assert len(f"{name}.trec".encode()) <= 255

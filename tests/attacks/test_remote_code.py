@@ -16,10 +16,7 @@ from nlp_retrieval.encoders.colbert import ColbertEncoder, is_multi_vector
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ModelError
 
-from .conftest import Tally
 from .planting import pickled
-
-FAMILY = "remote code in model repositories"
 
 CODE = """
 import os
@@ -111,61 +108,55 @@ def rerank(model: Path) -> None:
     CrossEncoderReranker(str(model)).rerank(["fox"], [[hit]], 1)
 
 
-def test_code_of_a_model_runs_where_it_is_trusted(tmp_path: Path) -> None:
-    """The plant is a real one: with the user's word for it, it runs."""
-    model, ran = planted(tmp_path, own_architecture, head=False)
-    SentenceTransformerEncoder(str(model), trust_remote_code=True).encode_passages(["red fox"])
-    assert ran.is_dir()
+def test_an_encoder_runs_no_code_of_a_model(tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests) -> None:
+    for encoder in [SentenceTransformerEncoder, ColbertEncoder]:
+        for name, plant in PLANTS.items():
+            with subtests.test(encoder=encoder, plant=name):
+                tmp_path = tmp_path_factory.mktemp("case")
+                model, ran = planted(tmp_path, plant, head=False)
+                with pytest.raises(ModelError, match="does not load"):
+                    encoder(str(model)).encode_passages(["red fox"])
+                assert not ran.exists()
+                assert "this" not in sys.modules
 
 
-@pytest.mark.parametrize("plant", PLANTS)
-@pytest.mark.parametrize("encoder", [SentenceTransformerEncoder, ColbertEncoder])
-def test_an_encoder_runs_no_code_of_a_model(
-    encoder: type[SentenceTransformerEncoder | ColbertEncoder], plant: str, tmp_path: Path, tally: Tally
-) -> None:
-    model, ran = planted(tmp_path, PLANTS[plant], head=False)
-    with tally(FAMILY):
-        with pytest.raises(ModelError, match="does not load"):
-            encoder(str(model)).encode_passages(["red fox"])
-        assert not ran.exists()
-        assert "this" not in sys.modules
+def test_a_cross_encoder_runs_no_code_of_a_model(tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests) -> None:
+    for plant in ["own_architecture", "own_tokenizer", "pickled_weights"]:
+        with subtests.test(plant=plant):
+            tmp_path = tmp_path_factory.mktemp("case")
+            model, ran = planted(tmp_path, PLANTS[plant], head=True)
+            with pytest.raises(ModelError, match="does not load"):
+                rerank(model)
+            assert not ran.exists()
 
 
-@pytest.mark.parametrize("plant", ["own_architecture", "own_tokenizer", "pickled_weights"])
-def test_a_cross_encoder_runs_no_code_of_a_model(plant: str, tmp_path: Path, tally: Tally) -> None:
-    model, ran = planted(tmp_path, PLANTS[plant], head=True)
-    with tally(FAMILY):
-        with pytest.raises(ModelError, match="does not load"):
-            rerank(model)
-        assert not ran.exists()
-
-
-def test_an_activation_is_none_that_a_model_names(tmp_path: Path, tally: Tally) -> None:
+def test_an_activation_is_none_that_a_model_names(tmp_path: Path) -> None:
     model, _ = planted(tmp_path, lambda folder, ran: edit(folder / "config.json", **ACTIVATION), head=True)
-    with tally(FAMILY):
-        rerank(model)
-        assert "this" not in sys.modules
+    rerank(model)
+    assert "this" not in sys.modules
 
 
 ACTIVATION = {"sbert_ce_default_activation_function": "this.s", "sentence_transformers": {"activation_fn": "this.s"}}
 
 
-@pytest.mark.parametrize("file", ["config_sentence_transformers.json", "config.json"])
-def test_settings_that_are_nested_without_end_are_one_error(file: str, tmp_path: Path, tally: Tally) -> None:
-    model = save_bert(tmp_path / "model")
-    if file != "config.json":
-        (model / "modules.json").write_text(json.dumps([TRANSFORMER]))
-    (model / file).write_text("[" * 100_000)
-    with tally(FAMILY):
-        with pytest.raises(ModelError, match=file):
-            rerank(model)
-        with pytest.raises(ModelError, match=file):
-            is_multi_vector(model)
+def test_settings_that_are_nested_without_end_are_one_error(
+    tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
+) -> None:
+    for file in ["config_sentence_transformers.json", "config.json"]:
+        with subtests.test(file=file):
+            tmp_path = tmp_path_factory.mktemp("case")
+            model = save_bert(tmp_path / "model")
+            if file != "config.json":
+                (model / "modules.json").write_text(json.dumps([TRANSFORMER]))
+            (model / file).write_text("[" * 100_000)
+            with pytest.raises(ModelError, match=file):
+                rerank(model)
+            with pytest.raises(ModelError, match=file):
+                is_multi_vector(model)
 
 
-def test_code_that_was_trusted_is_part_of_the_fingerprint(tmp_path: Path, tally: Tally) -> None:
+def test_code_that_was_trusted_is_part_of_the_fingerprint(tmp_path: Path) -> None:
     model, _ = planted(tmp_path, own_architecture, head=False)
     before = ModelFiles.of(model).fingerprint
-    with tally(FAMILY):
-        (model / "modeling_own.py").write_text("# another one")
-        assert ModelFiles.of(model).fingerprint != before
+    (model / "modeling_own.py").write_text("# another one")
+    assert ModelFiles.of(model).fingerprint != before

@@ -97,16 +97,3 @@ FORGOTTEN: dict[str, Callable[[str], bool]] = {
     "the folder above the index folder": lambda path: Path(path).name == "indexes",
     "the folder above that": lambda path: Path(path).name.startswith("world"),
 }
-
-
-@pytest.mark.parametrize("what", mostly_soaked(list(FORGOTTEN), 2))
-def test_a_sync_that_is_left_out_is_found(trials, records, what):
-    """The test above can fail: every kind of sync that it is about is needed."""
-    known = trials["index"]
-    states = crash_states(records["index"], *read_record(records["index"]), forget=FORGOTTEN[what])
-    for left in sorted(states, key=lambda left: -left.step):
-        made = known.anew()
-        if not judged(made, [left]):
-            break
-    else:
-        pytest.fail(f"nothing was lost without a sync of {what}")

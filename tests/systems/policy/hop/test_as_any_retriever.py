@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from attacks.conftest import Tally, tally
 from attacks.test_planted_pickles import ITEMS, check_planted
 from core.search.test_copying import check_copied, copied_both_ways
 from core.search.test_from_settings import check_parts
@@ -14,8 +13,6 @@ from hashed_words import HashedWords
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever, Searcher
 from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
-
-__all__ = ["tally"]
 
 
 def hops() -> HopRetriever:
@@ -38,6 +35,6 @@ def test_it_gives_k_items_that_fulfil_the_filter_wherever_k_do(tmp_path: Path) -
     check_filtered(searcher, exact=False)
 
 
-def test_an_index_with_a_pickle_in_place_of_a_file_is_damaged(tmp_path: Path, tally: Tally) -> None:
+def test_an_index_with_a_pickle_in_place_of_a_file_is_damaged(tmp_path: Path) -> None:
     Searcher([hops()]).index(ITEMS, tmp_path / "index")
-    check_planted(hops(), tmp_path / "index", tmp_path, tally)
+    check_planted(hops(), tmp_path / "index", tmp_path)
