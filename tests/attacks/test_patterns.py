@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 from documents_model.patterns import DOCUMENTS
 
-from .growth import check_growth, in_all
+from .growth import check_growth, in_all, in_prose
 
 _FROM = "from nlp_retrieval"
 
@@ -81,7 +81,7 @@ for text in (chr(0xd7ff) * N, chr(0xd800) * N):
         "numbers_of(text), compare_numbers('9', text), decimal_mark(plain_digits(text))",
         f"{_FROM}.text.numbers import compare_numbers, decimal_mark, numbers_of, plain_digits",
     ),
-    "phrases": in_all(
+    "phrases": in_prose(
         "processor.process([text])", f"{_FROM} import EntityPhrases\nprocessor = EntityPhrases()\nprocessor.process(['A'])"
     ),
     "quantities": in_all("quantities_of(text), years_of(text)", f"{_FROM}.text.quantities import quantities_of, years_of"),
