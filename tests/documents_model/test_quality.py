@@ -6,47 +6,27 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval.errors import ConfigurationError, InputError, SourceError
+from nlp_retrieval.errors import ConfigurationError, InputError
 from nlp_retrieval.systems.evidence.grades import GRADES, QualityRule, QualityRules, assess_source_quality
 
 GRADED = {
     "https://www.nature.com/articles/s41586-024-00000-0": "A",
-    "http://NATURE.com:443": "A",
-    "https://www.bls.gov/news.release/cpi.nr0.htm": "A",
-    "https://www.ons.gov.uk/economy": "A",
     "https://ec.europa.eu/eurostat/databrowser/view/x": "A",
     "https://pubmed.ncbi.nlm.nih.gov/12345/": "A",
-    "https://link.springer.com/article/10.1007/x": "A",
-    "https://ec.europa.eu/commission/presscorner": "B",
     "https://www.epa.gov/climate": "B",
-    "https://www.ox.ac.uk/news": "B",
     "https://www.gov.uk/guidance": "B",
-    "https://web.mit.edu/": "B",
-    "https://www.who.int/news": "B",
     "https://arxiv.org/abs/2401.00001": "B",
-    "https://www.reuters.com/world": "B",
     "https://de.wikipedia.org/wiki/Regen": "B",
     "https://www.example.com/news": "C",
-    "https://www.theguardian.com/world": "C",
     "https://shop.springer.com/": "C",
-    "https://localhost/": "C",
-    "http://192.0.2.7/": "C",
     "http://[2001:db8::1]/": "C",
     "file:///home/a/nature.com/x.pdf": "C",
-    "doi:10.1000/1": "C",
     "https://en.wikipedia.org/wiki/Talk:Rain": "D",
     "https://www.example.edu/~someone/paper.html": "D",
-    "https://www.example.edu/staff/%7Esomeone/paper.html": "D",
-    "https://blogs.bmj.com/post": "D",
     "https://www.example.com/blog/post": "D",
     "https://rain.blogspot.com/2020": "D",
-    "https://rain.blogspot.co.uk/2020": "D",
-    "https://someone.github.io/": "D",
     "https://old.reddit.com/r/rain": "D",
-    "https://x.com/someone/status/1": "D",
     "https://bit.ly/abc": "E",
-    "https://pastebin.com/abc": "E",
-    "http://abcdef.onion/": "E",
 }
 
 
@@ -60,14 +40,9 @@ def test_an_address_has_the_grade_of_the_first_rule_that_fits(url: str, grade: s
     [
         "https://nature.com.example.org/",
         "https://nature.com@example.org/",
-        "https://example.org/nature.com",
         "https://example.org/?u=https://nature.com/",
-        "https://example.org/#https://nature.com/",
         "https://notnature.com/",
         "https://nаture.com/",  # noqa: RUF001
-        "https://%6eature.com/",
-        "https://epa.gov.example.org/",
-        "https://fakegov/",
         "https://pubmed.ncbi.nlm.nih.gov.example.org/",
     ],
 )
@@ -81,14 +56,8 @@ def test_an_address_that_only_looks_like_another_does_not_have_its_grade(url: st
         "",
         "nature.com",
         "https://",
-        "https:///x",
         "https://example.org\\@nature.com/",
-        "https://nature.com /",
-        "https://na\nture.com/",
         "https://nature.com\x00/",
-        "http://[::1/",
-        "http://a:99999999/",
-        "https://a/" + "x" * 3000,
     ],
 )
 def test_what_is_no_url_is_an_error(url: str) -> None:
@@ -127,31 +96,13 @@ def test_the_users_own_rules_replace_ours(tmp_path: Path) -> None:
 
 WRONG = {
     "rules: x": "rules is not a list",
-    "default: C": "'rules' missing",
     "default: F\nrules: []": "default: 'F' is not a grade; grades are A, B, C, D and E",
-    "default: [A]\nrules: []": "is not a grade",
-    "rules: []\nextra: 1": "unknown key 'extra'",
-    "rules: [x]": "rule 1: not a mapping",
     "rules:\n- {grade: A}": "rule 1: no condition, so it would match every URL",
-    "rules:\n- {domain: a.com}": "rule 1: 'grade' missing",
-    "rules:\n- {grade: a, domain: a.com}": "rule 1, grade: 'a' is not a grade",
-    "rules:\n- {grade: 1, domain: a.com}": "rule 1, grade: '1' is not a grade",
     "rules:\n- {grade: A, domain: a.com}\n- {grade: A, domian: a.com}": "rule 2: unknown key 'domian'; did you mean 'domain'",
-    "rules:\n- {grade: A, domain: []}": "rule 1, domain: an empty list",
-    "rules:\n- {grade: A, domain: [1]}": "rule 1, domain: '1' is not text",
-    "rules:\n- {grade: A, domain: ''}": "is not text of 1 to 200 characters",
     "rules:\n- {grade: A, domain: '*.com'}": "'*.com' is not the name of a domain; patterns go under host: or path:",
-    "rules:\n- {grade: A, domain: https://a.com}": "is not the name of a domain",
     "rules:\n- {grade: A, domain: www.a.com}": "'www.a.com' is not a registered name",
-    "rules:\n- {grade: A, suffix: a b}": "is not the name of a suffix",
     "rules:\n- {grade: A, host: 'a.com/x'}": "rule 1, host: 'a.com/x' is more than a host",
-    "rules:\n- {grade: A, host: '[ab].com'}": "only * and ? are wildcards in a pattern",
-    "rules:\n- {grade: A, path: 'data/*'}": "paths begin with a slash; write /data/*",
-    f"rules:\n- {{grade: A, path: '/{'x' * 300}'}}": "is not text of 1 to 200 characters",
-    "rules:\n- {grade: A, domain: a.com, why: [x]}": "rule 1, why: not text",
-    "rules:\n- {grade: A, grade: B, domain: a.com}": "line 2: 'grade' appears twice",
     "rules: !!python/object/apply:os.system [ls]": "the tag .* is refused",
-    "rules: &a [*a]": "an alias refers to a value that contains it",
     "[]": "not a mapping of settings",
 }
 
@@ -165,11 +116,6 @@ def test_rules_that_cannot_be_used_are_an_error_that_names_the_place(text: str, 
         QualityRules.read(file)
     assert str(file) in str(caught.value)
     assert message in str(caught.value) or re.search(message, str(caught.value))
-
-
-def test_a_file_of_rules_that_is_missing_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="there is no configuration file"):
-        assess_source_quality("https://example.org", tmp_path / "none.yaml")
 
 
 def test_a_pattern_of_stars_does_not_hang(tmp_path: Path) -> None:

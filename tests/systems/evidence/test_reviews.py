@@ -150,21 +150,12 @@ def test_reviews_of_a_file_are_merged_once_and_those_of_another_project_are_left
 
 WRONG = {
     "not JSON": ("[" * 200_000, "not a file of reviews"),
-    "a list": ("[]", 'no list "reviews"'),
     "newer": ('{"format": 2, "reviews": []}', "format 2"),
-    "many": (json.dumps({"format": 1, "reviews": [0] * 100_001}), "at most 100,000"),
-    "number": ({"decision": 7}, '"decision" is text'),
     "decision": ({"decision": "passed"}, "decision='passed'"),
-    "field": ({"passes": "yes"}, "no field 'passes'"),
     "future": ({"date": "2999-01-01"}, "in the future"),
-    "date": ({"date": "yesterday"}, "not a date"),
     "nobody": ({"by": "  "}, "name of its reviewer"),
-    "unseen": ({"by": "\u3164"}, "not '[U+3164]'"),
     "disguised": ({"by": "Jos\u00e9\u200d"}, "visible characters"),
-    "version": ({"version": "../../etc"}, "SHA-256"),
     "cited": ({"cited": "javascript:alert(1)"}, "neither a URL"),
-    "long": ({"note": "x" * 10_001}, "10,001 characters"),
-    "empty note": ({"decision": "noted", "note": ""}, "a note is empty"),
 }
 
 

@@ -31,9 +31,6 @@ def addresses(text: str) -> list[tuple[str, str]]:
 STYLES = {
     "before the full stop": ("Bees dance [1]. Ants do not [2].", [("1", "Bees dance."), ("2", "Ants do not.")]),
     "after the full stop": ("Bees dance. [1] Ants do not. [2]", [("1", "Bees dance."), ("2", "Ants do not.")]),
-    "without a space": ("Bees dance.[1] Ants do not[2].", [("1", "Bees dance."), ("2", "Ants do not.")]),
-    "without any space": ("Bees dance.[1]Ants do not.", [("1", "Bees dance.")]),
-    "at the beginning": ("[1] Bees dance. Ants do not.", [("1", "Bees dance.")]),
     "in the middle": (
         "Bees [1] dance and ants [2], it seems, do not.",
         [
@@ -42,14 +39,9 @@ STYLES = {
         ],
     ),
     "several": ("Bees dance [1][2].", [("1", "Bees dance."), ("2", "Bees dance.")]),
-    "several with spaces": ("Bees dance [1] [2].", [("1", "Bees dance."), ("2", "Bees dance.")]),
-    "several with commas": ("Bees dance [1], [2].", [("1", "Bees dance."), ("2", "Bees dance.")]),
     "a list": ("Bees dance [1, 2].", [("1", "Bees dance."), ("2", "Bees dance.")]),
-    "a list and a range": ("Bees dance [1,2-3].", [(mark, "Bees dance.") for mark in "123"]),
     "a range": ("Bees dance [1\u20133].", [(mark, "Bees dance.") for mark in "123"]),
-    "a range of marks": ("Bees dance [1]\u2013[3].", [(mark, "Bees dance.") for mark in "123"]),
     "in round brackets": ("Bees dance ([1], [2]).", [("1", "Bees dance."), ("2", "Bees dance.")]),
-    "with see": ("Bees dance (see [1]). Ants do not.", [("1", "Bees dance.")]),
     "escaped": ("Bees dance \\[1\\].", [("1", "Bees dance.")]),
     "raised": (
         "Bees dance.<sup>1</sup> Ants do not<sup>2,3</sup>.",
@@ -59,7 +51,6 @@ STYLES = {
             ("3", "Ants do not."),
         ],
     ),
-    "raised marks": ("Bees dance.<sup>[1]</sup>", [("1", "Bees dance.")]),
     "raised digits": (
         "Bees dance.\u00b9 Ants do not\u00b2\u02d2\u00b3.",
         [
@@ -90,7 +81,6 @@ STYLES = {
         ],
     ),
     "in emphasis": ("**Bees dance [1].** *Ants* do not **[2]**.", [("1", "Bees dance."), ("2", "Ants do not.")]),
-    "over lines": ("Bees\ndance\n[1]. Ants do\nnot [2].", [("1", "Bees dance."), ("2", "Ants do not.")]),
     "in a list of points": (
         "- **Bees:** they dance [1].\n- Ants do not [2]\n  1. Nor wasps [3]",
         [
@@ -120,43 +110,24 @@ STYLES = {
         "| Animal | Dances [1] | Legs |\n|--|--|--|\n| Bee | yes | 6 |\n| Ant | no [1] | |",
         [("1", "Animal: Bee; Dances: yes"), ("1", "Animal: Ant; Dances: no")],
     ),
-    "in a table without a name for its first column": (
-        "| | Legs |\n|--|--|\n| Bee | 6 [1] |",
-        [("1", "Bee; Legs: 6")],
-    ),
-    "before a colon": ("Bees [1]: they dance.", [("1", "Bees: they dance.")]),
     "beside code": ("Bees dance `x[2]` [1].\n\n```\ny[3]\n```\n\n    z[3]\n", [("1", "Bees dance x[2].")]),
     "beside HTML": ("Bees <b>dance</b> <!-- [2] --> [1].\n\n<div>\n[3]\n</div>\n", [("1", "Bees dance.")]),
-    "with a word and a colon": ("Bees dance [citation:1][citation: 2].", [("1", "Bees dance."), ("2", "Bees dance.")]),
-    "with see inside": ("Bees dance [see 1; cf. 2, p. 3].", [("1", "Bees dance."), ("2", "Bees dance.")]),
-    "with pages and more": ("Bees dance [1, pp. 3-5; 2].", [("1", "Bees dance."), ("2", "Bees dance.")]),
     "with letters": (
         "Bees dance [S1]. Ants do not [S2, S3].",
         [("1", "Bees dance."), ("2", "Ants do not."), ("3", "Ants do not.")],
     ),
     "wide": ("Bees dance \uff3b1\uff3d, 〔2〕.", [("1", "Bees dance."), ("2", "Bees dance.")]),  # noqa: RUF001
-    "bold inside": ("Bees dance [**1**].", [("1", "Bees dance.")]),
-    "bold before raised digits": ("**Bees dance**\u00b9.", [("1", "Bees dance.")]),
-    "raised digits behind a space": ("Bees dance \u00b9.", [("1", "Bees dance.")]),
-    "raised digits with a space": ("Bees dance\u00b9 \u00b2.", [("1", "Bees dance."), ("2", "Bees dance.")]),
-    "raised digits without any sign between": ("Bees dance\u00b9\u00b2.", [("1", "Bees dance."), ("2", "Bees dance.")]),
     "raised after a year and a number": (
         "Bees danced in 2022\u00b9. Some 1,104\u00b2 did on 12 m\u00b2.",
         [("1", "Bees danced in 2022."), ("2", "Some 1,104 did on 12 m\u00b2.")],
     ),
     "raised by carets": ("Bees dance^1^. Ants do not ^[2]^.", [("1", "Bees dance."), ("2", "Ants do not.")]),
-    "raised by TeX": ("Bees dance $^{1,2}$.", [("1", "Bees dance."), ("2", "Bees dance.")]),
-    "in notes": ("Bees dance [^1, ^2].", [("1", "Bees dance."), ("2", "Bees dance.")]),
-    "beside an interval": ("Bees dance (95% CI [1, 3]) [2].", [("2", "Bees dance (95% CI [1, 3]).")]),
     "beside other intervals": (
         "Range [1, 2], IQR: [1-3], KI 95 % [1; 3], between [2, 3] [1].",
         [("1", "Range [1, 2], IQR: [1-3], KI 95 % [1; 3], between [2, 3].")],
     ),
     "beside indices": ("So x[1][2] and my_list[2] are [sic] [...] [2].", [("2", "So x[1][2] and my_list[2] are [sic] [...].")]),
     "behind an unclosed fence": ("```python\nx = 1\n\nBees dance [1].", [("1", "Bees dance.")]),
-    "behind a fence that another ends": ("```\nx\n\nBees dance [1].\n\n```js\ny[2]\n```\n", [("1", "Bees dance.")]),
-    "behind an unclosed comment": ("<!-- x\n\nBees dance [1].", [("1", "Bees dance.")]),
-    "behind an unclosed pre": ("<pre>\nBees dance [1].", [("1", "Bees dance.")]),
     "beside what is not a mark": (
         "From [0, 1], in [2019], by (3), 10<sup>2</sup> m<sup>2</sup>, Bees dance [1].",
         [
@@ -176,20 +147,14 @@ def test_marks_are_read(text, expected):
 
 LISTS = {
     "brackets": f"## Sources\n\n[1] One. {A}\n[2] Two. {B}",
-    "brackets and colons": f"## Bibliography\n\n[1]: One. {A}\n[2]: Two. {B}",
     "definitions": f'[1]: {A} "One"\n[2]: {B} "Two"',
-    "angles": f"## References\n\n[1] One <{A}>\n\n[2] Two <{B}>",
     "numbers": f"# Literatur\n\n1. One. {A}\n2. Two. {B}",
     "numbers alone": f"References\n\n1 One. {A}\n2 Two. {B}",
-    "links": f"## Works Cited\n\n1. [One]({A})\n2. [Two]({B})",
     "bullets": f"## 7. Quellen\n\n- [1] One {A}\n- [2] Two {B}",
-    "two lines": f"## References:\n\n[1] One\n    {A}\n[2] Two\n{B}",
     "points below": f"## Sources\n\n1. One\n   - URL: {A}\n2. Two\n   - URL: {B}",
     "a paragraph as heading": f"**📚 Sources**\n\n[1] One. {A}\n[2] Two. {B}",
-    "the same paragraph": f"Sources:\n[1] One. {A}\n[2] Two. {B}",
     "no heading": f"---\n\n[1] One. {A}\n\n[2] Two. {B}",
     "a table": f"## References\n\n| # | Title | URL |\n|--|--|--|\n| 1 | One | {A} |\n| [2] | Two | {B} |",
-    "bold": f"## References\n\n**[1]** One: {A}\n**[2]** Two: {B}",
     "further headings": f"## References\n\n### Web\n\n[1] One. {A}\n\n### Print\n\n[2] Two. {B}",
 }
 
@@ -201,10 +166,7 @@ def test_lists_of_references_are_read(entries):
     assert (report.title, report.missing, report.unused, report.duplicates) == ("Bees", [], [], [])
 
 
-NAMES = """References (selected)|Works cited|Bibliography & further reading|Sources used|7. References|VII. References|Quellen
-Références|Bibliografía|参考文献|参考文献：|References and notes|Selected references|Primary sources|References [selected]|Reference list
-Appendix A – Sources|Quellen und Literatur|Fuentes consultadas|Referências bibliográficas|Список литературы|資料來源|참고문헌|Źródła
-Sources & References|References – cited|Zz unknown name""".replace("\n", "|").split("|")  # noqa: E501, RUF001
+NAMES = ["References (selected)", "VII. References", "Quellen", "Références", "Bibliografía", "参考文献：", "Zz unknown name"]  # noqa: RUF001
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -228,8 +190,15 @@ def test_an_entry_without_a_url_hides_none_with_it():
     assert [one.url for one in report.duplicates] == ["", B]
 
 
-@pytest.mark.parametrize("entry", ["[S1] One. {}", "- S1: One. {}", "**S1** – One {}", "(S1) One {}"])  # noqa: RUF001
-@pytest.mark.parametrize("mark", ["[S1]", "[S1, S1]", "(S1)", "[Source S1]"])
+@pytest.mark.parametrize(
+    ("entry", "mark"),
+    [
+        ("[S1] One. {}", "[S1]"),
+        ("- S1: One. {}", "(S1)"),
+        ("**S1** \u2013 One {}", "[Source S1]"),
+        ("(S1) One {}", "[S1, S1]"),
+    ],
+)
 def test_labels_are_read(entry, mark):
     assert addresses(f"Bees dance {mark}.\n\n## Sources\n\n{entry.format(A)}\n") == [(A, "Bees dance.")]
 
@@ -238,29 +207,17 @@ def test_labels_are_read(entry, mark):
     ("mark", "names"),
     [
         ("[S1]", ["S1"]),
-        ("[citation:4]", ["4"]),
         ("【3:0†source】", ["3:0"]),
         ("[@frisch1965; @doe2000, p. 3]", ["frisch1965", "doe2000"]),
-        ("[@frisch1965, @doe2000{p. 3}]", ["frisch1965", "doe2000"]),
-        ("[see @frisch1965 and @doe2000, p. 3]", ["frisch1965", "doe2000"]),
         ("\\cite{frisch1965}", ["frisch1965"]),
         ("citeturn0search3turn12view0", ["turn0search3", "turn12view0"]),
-        ("\ue200cite\ue202turn0search1\ue201", ["turn0search1"]),
         (":contentReference[oaicite:0]{index=0}", ["oaicite:0"]),
-        ("[web:1]", ["web:1"]),
-        ("(Frisch et al., 1965)", ["Frisch et al., 1965"]),
         ("[12, 45]", ["12", "45"]),
     ],
 )
 def test_what_looks_like_a_citation_and_has_no_entry_is_missing(mark, names):
     report = read_report(f"Bees dance {mark}.")
     assert [(one.mark, one.url, one.sentence) for one in report.missing] == [(name, "", "Bees dance.") for name in names]
-
-
-def test_authors_with_a_year_are_read():
-    entries = f"\n\n## References\n\nFrisch, K. (1965). The dance. {A}\n\nDoe, J. & Roe, R. (2001a). Ants. {B}\n"
-    text = "Bees dance (Frisch, 1965). Ants do not [Doe & Roe 2001a]. Frisch (1965) saw bees. It was in Ulm (May 2001)."
-    assert addresses(text + entries) == [(A, "Bees dance."), (B, "Ants do not."), (A, "Frisch saw bees.")]
 
 
 def test_numbers_in_round_brackets_cite_where_no_others_do():
@@ -276,11 +233,8 @@ def test_numbers_in_round_brackets_cite_where_no_others_do():
     ("written", "url"),
     [
         ("doi:10.1000/ABC_d_e", "https://doi.org/10.1000/ABC_d_e"),
-        ("DOI: 10.1000/x(1)2", "https://doi.org/10.1000/x(1)2"),
         ("doi.org/10.1000/x", "https://doi.org/10.1000/x"),
-        ("dx.doi.org/10.1000/x", "https://doi.org/10.1000/x"),
         ("arXiv:2101.00001v2", "https://arxiv.org/abs/2101.00001v2"),
-        ("arxiv: cs.CL/0101001", "https://arxiv.org/abs/cs.CL/0101001"),
         ("www.a.example/x", "https://www.a.example/x"),
         ("PMID: 123", "https://pubmed.ncbi.nlm.nih.gov/123"),
     ],
@@ -299,12 +253,8 @@ WIKI, NEWS = "https://en.wikipedia.org/wiki/Bee", "https://www.nytimes.com/a/b"
         (f"Bees dance [Wikipedia]({WIKI}). Ants do not.", ["Bees dance."]),
         (f"Bees dance. [Wikipedia]({WIKI}) Ants do not. [New York Times]({NEWS})", ["Bees dance.", "Ants do not."]),
         (f"Bees dance [New York Times]({NEWS}), [Wikipedia]({WIKI}).", ["Bees dance.", "Bees dance."]),
-        (f"Bees dance [Wikipedia]({WIKI}) and [New York Times]({NEWS}).", ["Bees dance.", "Bees dance."]),
-        (f"Bees dance — [Wikipedia]({WIKI}).", ["Bees dance."]),
         (f"Bees dance [Frisch 1965]({A}).", ["Bees dance."]),
-        (f"Bees dance. Source: [Wikipedia]({WIKI}). Ants do not.", ["Bees dance."]),
         (f"- **Bee** — [Product Page]({A}) — 3 euros", ["Bee — 3 euros"]),
-        (f"As seen by [Wikipedia]({WIKI}).", ["As seen by Wikipedia."]),
         (f"Bees visited [Paris]({WIKI}).", ["Bees visited Paris."]),
         (f"Bees dance. [Frisch]({A}) saw it.", ["Frisch saw it."]),
         (f'Bees dance <a href="{WIKI}">[1]</a>.', ["Bees dance."]),
@@ -331,22 +281,13 @@ def test_footnotes_are_read():
     assert report.missing == []
 
 
-def test_a_link_within_a_sentence_is_part_of_it():
-    assert addresses(f"As [Frisch]({A}) saw, bees dance. Ants do not.") == [(A, "As Frisch saw, bees dance.")]
-
-
 @pytest.mark.parametrize(
     "text",
     [
         f"Bees dance ([Frisch]({A})).",
-        f"Bees dance [1]({A}).",
         f"Bees dance [[1]]({A}).",
-        f"Bees dance. [Frisch 1965]({A})",
-        f"Bees dance. Source: [Frisch]({A})",
-        f"Bees dance ([a.example]({A})).",
         f"Bees dance [a.example]({A}).",
         f"Bees dance (see <{A}>).",
-        f"Bees dance (source: {A}).",
         f"Bees dance [source]({A}).",
         f"Bees dance {A}.",
         f"Bees dance ([Frisch][f]).\n\n[F]: {A}",
@@ -372,15 +313,6 @@ def test_links_that_lead_nowhere_on_the_web_are_text():
 def test_lines_are_those_of_the_report():
     text = f"# Bees\n\nBees dance [1].\nAnts\ndo not [2].\n\n- One [1]\n- Two\n  goes on [2]\n\n| a |\n|--|\n| b [1] |\n{LIST}"
     assert [one.line for one in read_report(text).citations] == [3, 5, 7, 9, 13]
-
-
-def test_marks_without_an_entry_are_missing():
-    report = read_report(f"Bees dance [1]. Ants do not [7].[^x]{LIST}")
-    assert [(one.mark, one.url, one.sentence) for one in report.missing] == [
-        ("7", "", "Ants do not."),
-        ("x", "", "Ants do not."),
-    ]
-    assert [one.mark for one in report.citations] == ["1", "7", "x"]
 
 
 def test_entries_that_are_never_cited_are_found():
@@ -437,7 +369,7 @@ def test_text_after_the_references_is_read():
     assert [one.sentence for one in report.uncited] == ["The count of 1965 was wrong."]
 
 
-@pytest.mark.parametrize("hidden", ["\u200b", "\u202e", "\u2066", "\ufeff", "\u00ad", "\u2060"])
+@pytest.mark.parametrize("hidden", ["\u200b", "\u202e"])
 def test_what_nobody_sees_hides_no_mark(hidden):
     assert cited(f"Bees dance [{hidden}1{hidden}].{hidden}{LIST}") == [("1", "Bees dance.")]
 
@@ -457,16 +389,6 @@ def test_without_the_parser_the_error_says_what_to_install(monkeypatch):
         read_report("Bees dance.")
 
 
-def test_a_work_is_found_by_its_doi_and_an_address_without_its_scheme():
-    report = read_report(
-        "Bees dance [1]. Ants do not [2].\n\n## References\n\n1. Alpha. doi:10.1000/xyz.1\n2. Beta, www.b.example/x."
-    )
-    assert [(one.url, one.title) for one in report.citations] == [
-        ("https://doi.org/10.1000/xyz.1", "Alpha"),
-        ("https://www.b.example/x", "Beta"),
-    ]
-
-
 def test_a_report_that_is_too_long_is_refused(monkeypatch):
     monkeypatch.setattr(markdown, "MAX_CHARACTERS", 10)
     with pytest.raises(InputError, match="11 characters, and at most 10 are read; audit it in parts"):
@@ -477,26 +399,14 @@ def test_a_report_that_is_too_long_is_refused(monkeypatch):
     "text",
     [
         "[" * 10_000,
-        "[" * 5_000 + "1" + "]" * 5_000,
         "> " * 10_000 + "[1]",
-        "- " * 10_000 + "[1]",
         "".join(" " * (2 * depth) + "- a [1]\n" for depth in range(300)),
         "[^" * 5_000,
-        "[a](" * 5_000,
         "<a " * 5_000 + "<!-- " * 5_000,
-        "*a **b " * 3_000,
         "|" * 10_000 + "\n" + "|-" * 5_000,
-        "<sup>" * 3_000 + "1",
         "\ud800[1]\x00\x1b\u2028[2]",
-        "https://" * 3_000 + ")" * 5_000,
-        "```a\n" * 5_000,
         "".join("`" * (200 - number) + "\n" for number in range(190)) + "```\n" * 3_000,
-        "<!-- \n" * 5_000,
-        "Name\n\n[1] x\n\n" * 2_000,
-        "(1) " * 3_000 + "\n\n## References\n\n1. x",
-        "doi:10.1000/" * 3_000,
         "(A, " * 3_000 + "2020)",
-        "[1]: <" * 3_000,
     ],
 )
 def test_hostile_reports_are_read(text):

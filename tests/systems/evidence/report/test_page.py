@@ -13,7 +13,6 @@ from nlp_retrieval.systems.evidence.audit_report import (
     by_severity,
     render_audit,
     summary_sentence,
-    write_audit_page,
     wrong_number,
 )
 from nlp_retrieval.systems.evidence.citations.report import CitedReport
@@ -57,8 +56,6 @@ def test_a_wrong_number_and_the_nearest_of_the_source_are_marked():
             ("97 million", "58 million"),
         ),
         ("The line is 9 km long.", "Of 9 lines this is the longest, at 11 km.", ("9", "11")),
-        ("It has 3 gates.", "It has gates.", None),
-        ("About three of them died.", "We counted 12,400 of them in 2024.", None),
         ("It opened in 1962 with 60 seats.", "It opened in 1974, with 61 seats.", ("1962", "1974")),
     ],
 )
@@ -166,9 +163,3 @@ def test_other_peoples_text_stays_text(attack):
     assert not {char for char in body if unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp")} - {"\n"}
     shown = re.sub(r'href="[^"]*"', "", body)
     assert not {char for char in shown if unicodedata.category(char) == "Cf"}
-
-
-def test_the_page_is_written(tmp_path):
-    rows, report = tram_audit()
-    write_audit_page(rows, report, tmp_path / "audit" / "page.html")
-    assert (tmp_path / "audit" / "page.html").read_text("utf-8") == render_audit(rows, report)
