@@ -163,7 +163,7 @@ def _agreement(text: str, answer: str) -> Agreement:
 ANSWER_MEASURES = ("answer_em", "answer_f1")
 """Exact match and F1 of the answer."""
 
-FACT_MEASURES = ("sp_em", "sp_f1", "sp_recall", "joint_em", "joint_f1")
+FACT_MEASURES = ("sp_em", "sp_f1", "sp_cited", "joint_em", "joint_f1")
 """Measures of the supporting facts, and of answer and facts together; computed if the gold has facts."""
 
 

@@ -31,7 +31,8 @@ LABELS = {
     "answer_f1": "Answer F1",
     "sp_em": "Facts EM",
     "sp_f1": "Facts F1",
-    "sp_recall": "Facts recall",
+    "sp_cited": "Facts cited",
+    "sp_recall": "Facts retrieved",
     "joint_em": "Joint EM",
     "joint_f1": "Joint F1",
 }
@@ -40,7 +41,7 @@ LABELS = {
 MEASURES = ("precision", "recall", "f1", "perfect_recall", "ndcg", "map", "mrr")
 """The families that are measured at every cutoff if no measures are chosen, in storage order."""
 
-OF_ANSWERS = frozenset(("answer_em", "answer_f1", "sp_em", "sp_f1", "sp_recall", "joint_em", "joint_f1"))
+OF_ANSWERS = frozenset(("answer_em", "answer_f1", "sp_em", "sp_f1", "sp_cited", "sp_recall", "joint_em", "joint_f1"))
 
 DEPTH = 100
 """How many hits of each query are fetched, and count for a measure without a cutoff, if no other depth is chosen."""

@@ -345,14 +345,19 @@ def _facts(location: str, query_id: str, row: JsonObject) -> list[JsonValue]:
     """The supporting facts of a question, each of which names a sentence of its contexts."""
     supporting_titles(location, row, _HOTPOT_NO_GOLD)  # refuses anything but a list of facts
     counts: dict[str, int] = {}
+    number_of: dict[tuple[str, JsonValue], int] = {}
     for title, sentences in _contexts(location, row):
         counts.setdefault(title, len(sentences))
+        for number, sentence in enumerate(sentences):
+            number_of.setdefault((title, str(sentence).strip()), number)
     facts = row["supporting_facts"]
     read: dict[tuple[str, int], None] = {}
     for fact in facts if isinstance(facts, list) else []:
         match fact:
             case [str(title), int(number)] if not isinstance(number, bool) and 0 <= number < counts.get(title, 0):
                 read[title, number] = None
+            case [str(title), str(sentence)] if (title, sentence.strip()) in number_of:
+                read[title, number_of[title, sentence.strip()]] = None
             case [str(title), int(number)] if not isinstance(number, bool):
                 held = f"has {counts[title]} sentences" if title in counts else "is in none of its contexts"
                 raise SourceError(

@@ -30,7 +30,7 @@ from nlp_retrieval.lm import LanguageModelAnswerer
 __all__ = ["model", "server"]
 
 ANSWERS = ["answer_em", "answer_f1"]
-FACTS = ["sp_em", "sp_f1", "sp_recall", "joint_em", "joint_f1"]
+FACTS = ["sp_em", "sp_f1", "sp_cited", "joint_em", "joint_f1"]
 
 
 def first_title(body):

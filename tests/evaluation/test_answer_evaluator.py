@@ -54,7 +54,7 @@ def by_hand(answer, gold):
         "answer_f1": f1_of(precision, recall),
         "sp_em": sp_exact,
         "sp_f1": f1_of(sp_precision, sp_recall),
-        "sp_recall": sp_recall,
+        "sp_cited": sp_recall,
         "joint_em": exact * sp_exact,
         "joint_f1": f1_of(precision * sp_precision, recall * sp_recall),
     }

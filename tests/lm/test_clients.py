@@ -124,7 +124,7 @@ def test_a_model_of_dspy_answers_too_and_hover_takes_that_of_its_context():
         assert ClaimPhrases(lm, keep_query=False).process(["What eats krill is no fox."]) == [["krill"]]
         assert LanguageModel.of_client(lm) is LanguageModel.of_client(lm)
         with dspy.context(lm=lm):
-            assert HoverMultiHopPipeline(["bm25"]).parts.processor.process(["What eats krill?"]) == [["krill"]]
+            assert HoverMultiHopPipeline(["bm25"]).parts.searcher.processor.process(["What eats krill?"]) == [["krill"]]
         assert server.calls == 2
     with pytest.raises(ConfigurationError, match=r"NoneType\) is no language model: pass LanguageModel\(...\), a dspy.LM"):
         HoverMultiHopPipeline(["bm25"])

@@ -245,7 +245,7 @@ def _synonym_links(pairs: Synonyms, hashes: Hashes, n_rows: int) -> Links:
     present: NDArray[np.bool_] = np.isin(pairs.sources, hashes) & np.isin(pairs.targets, hashes)
     pairs = pairs.where(present)
     sources, targets = np.searchsorted(hashes, pairs.sources), np.searchsorted(hashes, pairs.targets)
-    kept = best_synonyms(sources, targets, pairs.similarities)
+    kept = best_synonyms(sources, targets, pairs.similarities, hashes)
     low, high = np.minimum(sources, targets)[kept], np.maximum(sources, targets)[kept]
     return Links(low + n_rows, high + n_rows, pairs.similarities[kept].astype(np.float32))
 

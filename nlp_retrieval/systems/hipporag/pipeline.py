@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from nlp_retrieval import (
     Answer,
     AnswerEvaluator,
@@ -47,7 +49,7 @@ from nlp_retrieval.systems.hipporag.extraction import (
 from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
 from nlp_retrieval.systems.hipporag.settings import DEFAULT_FOLDER, EmbeddingSection, HippoRagSettings, key_variable
 from nlp_retrieval.systems.hipporag.store import KnowledgeStore
-from nlp_retrieval.text import printable
+from nlp_retrieval.text import normalize_title, printable
 
 # Components by the settings of HippoRAG 2.
 
@@ -452,6 +454,8 @@ class HippoRagPipeline:
     def evaluate(self, queries: Sequence[Query]) -> Evaluation:
         """Answer questions with known answers, and evaluate: exact match, F1, and supporting facts if there are some.
 
+        ``sp_recall`` is the share of the supporting facts whose passage was retrieved, ``sp_cited`` of those that were cited.
+
         Args:
             queries: with the answers in their metadata, as from the loader ``hotpotqa`` with ``sentence_facts``.
 
@@ -462,8 +466,13 @@ class HippoRagPipeline:
         gold = gold_answers(queries)
         if not gold:
             raise GoldError("no question has an answer in its metadata, so there is nothing to evaluate")
-        answers = [answered.answer for answered in self.ask([query.text for query in queries])]
-        return AnswerEvaluator(gold).evaluate(answers)
+        answered = self.ask([query.text for query in queries])
+        judged = AnswerEvaluator(gold).evaluate([one.answer for one in answered])
+        if gold[0].facts is not None:
+            judged.per_query["sp_recall"] = np.array(
+                [_retrieved(one, right.facts or []) for one, right in zip(answered, gold, strict=True)], np.float64
+            )
+        return judged
 
     @cached_property
     def _lm(self) -> LanguageModel:
@@ -494,6 +503,12 @@ class HippoRagPipeline:
         self._metrics = replace(
             before, queries_processed=before.queries_processed + queries, documents_indexed=before.documents_indexed + documents
         )
+
+
+def _retrieved(answered: AnsweredQuestion, facts: Sequence[tuple[str, int]]) -> float:
+    """Return the share of facts whose passage was retrieved."""
+    titles = {normalize_title(result.item.title or result.item.item_id) for result in answered.results}
+    return sum(normalize_title(title) in titles for title, _ in facts) / len(facts) if facts else 1.0
 
 
 def _loader_of(documents: BaseLoader | str | Path | Iterable[Any]) -> BaseLoader:

@@ -55,29 +55,28 @@ def synonyms_of(new: Vectors, new_hashes: Hashes, old: list[tuple[Vectors, Hashe
         if n_waiting > max(_PAIRS_AT_ONCE, len(waiting[0][0])):
             waiting, n_waiting = [_best(waiting, hashes)], 0
     sources, targets, cosines = _best(waiting, hashes)
-    once = (targets < first_new) | (sources < targets)  # pairs of new entities were found from both sides
-    return Synonyms(hashes[sources[once]], hashes[targets[once]], cosines[once])
+    return Synonyms(hashes[sources], hashes[targets], cosines)
 
 
-def best_synonyms(sources: Rows, targets: Rows, cosines: NDArray[np.float32]) -> Mask:
-    """Return which pairs, each given once by numbers that ascend with the hashes, are among the best of either entity."""
-    is_best = _among_best(np.r_[sources, targets], np.r_[targets, sources], np.r_[cosines, cosines])
+def best_synonyms(sources: Rows, targets: Rows, cosines: NDArray[np.float32], hashes: Rows | Hashes) -> Mask:
+    """Return which pairs, each given once by the numbers of two entities, are among the best of either of them."""
+    is_best = _among_best(np.r_[sources, targets], hashes[np.r_[targets, sources]], np.r_[cosines, cosines])
     return is_best[: len(sources)] | is_best[len(sources) :]
 
 
 def _near(vectors: Stack, first_new: int, threshold: float) -> Iterator[_Pairs]:
-    """Yield the pairs of new entities and all, but themselves, by their numbers."""
+    """Yield each pair of a new entity and one before it, by their numbers."""
     everything = np.arange(len(vectors))
     with progress("hipporag: finding synonyms", len(vectors) - first_new) as advance:
         for first in range(first_new, len(vectors), _ROWS_AT_ONCE):
             numbers = everything[first : first + _ROWS_AT_ONCE]
             part = _directions(vectors.at(numbers))
-            for start in range(0, len(vectors), _OTHERS_AT_ONCE):
+            for start in range(0, int(numbers[-1]) + 1, _OTHERS_AT_ONCE):
                 others = everything[start : start + _OTHERS_AT_ONCE]
                 block = _directions(vectors.at(others))
                 rows, columns = np.nonzero(part @ block.T >= threshold - _ROUNDING)
-                different = numbers[rows] != others[columns]
-                rows, columns = rows[different], columns[different]
+                before = others[columns] < numbers[rows]
+                rows, columns = rows[before], columns[before]
                 cosines = np.empty(len(rows), np.float32)
                 for piece in range(0, len(rows), _OTHERS_AT_ONCE):
                     here = slice(piece, piece + _OTHERS_AT_ONCE)
@@ -91,7 +90,7 @@ def _near(vectors: Stack, first_new: int, threshold: float) -> Iterator[_Pairs]:
 def _best(batches: list[_Pairs], hashes: Hashes) -> _Pairs:
     """Keep the pairs that are among the best of their source, or of their target."""
     sources, targets, cosines = (np.concatenate(columns) for columns in zip(*batches, strict=True))
-    kept = _among_best(sources, hashes[targets], cosines) | _among_best(targets, hashes[sources], cosines)
+    kept = best_synonyms(sources, targets, cosines, hashes)
     return sources[kept], targets[kept], cosines[kept]
 
 

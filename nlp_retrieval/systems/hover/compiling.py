@@ -125,15 +125,7 @@ def examples_of(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Any]:
 
 
 def split_by_family(examples: Sequence[Any], share: float = 0.5, seed: int = 0) -> tuple[list[Any], list[Any]]:
-    """Split examples so that those of one ``family`` (HoVer's ``hpqa_id``) are never on both sides.
-
-    Args:
-        examples: one without a family is a family by itself.
-        share: of the families on the first side, between 0 and 1.
-        seed: of the assignment.
-
-    Returns:
-        The two sides, each in the order of ``examples``, neither empty.
+    """Split examples so that those of one ``family`` (HoVer's ``hpqa_id``) are never on both sides; neither is empty.
 
     Raises:
         ConfigurationError: ``share`` is out of range, or there are fewer than two families.
@@ -164,16 +156,9 @@ _TELL_EVERY = 25
 
 @dataclass(frozen=True)
 class Optimized:
-    """Result of optimising.
+    """Result of optimising: the compiled program, and the means of the metric over the validation claims before and after.
 
-    Args:
-        program: compiled.
-        before: mean of the metric over the validation claims, of the original program.
-        after: the same, compiled. It is the best of many on these claims: evaluate it on others.
-        n_train: claims that demonstrations and reflections were drawn from.
-        n_validation: claims that candidates were compared on.
-        runs: number of runs of a program.
-        counts: calls and tokens of all models.
+    ``after`` is the best of many on these claims: evaluate the program on others.
     """
 
     program: Any
@@ -256,7 +241,8 @@ def optimize(
             )
         length = max(_PROPOSAL_TOKENS, lm.sampling[1] or 0)
         proposer = prompt_lm.dspy_lm() if prompt_lm else lm.dspy_lm().copy(temperature=1.0, max_tokens=length)
-        compiled = _compiled(program, list(train), list(validation), run, lm, proposer, optimizer, effort, budget, seed)
+        search = _Search(run, lm, proposer, effort, budget, seed)
+        compiled = getattr(search, optimizer)(program, list(train), list(validation))
         after = run.mean(compiled, validation, lm)
     if after < before:
         compiled, after = program, before  # the best on a part of the claims may be worse on all of them
@@ -334,45 +320,48 @@ def _in_dspy(lm: LanguageModel) -> Iterator[None]:
             log.setLevel(level)
 
 
-def _compiled(
-    program: Any,
-    train: list[Any],
-    validation: list[Any],
-    run: _Run,
-    lm: LanguageModel,
-    proposer: Any,
-    optimizer: Optimizer,
-    effort: Effort,
-    budget: int | None,
-    seed: int,
-) -> Any:
-    threads = lm.endpoint.calls_at_once
-    if optimizer == "bootstrap_few_shot":
-        # no labelled demonstrations, as below; only full marks make one, also with a metric of shares
-        most = _DEMONSTRATIONS[effort]
+@dataclass(frozen=True)
+class _Search:
+    """Optimisers by name, without labelled demonstrations: claims have gold titles, not phrases or summaries to show."""
+
+    run: _Run
+    lm: LanguageModel
+    proposer: Any
+    effort: Effort
+    budget: int | None
+    seed: int
+
+    def bootstrap_few_shot(self, program: Any, train: list[Any], validation: list[Any]) -> Any:
+        del validation
+        # only full marks make a demonstration, also with a metric of shares
+        most = _DEMONSTRATIONS[self.effort]
         bootstrap = dspy.BootstrapFewShot(
-            run.score, metric_threshold=1.0, max_bootstrapped_demos=most, max_labeled_demos=0, max_errors=1
+            self.run.score, metric_threshold=1.0, max_bootstrapped_demos=most, max_labeled_demos=0, max_errors=1
         )
         with redirect_stdout(StringIO()):  # it prints what on_progress reports
-            return bootstrap.compile(program, trainset=train[:budget])
-    if optimizer == "gepa":
-        limit = {"auto": effort} if budget is None else {"max_metric_calls": budget}
-        gepa = dspy.GEPA(run.judged, reflection_lm=proposer, num_threads=threads, seed=seed, **limit)
+            return bootstrap.compile(program, trainset=train[: self.budget])
+
+    def gepa(self, program: Any, train: list[Any], validation: list[Any]) -> Any:
+        limit = {"auto": self.effort} if self.budget is None else {"max_metric_calls": self.budget}
+        threads = self.lm.endpoint.calls_at_once
+        gepa = dspy.GEPA(self.run.judged, reflection_lm=self.proposer, num_threads=threads, seed=self.seed, **limit)
         return gepa.compile(program, trainset=train, valset=validation)
-    trials = None if budget is None else max(1, budget // len(validation))
-    candidates = None if trials is None else min(_MOST_CANDIDATES, trials + 1)
-    # no labelled demonstrations: the claims have gold titles, but not the phrases or summaries to show
-    mipro = dspy.MIPROv2(
-        run.score,
-        prompt_model=proposer,
-        task_model=lm.dspy_lm(),
-        auto=effort if trials is None else None,
-        num_candidates=candidates,
-        max_labeled_demos=0,
-        num_threads=threads,
-        seed=seed,
-    )
-    return mipro.compile(program, trainset=train, valset=validation, num_trials=trials, minibatch=trials is None, seed=seed)
+
+    def miprov2(self, program: Any, train: list[Any], validation: list[Any]) -> Any:
+        trials = None if self.budget is None else max(1, self.budget // len(validation))
+        mipro = dspy.MIPROv2(
+            self.run.score,
+            prompt_model=self.proposer,
+            task_model=self.lm.dspy_lm(),
+            auto=self.effort if trials is None else None,
+            num_candidates=None if trials is None else min(_MOST_CANDIDATES, trials + 1),
+            max_labeled_demos=0,
+            num_threads=self.lm.endpoint.calls_at_once,
+            seed=self.seed,
+        )
+        return mipro.compile(
+            program, trainset=train, valset=validation, num_trials=trials, minibatch=trials is None, seed=self.seed
+        )
 
 
 def _model_of(program: Any, lm: LanguageModel | None) -> LanguageModel:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from nlp_retrieval import (
     ClaimPhrases,
@@ -48,14 +48,7 @@ def as_document(result: RetrievalResult) -> str:
 
 @dataclass
 class Walk:
-    """The walk of one claim.
-
-    Args:
-        claim: that it started from.
-        queries: of each hop.
-        hops: results of each hop, best first.
-        context: summaries of all hops but the last.
-    """
+    """The walk of one claim: queries and results of each hop, best first, and summaries of all hops but the last."""
 
     claim: str
     queries: list[str] = field(default_factory=list)
@@ -99,17 +92,7 @@ def walk(
     per_hop: int,
     passage_characters: int,
 ) -> list[Walk]:
-    """Walk with all claims at once.
-
-    Args:
-        claims: to start from.
-        search: function from queries and k to results.
-        summarize: the program of each hop but the last.
-        ask: the program that writes the query of each hop but the first.
-        lm: the model; None for the one of DSPy's settings.
-        per_hop: documents per hop.
-        passage_characters: the most characters of each document shown to the model.
-    """
+    """Walk with all claims at once; ``lm`` is None for the model of DSPy's settings."""
     walks = [Walk(claim) for claim in claims]
     for hop in range(len(ask) + 1):
         if hop:
@@ -197,23 +180,38 @@ PASSAGE_CHARACTERS = 1500
 """Seven such documents fit small context windows."""
 
 
-class _MultiHopParts:
+@dataclass(frozen=True, eq=False)
+class _Parts:
     """Parts shared by copies of a program: DSPy's optimisers copy programs, but must not copy an opened index."""
 
-    def __init__(self, searcher: Searcher, lm: LanguageModel | None, per_hop: int, passage_characters: int) -> None:
-        self.searcher = searcher
-        self.lm = lm
-        self.per_hop = per_hop
-        self.passage_characters = passage_characters
+    searcher: Searcher
+    lm: LanguageModel | None
 
-    def search(self, queries: list[str], k: int) -> list[list[RetrievalResult]]:
-        return self.searcher.search(queries, k)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> _MultiHopParts:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
 
-class HoverMultiHop(dspy.Module):  # type: ignore[misc]  # DSPy has no types
+class _Program(dspy.Module):  # type: ignore[misc]  # DSPy has no types
+    """A program over an index."""
+
+    parts: _Parts
+
+    @property
+    def language_model(self) -> LanguageModel | None:
+        """The model that the program asks; None for the one of DSPy's settings."""
+        return self.parts.lm
+
+    def index(self, items: Items, path: str | Path) -> IndexReport:
+        """Index items, and open the result; see :meth:`Searcher.index`."""
+        return self.parts.searcher.index(items, path)
+
+    def open(self, path: str | Path) -> Self:
+        """Open an index; returns the program itself."""
+        self.parts.searcher.open(path)
+        return self
+
+
+class HoverMultiHop(_Program):
     """Retrieves for the claim, then for what the documents found so far leave open.
 
     Args:
@@ -250,25 +248,12 @@ class HoverMultiHop(dspy.Module):  # type: ignore[misc]  # DSPy has no types
         super().__init__()
         searcher = retrievers if isinstance(retrievers, Searcher) else Searcher(retrievers)
         lm = None if lm is None else LanguageModel.of_client(lm)
-        self.parts = _MultiHopParts(searcher, lm, per_hop, passage_characters)
+        self.parts = _Parts(searcher, lm)
+        self.per_hop, self.passage_characters = per_hop, passage_characters
         self.summarize = [self.step(SummarizePassages) for _ in range(hops - 1)]
         self.ask = [self.step(WriteNextQuery) for _ in range(hops - 1)]
         if program is not None:
             load_program(self, program)
-
-    @property
-    def language_model(self) -> LanguageModel | None:
-        """The model that the program asks; None for the one of DSPy's settings."""
-        return self.parts.lm
-
-    def index(self, items: Items, path: str | Path) -> IndexReport:
-        """Index items, and open the result; see :meth:`Searcher.index`."""
-        return self.parts.searcher.index(items, path)
-
-    def open(self, path: str | Path) -> Self:
-        """Open an index; returns the program itself."""
-        self.parts.searcher.open(path)
-        return self
 
     def forward(self, claim: str) -> dspy.Prediction:
         """Find the documents of a claim.
@@ -280,8 +265,8 @@ class HoverMultiHop(dspy.Module):  # type: ignore[misc]  # DSPy has no types
         Raises:
             IndexMissingError: no index was opened.
         """
-        parts = self.parts
-        (walked,) = walk([claim], parts.search, self.summarize, self.ask, parts.lm, parts.per_hop, parts.passage_characters)
+        search, lm = self.parts.searcher.search, self.parts.lm
+        (walked,) = walk([claim], search, self.summarize, self.ask, lm, self.per_hop, self.passage_characters)
         results = walked.results()
         return dspy.Prediction(queries=walked.queries, retrieved_docs=[as_document(hit) for hit in results], results=results)
 
@@ -297,19 +282,7 @@ QUOTA = 7
 MAX_DOCUMENTS = 21
 
 
-class _DecomposingParts:
-    """Parts shared by copies of a program: DSPy's optimisers copy programs, but must not copy an opened index."""
-
-    def __init__(self, searcher: Searcher, processor: ClaimPhrases, k: int) -> None:
-        self.searcher = searcher
-        self.processor = processor
-        self.k = k
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> _DecomposingParts:
-        return self
-
-
-class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no types
+class HoverMultiHopPipeline(_Program):
     """Breaks a claim into two or three phrases, retrieves 25 documents for each, and keeps the 7 best of each: at most 21.
 
     Args:
@@ -372,24 +345,15 @@ class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no t
         return pipeline
 
     def _take(self, searcher: Searcher, processor: ClaimPhrases, k: int) -> None:
-        self.parts = _DecomposingParts(searcher, processor, k)
+        self.parts = _Parts(searcher, processor.lm)
+        self.k = k
         self.decompose = dspy.Predict(ClaimDecomposition)
         if processor.compiled is not None:
             load_program(self, processor.compiled)
 
     @property
-    def language_model(self) -> LanguageModel:
-        """The model that the program asks."""
-        return self.parts.processor.lm
-
-    def index(self, items: Items, path: str | Path) -> IndexReport:
-        """Index items, and open the result; see :meth:`Searcher.index`."""
-        return self.parts.searcher.index(items, path)
-
-    def open(self, path: str | Path) -> Self:
-        """Open an index; returns the program itself."""
-        self.parts.searcher.open(path)
-        return self
+    def _processor(self) -> ClaimPhrases:
+        return cast("ClaimPhrases", self.parts.searcher.processor)
 
     def searcher(self, program: str | Path) -> Searcher:
         """Save the program as it is now, and return the searcher that finds what it finds.
@@ -398,7 +362,7 @@ class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no t
             OutputError: the file cannot be written.
         """
         save_program(self, program)
-        old, processor = self.parts.searcher, self.parts.processor
+        old, processor = self.parts.searcher, self._processor
         return Searcher(
             old.retrievers,
             processor=ClaimPhrases(
@@ -423,8 +387,8 @@ class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no t
         """
         phrases = [claim]
         if not has_no_words(claim):
-            processor = self.parts.processor
+            processor = self._processor
             (read,) = ask_all(processor.lm, self.decompose, [{"claim": claim}], "phrases", processor.read, processor.name)
             phrases = processor.subqueries(claim, read)
-        (results,) = self.parts.searcher.search([claim], self.parts.k, subqueries=[phrases])
+        (results,) = self.parts.searcher.search([claim], self.k, subqueries=[phrases])
         return dspy.Prediction(phrases=phrases, retrieved_docs=[as_document(result) for result in results], results=results)

@@ -41,6 +41,6 @@ def test_the_configuration_names_what_is_there():
 
 
 def test_the_page_names_the_measures_and_the_fields():
-    assert set(re.findall(r"`((?:answer|sp|joint)_\w+)`", PAGE)) == {*ANSWER_MEASURES, *FACT_MEASURES}
+    assert set(re.findall(r"`((?:answer|sp|joint)_\w+)`", PAGE)) == {*ANSWER_MEASURES, *FACT_MEASURES, "sp_recall"}
     table = PAGE.partition("An `Answer` has")[2].partition("\n- ")[0]
     assert set(re.findall(r"^\| `(\w+)`", table, re.MULTILINE)) == set(Answer.model_fields)

@@ -182,7 +182,7 @@ def test_synonyms_are_those_of_all_pairs_whatever_the_blocks(most: int, monkeypa
     before = synonyms.synonyms_of(vectors[:40], hashes[:40], [], 0.8)
     both = synonyms.Synonyms.joined([before, later])
     numbers = np.searchsorted(hashes, both.sources), np.searchsorted(hashes, both.targets)
-    assert pairs_of(both.where(synonyms.best_synonyms(*numbers, both.similarities)), hashes) == expected
+    assert pairs_of(both.where(synonyms.best_synonyms(*numbers, both.similarities, hashes)), hashes) == expected
     by_pair = {frozenset(pair): cosines[min(pair), max(pair)] for pair in zip(*(n.tolist() for n in numbers), strict=True)}
     for one, other, cosine in zip(*(n.tolist() for n in numbers), both.similarities.tolist(), strict=True):
         assert cosine == pytest.approx(by_pair[frozenset((one, other))], abs=1e-6)

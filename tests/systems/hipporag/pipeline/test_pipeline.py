@@ -162,7 +162,10 @@ def test_evaluating_judges_answers_and_supporting_facts(world):
     told = json.loads(done.out)
     assert told["questions"] == 2
     assert told["measures"]["answer_em"] == 0.5
-    assert told["measures"]["sp_recall"] == 1.0
+    assert told["measures"]["sp_cited"] == told["measures"]["sp_recall"] == 1.0
+    absent = other | {"_id": "q3", "supporting_facts": [["Erik Hort", passages[0][1][0]], ["Tomas Berg", 0]]}  # also a text
+    Path("absent.json").write_text(json.dumps([absent]))
+    assert json.loads(run("evaluate", "absent.json", "--json").out)["measures"]["sp_recall"] == 0.5
     assert told["metrics"]["queries_processed"] == 2
     assert re.search(r"^answer_em +1\.0000$", run("evaluate", "hotpot.json", "--first", "1").out, re.MULTILINE)
 
