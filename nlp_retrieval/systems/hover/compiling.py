@@ -241,7 +241,7 @@ def optimize(
             )
         length = max(_PROPOSAL_TOKENS, lm.sampling[1] or 0)
         proposer = prompt_lm.dspy_lm() if prompt_lm else lm.dspy_lm().copy(temperature=1.0, max_tokens=length)
-        search = _Search(run, lm, proposer, effort, budget, seed)
+        search = _OptimizerRun(run, lm, proposer, effort, budget, seed)
         compiled = getattr(search, optimizer)(program, list(train), list(validation))
         after = run.mean(compiled, validation, lm)
     if after < before:
@@ -321,7 +321,7 @@ def _in_dspy(lm: LanguageModel) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class _Search:
+class _OptimizerRun:
     """Optimisers by name, without labelled demonstrations: claims have gold titles, not phrases or summaries to show."""
 
     run: _Run

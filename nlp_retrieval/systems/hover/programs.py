@@ -181,7 +181,7 @@ PASSAGE_CHARACTERS = 1500
 
 
 @dataclass(frozen=True, eq=False)
-class _Parts:
+class _HoverParts:
     """Parts shared by copies of a program: DSPy's optimisers copy programs, but must not copy an opened index."""
 
     searcher: Searcher
@@ -191,10 +191,10 @@ class _Parts:
         return self
 
 
-class _Program(dspy.Module):  # type: ignore[misc]  # DSPy has no types
+class _HoverProgram(dspy.Module):  # type: ignore[misc]  # DSPy has no types
     """A program over an index."""
 
-    parts: _Parts
+    parts: _HoverParts
 
     @property
     def language_model(self) -> LanguageModel | None:
@@ -211,7 +211,7 @@ class _Program(dspy.Module):  # type: ignore[misc]  # DSPy has no types
         return self
 
 
-class HoverMultiHop(_Program):
+class HoverMultiHop(_HoverProgram):
     """Retrieves for the claim, then for what the documents found so far leave open.
 
     Args:
@@ -248,7 +248,7 @@ class HoverMultiHop(_Program):
         super().__init__()
         searcher = retrievers if isinstance(retrievers, Searcher) else Searcher(retrievers)
         lm = None if lm is None else LanguageModel.of_client(lm)
-        self.parts = _Parts(searcher, lm)
+        self.parts = _HoverParts(searcher, lm)
         self.per_hop, self.passage_characters = per_hop, passage_characters
         self.summarize = [self.step(SummarizePassages) for _ in range(hops - 1)]
         self.ask = [self.step(WriteNextQuery) for _ in range(hops - 1)]
@@ -282,7 +282,7 @@ QUOTA = 7
 MAX_DOCUMENTS = 21
 
 
-class HoverMultiHopPipeline(_Program):
+class HoverMultiHopPipeline(_HoverProgram):
     """Breaks a claim into two or three phrases, retrieves 25 documents for each, and keeps the 7 best of each: at most 21.
 
     Args:
@@ -345,7 +345,7 @@ class HoverMultiHopPipeline(_Program):
         return pipeline
 
     def _take(self, searcher: Searcher, processor: ClaimPhrases, k: int) -> None:
-        self.parts = _Parts(searcher, processor.lm)
+        self.parts = _HoverParts(searcher, processor.lm)
         self.k = k
         self.decompose = dspy.Predict(ClaimDecomposition)
         if processor.compiled is not None:
