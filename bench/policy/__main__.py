@@ -1,6 +1,6 @@
 """Questions about climate policy: ``python -m bench.policy DATA MODEL`` writes ``bench/POLICY.md``.
 
-DATA holds the folder ``policy`` with its collections, MODEL is a sentence-transformers model. Whatever is fitted is judged on
+DATA holds the folders ``policy`` and ``wiki``; MODEL is a sentence-transformers model. Whatever is fitted is judged on
 countries that had no part in the fit. Intervals are those of countries.
 """
 
@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.common import Data
-from bench.policy import changes
+from bench.policy import changes, silence
 from bench.policy.searchers import FEEDBACK, Parts
+from bench.policy.values import judged_values
 from bench.sweeps import Figures
 from bench.writing import page, table
-from nlp_retrieval import BeirLoader, Benchmarker, Gold, Query, Searcher, tune_signals
+from nlp_retrieval import BeirLoader, Benchmarker, Gold, Query, Searcher, SentenceTransformerEncoder, tune_signals
 from nlp_retrieval.rerankers import SignalTuningReport
 from nlp_retrieval.rerankers.multi_signal.features import SIGNALS
 
@@ -68,7 +69,7 @@ class Collection:
 def main(arguments: list[str]) -> int:
     """Measure, and write the page."""
     if len(arguments) != 2 or not (Path(arguments[0]) / "policy").is_dir():
-        sys.stdout.write("usage: python -m bench.policy DATA MODEL   (DATA holds the folder policy)\n")
+        sys.stdout.write("usage: python -m bench.policy DATA MODEL   (DATA holds the folders policy and wiki)\n")
         return 2
     data, model = Data.of(arguments[0]), arguments[1]
     sets = [
@@ -77,7 +78,9 @@ def main(arguments: list[str]) -> int:
         Collection.of(data, "ndc_actions", "National contributions, single measures", "recall@3"),
     ]
     done = {one.name: _measured(data, one, model) for one in sets}
-    Path("bench/POLICY.md").write_text(written(done, changes.measured(data, model)), "utf-8")
+    silent = silence.written(silence.measured(data, SentenceTransformerEncoder(model)))
+    text = written(done, changes.measured(data, model), silent, judged_values(data))
+    Path("bench/POLICY.md").write_text(text, "utf-8")
     return 0
 
 
@@ -128,11 +131,12 @@ def _tuned(parts: Parts, one: Collection) -> SignalTuningReport:
     return tune_signals(opened, one.queries, one.gold, (3, 10), "country", _FOLDS, where_from=_FILTER)
 
 
-def written(done: Mapping[str, Measured], changed: changes.Changes) -> str:
+def written(done: Mapping[str, Measured], changed: changes.Changes, silent: str, values: str) -> str:
     """The page."""
     tables = {name: text for one in done.values() for name, text in one.tables().items()}
     text = (Path(__file__).parent / "page.md").read_text("utf-8")
-    return page(text, goals=_goals(done, changed), changes=_block(changed.text), **tables)
+    tables |= {"goals": _goals(done, changed), "changes": _block(changed.text), "silence": silent, "values": values}
+    return page(text, **tables)
 
 
 def _goals(done: Mapping[str, Measured], changed: changes.Changes) -> str:

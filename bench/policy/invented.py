@@ -41,7 +41,13 @@ def main(arguments: list[str]) -> int:
         dense, words = FaissRetriever(SentenceTransformerEncoder(arguments[0])), WordVectorEncoder(folder / "words")
 
         def scored(**weights: float) -> Searcher:
-            reranker = MultiSignalReranker("climate", word_vectors=words, min_similarity=0, **weights)  # type: ignore[arg-type]
+            reranker = MultiSignalReranker(
+                "climate",
+                word_vectors=words,
+                min_similarity=0,
+                weights="described",
+                **weights,  # type: ignore[arg-type]
+            )
             return Searcher([dense], reranker=reranker)
 
         chosen = {"sentence vectors alone": Searcher([dense]), "signals, as described": scored()}

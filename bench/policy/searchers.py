@@ -87,8 +87,14 @@ class Parts:
         return {str(number): Searcher([self.fed(**settings)]) for number, settings in enumerate(GRID)}  # type: ignore[arg-type]
 
     def scored(self, **weights: float) -> Searcher:
-        """All passages by signals."""
-        reranker = MultiSignalReranker("climate", word_vectors=self.words, min_similarity=0.0, **weights)  # type: ignore[arg-type]
+        """All passages by signals, with the described weights where none are given."""
+        reranker = MultiSignalReranker(
+            "climate",
+            word_vectors=self.words,
+            min_similarity=0.0,
+            weights="described",
+            **weights,  # type: ignore[arg-type]
+        )
         return Searcher([self.dense], reranker=reranker, depth="all")
 
     def signals(self) -> dict[str, Searcher]:
@@ -98,11 +104,6 @@ class Parts:
         return alone | {SUM: self.scored()}
 
     def hops(self) -> dict[str, Searcher]:
-        """Along relations: all, without those of each type, and from the hits of feedback."""
-        without = {
-            f"hop without {kind}": HopRetriever(self.dense, changes="none", relation_weights={kind: 0.0})
-            for kind in ("FOLLOWS", "TEMPORAL_FOLLOWS")
-        }
-        over = HopRetriever(self.fed(), changes="none")
-        retrievers = {"hop": HopRetriever(self.dense, changes="none")} | without | {"hop over feedback": over}
-        return {name: Searcher([retriever]) for name, retriever in retrievers.items()}
+        """Along relations, from dense hits and from those of feedback."""
+        starts = {"hop": self.dense, "hop over feedback": self.fed()}
+        return {name: Searcher([HopRetriever(start, changes="none")]) for name, start in starts.items()}

@@ -2,10 +2,10 @@
 
 Each country is asked the eight questions of the profile ``climate``: as it is, and with what answers a question withheld.
 Withheld are the gold passages of the question's number and their near-duplicates, and, since gold by filing is incomplete, also
-what a classifier of terms, which learned from the gold of other countries, files there. The weights are fitted on every second
-country, and judged on the others. Controls withhold as many passages at random, or the gold of another question; are fitted on
-other questions than are judged, or on shuffled labels. Plans of other matters with a title of a climate plan are made of
-encyclopaedia passages.
+what a classifier of terms, which learned from the gold of other countries, files there. A country is judged by the border that
+the countries of the other four folds give: at it, ``LOST`` of their questions as they are would be called silent. Controls
+withhold as many passages at random, or the gold of another question, and take the border from other questions too. Plans of
+other matters with a title of a climate plan are made of encyclopaedia passages.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ from nlp_retrieval.text import stems_of_language
 SETS = {"cat": "Climate Action Tracker", "ndc": "contributions, long answers", "ndc_actions": "contributions, measures"}
 AS_IT_IS, OTHER, CLEARED, SHUFFLED, WITHHELD = "as it is", "other matters", "cleared", "as many at random", "gold withheld"
 MATCHED, ANOTHER = "as many as gold at random", "gold of another question"
-_NEAR, _FILED, _FEWEST = 0.5, 0.3, 4
-_LOST = 0.015
-"""Share of addressed questions of the first half that may be called silent."""
+LOST = 0.015
+"""Share of the questions as they are that may be called silent, where the border is chosen."""
+
+_NEAR, _FILED, _FEWEST, _FOLDS = 0.5, 0.3, 4, 5
 
 _TITLE = "{}: climate plan 2030"
 
@@ -58,12 +59,11 @@ class Cell:
     country: str
     question: int
     condition: str
-    half: int
     keywords: float
 
 
 def cells_of(name: str, items: BeirLoader | list[SearchableItem], gold: Mapping[tuple[str, int], set[str]], folder: Path,
-             encoder: BaseEncoder, half: Mapping[str, int]) -> Iterator[Cell]:  # fmt: skip
+             encoder: BaseEncoder) -> Iterator[Cell]:  # fmt: skip
     """Yield the cells of a collection; without gold, those of plans of other matters, which are judged alone."""
     profile = load_profile("climate")
     signals = MultiSignalReranker("climate", word_vectors_weight=0, min_similarity=0)
@@ -82,7 +82,7 @@ def cells_of(name: str, items: BeirLoader | list[SearchableItem], gold: Mapping[
             wanted = gold.get((country, question.number), set())
             if not gold:
                 more = beyond(np.concatenate(list(table.values())), rest)
-                yield Cell(name, country, question.number, OTHER, 1, more[place])
+                yield Cell(name, country, question.number, OTHER, more[place])
                 continue
             near = {one for one in known if any(_alike(bags[one], bags[other]) for other in wanted)}
             filed_there = {one for one in known if filed.get(question.number, {}).get(one, 0.0) >= _FILED}
@@ -98,7 +98,7 @@ def cells_of(name: str, items: BeirLoader | list[SearchableItem], gold: Mapping[
             withheld[ANOTHER] = others[draw.integers(len(others))] if others else set()
             for condition, without in withheld.items():
                 more = beyond(np.concatenate([table[one] for one in known if one not in without]), rest)
-                yield Cell(name, country, question.number, condition, half[country], more[place])
+                yield Cell(name, country, question.number, condition, more[place])
 
 
 def _alike(words: set[str], others: set[str]) -> bool:
@@ -148,52 +148,53 @@ def _share(columns: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(1 / (1 + np.exp(-np.clip(columns @ weights[:-1] + weights[-1], -50, 50))))
 
 
-def chosen(cells: list[Cell], lost: float = _LOST, *, shuffled: bool = False) -> NDArray[np.float64]:
-    """Weights fitted on the first half: as it is against cleared."""
-    used = [cell for cell in cells if cell.half == 0 and cell.condition in {AS_IT_IS, CLEARED}]
+def border(cells: list[Cell]) -> float:
+    """What a question of a country must have, so that ``LOST`` of the questions as they are would be called silent."""
+    return float(np.quantile([cell.keywords for cell in cells if cell.condition == AS_IT_IS], LOST))
+
+
+def weight(cells: list[Cell]) -> float:
+    """How steeply the score rises with the keywords: as it is against cleared."""
+    used = [cell for cell in cells if cell.condition in {AS_IT_IS, CLEARED}]
     columns = np.array([[cell.keywords] for cell in used])
-    addressed = np.array([cell.condition == AS_IT_IS for cell in used])
-    spread = columns.std(axis=0)
-    labels = np.random.default_rng(0).permutation(addressed) if shuffled else addressed
-    weights: NDArray[np.float64] = fitted(columns / spread, labels, 0.5) / np.append(spread, 1.0)
-    weights[-1] -= np.quantile(columns[addressed] @ weights[:-1] + weights[-1], lost)
-    return weights
+    return float(
+        fitted(columns / columns.std(), np.array([cell.condition == AS_IT_IS for cell in used]), 0.5)[0] / columns.std()
+    )
 
 
 def written(cells: list[Cell]) -> str:
-    """The tables: precision and recall of "not addressed" on the second half, beside the controls."""
-    judged = [cell for cell in cells if cell.half == 1]
-    odd, even, unlabelled = (
-        chosen([cell for cell in cells if cell.question % 2 == 1]),
-        chosen([cell for cell in cells if cell.question % 2 == 0]),
-        chosen(cells, shuffled=True),
-    )
+    """The tables: precision and recall of "not addressed" on countries that had no part in the border, beside the controls."""
+    names = sorted({cell.country for cell in cells})
+    fold = {name: place % _FOLDS for place, name in enumerate(names)}
+    others = [[cell for cell in cells if fold[cell.country] != one] for one in range(_FOLDS)]
+    of_folds = list(map(border, others))
+    of_both = [[border([cell for cell in some if cell.question % 2 != odd]) for odd in (0, 1)] for some in others]
     verdicts = {
-        "as shipped": {id(cell): _addressed(cell, np.array([WEIGHT, INTERCEPT])) for cell in judged},
-        "fitted on other questions": {id(cell): _addressed(cell, even if cell.question % 2 else odd) for cell in judged},
-        "labels shuffled": {id(cell): _addressed(cell, unlabelled) for cell in judged},
+        "as shipped": {id(cell): cell.keywords >= -INTERCEPT / WEIGHT for cell in cells},
+        "by folds": {id(cell): cell.keywords >= of_folds[fold[cell.country]] for cell in cells},
+        "by folds, other questions": {
+            id(cell): cell.keywords >= of_both[fold[cell.country]][cell.question % 2] for cell in cells
+        },
     }
     rows = {}
-    for collection, title in (SETS | {"": "all"}).items():
-        for condition in (CLEARED, SHUFFLED, WITHHELD, MATCHED, ANOTHER):
-            here = [c for c in judged if collection in {"", c.collection} and c.condition in {AS_IT_IS, condition}]
-            rows[f"{title}, {condition}"] = [
-                str(len({(cell.collection, cell.country) for cell in here})),
-                str(len(here) // 2),
-                *(figure for said in verdicts.values() for figure in _figures(here, said)),
-            ]
+    of_all = [("", condition) for condition in (CLEARED, SHUFFLED, WITHHELD, MATCHED, ANOTHER)]
+    for collection, condition in of_all + [(name, CLEARED) for name in SETS]:
+        here = [cell for cell in cells if collection in {"", cell.collection} and cell.condition in {AS_IT_IS, condition}]
+        rows[", ".join(filter(None, [condition, SETS.get(collection)]))] = [
+            str(len({(cell.collection, cell.country) for cell in here})),
+            str(len(here) // 2),
+            *(figure for said in verdicts.values() for figure in _figures(here, said)),
+        ]
     heads = ["", "countries", "cells"]
     heads += [f"{name}: {figure}" for name in verdicts for figure in ("precision", "recall")]
-    lines = [table(heads, rows), ""]
-    for condition, title in ((AS_IT_IS, "Addressed"), (OTHER, "Plans of other matters")):
-        some = [cell for cell in judged if cell.condition == condition]
-        silent = [f"{name} {np.mean([not said[id(cell)] for cell in some]):.2f}" for name, said in verdicts.items()]
-        lines.append(f"{title}, called not addressed, of {len(some)}: " + ", ".join(silent))
-    return "\n".join(lines)
-
-
-def _addressed(cell: Cell, weights: NDArray[np.float64]) -> bool:
-    return bool(weights[0] * cell.keywords + weights[1] >= 0)
+    silent = {}
+    for condition, title in ((AS_IT_IS, "questions as they are"), (OTHER, "plans of other matters")):
+        some = [cell for cell in cells if cell.condition == condition]
+        silent[title] = [
+            str(len(some)),
+            *(f"{np.mean([not said[id(cell)] for cell in some]):.3f}" for said in verdicts.values()),
+        ]
+    return f"{table(heads, rows)}\n\n{table(['called not addressed', 'cells', *verdicts], silent)}"
 
 
 def _figures(cells: list[Cell], addressed: Mapping[int, bool]) -> list[str]:
@@ -234,13 +235,11 @@ def other_plans(data: Data, n_plans: int = 15, n_passages: int = 20) -> list[Sea
 
 
 def measured(data: Data, encoder: BaseEncoder) -> list[Cell]:
-    """All cells; every second country, in all collections, is judged."""
-    loaders = {name: BeirLoader(str(data.root / "policy" / name)) for name in SETS}
-    names = sorted({str(item.metadata["country"]) for loader in loaders.values() for item in loader.stream()})
-    half = {name: place % 2 for place, name in enumerate(names)}
-    cells = list(cells_of("other", other_plans(data), {}, data.work / "silence-other", encoder, half))
-    for name, loader in loaders.items():
-        cells += cells_of(name, loader, gold_of(loader), data.work / f"silence-{name}", encoder, half)
+    """All cells."""
+    cells = list(cells_of("other", other_plans(data), {}, data.work / "silence-other", encoder))
+    for name in SETS:
+        loader = BeirLoader(str(data.root / "policy" / name))
+        cells += cells_of(name, loader, gold_of(loader), data.work / f"silence-{name}", encoder)
     return cells
 
 
@@ -251,7 +250,8 @@ def main(arguments: list[str]) -> int:
         return 2
     data = Data.of(arguments[0])
     cells = measured(data, SentenceTransformerEncoder(arguments[1]))
-    print(f"fitted on the first half: {chosen(cells).round(3).tolist()} (weight, intercept)")
+    steep = weight(cells)
+    print(f"from all countries: a weight of {steep:.3f} and an intercept of {-steep * border(cells):.3f}")
     print(written(cells))
     print(judged_values(data))
     return 0
