@@ -98,11 +98,6 @@ def test_runs_of_words_give_both_texts_back(before: str, after: str) -> None:
     assert "".join(text for what, text in runs if what != "gone") == after
 
 
-def test_texts_too_long_to_be_compared_are_shown_whole() -> None:
-    before, after = "a b " * 2000, "b a " * 2000
-    assert word_runs(before, after) == [("gone", before), ("new", after)]
-
-
 def shares_by_hand(ones: list[str], others: list[str]) -> list[float]:
     """The share of each text's words that stand in no run of four that the other texts have."""
     runs = {tuple(text.split()[first : first + 4]) for text in others for first in range(max(1, len(text.split()) - 3))}
@@ -146,9 +141,3 @@ def test_a_passage_that_was_split_or_joined_keeps_a_counterpart_and_is_not_new()
     assert [(pair.later, pair.earlier) for pair in joined.counterparts] == [(0, 0), (0, 1)]
     assert split.new.tolist() == [0, 0]
     assert joined.new.tolist() == [0]
-
-
-def test_short_and_empty_passages_are_compared_whole() -> None:
-    found = aligned(["Annex A", ""], ["annex a", "annex b", ""])
-    assert found.new.tolist() == [0, 1, 0]
-    assert [(pair.later, pair.earlier, pair.carried) for pair in found.counterparts] == [(0, 0, 1.0)]

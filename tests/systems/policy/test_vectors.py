@@ -53,11 +53,6 @@ def test_too_little_text_is_said_and_the_other_signals_count(tmp_path: Path) -> 
     assert not (tmp_path / "word_vectors").exists()
 
 
-def test_a_reranker_that_needs_none_stays(tmp_path: Path) -> None:
-    searcher = scored(tmp_path, word_vectors_weight=0.0)
-    assert vectors.with_word_vectors(searcher) is searcher
-
-
 def test_the_command_trains_or_says_why_not(tmp_path: Path) -> None:
     scored(tmp_path / "index")
     done = run("policy", "vectors", "index", folder=tmp_path)

@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import nlp_retrieval
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables
@@ -23,56 +21,11 @@ def plan(document: str, version: str, size: int = 40) -> list[SearchableItem]:
     ]
 
 
-WRITER = """
-import os, sys
-from nlp_retrieval import SearchableItem
-from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables
-url, schema, version, order = sys.argv[1:5]
-tables = ChunkTables(url, schema=schema)
-def plan(document, size=40):
-    metadata = {"document": document, "country": "Kenya", "version": version}
-    numbers = range(size) if order == "up" else reversed(range(size))
-    for number in numbers:
-        own = metadata | {"position": number}
-        yield SearchableItem(item_id=f"{document}-{number}", content=f"{version} {number}", metadata=own)
-print("ready", flush=True)
-sys.stdin.readline()
-for turn in range(4):
-    for document in ("a", "b", "c") if order == "up" else ("c", "b", "a"):
-        tables.write(plan(document))
-print("done", flush=True)
-"""
-
-
-def started(dsn: str, schema: str, version: str, order: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", WRITER, dsn, schema, version, order]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    return process
-
-
 def documents_in(tables: ChunkTables) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for item in tables.stream():
         found.setdefault(str(item.metadata["document"]), []).append(item.content)
     return found
-
-
-def is_of_one_writer(contents: list[str], versions: tuple[str, ...]) -> bool:
-    return contents in [[f"{version} {number}" for number in range(40)] for version in versions]
-
-
-@pytest.mark.soak
-def test_of_two_writers_of_one_document_one_has_written_it(tables: ChunkTables, dsn: str, schema: str) -> None:
-    writers = [started(dsn, schema, version, order) for version, order in (("one", "up"), ("two", "down"))]
-    for writer in writers:
-        writer.stdin.write("\n")  # type: ignore[union-attr]
-        writer.stdin.flush()  # type: ignore[union-attr]
-    assert [writer.communicate(timeout=300)[0] for writer in writers] == ["done\n", "done\n"]
-    found = documents_in(tables)
-    assert set(found) == {"a", "b", "c"}
-    assert all(is_of_one_writer(contents, ("one", "two")) for contents in found.values())
 
 
 def test_a_writer_that_is_killed_leaves_what_was_there(tables: ChunkTables, dsn: str, schema: str) -> None:

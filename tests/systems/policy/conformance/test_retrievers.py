@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-from conformance.test_retrievers import EverythingMatches, Searching
+from conformance.test_retrievers import EverythingMatches
 from hashed_words import HashedWords
 
-from nlp_retrieval import Bm25Retriever, FaissRetriever
+from nlp_retrieval import FaissRetriever
 from nlp_retrieval.systems.policy.chunk_tables.retriever import ChunkVectorRetriever
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTablesLoader
 from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
@@ -20,16 +19,6 @@ class TestHop(EverythingMatches, RetrieverRules):
 
     def make(self):
         return HopRetriever(FaissRetriever(HashedWords(dimension=24)))
-
-
-@pytest.mark.soak
-class TestHopOfChanges(Searching):
-    component = HopRetriever
-    tolerance = 1e-6
-    order_depends_on_filter = True
-
-    def make(self):
-        return HopRetriever(Bm25Retriever(), changes="added", max_hops=3)
 
 
 class TestChunkVectors(ComponentRules):

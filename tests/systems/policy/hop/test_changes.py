@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hashed_words import HashedWords
 from plans import COUNTRIES, EARLIER, LATER, chunk, two_versions
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever, SearchableItem, Searcher
-from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.systems.policy.hop.ranking import change_asked
 from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
 
@@ -94,12 +91,6 @@ def test_what_a_version_dropped_comes_from_the_earlier_one(index: Path) -> None:
     assert set(ids(searcher, GONE, 2, country="Brenn")) == {"b-old-2", "b-old-4"}
 
 
-def test_all_that_match_are_found_changed_or_not(index: Path) -> None:
-    searcher = Searcher([HopRetriever(DENSE)]).open(index)
-    assert sorted(ids(searcher, NEW)) == sorted(item.item_id for item in ITEMS)
-    assert sorted(ids(searcher, NEW, year=EARLIER)) == sorted(one.item_id for one in ITEMS if one.metadata["year"] == EARLIER)
-
-
 def test_a_question_that_asks_for_no_change_is_ranked_as_ever(index: Path) -> None:
     question = "Which buses run in the capital?"
     plain = Searcher([HopRetriever(DENSE, changes="none")]).open(index)
@@ -118,22 +109,6 @@ def test_of_three_versions_the_last_one_is_asked_for(tmp_path: Path) -> None:
     assert ids(searcher, NEW, 1, country="Alder") == ["a-third-4"]
     assert ids(searcher, "What is new about buses in the later plan?", 1, country="Alder", year={"lte": LATER}) == ["a-new-4"]
     assert ids(searcher, "What about buses no longer stands?", 1, country="Alder") == ["a-new-4"]
-
-
-def test_dealt_out_among_passages_of_the_same_version_the_relations_answer_nothing(index: Path) -> None:
-    generation = open_generation(index)
-    wanted = {row for row, item_id in enumerate(generation.items.ids()) if item_id in ("a-new-3", "a-new-4")}
-    allowed = generation.items.mask({"country": "Alder"})
-    found = []
-    for turn in range(5):
-        opened = HopRetriever(DENSE).open(generation)
-        later = np.flatnonzero(allowed & (opened._known.versions == 1))
-        new = opened._known.new.copy()
-        new[later] = np.roll(new[later], turn)
-        opened._known = replace(opened._known, new=new)
-        hits = opened.find(["What is new in the later plan?"], 2, len(generation.items), allowed)
-        found.append(set(hits.rows.tolist()) == wanted)
-    assert found == [True, False, False, False, False]
 
 
 def test_the_explanation_says_how_much_is_new_and_what_it_takes_up(index: Path) -> None:

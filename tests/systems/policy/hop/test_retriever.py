@@ -13,7 +13,6 @@ from soaking import mostly_soaked
 from nlp_retrieval import Bm25Retriever, FaissRetriever, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.systems.policy.hop import retriever as room
 from nlp_retrieval.systems.policy.hop.retriever import RELATION_WEIGHTS, HopRetriever
 
@@ -159,18 +158,6 @@ def test_a_reason_that_shares_no_word_with_the_question_is_reached_and_explained
     assert str(told["b"]).endswith("b: reached from a by FOLLOWS")
 
 
-def test_only_passages_that_pass_the_filter_are_walked_over(tmp_path: Path) -> None:
-    items = [
-        chunk(name, f"{word} stands alone", position=n)
-        for n, (name, word) in enumerate([("a", "fox"), ("b", "owl"), ("c", "elk")])
-    ]
-    items = [item.model_copy(update={"metadata": item.metadata | {"open": item.item_id != "b"}}) for item in items]
-    searcher = Searcher([made(BM25, max_hops=2)])
-    searcher.index(items, tmp_path)
-    assert list(found_by(searcher, "fox")) == ["a", "b", "c"]
-    assert list(found_by(searcher, "fox", open=True)) == ["a"]
-
-
 def test_signals_say_where_a_score_comes_from(tmp_path: Path) -> None:
     searcher = Searcher([made()])
     searcher.index([item for country in COUNTRIES for item in two_versions(country)], tmp_path)
@@ -182,25 +169,3 @@ def test_signals_say_where_a_score_comes_from(tmp_path: Path) -> None:
     assert signals["a-new-0"]["hop.new"] == 0
     assert signals["a-old-2"]["hop.gone"] > 0.5
     assert "hop.gone" not in signals["a-new-0"], "no version comes after it"
-
-
-def test_weights_of_relations_that_are_none_are_refused_with_the_nearest() -> None:
-    with pytest.raises(ConfigurationError, match=r"no type 'FOLLOW'; did you mean 'FOLLOWS'"):
-        made(relation_weights={"FOLLOW": 0.5})
-    with pytest.raises(ConfigurationError, match="relation_weights"):
-        made(relation_weights={"FOLLOWS": -1.0})
-
-
-@pytest.mark.parametrize(
-    ("parameter", "value"),
-    [("max_hops", 4), ("max_hops", 0), ("decay", 0), ("changes", "new"), ("subject", ""), ("depth", 0)],
-)
-def test_parameters_out_of_range_are_refused(parameter: str, value: object) -> None:
-    with pytest.raises(ConfigurationError, match=parameter):
-        made(**{parameter: value})
-
-
-def test_search_settings_share_an_index_and_the_default_start_is_dense() -> None:
-    assert made(max_hops=3, relation_weights={"CAUSES": 0.1}, hop_weight=1.0).identity == made(BM25).identity
-    assert made(subject="town").identity != made().identity
-    assert HopRetriever().config == HopRetriever("faiss").config

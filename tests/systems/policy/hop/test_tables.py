@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -38,28 +39,25 @@ def test_what_was_written_comes_back_and_deleted_passages_lose_their_relations(t
     assert (shrunk.families.tolist(), shrunk.versions.tolist()) == ([7, 7], [0, 1])
 
 
-DAMAGES = {
-    "targets.npy": [np.array([9, 0, 0]), np.array([0, 0, 0]), np.array([0, -1, 0]), np.zeros(2, np.int64)],
-    "types.npy": [np.full(3, 9, np.int32), np.zeros(3, np.int64)],
-    "confidences.npy": [np.array([0.0, 0, 2]), np.array([0, np.nan, 0])],
-    "new.npy": [np.array([0, 7.0, 0]), np.zeros(2)],
-    "families.npy": [np.zeros(2, np.uint64)],
-}
-
-
-@pytest.mark.parametrize(("name", "number"), [(name, number) for name, of in DAMAGES.items() for number in range(len(of))])
-def test_damage_is_an_error_that_names_the_file(name: str, number: int, tmp_path: Path) -> None:
-    tables().write(tmp_path)
-    np.save(tmp_path / name, DAMAGES[name][number])
-    with pytest.raises(IndexDamagedError, match=name):
-        RelationTables.open(tmp_path, 3)
-
-
-@pytest.mark.parametrize("content", ["[]", '["CAUSES"]', "{", None])
-def test_names_of_types_that_are_none_are_damage(content: str | None, tmp_path: Path) -> None:
-    tables().write(tmp_path)
-    (tmp_path / "relation_names.json").unlink()
-    if content is not None:
-        (tmp_path / "relation_names.json").write_text(content)
-    with pytest.raises(IndexDamagedError, match=r"relation_names\.json"):
-        RelationTables.open(tmp_path, 3)
+def test_damage_is_an_error_that_names_the_file(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    damages: dict[str, list[object]] = {
+        "targets.npy": [np.array([9, 0, 0]), np.array([0, 0, 0]), np.array([0, -1, 0]), np.zeros(2, np.int64)],
+        "types.npy": [np.full(3, 9, np.int32)],
+        "confidences.npy": [np.array([0.0, 0, 2]), np.array([0, np.nan, 0])],
+        "new.npy": [np.array([0, 7.0, 0])],
+        "families.npy": [np.zeros(2, np.uint64)],
+        "relation_names.json": ["[]", "{"],
+    }
+    for name, of_file in damages.items():
+        for number, damage in enumerate(of_file):
+            with subtests.test(name=name, number=number):
+                folder = tmp_path / f"{name}-{number}"
+                folder.mkdir()
+                tables().write(folder)
+                (folder / name).unlink()
+                if isinstance(damage, str):
+                    (folder / name).write_text(damage)
+                else:
+                    np.save(folder / name, damage)
+                with pytest.raises(IndexDamagedError, match=re.escape(name)):
+                    RelationTables.open(folder, 3)

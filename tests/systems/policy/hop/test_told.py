@@ -15,7 +15,7 @@ from psycopg.sql import SQL, Identifier
 
 from nlp_retrieval import Bm25Retriever, RetrievalWarning, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMismatchError, SourceError, UntrustedError
+from nlp_retrieval.errors import ConfigurationError, SourceError, UntrustedError
 from nlp_retrieval.systems.policy.chunk_tables.rows import ChunkRelation
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables, ChunkTablesLoader
 from nlp_retrieval.systems.policy.hop.relation import chunk_relations
@@ -107,36 +107,6 @@ def test_growing_deleting_and_compacting_end_with_the_relations_of_an_index_buil
     assert told(tmp_path / "grown", made(source)) == told(tmp_path / "left", made(source))
 
 
-def test_where_the_table_changes_indexing_again_says_so_and_replaces_on_demand(
-    source: ChunkTablesLoader, tmp_path: Path
-) -> None:
-    Searcher([made(source)]).index(source, tmp_path)
-    assert Searcher([made(source)]).index(source, tmp_path).found == ["bm25", "hop"]
-    with ChunkTables(env_url(), schema=source.schema) as tables:
-        tables.write_relations([ChunkRelation("b-old-0", "a-old-2", "SUPPORTS", 0.7)])
-    with pytest.raises(IndexDamagedError, match=r"has changed since the index was built; index again with replace=True"):
-        Searcher([made(source)]).index(source, tmp_path)
-    Searcher([made(source)]).index(source, tmp_path, replace=True)
-    assert ("b-old-0", "a-old-2", "SUPPORTS") in {one[:3] for one in told(tmp_path, made(source))}
-
-
-def test_a_checksum_of_the_table_that_was_cut_off_is_noticed_on_opening(source: ChunkTablesLoader, tmp_path: Path) -> None:
-    Searcher([made(source)]).index(plans(), tmp_path)
-    (checksum,) = tmp_path.rglob("told_by.npy")
-    checksum.write_bytes(checksum.read_bytes()[:-8])
-    with pytest.raises(IndexDamagedError, match=r"told_by\.npy"):
-        Searcher([made(source)]).open(tmp_path).search("emissions")
-
-
-def test_relations_that_join_the_table_join_the_index_with_the_next_items(source: ChunkTablesLoader, tmp_path: Path) -> None:
-    searcher = Searcher([made(source)])
-    searcher.index(plans()[:19], tmp_path)
-    with ChunkTables(env_url(), schema=source.schema) as tables:
-        tables.write_relations([ChunkRelation("b-old-0", "a-old-2", "SUPPORTS", 0.7)])
-    searcher.add(plans()[19:], auto_compact=False)
-    assert ("b-old-0", "a-old-2", "SUPPORTS") in {one[:3] for one in told(tmp_path, made(source))}
-
-
 def test_what_was_found_and_kept_in_the_table_is_found_again(source: ChunkTablesLoader, tmp_path: Path) -> None:
     finding = HopRetriever(Bm25Retriever())
     Searcher([finding]).index(plans(), tmp_path / "found")
@@ -173,9 +143,3 @@ def test_only_a_loader_that_tells_relations_is_taken() -> None:
         HopRetriever(Bm25Retriever(), relations={"name": "jsonl", "path": "chunks.jsonl"})  # type: ignore[arg-type]
     same = HopRetriever(Bm25Retriever(), relations={"name": "chunk_tables", "url": "env:PLANS"})  # type: ignore[arg-type]
     assert same.config == HopRetriever(Bm25Retriever(), relations=ChunkTablesLoader("env:PLANS")).config
-
-
-def test_told_and_found_relations_are_two_indexes(source: ChunkTablesLoader, tmp_path: Path) -> None:
-    Searcher([made(source)]).index(source, tmp_path)
-    with pytest.raises(IndexMismatchError, match="hop"):
-        Searcher([HopRetriever(Bm25Retriever())]).open(tmp_path).search(["forests"], k=1)

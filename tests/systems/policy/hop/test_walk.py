@@ -71,9 +71,3 @@ def test_the_work_is_bounded_in_a_graph_in_which_all_are_related() -> None:
     relations = [Relation(a, b, "FOLLOWS", 1.0) for a in range(60) for b in range(a)]
     paths = RelationGraph(Relations.of(relations), 60, WEIGHTS, 5).walk([0], [1.0], 3, 1.0, None, 2)
     assert [path.row for path in paths] == [1, 2, 3, 4, 5]  # those of the first step; of equal ones the lowest rows
-
-
-def test_without_starts_or_relations_nothing_is_reached() -> None:
-    graph = RelationGraph(Relations.of([]), 3, WEIGHTS, 5)
-    assert graph.walk([0, 1], [1.0, 0.5], 2, 0.9, None, ENOUGH) == []
-    assert graph.walk([], [], 2, 0.9, None, ENOUGH) == []

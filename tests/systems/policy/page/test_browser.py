@@ -47,24 +47,6 @@ def test_a_number_of_the_overview_opens_its_answer(browser: Browser, page_path: 
     assert problems == []
 
 
-def test_choices_hide_what_they_leave_out_and_a_link_brings_it_back(browser: Browser, page_path: Path) -> None:
-    from bench.browser import opened
-
-    problems: list[str] = []
-    tab = opened(browser, page_path.as_uri(), problems)
-    tab.get_by_label("country").select_option(label="Ostland")
-    assert tab.locator("section.subject:visible").count() == 1
-    tab.get_by_label("question").select_option("2")
-    assert tab.locator("section.subject details:visible").count() == 1
-    tab.get_by_role("button", name="open all").click()
-    assert tab.locator("article.found:visible").count() > 0
-    assert tab.locator("details[open]").count() == 1
-    tab.locator('table.overview a[href="#s1-q1"]').click()
-    assert tab.locator("section.subject:visible").count() == 3
-    assert tab.locator("#s1-q1 article.found:visible").count() > 0
-    assert problems == []
-
-
 @pytest.mark.parametrize("width", [320, 420, 800, 1400])
 def test_it_fits_a_window_of_any_width(browser: Browser, page_path: Path, width: int) -> None:
     from bench.browser import opened

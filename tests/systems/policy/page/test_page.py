@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.systems.policy.answers import ChunkMatch
-from nlp_retrieval.systems.policy.page.page import marked_runs, render_study, study_view, write_study_page
+from nlp_retrieval.systems.policy.page.page import render_study, study_view, write_study_page
 from nlp_retrieval.systems.policy.study import PolicyStudy
-from systems.policy.study.studies import plans, study
+from systems.policy.study.studies import study
 
 HOSTILE = "<script>alert(1)</script> wind \" onclick='x' \u202e {{ 7*7 }} \x1b[31m \x00 ]]> </style> &amp; solar"
 
@@ -64,13 +63,6 @@ def test_the_overview_leads_to_every_answer_and_every_change(asked: PolicyStudy,
         assert text in page
 
 
-def test_a_page_of_one_question_shows_what_was_asked_before_too(asked: PolicyStudy, tmp_path: Path) -> None:
-    asked.run(tmp_path)
-    view = study_view(asked.run(tmp_path, "Ile", 1), asked)
-    assert [subject.name for subject in view.subjects] == ["Costa Verde", "Ile", "Ostland"]
-    assert [number for number, _ in view.questions] == [1, 2]
-
-
 def test_the_page_says_how_it_was_asked_in_sentences(asked: PolicyStudy, tmp_path: Path) -> None:
     later = PolicyStudy(asked.profile, asked.searcher, asked.hop, where={"year": {"gte": 2024}})
     about = study_view(later.run(tmp_path, min_similarity=0.1, n_per_document=2), later).about
@@ -99,33 +91,10 @@ def test_a_passage_that_no_relation_led_to_says_why_it_was_found(tmp_path: Path)
     assert re.search(r'<p class="chain">\d+% of its words are new since the version before; it has no counterpart', found)
 
 
-def test_bars_are_as_long_as_signals_say_and_a_missing_one_has_none(asked: PolicyStudy, tmp_path: Path) -> None:
-    report = asked.run(tmp_path, "Ostland", 1)
-    page = render_study(report, asked)
-    (file,) = report.answers()
-    chunks = file.questions["question_1"].top_k_chunks or []
-    widths = [float(str(one["width"])) for one in Tags(page).of("rect") if one.get("fill") == "currentColor"]
-    signals = [
-        value
-        for chunk in chunks
-        for value in (chunk.transformer_similarity, chunk.word2vec_similarity, chunk.regex_score, chunk.fuzzy_score)
-    ]
-    assert widths == [pytest.approx(60 * min(max(value, 0), 1), abs=0.06) for value in signals if value is not None]
-    assert page.count('<dd><span class="none">none</span></dd>') == signals.count(None) > 0
-
-
 def test_matches_are_marked_with_their_group(asked: PolicyStudy, tmp_path: Path) -> None:
     page = render_study(asked.run(tmp_path, "Ostland", 2), asked)
     assert '<mark title="money">400 dollars</mark>' in page
     assert "<mark" not in page.partition("New windows")[2].partition("</blockquote>")[0]
-
-
-def test_pieces_of_a_text_are_the_text_whatever_overlaps() -> None:
-    matches = [ChunkMatch(group="a", begin=2, end=6, text=""), ChunkMatch(group="b", begin=4, end=8, text="")]
-    beyond = ChunkMatch(group="c", begin=7, end=99, text="")
-    assert marked_runs("0123456789", matches) == [("01", ""), ("23", "a"), ("45", "a, b"), ("67", "b"), ("89", "")]
-    assert "".join(text for text, _ in marked_runs("0123456789", [*matches, beyond])) == "0123456789"
-    assert marked_runs("", matches) == []
 
 
 def test_changes_stand_side_by_side_with_the_words_that_changed(asked: PolicyStudy, tmp_path: Path) -> None:
@@ -152,11 +121,3 @@ def test_what_documents_say_is_shown_and_does_nothing(tmp_path: Path) -> None:
     assert policy.startswith("default-src 'none'")
     assert "unsafe" not in policy
     assert not re.search(r"(?:src|href)=\"?(?:https?:)?//", page)
-
-
-def test_a_page_without_editions_or_hops_has_none(tmp_path: Path) -> None:
-    items = [item.model_copy(update={"metadata": {"country": item.metadata["country"]}}) for item in plans()]
-    made = study(tmp_path / "index", items=items)
-    page = render_study(made.run(tmp_path / "out"), made)
-    assert "-changes-" not in page.partition("<body>")[2].partition("<script>")[0]
-    assert "Along relations" not in page

@@ -64,11 +64,6 @@ def test_vectors_of_another_model_are_refused(asked: PolicyStudy) -> None:
         evaluate_chunks(plans(), PROMPT, wrong, study=asked)
 
 
-def test_hops_are_those_of_the_study(asked: PolicyStudy) -> None:
-    found = retrieve_chunks_with_hop(PROMPT, 4, "Ostland", study=asked)
-    assert [hit["id"] for hit in found] == [hit["id"] for hit in asked.ask(PROMPT, "Ostland", "hop", top_k=4)["hop"]]
-
-
 def test_given_chunks_are_scored_and_all_come_back_best_first(asked: PolicyStudy) -> None:
     scored = evaluate_chunks(plans()[:5], PROMPT, study=asked)
     assert {hit["id"] for hit in scored} == {item.item_id for item in plans()[:5]}
