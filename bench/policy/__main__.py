@@ -20,7 +20,7 @@ from bench.policy.searchers import FEEDBACK, Parts
 from bench.policy.values import judged_values
 from bench.sweeps import Figures
 from bench.writing import page, table
-from nlp_retrieval import BeirLoader, Benchmarker, Gold, Query, Searcher, SentenceTransformerEncoder, tune_signals
+from nlp_retrieval import BeirLoader, Benchmarker, Gold, Query, Searcher, tune_signals
 from nlp_retrieval.rerankers import SignalTuningReport
 from nlp_retrieval.rerankers.multi_signal.features import SIGNALS
 
@@ -78,7 +78,7 @@ def main(arguments: list[str]) -> int:
         Collection.of(data, "ndc_actions", "National contributions, single measures", "recall@3"),
     ]
     done = {one.name: _measured(data, one, model) for one in sets}
-    silent = silence.written(silence.measured(data, SentenceTransformerEncoder(model)))
+    silent = silence.written(silence.measured(data))
     text = written(done, changes.measured(data, model), silent, judged_values(data))
     Path("bench/POLICY.md").write_text(text, "utf-8")
     return 0

@@ -1,4 +1,4 @@
-"""Is a question addressed at all? ``python -m bench.policy.silence DATA MODEL`` prints the section of ``bench/POLICY.md``.
+"""Is a question addressed at all? ``python -m bench.policy.silence DATA`` prints the section of ``bench/POLICY.md``.
 
 Each country is asked the eight questions of the profile ``climate``: as it is, and with what answers a question withheld.
 Withheld are the gold passages of the question's number and their near-duplicates, and, since gold by filing is incomplete, also
@@ -26,16 +26,9 @@ from bench.common import Data
 from bench.policy.keywords import gold_of
 from bench.policy.values import judged_values
 from bench.writing import table
-from nlp_retrieval import (
-    BeirLoader,
-    FaissRetriever,
-    MultiSignalReranker,
-    SearchableItem,
-    Searcher,
-    SentenceTransformerEncoder,
-)
-from nlp_retrieval.encoders import BaseEncoder
+from nlp_retrieval import BeirLoader, Bm25Retriever, SearchableItem, Searcher
 from nlp_retrieval.rerankers import load_profile
+from nlp_retrieval.systems.policy.running_text import PlainPassages
 from nlp_retrieval.systems.policy.silence import INTERCEPT, WEIGHT, Silence, beyond
 from nlp_retrieval.systems.policy.study import PolicyStudy
 from nlp_retrieval.text import stems_of_language
@@ -62,21 +55,22 @@ class Cell:
     keywords: float
 
 
-def cells_of(name: str, items: BeirLoader | list[SearchableItem], gold: Mapping[tuple[str, int], set[str]], folder: Path,
-             encoder: BaseEncoder) -> Iterator[Cell]:  # fmt: skip
+def cells_of(
+    name: str, items: BeirLoader | list[SearchableItem], gold: Mapping[tuple[str, int], set[str]], folder: Path
+) -> Iterator[Cell]:
     """Yield the cells of a collection; without gold, those of plans of other matters, which are judged alone."""
-    profile = load_profile("climate")
-    signals = MultiSignalReranker("climate", word_vectors_weight=0, min_similarity=0)
-    searcher = Searcher([FaissRetriever(encoder)], reranker=signals)
+    profile, draw = load_profile("climate"), np.random.default_rng(0)
+    searcher = Searcher([Bm25Retriever()])
     searcher.index(items, folder, replace=True)
-    study, finder, draw = PolicyStudy(profile, searcher), Silence(profile, encoder), np.random.default_rng(0)
+    study, finder = PolicyStudy(profile, searcher), Silence(profile, None)
     passages = {item.item_id: item for item in (items.stream() if isinstance(items, BeirLoader) else items)}
     bags = {one: set(item.content.lower().split()) for one, item in passages.items()}
     filed, compared = _filed(passages, gold) if gold else {}, study.compared(study.settings())
     for country in study.subjects:
-        _, lists, plain = study._ask(list(profile.questions), country, study.settings())
+        own = [item for item in passages.values() if item.metadata["country"] == country]
+        plain = PlainPassages(own, profile)
         rest = [covered for name, covered in compared.items() if name != country]
-        table = {hit.item.item_id: finder.covered([hit.item], plain) for hit in lists[0]}
+        table = {item.item_id: finder.covered([item], plain) for item in own}
         known = list(table)
         for place, question in enumerate(profile.questions):
             wanted = gold.get((country, question.number), set())
@@ -234,22 +228,22 @@ def other_plans(data: Data, n_plans: int = 15, n_passages: int = 20) -> list[Sea
     ]
 
 
-def measured(data: Data, encoder: BaseEncoder) -> list[Cell]:
+def measured(data: Data) -> list[Cell]:
     """All cells."""
-    cells = list(cells_of("other", other_plans(data), {}, data.work / "silence-other", encoder))
+    cells = list(cells_of("other", other_plans(data), {}, data.work / "silence-other"))
     for name in SETS:
         loader = BeirLoader(str(data.root / "policy" / name))
-        cells += cells_of(name, loader, gold_of(loader), data.work / f"silence-{name}", encoder)
+        cells += cells_of(name, loader, gold_of(loader), data.work / f"silence-{name}")
     return cells
 
 
 def main(arguments: list[str]) -> int:
     """Measure, and print the section."""
-    if len(arguments) != 2:
-        print("usage: python -m bench.policy.silence DATA MODEL   (DATA holds the folders policy and wiki)")
+    if len(arguments) != 1:
+        print("usage: python -m bench.policy.silence DATA   (DATA holds the folders policy and wiki)")
         return 2
     data = Data.of(arguments[0])
-    cells = measured(data, SentenceTransformerEncoder(arguments[1]))
+    cells = measured(data)
     steep = weight(cells)
     print(f"from all countries: a weight of {steep:.3f} and an intercept of {-steep * border(cells):.3f}")
     print(written(cells))
