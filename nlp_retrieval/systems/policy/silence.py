@@ -1,8 +1,8 @@
 """Silence: whether the passages of a subject answer a question at all, and the sentence that answers it best.
 
 The best passage of a subject that says nothing of a matter scores as high as that of one that does. So a plan is compared with
-the plans of other subjects: a question whose keywords they all use wants more of them. ``bench/POLICY.md`` tells how the
-weights were fitted, and what they are worth.
+the plans of other subjects: a question whose keywords they all use wants more of them, unless the value that it asks for is
+there. ``bench/POLICY.md`` tells how the border was chosen, and what it is worth.
 """
 
 from __future__ import annotations
@@ -33,11 +33,14 @@ _SPOKEN, _LEAST = 3, 0.4
 """Sentences of a subject with the most keywords, and the least that they are compared with: silence of all is no measure."""
 
 WEIGHT, INTERCEPT = 7.612, 3.0
-"""Of a logistic regression, fitted on every second country of three collections.
+"""Of a logistic regression: a plan with none of the keywords is just silent, the border that folds over countries give.
 
 The border calls few answers silent on purpose: an answer that is taken for silence is lost, while silence that is not
 recognised is read. Silence on one question among others of its field is often missed; see ``bench/POLICY.md``.
 """
+
+ADDRESSED = 0.5
+"""The border of the score; a question whose best sentence holds the value that it asks for is addressed."""
 
 _SAME = 0.7
 """Words that a sentence shares with one of a later edition that took its place, at least; figures are none."""
@@ -45,7 +48,7 @@ _SAME = 0.7
 _VALUE, _LIKENESS = 2.0, 12.0
 """What a sentence gains by holding a value, and by a cosine of 1 with the question."""
 
-RULE = [WEIGHT, INTERCEPT, _SAME, _VALUE, _LIKENESS]
+RULE = [WEIGHT, INTERCEPT, ADDRESSED, _SAME, _VALUE, _LIKENESS]
 """What decides on an answer: answers of another rule are asked for again."""
 
 _WORD = re.compile(r"[^\W\d]+")
@@ -62,7 +65,7 @@ class Finding:
     @property
     def addressed(self) -> bool:
         """Return whether the question is addressed."""
-        return self.score >= 0.5
+        return self.score >= ADDRESSED
 
 
 class Silence:
@@ -96,8 +99,11 @@ class Silence:
                 findings.append(Finding(0.0, None, ""))
                 continue
             best = self._best(question, [sentence for _, sentence in sentences])
+            item, sentence = _latest(sentences, best, editions)
             score = 1.0 / (1.0 + math.exp(-WEIGHT * float(more[self._places[question.number]]) - INTERCEPT))
-            findings.append(Finding(score, *_latest(sentences, best, editions)))
+            if question.value is not None and values_of(sentence, question.value):
+                score = max(score, ADDRESSED)
+            findings.append(Finding(score, item, sentence))
         return findings
 
     def covered(self, items: Iterable[SearchableItem], plain: PlainPassages) -> NDArray[np.float64]:

@@ -153,6 +153,14 @@ def test_a_plan_is_silent_where_those_of_others_speak_and_length_does_not_count(
     assert beyond(rows[:0], [rows]).tolist() == beyond(rows[:30] * 0, []).tolist() == [-0.4, -0.4]
 
 
+def test_a_question_whose_value_is_there_is_addressed_in_whatever_words(tmp_path: Path) -> None:
+    target = "By 2030 greenhouse gases are to be 40% below those of 1990."
+    answers = asked(plan("Ost", [target, *SCHOOLS]) + plan("West", CLIMATE), tmp_path, "Ost")
+    assert answers[1].best is not None
+    assert ([value.text for value in answers[1].best.values], answers[1].addressed) == (["40% by 2030, against 1990"], True)
+    assert not answers[6].addressed
+
+
 def test_a_list_of_keywords_in_front_answers_nothing(tmp_path: Path) -> None:
     profile = load_profile("climate")
     front = "Keywords: " + ", ".join(word for question in profile.questions for word in question.keywords[:9])
