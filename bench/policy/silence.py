@@ -31,6 +31,7 @@ from nlp_retrieval.rerankers import load_profile
 from nlp_retrieval.systems.policy.running_text import PlainPassages
 from nlp_retrieval.systems.policy.silence import INTERCEPT, WEIGHT, Silence, beyond
 from nlp_retrieval.systems.policy.study import PolicyStudy
+from nlp_retrieval.systems.policy.values import values_of
 from nlp_retrieval.text import stems_of_language
 
 SETS = {"cat": "Climate Action Tracker", "ndc": "contributions, long answers", "ndc_actions": "contributions, measures"}
@@ -46,13 +47,21 @@ _TITLE = "{}: climate plan 2030"
 
 @dataclass(frozen=True)
 class Cell:
-    """A question to a country under one condition: how much more its sentences speak in the keywords than those of others."""
+    """A question to a country under one condition: how much more its sentences speak in the keywords than those of others.
+
+    A sentence that holds the value that is asked for answers; here any of the plan does, where a study looks at the best one.
+    """
 
     collection: str
     country: str
     question: int
     condition: str
     keywords: float
+    value: bool
+
+    def addressed(self, above: float) -> bool:
+        """Whether it is, where less than that and that itself is silence."""
+        return self.value or self.keywords > above
 
 
 def cells_of(
@@ -72,11 +81,15 @@ def cells_of(
         rest = [covered for name, covered in compared.items() if name != country]
         table = {item.item_id: finder.covered([item], plain) for item in own}
         known = list(table)
+        said = {item.item_id: plain.split(item)[0] for item in own}
+        kinds = {question.value for question in profile.questions if question.value is not None}
+        held: dict[str | None, set[str]] = {kind: {one for one in known if values_of(said[one], kind)} for kind in kinds}
         for place, question in enumerate(profile.questions):
             wanted = gold.get((country, question.number), set())
             if not gold:
                 more = beyond(np.concatenate(list(table.values())), rest)
-                yield Cell(name, country, question.number, OTHER, more[place])
+                value = bool(held.get(question.value))
+                yield Cell(name, country, question.number, OTHER, more[place], value)
                 continue
             near = {one for one in known if any(_alike(bags[one], bags[other]) for other in wanted)}
             filed_there = {one for one in known if filed.get(question.number, {}).get(one, 0.0) >= _FILED}
@@ -92,7 +105,8 @@ def cells_of(
             withheld[ANOTHER] = others[draw.integers(len(others))] if others else set()
             for condition, without in withheld.items():
                 more = beyond(np.concatenate([table[one] for one in known if one not in without]), rest)
-                yield Cell(name, country, question.number, condition, more[place])
+                value = bool(held.get(question.value, set()) - without)
+                yield Cell(name, country, question.number, condition, more[place], value)
 
 
 def _alike(words: set[str], others: set[str]) -> bool:
@@ -143,8 +157,8 @@ def _share(columns: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def border(cells: list[Cell]) -> float:
-    """What a question of a country must have, so that ``LOST`` of the questions as they are would be called silent."""
-    return float(np.quantile([cell.keywords for cell in cells if cell.condition == AS_IT_IS], LOST))
+    """What ``LOST`` of the questions as they are have at most; many have the same, those of plans with none of the keywords."""
+    return float(np.quantile([cell.keywords for cell in cells if cell.condition == AS_IT_IS], LOST, method="lower"))
 
 
 def weight(cells: list[Cell]) -> float:
@@ -164,10 +178,10 @@ def written(cells: list[Cell]) -> str:
     of_folds = list(map(border, others))
     of_both = [[border([cell for cell in some if cell.question % 2 != odd]) for odd in (0, 1)] for some in others]
     verdicts = {
-        "as shipped": {id(cell): cell.keywords >= -INTERCEPT / WEIGHT for cell in cells},
-        "by folds": {id(cell): cell.keywords >= of_folds[fold[cell.country]] for cell in cells},
+        "as shipped": {id(cell): cell.addressed(-INTERCEPT / WEIGHT) for cell in cells},
+        "by folds": {id(cell): cell.addressed(of_folds[fold[cell.country]]) for cell in cells},
         "by folds, other questions": {
-            id(cell): cell.keywords >= of_both[fold[cell.country]][cell.question % 2] for cell in cells
+            id(cell): cell.addressed(of_both[fold[cell.country]][cell.question % 2]) for cell in cells
         },
     }
     rows = {}
@@ -245,7 +259,7 @@ def main(arguments: list[str]) -> int:
     data = Data.of(arguments[0])
     cells = measured(data)
     steep = weight(cells)
-    print(f"from all countries: a weight of {steep:.3f} and an intercept of {-steep * border(cells):.3f}")
+    print(f"from all countries: a weight of {steep:.3f}, and silence up to {border(cells):.3f}")
     print(written(cells))
     print(judged_values(data))
     return 0
