@@ -322,7 +322,7 @@ class VerdictTable:
     def _kept(self, header: list[str], claims: ClaimFile) -> int:
         """Return the number of claims that have a row; what was cut off after them is removed."""
         content = self.path.read_bytes().decode("utf-8", "replace")
-        rows = []
+        rows: list[list[str]] = []
         with suppress(csv.Error):  # a last row that was cut off within quotation marks
             for row in csv.reader(io.StringIO(content, newline=""), strict=True):
                 rows.append(row)

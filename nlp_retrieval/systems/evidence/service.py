@@ -136,8 +136,8 @@ class ProjectService(BaseService):
         damaged: list[str] = []
         for database in (store.database, ReviewDatabase(path / REVIEWS_FILE)):
             try:
-                lines = [str(line) for (line,) in database.rows("PRAGMA integrity_check(9)")]
-                damaged += [f"{database.path}: {line}" for line in lines if line != "ok"]
+                rows = database.rows("PRAGMA integrity_check(9)")
+                damaged += [f"{database.path}: {line}" for (line,) in rows if line != "ok"]
             except IndexDamagedError as error:
                 damaged.append(str(error))
         for sha256 in [] if damaged else store.texts():
@@ -165,7 +165,7 @@ class ProjectService(BaseService):
     @property
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints for adding, searching, verifying, auditing, reviewing, reading, and figures."""
-        pages = []
+        pages: list[Endpoint] = []
         if self._audited is not None:
             page = partial(self._page, self._audited)
             pages = [Endpoint("/", "The page of the audit of the served report.", page, str, media="text/html; charset=utf-8")]
