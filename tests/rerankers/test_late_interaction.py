@@ -13,7 +13,7 @@ from nlp_retrieval.core import BaseReranker
 from nlp_retrieval.encoders.base import BaseTokenEncoder, Vectors
 from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.errors import ModelError, RetrievalWarning
-from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker, maxsim
+from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker
 
 
 class HashedTokens(BaseTokenEncoder):
@@ -73,31 +73,10 @@ def scores_of(reranker: BaseReranker, query: str, texts: list[str]) -> dict[str,
 TEXTS = ["red fox", "the red fox sleeps", "blue whale", "Köln 東京 🦊", "fox", "a tree that is blue and green " * 5]
 
 
-@pytest.mark.parametrize("query", ["red fox", "Köln", "the blue fox sleeps in 東京"])
-def test_the_score_is_the_mean_over_query_tokens_of_the_nearest_passage_token(query: str) -> None:
+def test_the_score_is_the_mean_over_query_tokens_of_the_nearest_passage_token() -> None:
+    query = "the blue fox sleeps in 東京"
     found = scores_of(LateInteractionReranker(HashedTokens()), query, TEXTS)
     assert found == pytest.approx({f"d{row}": by_hand(query, text) for row, text in enumerate(TEXTS)}, abs=1e-6)
-
-
-def test_a_passage_with_every_token_of_the_query_scores_1_however_long_the_query_is() -> None:
-    for query in ("fox", "the red fox", "the red fox sleeps"):
-        assert scores_of(LateInteractionReranker(HashedTokens()), query, ["the red fox sleeps"])["d0"] == pytest.approx(1.0)
-
-
-def test_a_passage_without_tokens_scores_lowest() -> None:
-    found = scores_of(LateInteractionReranker(HashedTokens()), "red", ["", "blue", "  ", "green tree"])
-    assert found["d0"] == found["d2"] == -1.0
-    assert min(found["d1"], found["d3"]) > -1.0
-
-
-def test_a_query_without_tokens_prefers_no_passage_to_another_but_any_to_none() -> None:
-    assert scores_of(LateInteractionReranker(HashedTokens()), " ", ["red", "", "blue"]) == {"d0": 0.0, "d2": 0.0, "d1": -1.0}
-
-
-def test_maxsim_of_the_opposite_is_the_lowest_there_is() -> None:
-    one = np.array([[1.0, 0.0]], np.float32)
-    assert maxsim(one, -one) == -1.0 == maxsim(one, one[:0])
-    assert maxsim(one[:0], one) == 0.0
 
 
 def test_each_query_and_each_passage_is_encoded_once_passages_of_like_length_together() -> None:
@@ -109,25 +88,14 @@ def test_each_query_and_each_passage_is_encoded_once_passages_of_like_length_tog
     assert [len(text) for text in encoder.passages] == sorted(map(len, TEXTS), reverse=True)
 
 
-def test_the_score_is_a_signal_beside_the_earlier_ones_and_can_be_blended_with_them() -> None:
-    own = np.array([by_hand("red", text) for text in TEXTS])
-    incoming = np.array([9.0 - row for row in range(len(TEXTS))])
-    hits = LateInteractionReranker(HashedTokens(), blend="score").rerank(["red"], [results(TEXTS)], 9)[0]
-    wanted = (incoming - incoming.min()) / np.ptp(incoming) + (own - own.min()) / np.ptp(own)
-    for hit in hits:
-        row = int(hit.item.item_id[1:])
-        assert hit.signals == pytest.approx({"bm25.score": 9.0 - row, "late_interaction.score": own[row]}, abs=1e-6)
-        assert hit.score == pytest.approx(wanted[row], abs=1e-6)
-
-
 @pytest.fixture(scope="module")
 def colbert(tmp_path_factory: pytest.TempPathFactory) -> ColbertEncoder:
     folder = tmp_path_factory.mktemp("models")
     return ColbertEncoder(str(save_stanford(save_bert(folder / "bert"), folder / "colbert")), precision="float32", device="cpu")
 
 
-@pytest.mark.parametrize("texts", [["", "red fox", " \n", "a blue whale"], [""], ["", " "]])
-def test_empty_passages_are_reranked_last_by_a_colbert_checkpoint(colbert: ColbertEncoder, texts: list[str]) -> None:
+def test_empty_passages_are_reranked_last_by_a_colbert_checkpoint(colbert: ColbertEncoder) -> None:
+    texts = ["", "red fox", " \n", "a blue whale"]
     found = scores_of(LateInteractionReranker(colbert), "red fox", texts)
     blank = [f"d{row}" for row, text in enumerate(texts) if not text.strip()]
     assert list(found)[-len(blank) :] == blank

@@ -24,8 +24,8 @@ PAIRS: list[Pair] = [
 ]
 
 
-@pytest.mark.parametrize("labels", [1, 2, 3])
-def test_an_export_in_float32_gives_the_logits_of_the_model(tmp_path: Path, own_cache: Path, labels: int) -> None:
+def test_an_export_in_float32_gives_the_logits_of_the_model(tmp_path: Path, own_cache: Path) -> None:
+    labels = 2
     folder = save_bert(tmp_path / "bert", labels=labels)
     wanted = TorchPairs(folder, None, "cpu").logits(PAIRS)
     assert np.ptp(wanted, axis=0).min() > 0.01
@@ -57,14 +57,6 @@ def test_an_export_is_in_float32_whatever_this_process_computes_in(tmp_path: Pat
     with torch.autocast("cpu", torch.bfloat16):
         found = onnx_pairs(ModelFiles.of(folder), "float32", None).logits(PAIRS)
     np.testing.assert_allclose(found, wanted, atol=1e-4)
-
-
-def test_the_limit_of_the_model_is_that_of_its_export(tmp_path: Path, own_cache: Path) -> None:
-    folder = save_bert(tmp_path / "bert")
-    long = [("red", "tree " * 200)]
-    by_torch, exported = TorchPairs(folder, None, "cpu"), onnx_pairs(ModelFiles.of(folder), "float32", None)
-    np.testing.assert_allclose(exported.logits(long), by_torch.logits(long), atol=1e-4)
-    assert exported.cut(long) == by_torch.cut(long) == 1
 
 
 def test_an_export_that_does_not_match_its_model_is_not_kept(

@@ -13,26 +13,19 @@ from nlp_retrieval.rerankers.listwise import read_permutation
     ("answer", "order", "repaired"),
     [
         ([2, 3, 1], [1, 2, 0], False),
-        ("[2, 3, 1]", [1, 2, 0], False),
         ("[2] > [3] > [1]", [1, 2, 0], False),
-        ("Of the 3 passages, my ranking is [2] > [3] > [1].", [1, 2, 0], False),
         ("```json\n[2, 3, 1]\n```", [1, 2, 0], False),
-        ("Ranking of 3:\n[2, 3,\n1]", [1, 2, 0], False),
-        ("2, 3, 1", [1, 2, 0], False),
         ("[2]", [1, 0, 2], True),
-        ([3], [2, 0, 1], True),
         ([2, 2, 3, 1], [1, 2, 0], True),
         ([2, 3, 1, 4], [1, 2, 0], True),
-        ([0, -1, 99, 3], [2, 0, 1], True),
         ([True, 2, "1", None, 2.0], [1, 0, 2], True),
-        ("[2] > [12345678901234567890] > [1]", [1, 0, 2], True),
     ],
 )
 def test_an_order_is_read_and_repaired(answer, order, repaired):
     assert read_permutation(answer, 3) == (order, repaired)
 
 
-@pytest.mark.parametrize("answer", [None, [], {}, "", "the first is best", "[7, 8]", "9" * 30_000, [0], ["1"], 1, [[1]]])
+@pytest.mark.parametrize("answer", [None, "the first is best", "9" * 30_000, 1])
 def test_what_names_no_passage_is_no_order(answer):
     assert read_permutation(answer, 3) is None
 

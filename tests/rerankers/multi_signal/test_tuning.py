@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hashed_words import HashedWords
 
@@ -15,7 +14,7 @@ from nlp_retrieval import (
     Searcher,
     tune_signals,
 )
-from nlp_retrieval.errors import ConfigurationError, GoldError
+from nlp_retrieval.errors import GoldError
 from nlp_retrieval.evaluation import RetrievalEvaluator
 
 COUNTRIES = [f"country{number}" for number in range(6)]
@@ -69,14 +68,6 @@ def test_the_signal_that_finds_the_gold_gets_the_weight(report):
     assert report.unreachable == 0
 
 
-def test_groups_are_the_subject_of_the_profile_and_stay_in_one_fold(report):
-    assert report.groups == [query.metadata["country"] for query in QUERIES]
-    folds = {}
-    for group, fold in zip(report.groups, report.folds.tolist(), strict=True):
-        assert folds.setdefault(group, fold) == fold
-    assert sorted(np.bincount(list(folds.values()))) == [2, 2, 2]
-
-
 def test_what_is_reported_before_is_what_the_searcher_finds(searcher, report):
     """The oracle: the searcher itself, with its own weights, and the evaluator."""
     lists = []
@@ -104,37 +95,15 @@ def test_gold_of_a_fold_has_no_part_in_its_weights(searcher, report):
     assert again.fold_weights[fold] == report.fold_weights[fold]
 
 
-def test_what_a_signal_is_worth_is_what_is_lost_without_it(report):
-    worth, low, high = report.worth("patterns", "ndcg@3")
-    expected = report.out_of_fold.means()["ndcg@3"] - report.without["patterns"].means()["ndcg@3"]
-    assert worth == pytest.approx(expected)
-    assert low <= worth <= high
-    assert worth > 0
-    assert report.gain("ndcg@3")[0] == pytest.approx(report.out_of_fold.means()["ndcg@3"] - report.before.means()["ndcg@3"])
-
-
-def test_families_are_the_groups_where_a_query_has_no_subject(searcher):
-    plain = [Query(query_id=query.query_id, text=query.text, family=query.family) for query in QUERIES]
-    assert tune_signals(searcher, plain, GOLD, (3,), folds=2).groups == [query.family for query in QUERIES]
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"by": "contry"}, "has no 'contry' in its metadata; did you mean 'country'"),
         ({"folds": 7}, "6 groups of queries for 7 folds"),
-        ({"folds": 1}, "at least 2 folds"),
-        ({"where_from": {"country": "land"}}, "has no 'land' in its metadata"),
         ({"gold": GOLD[1:]}, "1 of 24 queries have no gold"),
-        ({"gold": [*GOLD, GOLD[0]]}, "occurs more than once in the gold"),
     ],
 )
 def test_what_does_not_fit_is_refused(searcher, settings, message):
     gold = settings.pop("gold", GOLD)
     with pytest.raises(GoldError, match=message):
         tune_signals(searcher, QUERIES, gold, (3,), **settings)
-
-
-def test_a_searcher_without_signals_is_refused(searcher):
-    with pytest.raises(ConfigurationError, match="has no reranker multi_signal"):
-        tune_signals(Searcher(searcher.retrievers), QUERIES, GOLD)
