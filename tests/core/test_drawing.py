@@ -44,11 +44,6 @@ def test_subqueries_fan_out_and_are_interleaved() -> None:
     assert {"clauses", "interleave", "quota=3"} <= set(texts(split.draw()))
 
 
-def test_retrievers_rerankers_and_their_depth_are_drawn_too() -> None:
-    assert texts(BM25.draw()) == ["query", "bm25", "k1=1.2", "hits"]
-    assert texts((OVERLAP % 5).draw()) == ["candidates", "first 5", "overlap", "hits"]
-
-
 def test_a_component_that_is_not_installed_has_its_name_alone() -> None:
     assert "<b>" not in drawing({"name": "searcher", "retrievers": [{"name": "<b>theirs</b>", "speed": 3}]})
     assert texts(drawing({"name": "theirs", "speed": 3})) == ["query", "theirs", "k", "hits"]

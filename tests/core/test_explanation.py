@@ -9,14 +9,12 @@ import pytest
 from hashed_words import HashedWords
 from linked_pages import page, questions, two_hops, wiki
 
-from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, Searcher
 from nlp_retrieval.core.explanation import Explanation, Explanations, Step, name_of
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
-from nlp_retrieval.errors import IndexMissingError, QueryError
-from nlp_retrieval.retrievers import SharedEntities, TitleMentions
+from nlp_retrieval.retrievers import TitleMentions
 
-from .engines import ListLoader, SplitAt, TermCount
+from .engines import SplitAt
 
 BM25 = Bm25Retriever()
 HOPS = two_hops()
@@ -42,33 +40,6 @@ def test_an_explanation_reads_as_the_chain_with_its_sentences() -> None:
     )
     assert along.marked("<b>", "</b>") == "Built for <b>Ada Quill</b> in 1902."
     assert (name_of(ADA), name_of(BARE)) == ("Ada Quill", "d2")
-
-
-def test_an_explanation_as_plain_values_names_items_by_their_ids() -> None:
-    step = Step(TOWER, ADA, "title_mentions", True, "Built for Ada Quill in 1902.", 10, 19)
-    explanation = Explanation(ADA, "the query names its title", (step,), 0.25)
-    assert explanation.first is TOWER
-    assert explanation.as_dict() == {
-        "first": "d0",
-        "origin": "the query names its title",
-        "strength": 0.25,
-        "steps": [
-            {
-                "source": "d0",
-                "target": "d1",
-                "kind": "title_mentions",
-                "along": True,
-                "sentence": "Built for Ada Quill in 1902.",
-                "mention": "Ada Quill",
-            }
-        ],
-    }
-
-
-def test_where_the_search_began_at_the_item_itself_there_are_no_steps() -> None:
-    explanation = Explanation(ADA, "bm25 ranks it 1 of 1", (), 1.0)
-    assert explanation.first is ADA
-    assert str(explanation) == "Ada Quill: bm25 ranks it 1 of 1"
 
 
 # through a searcher
@@ -158,38 +129,6 @@ def test_what_is_more_than_four_links_away_is_not_explained(tmp_path: Path) -> N
     assert told == {"d0": 0, "d1": 1, "d2": 2, "d3": 3, "d4": 4, "d5": None}
 
 
-def test_explanations_line_up_with_results_in_any_order_and_number(tmp_path: Path) -> None:
-    searcher = Searcher([LinkGraphRetriever([BM25])])
-    searcher.index(wiki(40), tmp_path)
-    (results,) = searcher.search("copper walnut", 10)
-    whole = searcher.explain("copper walnut", results)
-    turned = [*results[::-1], results[3], results[3]]
-    assert searcher.explain("copper walnut", turned) == [*whole[::-1], whole[3], whole[3]]
-    assert searcher.explain("copper walnut", []) == []
-
-
-def test_every_retriever_that_can_tell_does_under_its_label(tmp_path: Path) -> None:
-    corpus = HOPS["title_mentions"]
-    searcher = Searcher(
-        {
-            "walk": LinkGraphRetriever([BM25], links=[corpus.links]),
-            "words": BM25,
-            "still": LinkGraphRetriever([BM25], links=[corpus.links], damping=0.0),
-        }
-    )
-    searcher.index(corpus.items, tmp_path)
-    (results,) = searcher.search(corpus.query, 5)
-    told = {hit.item.item_id: [*one] for hit, one in zip(results, searcher.explain(corpus.query, results), strict=True)}
-    assert told == {"d0": ["walk", "still"], "d1": ["walk"]}
-
-
-def test_a_retriever_that_has_nothing_to_say_says_nothing(tmp_path: Path) -> None:
-    searcher = Searcher([TermCount()])
-    searcher.index(ListLoader(["alpha", "beta alpha"]), tmp_path)
-    (results,) = searcher.search("alpha", 5)
-    assert searcher.explain("alpha", results) == [{}, {}]
-
-
 def test_of_several_sub_queries_the_strongest_chain_is_told(tmp_path: Path) -> None:
     items = [page("d0", "lighthouse walnut of Ada Quill", "Old Tower"), page("d1", "lighthouse", "Ada Quill")]
     alone = Searcher([LinkGraphRetriever([BM25])])
@@ -203,79 +142,7 @@ def test_of_several_sub_queries_the_strongest_chain_is_told(tmp_path: Path) -> N
         assert one["link_graph"] == max((each for each in by_part if each), key=lambda each: each.strength)
 
 
-@pytest.mark.parametrize("query", ["", "  ", "___"])
-def test_a_query_that_says_nothing_explains_nothing(tmp_path: Path, query: str) -> None:
-    asked: list[str] = []
-
-    class Asked(Bm25Retriever):
-        """Notes what it is asked."""
-
-        name = "asked"
-
-        def search_batch(self, queries, k, allowed):  # type: ignore[no-untyped-def]
-            asked.extend(queries)
-            return super().search_batch(queries, k, allowed)
-
-    searcher = Searcher([LinkGraphRetriever([Asked(), FaissRetriever(HashedWords(4))])])
-    searcher.index([TOWER, ADA], tmp_path)
-    (results,) = searcher.search("lighthouse", 5)
-    asked.clear()
-    assert searcher.explain(query, results) == [{} for _ in results]
-    assert asked == []
-
-
-@pytest.mark.parametrize("query", [None, 3, ["lighthouse", 3]])
-def test_a_query_that_is_no_text_is_refused(tmp_path: Path, query: object) -> None:
-    searcher = Searcher([LinkGraphRetriever([BM25])])
-    searcher.index([TOWER, ADA], tmp_path)
-    with pytest.raises(QueryError):
-        searcher.explain(query, [])  # type: ignore[arg-type]
-
-
-def test_a_result_of_another_index_is_an_error_that_names_it(tmp_path: Path) -> None:
-    searcher = Searcher([LinkGraphRetriever([BM25])])
-    searcher.index([TOWER, ADA], tmp_path)
-    foreign = RetrievalResult(item=SearchableItem(item_id="elsewhere", content=""), score=1.0)
-    with pytest.raises(QueryError, match="no item of this index has the id 'elsewhere'"):
-        searcher.explain("lighthouse", [*searcher.search("lighthouse", 1)[0], foreign])
-
-
-def test_a_searcher_without_an_index_explains_nothing() -> None:
-    with pytest.raises(IndexMissingError):
-        Searcher([LinkGraphRetriever([BM25])]).explain("lighthouse", [])
-
-
-def test_a_second_extractor_of_one_kind_is_told_by_its_number(tmp_path: Path) -> None:
-    corpus = HOPS["shared_entities"]
-    links = [SharedEntities(max_passages=2, weight=0.001), SharedEntities(max_passages=3)]
-    searcher = Searcher([LinkGraphRetriever([BM25], links=links)])
-    searcher.index(corpus.items, tmp_path)
-    (results,) = searcher.search(corpus.query, 5)
-    (told,) = [
-        one["link_graph"]
-        for hit, one in zip(results, searcher.explain(corpus.query, results), strict=True)
-        if hit.item.item_id == "d1"
-    ]
-    assert [step.kind for step in told.steps] == ["shared_entities-2"]
-
-
 # rows of items
-
-
-def test_rows_are_found_by_ids_in_every_batch_of_the_file_in_any_order_and_repeated(tmp_path: Path) -> None:
-    items = [SearchableItem(item_id=f"id {row}", content="x") for row in range(5000)]
-    write_items(items, tmp_path)
-    table = ItemTable(tmp_path / ITEMS_FILE)
-    wanted = np.random.default_rng(0).integers(0, 5000, 300)
-    assert table.rows_of([f"id {row}" for row in wanted]).tolist() == wanted.tolist()
-    assert table.rows_of([]).tolist() == []
-
-
-@pytest.mark.parametrize("unknown", ["", "id", "id 5"])
-def test_an_id_that_no_item_has_is_an_error_that_names_it(tmp_path: Path, unknown: str) -> None:
-    write_items([SearchableItem(item_id=f"id {row}", content="x") for row in range(5)], tmp_path)
-    with pytest.raises(QueryError, match=f"no item of this index has the id '{unknown}'"):
-        ItemTable(tmp_path / ITEMS_FILE).rows_of(["id 1", unknown])
 
 
 # in a notebook

@@ -24,17 +24,10 @@ def nested(depth: int, *, lists: bool) -> Any:
     ("where", "said"),
     [
         ({"or": [{"a": 1}] * 1001}, "where: 1,001 conditions are too many; at most 1,000"),
-        ({"and": [{"a": {"gt": 1, "lt": 2}, "not": {"or": [{"b": 1}] * 400}}, {"or": [{"c": 1}] * 600}]}, "1,002 conditions"),
         ({"a": HUGE}, "where.a: a number of 16,610 bits is too large to compare with"),
-        ({"a": {"in": [1, -HUGE]}}, "where.a.in: a number of 16,610 bits is too large"),
-        ({"a": [HUGE]}, "where.a: expected a text, a number or a truth value, found list"),
-        ({"or": HUGE}, "where.or: expected a list of filters, found int"),
         (nested(65, lists=False), "more than 64 filters inside each other"),
-        (nested(100_000, lists=False), "more than 64 filters inside each other"),
         ({"a": nested(100_000, lists=True)}, "where.a: expected a text, a number or a truth value, found list"),
-        (nested(100_000, lists=True), "where: expected conditions such as"),
     ],
-    ids=range(10),
 )
 def test_too_much_is_refused(where: Any, said: str) -> None:
     with pytest.raises(QueryError) as caught:

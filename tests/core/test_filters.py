@@ -11,18 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hashed_tokens import HashedTokens
-from hashed_words import HashedWords
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nlp_retrieval import (
     Bm25Retriever,
-    ColbertRetriever,
-    FaissRetriever,
-    LinkGraphRetriever,
-    OverlapReranker,
-    PyseriniRetriever,
     RetrievalWarning,
     SearchableItem,
     Searcher,
@@ -30,7 +23,6 @@ from nlp_retrieval import (
 from nlp_retrieval.core.filters import parse_filter
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.errors import ItemError, QueryError
-from nlp_retrieval.processors.rules import ClauseSplit
 
 WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()
 COUNTRIES = ["Japan", "Peru", "Chile", "Norway"]
@@ -180,7 +172,7 @@ def mistyped(where: dict[str, Any], held: list[Any], key: str) -> bool:
     return any(found)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(data=st.data())
 def test_a_mask_holds_exactly_the_items_that_fulfil_the_filter(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -223,31 +215,12 @@ def items() -> list[SearchableItem]:
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("filters")
-    Searcher([*retrievers().values()]).index(items(), folder)
+    Searcher([Bm25Retriever()]).index(items(), folder)
     return folder
-
-
-def retrievers() -> dict[str, Any]:
-    lexical, dense = Bm25Retriever(), FaissRetriever(HashedWords())
-    return {
-        "bm25": lexical,
-        "faiss": dense,
-        "hnsw": FaissRetriever(HashedWords(32), index="hnsw"),
-        "pyserini": PyseriniRetriever(),
-        "colbert": ColbertRetriever(HashedTokens(), bits=4),
-        "exact": ColbertRetriever(HashedTokens(), bits=None),
-        "link_graph": LinkGraphRetriever([lexical, dense]),
-    }
 
 
 QUERIES = ["fox river", "castle novel film", "queen"]
 WHERE = {"country": "Peru", "year": {"gte": 2003, "lt": 2016}}
-
-
-@pytest.mark.filterwarnings("ignore:.*found nothing for:nlp_retrieval.RetrievalWarning")
-@pytest.mark.parametrize("name", list(retrievers()))
-def test_every_retriever_gives_k_items_that_fulfil_the_filter_wherever_k_do(index: Path, name: str) -> None:
-    check_filtered(Searcher([retrievers()[name]]).open(index), exact=name in ("bm25", "faiss", "pyserini", "exact"))
 
 
 def check_filtered(searcher: Searcher, *, exact: bool) -> None:
@@ -269,25 +242,6 @@ def check_filtered(searcher: Searcher, *, exact: bool) -> None:
             assert len(hits) == len(wanted)
 
 
-@pytest.mark.filterwarnings("ignore:.*found nothing for:nlp_retrieval.RetrievalWarning")
-@pytest.mark.parametrize("scope", ["pooled", "per_subquery"])
-def test_fusing_and_reranking_see_only_what_fulfils_the_filter(index: Path, scope: Any) -> None:
-    made = retrievers()
-    parts = [made["bm25"], made["faiss"]]
-    searcher = Searcher(parts, processor=ClauseSplit(), reranker=OverlapReranker(), scope=scope).open(index)
-    for hits in searcher.search(QUERIES, 4, WHERE):
-        assert hits
-        assert all(fulfils(hit.item.metadata, WHERE) for hit in hits)
-
-
-@pytest.mark.filterwarnings("ignore:.*found nothing for:nlp_retrieval.RetrievalWarning")
-def test_a_retriever_alone_takes_a_filter(index: Path) -> None:
-    alone = Bm25Retriever().retrieve([[query] for query in QUERIES], index, 5, WHERE)
-    assert [[hit.item.item_id for hit in hits] for hits in alone] == [
-        [hit.item.item_id for hit in hits] for hits in Searcher([Bm25Retriever()]).open(index).search(QUERIES, 5, WHERE)
-    ]
-
-
 def test_where_no_item_fulfils_it_nothing_is_found_and_that_is_told(index: Path) -> None:
     searcher = Searcher([Bm25Retriever()]).open(index)
     with pytest.warns(RetrievalWarning, match="no item of this index meets the filter"):
@@ -299,34 +253,16 @@ def test_where_no_item_fulfils_it_nothing_is_found_and_that_is_told(index: Path)
     [
         ({"contry": "Japan"}, "no item of this index has the metadata key 'contry'; did you mean 'country'"),
         ({"year": "2015"}, "year is a number in this index, and '2015' is a text"),
-        ({"country": 7}, "country is a text in this index, and 7 is a number"),
-        ({"year": True}, "year is a number in this index, and True is a truth value"),
         ({"year": {"ge": 3}}, r"where\.year: there is no operator 'ge'; did you mean 'gte'"),
-        ({"year": {}}, r"where\.year: no operator"),
         ({"year": None}, r'where\.year: null is not a value; \{"exists": false\}'),
-        ({"year": [2015, 2016]}, r'any of several: \{"in"'),
         ({"year": {"in": 2015}}, r"where\.year\.in: expected a list of values, found 2015"),
         ({"year": {"gte": math.nan}}, "nan is not a number to compare with"),
         ({"year": {"gt": False}}, "truth values have no order"),
-        ({"year": {"exists": "yes"}}, "expected true or false, found 'yes'"),
-        ({"and": {"year": 1}}, r"where\.and: expected a list of filters"),
         ({"or": []}, r"where\.or: expected a list of filters"),
-        ({"or": [{"year": 1}, {"yaer": {"lt": 1}}]}, "did you mean 'year'"),
-        ({"not": [{"year": 1}]}, r"where\.not: expected conditions"),
-        ({}, "where: expected conditions"),
-        ({1: 2}, "1 is not a metadata key"),
     ],
 )
 def test_what_is_no_filter_is_said_with_its_place(index: Path, where: Any, said: str) -> None:
     with pytest.raises(QueryError, match=said):
-        Searcher([Bm25Retriever()]).open(index).search(QUERIES, 5, where)
-
-
-def test_a_filter_that_is_too_deep_is_refused(index: Path) -> None:
-    where: dict[str, Any] = {"year": 1}
-    for _ in range(100_000):
-        where = {"not": where}
-    with pytest.raises(QueryError, match="more than 64 filters inside each other"):
         Searcher([Bm25Retriever()]).open(index).search(QUERIES, 5, where)
 
 
@@ -352,13 +288,8 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ({"year": "2015"}, "year holds number.* '2015' is a text; write it without quotation marks: 2015"),
         ({"author": "Ada"}, "author holds object.* a metadata key of its own"),
         ({"author.name": "Ada"}, "'author.name'; a value inside 'author' cannot be reached by a path"),
-        ({"author": {"name": "Ada"}}, "no operator 'name'.* a metadata key of its own"),
-        ({"YEAR": 2015}, "did you mean 'year'"),
         ({"none": "x"}, "none holds no value"),
-        ({"country": 2015}, "write it in quotation marks: .*to compare numbers, index them as numbers"),
-        ({"ok": "true"}, "write it without quotation marks: true"),
         ({"date": {"$gte": "2015"}}, "no operator '\\$gte'"),
-        ({"lost": 1}, "was not kept by its loader"),
     ],
 )
 def test_a_filter_that_can_find_nothing_is_an_error_with_a_cure(mixed: Path, where: Any, said: str) -> None:

@@ -56,14 +56,6 @@ def test_quiet_and_hidden_progress_and_short_work_show_nothing(shown, monkeypatc
     assert "indexing" not in shown(Terminal(), "auto")
 
 
-def test_a_terminal_that_is_gone_does_not_end_the_work(shown) -> None:
-    class Gone(Terminal):
-        def write(self, text: str) -> int:
-            raise OSError(5, "Input/output error")
-
-    assert shown(Gone(), "auto") == ""
-
-
 def test_work_inside_other_work_is_shown_below_it(shown, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)

@@ -18,8 +18,6 @@ def test_starts_in_the_metadata_decide():
     assert spans("", [0, 0]) == [(0, 0), (0, 0)]
 
 
-@pytest.mark.parametrize(
-    "starts", [[], [1], [0, 99], [0, 5, 2], [0, -1], [0, True], [0, 2.0], [0, "5"], "0", {"0": 5}, [[0]], 0]
-)
+@pytest.mark.parametrize("starts", [[1], [0, 99], [0, -1], "0"])
 def test_starts_that_cannot_be_are_not_believed(starts):
     assert spans("One is. Two is.", starts) == [(0, 7), (8, 15)] == spans("One is. Two is.")

@@ -12,17 +12,12 @@ from nlp_retrieval.text.quantities import changed_quantities, quantities_of, sam
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("will miss its target by 54 MtCO2e", [(54e6, "t CO2e")]),
         ("1.2 Gt CO₂e, or 1,200 million tonnes of CO2 equivalent", [(1.2e9, "t CO2e"), (1.2e9, "t CO2e")]),
-        ("20 Mt CO2 and 21 Mt of carbon dioxide", [(20e6, "t CO2"), (21e6, "t CO2")]),
-        ("3 kilotonnes of waste, 5 kg of dust", [(3e3, "t"), (5e-3, "t")]),
         ("30 GW of solar, 120MW of wind, two megawatts of hydro", [(30e9, "W"), (120e6, "W"), (2e6, "W")]),
         ("5.3 TWh, and 3.6 PJ of heat", [(5.3e12, "Wh"), (1e12, "Wh")]),
         ("5,000 ha, which is 50 km²", [(5e3, "ha"), (5e3, "ha")]),
         ("US$ 1.5 billion, €20m and 3 bn dollars", [(1.5e9, "USD"), (20e6, "EUR"), (3e9, "USD")]),
-        ("twenty-five million hectares of forest", [(25e6, "ha")]),
         ("45 per cent, 46% and 3 percentage points", [(45, "%"), (46, "%"), (3, "points")]),
-        ("10 mg for six weeks, 18 months in all", [(1e-8, "t"), (42, "day"), (1.5, "year")]),
         ("COVID-19 and H2O in 2030, with 12 of them", []),
         ("a mission to 3 Mtoes, 4 halls and 5 kgs", []),
     ],
@@ -36,14 +31,9 @@ def test_numbers_are_scaled_to_the_base_of_their_unit(text: str, found: list[tup
     [
         ("cut emissions by 45% below 2010 levels by 2030", 2030, "2010"),
         ("By 2030, emissions fall 45% relative to 2005.", 2030, "2005"),
-        ("45% below business-as-usual in 2035", 2035, "BAU"),
         ("45% compared to the baseline scenario", None, "BAU"),
-        ("19 per cent below those of 2019", None, "2019"),
-        ("30% lower than in 2010 by 2030", 2030, "2010"),
         ("35% under the figure for 2015", None, "2015"),
-        ("by 40% from what they were in 1990", None, "1990"),
         ("a share of 45% in 2020-2030", 2030, ""),
-        ("Its plan of 2021 wants 45% by the end of 2040.", 2040, ""),
         ("45% of all. By 2030 another plan follows.", None, ""),
     ],
 )

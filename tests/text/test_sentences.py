@@ -16,13 +16,10 @@ def sentences(text: str) -> list[str]:
     [
         ["Smith et al. found 3.5 mg.", "The U.S. Army left.", "See Fig. 2 for it, e.g. here."],
         ["Patients lack vitamin C.", "The dose was small.", "It was approved by J. K. Rowling.", "John F. Kennedy won."],
-        ["p53 binds DNA.", "miR-155 does not.", "mTOR is a kinase."],
         ['He said "No."', "Then he left.", '"Why?" he asked.', "Yahoo! was large."],
         ["Dr. Meyer met Prof. Li at 5 p.m. in Ulm.", "It rained."],
         ["Am 3. Oktober 1990 war es z. B. in Bonn kühl.", "Im Jahr 2019 nicht."],
-        ["No. 5 is taken.", "The answer is no.", "We left."],
         ["People have MS.", "Ruth Ellerby does not.", "It has the notes C, E, and G.", "Advance sells parts."],
-        ["Wait... what?", "Fine!", "1. is the first item."],
     ],
 )
 def test_a_text_is_parted_where_its_sentences_end(expected):

@@ -32,25 +32,12 @@ def mentioned(text: str, *titles: str) -> list[tuple[str, str]]:
     ("title", "words"),
     [
         ("Heat (1995 film)", "heat"),
-        ("Heat  (1995 film) ", "heat"),
         ("Heat (film (1995))", "heat"),
-        ("Heat (1995) 2", "heat 1995 2"),
         ("(Untitled)", "untitled"),
-        ("Heat (", "heat"),
-        ("Heat )", "heat"),
-        ("Heat) (film)", "heat"),
         ("Schindler's List", "schindler list"),
         ("Spider-Man: Far_from Home", "spider man far from home"),
-        ("O'Neill", "o neill"),
-        ("O'Sullivan", "o sullivan"),
-        ("Beyoncé", "beyonce"),
         ("Beyonce\u0301", "beyonce"),
         ("Stra\u00dfe", "strasse"),
-        ("U2", "u2"),
-        ("NASA", "nasa"),
-        ("X-Y", "x y"),
-        ("1984 (novel) 2", "1984 novel 2"),
-        ("شكسبير", "شكسبير"),
         ("हिन्दी भाषा", "हिन्दी भाषा"),
         ("iPod", "ipod"),
     ],
@@ -63,16 +50,10 @@ def test_a_surface_is_the_words_of_a_title_without_its_qualifier(title: str, wor
 
 @pytest.mark.parametrize(
     "title",
-    ["", " ", "?!", "!!! (album)", "X", "Up", "Her", "42", "1984", "This", "A", "(", ")", "()", "🦊", "\u0301", "a " * 33],
+    ["", "?!", "Up", "1984", "This"],
 )
 def test_titles_that_would_be_mentioned_by_chance_or_have_no_words_do_not_count(title: str) -> None:
     assert surface_of(title) is None
-
-
-def test_the_fewest_characters_of_a_word_are_a_parameter() -> None:
-    assert surface_of("Up", min_characters=2) == Surface(("up",))
-    assert surface_of("Heat", min_characters=5) is None
-    assert surface_of("Up High", min_characters=50) == Surface(("up", "high"))
 
 
 def test_a_title_of_32_words_counts_and_one_of_33_does_not() -> None:
@@ -114,9 +95,7 @@ def test_where_the_longer_title_may_not_begin_in_lower_case_the_shorter_one_coun
     assert mentioned("the ipod touch", "iPod", "IPod Touch") == [("iPod", "ipod")]
 
 
-@pytest.mark.parametrize(
-    "text", ["Kubrick's", "KUBRICK\u2019S", "(Kubrick)", "Kubrick-", "Kübrick", "Ku\u0308brick", "_Kubrick_", "Kubrick…"]
-)
+@pytest.mark.parametrize("text", ["KUBRICK\u2019S", "(Kubrick)", "Ku\u0308brick", "_Kubrick_"])
 def test_a_mention_is_found_without_case_accents_possessives_and_punctuation(text: str) -> None:
     ((_, words),) = mentioned(f"By {text} himself", "Kubrick")
     assert words == text.strip("(_)-…").removesuffix("'s").removesuffix("\u2019S")
@@ -126,13 +105,10 @@ def test_a_mention_is_found_without_case_accents_possessives_and_punctuation(tex
     ("text", "expected"),
     [
         ("Abraham Lincoln met Mary.", ["Mary"]),
-        ("The Lincoln of 1984", ["Lincoln"]),
         ("In Lincoln, Abraham", ["Lincoln", "Abraham"]),
         ("September 4, 4 September, in September", ["September"]),
         ("Lincoln-Douglas, Anti-Lincoln", []),
-        ("Lincoln\nAbraham", ["Lincoln", "Abraham"]),
         ("Lincoln's Mary", ["Lincoln", "Mary"]),
-        ("Mary Todd Lincoln", ["Mary Todd Lincoln"]),
     ],
 )
 def test_a_title_of_one_word_is_no_mention_inside_a_longer_name(text: str, expected: list[str]) -> None:
@@ -140,13 +116,13 @@ def test_a_title_of_one_word_is_no_mention_inside_a_longer_name(text: str, expec
     assert [words for _, words in mentioned(text, *titles)] == expected
 
 
-@pytest.mark.parametrize("text", ["Kubricks", "SKubrick", "Kubrick2"])
-def test_parts_of_words_are_no_mentions(text: str) -> None:
+def test_parts_of_words_are_no_mentions() -> None:
+    text = "Kubricks"
     assert mentioned(f"by {text} himself", "Kubrick") == []
 
 
-@pytest.mark.parametrize("title", [".*", "(a+)+$", "[a-z]"])
-def test_titles_that_are_regular_expressions_are_words_like_any(title: str) -> None:
+def test_titles_that_are_regular_expressions_are_words_like_any() -> None:
+    title = "(a+)+$"
     text = "aaaaaaaaaaaaaaaaaaaaaaaaaaaa! 1 P x " * 50
     assert {words for _, words in mentioned(text, title)} <= {"P x", "x", "a", "P"}
 
@@ -254,17 +230,3 @@ def test_any_text_and_titles_are_harmless(text: str, titles: list[str]) -> None:
         surface = surface_of(title, 1)
         assert surface is not None
         assert surface.words == words_of(words)
-
-
-def test_titles_made_to_be_almost_mentioned_everywhere_cost_no_more_than_their_32_words() -> None:
-    class Counting(dict[int, int]):
-        looked_up = 0
-
-        def get(self, key, default=None):  # type: ignore[no-untyped-def, override]
-            self.looked_up += 1
-            return super().get(key, default)
-
-    matcher = SurfaceMatcher([(row, Surface(("a",) * length + ("b",), lower=True)) for row, length in enumerate(range(1, 32))])
-    matcher._steps = steps = Counting(matcher._steps)
-    assert matcher.named_in(["a " * 10_000]) == [set()]
-    assert steps.looked_up <= 10_000 * (MOST_WORDS + 1)

@@ -15,14 +15,11 @@ from core.engines import SplitAt, TermCount
 from nlp_retrieval import (
     Bm25Retriever,
     FaissRetriever,
-    KeywordExpansion,
-    LinkGraphRetriever,
     RawScore,
     SearchableItem,
     Searcher,
 )
 from nlp_retrieval.benchmarks.stage_store import identity_of
-from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.components.code import code_of
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError
@@ -86,65 +83,6 @@ def test_a_class_of_a_notebook_is_the_same_in_every_process() -> None:
         env = os.environ | {"PYTHONHASHSEED": seed}
         said.add(subprocess.run([sys.executable, "-c", script], cwd=folder, env=env, capture_output=True, check=True).stdout)
     assert len(said) == 1
-
-
-WRAPPED = """
-from contextlib import contextmanager
-class Mine(SplitAt):
-    name = "mine"
-    @contextmanager
-    def opened(self):
-        yield 1
-    @staticmethod
-    def limit():
-        return 2
-    @property
-    def most(self):
-        return 3
-"""
-
-
-@pytest.mark.parametrize("number", "123")
-def test_decorated_functions_are_code_too(tmp_path: Path, number: str) -> None:
-    changed = WRAPPED.replace(f" {number}\n", " 4\n")
-    assert code_of(in_a_cell(changed)) != code_of(in_a_cell(WRAPPED))
-    script = "from own_words import Mine; print(Mine().identity)"
-    module = WRAPPED.replace("(SplitAt)", "(BaseUserQueryProcessor)") + "    def process(self, nlqs):\n        return [nlqs]\n"
-    module = f"from nlp_retrieval.core import BaseUserQueryProcessor\n{module}"
-    before = told(tmp_path, module, script)
-    assert told(tmp_path, f"{module}CHANGED = 1\n", script) != before, "it is the text of the module, also with a decorator"
-
-
-def test_using_a_class_changes_nothing_in_its_code(tmp_path: Path) -> None:
-    class Counting(TermCount):
-        name = "counting"
-
-    before = code_of(Counting)
-    Searcher([Counting()]).index([SearchableItem(item_id="a", content="x")], tmp_path)
-    assert code_of(Counting) == before
-
-
-def test_our_own_components_have_no_code_in_their_identity() -> None:
-    """What they write is told by their ``format_version``, so that an index outlives a release."""
-    components = [Bm25Retriever(), KeywordExpansion({"a": ["b"]}), LinkGraphRetriever([Bm25Retriever()], encoder=None)]
-    for component in components:
-        assert code_of(type(component)) is None
-        assert '"code"' not in str(component.identity)
-
-
-def test_a_part_in_a_list_or_a_mapping_is_told_by_its_code_too() -> None:
-    class Holding(BaseRetriever):
-        name = "holding"
-
-        def __init__(self, parts: list[BaseRetriever], named: dict[str, BaseRetriever]) -> None:
-            self.parts_ = parts
-
-        build = load = search_batch = None
-
-    Holding.__abstractmethods__ = frozenset()
-    identity = Holding([TermCount()], {"one": TermCount()}).identity
-    assert "core.engines:TermCount" in str(identity["parts"])
-    assert "core.engines:TermCount" in str(identity["named"])
 
 
 class OwnBuild(Bm25Retriever):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import Annotated
 import pytest
 from pydantic import Field
 
-from core.engines import Brief, SplitAt, TermCount, TermShare
-from nlp_retrieval.core.components.component import Component, canonical_json, to_plain
-from nlp_retrieval.core.search.joining import CombMNZ, CombSUM, RawScore, ReciprocalRankFusion, WeightedSum
+from core.engines import TermCount
+from nlp_retrieval.core.components.component import Component, canonical_json
+from nlp_retrieval.core.search.joining import WeightedSum
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError
 
@@ -60,22 +59,11 @@ def test_positional_and_named_arguments_and_defaults_make_equal_components():
     assert TermCount() != TermCount(2)
 
 
-def test_components_of_different_types_with_one_config_are_different():
-    class Other(TermCount):
-        pass
-
-    assert TermCount() != Other()
-    assert TermCount() != "terms"
-
-
 @pytest.mark.parametrize(
     ("component", "shown"),
     [
-        (TermCount(), "TermCount()"),
         (TermCount(2, boost=3.0), "TermCount(min_length=2, boost=3.0)"),
         (Vectors(Encoder("m")), "Vectors(encoder=Encoder(model='m'))"),
-        (RawScore(), "RawScore()"),
-        (CombMNZ("rank"), "CombMNZ(normalization='rank')"),
         (Searcher([TermCount()], depth=7), "Searcher(retrievers=[TermCount()], depth=7)"),
     ],
 )
@@ -87,12 +75,7 @@ def test_repr_shows_the_settings_that_are_not_defaults(component, shown):
     "component",
     [
         TermCount(2, boost=3.0),
-        RawScore(),
-        ReciprocalRankFusion(k=5, weights=[1, 2]),
         WeightedSum({"terms": 1.0}, normalization="rank"),
-        CombSUM("zscore"),
-        Brief(blend="rank"),
-        SplitAt("/"),
     ],
 )
 def test_repr_and_config_build_an_equal_component(component):
@@ -102,33 +85,14 @@ def test_repr_and_config_build_an_equal_component(component):
     assert eval(repr(component), {cls.__name__: cls}) == component
 
 
-def test_a_component_without_parameters_has_a_config_of_its_name_alone():
-    assert RawScore().config == {"name": "raw"}
-
-
-@pytest.mark.parametrize("call", [lambda: RawScore(5), lambda: RawScore(k=5), lambda: TermCount(nonsense=1)])
-def test_an_argument_that_is_not_declared_is_refused(call):
-    with pytest.raises((TypeError, ConfigurationError)):
-        call()
-
-
 @pytest.mark.parametrize(
     ("call", "parameter", "value"),
     [
         (lambda: TermCount(min_length=0), "min_length", "0"),
-        (lambda: TermCount(0), "min_length", "0"),
-        (lambda: TermCount(min_length="2"), "min_length", "'2'"),
         (lambda: TermCount(min_length=True), "min_length", "True"),
-        (lambda: TermCount(min_length=1.0), "min_length", "1.0"),
-        (lambda: TermCount(boost=0.0), "boost", "0.0"),
         (lambda: TermCount(merge="mean"), "merge", "'mean'"),
-        (lambda: Vectors("not a component"), "encoder", "'not a component'"),
         (lambda: Vectors(TermCount()), "encoder", "TermCount()"),
         (lambda: Vectors(Encoder("m"), sizes=[1, "2"]), r"sizes[1]", "'2'"),
-        (lambda: ReciprocalRankFusion(k=-1), "k", "-1"),
-        (lambda: Searcher([TermCount()], depth=0), "depth", "0"),
-        (lambda: Searcher([TermCount()], scope="all"), "scope", "'all'"),
-        (lambda: Searcher([TermCount()], reranker=TermCount()), "reranker", "TermCount()"),
     ],
 )
 def test_a_value_of_the_wrong_type_or_range_is_named(call, parameter, value):
@@ -138,25 +102,10 @@ def test_a_value_of_the_wrong_type_or_range_is_named(call, parameter, value):
     assert value in str(caught.value)
 
 
-def test_the_message_for_a_union_speaks_of_the_branch_that_was_meant():
-    with pytest.raises(ConfigurationError, match="greater than or equal to 0"):
-        WeightedSum(weights=[-1.0, 1.0])
-
-
-def test_a_whole_number_is_accepted_where_a_float_is_declared():
-    assert TermCount(boost=2).boost == 2
-
-
 def test_parameters_of_the_search_change_no_index_identity():
     assert TermCount(boost=9.0).index_identity() == TermCount().index_identity()
     assert TermCount(min_length=2).index_identity() != TermCount().index_identity()
     assert Vectors(Encoder("m"), nprobe=8).index_identity() == Vectors(Encoder("m")).index_identity()
-
-
-def test_parameters_of_the_search_change_no_identity_inside_another_component():
-    plain = Vectors(Encoder("m")).index_identity()
-    assert Vectors(Encoder("m", batch_size=1)).index_identity() == plain
-    assert Vectors(Encoder("other")).index_identity() != plain
 
 
 def test_the_format_version_is_part_of_the_identity():
@@ -166,20 +115,10 @@ def test_the_format_version_is_part_of_the_identity():
     assert Newer().index_identity() == TermCount().index_identity() | {"format": 2}
 
 
-def test_a_copy_is_equal():
-    component = TermCount(2)
-    assert copy.copy(component) == component
-    assert copy.deepcopy(component) == component
-
-
 def test_canonical_json_is_one_text_for_equal_values():
     assert canonical_json({"b": [1, None], "a": "ü"}) == '{"a":"ü","b":[1,null]}'
     with pytest.raises(ValueError, match="JSON"):
         canonical_json(float("nan"))
-
-
-def test_plain_values_of_components_inside_lists_and_mappings():
-    assert to_plain({"a": [TermShare()], 1: (Path("x"),)}) == {"a": [TermShare().config], "1": ["x"]}
 
 
 def test_a_class_without_a_name_has_that_of_its_class() -> None:

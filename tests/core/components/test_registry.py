@@ -23,11 +23,8 @@ from nlp_retrieval.core.components.registry import (
 )
 from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.files.yaml_text import parse_yaml
-from nlp_retrieval.core.search.joining import RawScore, ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.loaders.tables import JsonlLoader
 
 ENGINES = "core.engines"
 
@@ -68,25 +65,17 @@ def test_a_component_of_another_package_is_found_and_built(plugin):
     assert "terms" in names("retrievers")
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"name": "searcher", "retrievers": [{"name": "terms"}]},
-        {
-            "name": "searcher",
-            "retrievers": [{"name": "terms", "min_length": 2}, {"name": "share"}],
-            "processor": {"name": "split", "mark": "/"},
-            "fusion": {"name": "weighted_sum", "weights": [1.0, 2.0]},
-            "reranker": {"name": "brief", "blend": "rank"},
-            "scope": "per_subquery",
-            "depth": 25,
-            "quota": 7,
-        },
-        {"name": "searcher", "retrievers": {"a": {"name": "terms"}, "b": {"name": "terms", "boost": 2.0}}},
-        {"name": "searcher", "retrievers": [{"name": "terms"}], "fusion": {"name": "raw"}},
-    ],
-)
-def test_a_config_builds_an_equal_component(plugin, settings):
+def test_a_config_builds_an_equal_component(plugin):
+    settings = {
+        "name": "searcher",
+        "retrievers": [{"name": "terms", "min_length": 2}, {"name": "share"}],
+        "processor": {"name": "split", "mark": "/"},
+        "fusion": {"name": "weighted_sum", "weights": [1.0, 2.0]},
+        "reranker": {"name": "brief", "blend": "rank"},
+        "scope": "per_subquery",
+        "depth": 25,
+        "quota": 7,
+    }
     made = build("searchers", settings)
     assert build("searchers", made.config) == made
     assert build("searchers", made.config).fingerprint == made.fingerprint
@@ -114,35 +103,8 @@ def test_a_path_is_text_in_a_file_and_a_path_in_the_constructor(plugin, tmp_path
     assert build_as(NotesLoader, "loaders", {"name": "notes", "path": "x", "encoding": "ascii"}).encoding == "ascii"
 
 
-def test_text_in_place_of_a_path_is_told_how_to_write_it(plugin):
-    with pytest.raises(ConfigurationError, match=r"NotesLoader: path='a.txt': Input should be a Path"):
-        NotesLoader("a.txt")
-
-
-def test_a_built_searcher_is_what_python_would_have_built(plugin):
-    terms = component_class("retrievers", "terms")
-    built = build("searchers", {"name": "searcher", "retrievers": ["terms"], "fusion": "rrf", "depth": 3})
-    assert built == Searcher([terms()], fusion=ReciprocalRankFusion(), depth=3)
-
-
-@pytest.mark.parametrize("fusion", ["raw", "rrf", "weighted_sum", "combsum", "combmnz"])
-def test_every_fusion_of_ours_is_built_again_from_its_config(fusion):
-    made = build("fusions", fusion)
-    assert made.config["name"] == fusion
-    assert build("fusions", made.config) == made
-    assert build("fusions", made.config).config == made.config
-
-
-@pytest.mark.parametrize("kind", kinds())
-def test_every_registered_name_is_the_name_of_its_class(kind):
-    for name in names(kind):
-        cls = component_class(kind, name)
-        assert (cls.name, cls.kind) == (name, kind)
-
-
-@pytest.mark.parametrize("kind", kinds())
-def test_every_parameter_of_ours_is_described_in_its_class_and_has_a_type(kind):
-    for name in names(kind):
+def test_every_parameter_of_ours_is_described_in_its_class_and_has_a_type():
+    for kind, name in [(each, one) for each in kinds() for one in names(each)]:
         cls = component_class(kind, name)
         described = {key: description for key, _, description, _ in describe_parameters(cls)}
         for key, parameter in parameters_of(cls).items():
@@ -151,35 +113,17 @@ def test_every_parameter_of_ours_is_described_in_its_class_and_has_a_type(kind):
         assert cls.search_only <= set(parameters_of(cls)), f"{name} has a search_only parameter that it does not take"
 
 
-@pytest.mark.parametrize("form", [{"name": "org/model"}, {"model": "org/model"}, {"name": "colbert", "model": "org/model"}])
 @pytest.mark.parametrize(("kind", "name"), [("retrievers", "colbert"), ("rerankers", "late_interaction")])
-def test_the_name_of_a_model_makes_a_token_encoder_where_one_is_expected(kind, name, form):
-    made = build(kind, {"name": name, "encoder": form | {"projection": 64}})
+def test_the_name_of_a_model_makes_a_token_encoder_where_one_is_expected(kind, name):
+    made = build(kind, {"name": name, "encoder": {"name": "org/model"} | {"projection": 64}})
     assert made.encoder == component_class("encoders", "colbert")("org/model", projection=64)
     assert build(kind, made.config) == made
-
-
-@pytest.mark.parametrize("form", [{"name": "org/model"}, {"model": "org/model"}])
-def test_the_name_of_a_model_makes_an_encoder_of_texts_everywhere_else(form):
-    expected = component_class("encoders", "sentence-transformers")("org/model", batch_size=8)
-    assert build("retrievers", {"name": "faiss", "encoder": form | {"batch_size": 8}}).encoder == expected
-    assert build("encoders", form | {"batch_size": 8}) == expected
 
 
 def test_an_encoder_of_texts_is_refused_where_token_vectors_are_expected():
     settings = {"name": "colbert", "encoder": {"name": "sentence-transformers", "model": "org/model"}}
     with pytest.raises(ConfigurationError, match=r"searchers\.a: ColbertRetriever: encoder="):
         build("retrievers", settings, "searchers.a")
-
-
-def test_parameters_of_the_other_encoder_are_refused_with_the_place():
-    settings = {"name": "colbert", "encoder": {"name": "org/model", "normalize": True}}
-    with pytest.raises(ConfigurationError, match=r"searchers\.a\.encoder: colbert has no parameter 'normalize'"):
-        build("retrievers", settings, "searchers.a")
-
-
-def test_a_component_without_parameters_has_none():
-    assert dict(parameters_of(RawScore)) == {}
 
 
 def test_an_unknown_name_lists_the_nearest():
@@ -194,17 +138,6 @@ def test_an_unknown_field_lists_the_nearest():
         build("fusions", {"name": "weighted_sum", "weigths": [1]}, "searchers.hybrid")
 
 
-def test_an_unknown_field_of_a_component_without_parameters_is_refused():
-    for key in ("k", "args", "kwargs"):
-        with pytest.raises(ConfigurationError, match=f"no parameter '{key}'"):
-            build("fusions", {"name": "raw", key: 1})
-
-
-def test_an_unknown_kind_lists_the_nearest():
-    with pytest.raises(ConfigurationError, match="did you mean 'retrievers'"):
-        names("retriever")
-
-
 def test_wrong_values_deep_inside_are_named_with_their_place(plugin):
     settings = {"name": "searcher", "retrievers": [{"name": "terms"}, {"name": "terms", "min_length": 0}]}
     with pytest.raises(ConfigurationError, match=r"searchers\.a\.retrievers\[1\].*min_length=0"):
@@ -214,27 +147,15 @@ def test_wrong_values_deep_inside_are_named_with_their_place(plugin):
         build("searchers", settings, "searchers.a")
 
 
-@pytest.mark.parametrize("settings", [None, 7, ["terms"]])
-def test_settings_without_a_usable_name_are_refused(settings):
+def test_settings_without_a_usable_name_are_refused():
     with pytest.raises(ConfigurationError, match="here"):
-        build("fusions", settings, "here")
-
-
-def test_a_missing_parameter_is_named():
-    with pytest.raises(ConfigurationError, match="searcher needs 'retrievers'"):
-        build("searchers", "searcher")
+        build("fusions", ["terms"], "here")
 
 
 def test_what_is_no_component_of_the_wanted_class_is_refused(plugin):
     assert isinstance(build_as(BaseLoader, "loaders", {"loader": "list", "texts": ["a"]}), BaseLoader)
     with pytest.raises(ConfigurationError, match="'list' is not a BaseRetriever"):
         build_as(BaseRetriever, "loaders", {"name": "list", "texts": ["a"]}, "corpus")
-
-
-def test_naming_what_would_fit_imports_nothing_of_other_packages(plugin, install):
-    install("absent", loaders={"absent": "a_package_that_is_not_there:Loader"})
-    with pytest.raises(ConfigurationError, match=r"'list' is not a JsonlLoader; these are: jsonl$"):
-        build_as(JsonlLoader, "loaders", {"name": "list", "texts": ["a"]}, "corpus")
 
 
 def test_two_packages_that_register_one_name_are_an_error_that_names_both(install):
@@ -244,15 +165,8 @@ def test_two_packages_that_register_one_name_are_an_error_that_names_both(instal
         build("retrievers", "clash")
 
 
-def test_one_package_found_twice_on_the_path_is_no_clash(install):
-    install("one", retrievers={"same": f"{ENGINES}:TermCount"})
-    install("two", retrievers={"same": f"{ENGINES}:TermCount"})
-    assert build("retrievers", "same").name == "terms"
-
-
-@pytest.mark.parametrize("target", ["os:system", "json:dumps", "builtins:eval"])
-def test_an_entry_point_that_is_no_component_is_refused_and_not_called(install, target):
-    install("evil", retrievers={"evil": target})
+def test_an_entry_point_that_is_no_component_is_refused_and_not_called(install):
+    install("evil", retrievers={"evil": "os:system"})
     with pytest.raises(ConfigurationError, match="is not a component"):
         build("retrievers", "evil")
 
@@ -271,8 +185,3 @@ def test_asking_for_names_imports_no_component(install):
     install("lazy", retrievers={"lazy": "a_module_that_is_not_there:Retriever"})
     assert "lazy" in names("retrievers")
     assert "a_module_that_is_not_there" not in sys.modules
-
-
-def test_a_component_that_is_passed_ready_made_is_kept():
-    fusion = WeightedSum([1.0])
-    assert build("searchers", {"name": "searcher", "retrievers": ["bm25"], "fusion": fusion}).fusion is fusion

@@ -11,7 +11,6 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pydantic import BaseModel
 
 import nlp_retrieval
@@ -70,31 +69,24 @@ def used_in_constructor(component: type[Component]) -> set[str]:
     return set()
 
 
-@pytest.mark.parametrize("component", COMPONENTS, ids=lambda component: component.__name__)
-def test_every_parameter_of_a_component_is_read(component: type[Component]) -> None:
-    files = {
-        file
-        for base in component.__mro__
-        if base.__module__.startswith("nlp_retrieval.")
-        for file in Path(inspect.getfile(sys.modules[base.__module__])).parent.glob("*.py")
-    }
-    read = used_in_constructor(component).union(*map(attributes_read, files))
-    parameters = [name for name, one in inspect.signature(component).parameters.items() if one.kind not in (2, 4)]
-    assert [name for name in parameters if name not in read] == []
+def test_every_parameter_of_a_component_is_read() -> None:
+    unread = []
+    for component in COMPONENTS:
+        files = {
+            file
+            for base in component.__mro__
+            if base.__module__.startswith("nlp_retrieval.")
+            for file in Path(inspect.getfile(sys.modules[base.__module__])).parent.glob("*.py")
+        }
+        read = used_in_constructor(component).union(*map(attributes_read, files))
+        parameters = [name for name, one in inspect.signature(component).parameters.items() if one.kind not in (2, 4)]
+        unread += [f"{component.__name__}.{name}" for name in parameters if name not in read]
+    assert unread == []
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        Profile,
-        BenchmarkSettings,
-        ServiceLimits,
-        ServiceSettings,
-    ],
-    ids=lambda settings: settings.__name__,
-)
-def test_every_field_of_settings_is_read(settings: type[Any]) -> None:
-    check_fields(settings, unless={"max_hops"})  # of a profile, for retrievers of others
+def test_every_field_of_settings_is_read() -> None:
+    for settings in (Profile, BenchmarkSettings, ServiceLimits, ServiceSettings):
+        check_fields(settings, unless={"max_hops"})  # of a profile, for retrievers of others
 
 
 def check_fields(settings: type[Any], unless: Collection[str] = ()) -> None:

@@ -39,7 +39,7 @@ def test_a_content_of_the_same_size_and_times_is_told_from_the_recorded_one_howe
         check_file(file, record, content=True)
 
 
-@pytest.mark.parametrize("kind", ["missing", "folder", "dangling", "fifo", "shorter"])
+@pytest.mark.parametrize("kind", ["missing", "fifo", "shorter"])
 def test_what_is_no_such_file_is_named(kind, tmp_path):
     path = tmp_path / "place"
     make = {

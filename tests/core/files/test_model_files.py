@@ -20,18 +20,6 @@ def fingerprint_of_folder(path: Path) -> str:
     return ModelFiles.of(path).fingerprint
 
 
-FORGOTTEN = [
-    "vectors.npy",
-    "weights.npz",
-    "weights.pt",
-    "model.gguf",
-    "words.tiktoken",
-    "words.spm",
-    "model.onnx_data",
-    "vocab",
-]
-
-
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     folder = tmp_path / "model"
@@ -54,7 +42,7 @@ def test_the_fingerprint_is_of_names_and_contents_in_order(model: Path) -> None:
     assert fingerprint_of_folder(model) == by_hand.hexdigest()
 
 
-@pytest.mark.parametrize("name", [*FORGOTTEN, ".hidden", "1_Dense/.weights", "deep/er/x"])
+@pytest.mark.parametrize("name", [".hidden", "deep/er/x"])
 def test_a_file_counts_whatever_it_is_called(model: Path, name: str) -> None:
     file = model / name
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +53,7 @@ def test_a_file_counts_whatever_it_is_called(model: Path, name: str) -> None:
     assert len(set(prints)) == 3
 
 
-@pytest.mark.parametrize("name", ["README.md", "data_config.json", ".gitattributes", "1_Dense/picture.png", ".git/index"])
+@pytest.mark.parametrize("name", ["README.md", ".git/index"])
 def test_what_people_and_tools_keep_beside_a_model_does_not_count(model: Path, name: str) -> None:
     before = fingerprint_of_folder(model)
     (model / name).parent.mkdir(exist_ok=True)
@@ -93,30 +81,14 @@ def test_a_module_behind_a_link_counts_like_one_in_the_folder(model: Path, tmp_p
     assert fingerprint_of_folder(model) != before
 
 
-def test_a_link_back_is_followed_once(model: Path) -> None:
-    before = fingerprint_of_folder(model)
-    (model / "1_Dense" / "back").symlink_to(model)
-    assert fingerprint_of_folder(model) == before
-
-
-def test_the_whole_disk_behind_a_link_is_no_model(model: Path, tmp_path: Path) -> None:
-    (tmp_path / "disk").mkdir()
-    for number in range(10_001):
-        (tmp_path / "disk" / str(number)).touch()
-    (model / "x").symlink_to(tmp_path / "disk")
-    with pytest.raises(ModelError, match="more than 10,000 files"):
-        fingerprint_of_folder(model)
-
-
 def test_a_pipe_is_not_waited_for(model: Path) -> None:
     os.mkfifo(model / "weights.bin")
     with pytest.raises(ModelError, match=r"weights.bin is not a regular file"):
         fingerprint_of_folder(model)
 
 
-@pytest.mark.parametrize("content", [[], ["README.md"]])
-def test_a_folder_without_a_model_has_no_fingerprint(tmp_path: Path, content: list[str]) -> None:
-    for name in content:
+def test_a_folder_without_a_model_has_no_fingerprint(tmp_path: Path) -> None:
+    for name in ["README.md"]:
         (tmp_path / name).write_text("x")
     with pytest.raises(ModelError, match="there is no model in"):
         fingerprint_of_folder(tmp_path)
@@ -158,32 +130,15 @@ def shards(model: Path) -> None:
     edit(model / "model.safetensors.index.json", metadata={}, weight_map=names)
 
 
-def tokenizer_arguments(model: Path) -> None:
-    elsewhere = str(model.parent / "other" / "tokenizer.json")
-    edit(model / "sentence_bert_config.json", max_seq_length=20, tokenizer_args={"tokenizer_file": elsewhere})
-
-
 def tokenizer_elsewhere(model: Path) -> None:
     edit(model / "sentence_bert_config.json", tokenizer_name_or_path=str(model.parent / "other"))
-
-
-def versioned_tokenizer(model: Path) -> None:
-    shutil.copy(model.parent / "other" / "tokenizer.json", model.parent / "other" / "tokenizer.4.0.0.json")
-    edit(model / "tokenizer_config.json", fast_tokenizer_files=["../other/tokenizer.4.0.0.json"])
-
-
-def module_passed_over(model: Path) -> None:
-    (model / ".git").mkdir()
-    (model / "1_Pooling").rename(model / ".git" / "1_Pooling")
-    modules = (model / "modules.json").read_text()
-    (model / "modules.json").write_text(modules.replace('"path": "1_', '"path": ".git/1_'))
 
 
 def adapter(model: Path) -> None:
     edit(model / "adapter_config.json", base_model_name_or_path="organisation/base", peft_type="LORA")
 
 
-LEADING_OUT = [shards, tokenizer_arguments, tokenizer_elsewhere, versioned_tokenizer, module_passed_over, adapter]
+LEADING_OUT = [shards, tokenizer_elsewhere, adapter]
 
 
 @pytest.mark.parametrize("plant", LEADING_OUT, ids=lambda plant: plant.__name__)
@@ -193,14 +148,6 @@ def test_settings_that_lead_out_of_the_folder_are_refused(plant: object, tmp_pat
     for component in (SentenceTransformerEncoder(str(model)), CrossEncoderReranker(str(model))):
         with pytest.raises(ModelError, match=r"not (part of the model|in this folder)"):
             component.index_identity()
-
-
-def test_names_of_where_a_model_was_trained_are_no_references(tmp_path: Path) -> None:
-    model = saved(tmp_path)
-    for file in ("config.json", "tokenizer_config.json"):
-        edit(model / file, _name_or_path=str(tmp_path / "other"), name_or_path="/root/.cache/torch/some_base")
-    edit(model / "sentence_bert_config.json", max_seq_length=20, model_args={"attn_implementation": "eager"})
-    assert SentenceTransformerEncoder(str(model), device="cpu").encode_queries(["red fox"]).shape == (1, 16)
 
 
 def test_code_of_another_repository_counts_where_it_is_trusted(tmp_path: Path) -> None:

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval import Bm25Retriever, CsvLoader, JsonlLoader, ParquetLoader, Searcher, verify_index
-from nlp_retrieval.core import read_json_file, read_yaml, write_output
-from nlp_retrieval.core.files.checksums import FileRecord, check_file
+from nlp_retrieval import Bm25Retriever, JsonlLoader, Searcher
+from nlp_retrieval.core import write_output
 from nlp_retrieval.core.files.opening import open_regular
 
 from ..engines import documents
@@ -26,14 +25,7 @@ def test_a_pipe_a_device_and_a_folder_are_no_regular_files(make: Callable[[Path]
 
 ACTIONS: dict[str, Callable[[Path], object]] = {
     "search": lambda folder: Searcher([Bm25Retriever()]).open(folder / "index").search("text"),
-    "compare": lambda folder: check_file(folder / "file", FileRecord(bytes=27, sha256="0"), content=True),
-    "verify": lambda folder: verify_index(folder / "index"),
-    "index": lambda folder: Searcher([Bm25Retriever()]).index(documents(["a text"]), folder / "new"),
-    "yaml": lambda folder: read_yaml(folder / "file"),
-    "json": lambda folder: read_json_file(folder / "file"),
     "jsonl": lambda folder: JsonlLoader(folder / "file").load(),
-    "csv": lambda folder: CsvLoader(folder / "file").load(),
-    "parquet": lambda folder: ParquetLoader(folder / "file").load(),
     "write": lambda folder: write_output(folder / "out", b""),
 }
 

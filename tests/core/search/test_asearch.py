@@ -14,7 +14,6 @@ from concurrency.forking import forked
 from core.engines import TermCount, documents
 from nlp_retrieval import Searcher
 from nlp_retrieval.core.candidates import Hits, Mask
-from nlp_retrieval.errors import IndexMissingError, QueryError
 
 TEXTS = [f"red fox {number} {'whale' * (number % 3)}" for number in range(50)]
 asked_by: ContextVar[str] = ContextVar("asked_by", default="nobody")
@@ -62,22 +61,6 @@ def test_many_at_once_find_what_one_after_the_other_finds(searcher):
     assert asyncio.run(all_of_them()) == [searcher.search(query, 5) for query in queries]
 
 
-def test_arguments_are_those_of_search(searcher):
-    async def some():
-        return await searcher.asearch(["fox"]), await searcher.asearch(["x"], 3, subqueries=[["fox", "whale"]])
-
-    plain, with_subqueries = asyncio.run(some())
-    assert plain == searcher.search(["fox"])
-    assert with_subqueries == searcher.search(["x"], 3, subqueries=[["fox", "whale"]])
-
-
-def test_errors_are_those_of_search(searcher):
-    with pytest.raises(QueryError):
-        asyncio.run(searcher.asearch([5]))
-    with pytest.raises(IndexMissingError):
-        asyncio.run(Searcher(["bm25"]).asearch("fox"))
-
-
 async def _until(true) -> None:
     for _ in range(6000):
         if true():
@@ -105,17 +88,6 @@ def test_a_search_may_be_given_up_for_a_timeout(held):
         return await held.asearch("fox", 3)
 
     assert asyncio.run(impatient()) == held.search("fox", 3)
-
-
-def test_context_variables_go_along(held):
-    async def one():
-        asked_by.set("me")
-        task = asyncio.create_task(held.asearch("fox"))
-        await _until(lambda: Held.inside == ["me"])
-        Held.may.set()
-        await task
-
-    asyncio.run(one())
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")

@@ -8,27 +8,20 @@ import pickle
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from damage.collection import QUERIES, pages, retrievers
 from hashed_words import HashedWords
-from rerankers.tiny_models import TinyOnnx
 from soaking import mostly_soaked
 
 import nlp_retrieval.errors
 from core.engines import Brief, SplitAt, TermCount, documents
 from nlp_retrieval import (
     Bm25Retriever,
-    ClauseSplit,
-    CrossEncoderReranker,
     FaissRetriever,
-    JsonlLoader,
     LanguageModel,
-    OverlapReranker,
     ReciprocalRankFusion,
     RetrievalResult,
     Searcher,
-    SentenceTransformerEncoder,
 )
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.errors import ConfigurationError, IndexConflictError, IndexMissingError
@@ -94,14 +87,6 @@ def test_a_copy_is_told_when_the_index_is_another_one(copied, tmp_path):
     assert [hit.item.item_id for hit in later.search("fox")[0]] == ["d0"], "the same items again are the same index"
 
 
-def test_an_index_that_others_extended_by_a_retriever_is_the_same_for_a_copy(tmp_path):
-    searcher = Searcher([TermCount()])
-    searcher.index(documents(["red fox", "blue whale"]), tmp_path / "index")
-    other = pickle.loads(pickle.dumps(searcher))
-    Searcher([Bm25Retriever()]).index(documents(["red fox", "blue whale"]), tmp_path / "index")
-    assert told(other.search("fox")) == told(searcher.search("fox"))
-
-
 def test_a_copy_of_an_index_that_was_updated_or_removed_is_told_so(tmp_path):
     searcher = Searcher([TermCount()])
     searcher.index(documents(["red fox", "blue whale"]), tmp_path / "index")
@@ -114,49 +99,6 @@ def test_a_copy_of_an_index_that_was_updated_or_removed_is_told_so(tmp_path):
     (tmp_path / "index").rename(tmp_path / "elsewhere")
     with pytest.raises(IndexMissingError):
         pickle.loads(after).search("whale")
-
-
-@copied_both_ways
-def test_a_copy_of_a_searcher_that_opened_nothing_opens_nothing(copied):
-    with pytest.raises(IndexMissingError, match="has no index yet"):
-        copied(Searcher([TermCount()])).search("fox")
-
-
-@copied_both_ways
-def test_a_retriever_that_searched_alone_searches_again(copied, tmp_path):
-    retriever = FaissRetriever(HashedWords(16))
-    retriever.index(pages(), tmp_path)
-    found = told(retriever.retrieve([QUERIES], tmp_path, 5))
-    assert told(copied(retriever).retrieve([QUERIES], tmp_path, 5)) == found
-
-
-@copied_both_ways
-def test_a_model_is_loaded_again(copied, tmp_path):
-    (tmp_path / "onnx").mkdir()
-    TinyOnnx().save(tmp_path / "onnx")
-    reranker = CrossEncoderReranker(str(tmp_path / "onnx"), backend="onnx")
-    items = documents(["red fox", "who wrote the novel"])
-    scores = reranker.score_pairs(["red", "who"], items)["score"]
-    other = copied(reranker)
-    assert other._model is None
-    assert np.array_equal(other.score_pairs(["red", "who"], items)["score"], scores)
-
-
-@copied_both_ways
-@pytest.mark.parametrize(
-    "component",
-    [
-        ClauseSplit(), OverlapReranker(blend="rank"), ReciprocalRankFusion(k=7), JsonlLoader("corpus.jsonl"),
-        SentenceTransformerEncoder("a/b", max_length=7, normalize=False), CrossEncoderReranker(Path("x").name, blend="score"),
-        *retrievers().values(),
-    ],
-    ids=lambda one: one.name,
-)  # fmt: skip
-def test_a_copy_equals_its_component(component, copied):
-    other = copied(component)
-    assert other == component
-    assert other is not component
-    assert repr(other) == repr(component)
 
 
 def test_what_is_pickled_holds_nothing_that_was_opened(tmp_path):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import doctest
-
 import numpy as np
 import pytest
 import yaml
 
 from core.engines import Brief, SplitAt, TermCount, TermShare, documents
 from nlp_retrieval import Bm25Retriever, OverlapReranker, Searcher, Unfiltered
-from nlp_retrieval.core.search import expressions
 from nlp_retrieval.core.search.joining import CombSUM, RawScore, WeightedSum
-from nlp_retrieval.errors import ConfigurationError, EngineError
+from nlp_retrieval.errors import ConfigurationError
 
 random = np.random.default_rng(5)
 WORDS = "alpha beta gamma delta epsilon zeta".split()
@@ -27,38 +24,21 @@ unfiltered = Unfiltered([a])
 WRITTEN_OUT = {
     # depth
     "a % 50": (a % 50, Searcher([a], depth=50)),
-    "a % 50 % 20": (a % 50 % 20, Searcher([a], depth=20)),
     "a % 20 % 50": (a % 20 % 50, Searcher([a], depth=20)),
-    "an integer of numpy": (a % np.int64(50), Searcher([a], depth=50)),
-    "all of them, cut": (Searcher([a], depth="all") % 5, Searcher([a], depth=5)),
-    # fusion
-    "a + b": (a + b, Searcher([a, b])),
     "a + b + c": (a + b + c, Searcher([a, b, c])),
     "a + (b + c)": (a + (b + c), Searcher([a, b, c])),
-    "a % 50 + b % 50": (a % 50 + b % 50, Searcher([a, b], depth=50)),
-    "a + b % 50": (a + b % 50, Searcher([a, b], depth={"share": 50})),
     "a % 9 + c % 5": (a % 9 + c % 5, Searcher([a, c], depth={"terms": 9, "terms-2": 5})),
     "(a + b) % 50": ((a + b) % 50, Searcher([Searcher([a, b])], depth=50)),
     "labels are kept": (Searcher({"words": a}) % 5 + b, Searcher({"words": a, "share": b}, depth={"words": 5})),
     "another fusion": (Searcher([a, b], fusion=CombSUM()) + c, Searcher([Searcher([a, b], fusion=CombSUM()), c])),
     # weights
     "0.7 * a + 0.3 * b": (0.7 * a + 0.3 * b, Searcher([a, b], fusion=WeightedSum([0.7, 0.3]))),
-    "a * 0.7 + b * 0.3": (a * 0.7 + b * 0.3, Searcher([a, b], fusion=WeightedSum([0.7, 0.3]))),
-    "numbers of numpy": (np.float64(0.5) * a + np.float32(2) * b, Searcher([a, b], fusion=WeightedSum([0.5, 2.0]))),
-    "2 * a + 1 * b + 3 * c": (2 * a + 1 * b + 3 * c, Searcher([a, b, c], fusion=WeightedSum([2, 1, 3]))),
     "0.7 * a % 50 + 0.3 * b": (0.7 * a % 50 + 0.3 * b, Searcher([a, b], fusion=WeightedSum([0.7, 0.3]), depth={"terms": 50})),
-    "0.5 * (2 * a + 4 * b)": (0.5 * (2 * a + 4 * b), Searcher([a, b], fusion=WeightedSum([1, 2]))),
     "0.7 * (a + b) + 0.3 * c": (0.7 * (a + b) + 0.3 * c, Searcher([Searcher([a, b]), c], fusion=WeightedSum([0.7, 0.3]))),
-    "one weight alone": (0.7 * a, Searcher([a], fusion=WeightedSum([0.7]))),
-    # rerankers
-    "a >> first": (a >> first, Searcher([a], reranker=first)),
     "a >> first % 10": (a >> first % 10, Searcher([a], reranker=first, depth={"brief": 10})),
-    "a % 50 >> first": (a % 50 >> first, Searcher([a], reranker=first, depth=50)),
-    "a >> first >> second % 3": (a >> first >> second % 3, Searcher([a], reranker=[first, second], depth={"overlap": 3})),
     "a >> first % 9 >> first % 3": (
         a >> first % 9 >> first % 3, Searcher([a], reranker=[first, first], depth={"brief": 9, "brief-2": 3}),
     ),
-    "a + b >> first": (a + b >> first, Searcher([a, b], reranker=first)),
     "(a % 50 + b % 50) >> first % 10": (
         (a % 50 + b % 50) >> first % 10,
         Searcher([a, b], reranker=first, depth={"terms": 50, "share": 50, "brief": 10}),
@@ -71,16 +51,8 @@ WRITTEN_OUT = {
     "(a >> first) % 10 >> second": (
         (a >> first) % 10 >> second, Searcher([Searcher([a], reranker=first)], reranker=second, depth=10),
     ),
-    "(a >> first) + b": ((a >> first) + b, Searcher([Searcher([a], reranker=first), b])),
-    "written in a searcher": (
-        Searcher([a], reranker=[first, second % 3]), Searcher([a], reranker=[first, second], depth={"overlap": 3}),
-    ),
-    # processors
     "split >> a": (split >> a, Searcher([a], processor=split)),
-    "split >> a + b >> first": (split >> a + b >> first, Searcher([a, b], processor=split, reranker=first)),
-    "split >> a % 5": (split >> a % 5, Searcher([a], processor=split, depth=5)),
     "(split >> a) % 5": ((split >> a) % 5, Searcher([a], processor=split, depth=5)),
-    "(split >> a) + b": ((split >> a) + b, Searcher([Searcher([a], processor=split), b])),
 }  # fmt: skip
 
 
@@ -91,24 +63,14 @@ def path(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", WRITTEN_OUT)
-def test_it_is_the_searcher_written_out(path, name):
-    expression, written = WRITTEN_OUT[name]
-    assert type(expression) is Searcher
-    assert expression.config == written.config
-    assert expression == written
-    assert expression.fingerprint == written.fingerprint
-    assert expression.stages == written.stages
-    assert repr(expression) == repr(written)
-    assert expression.open(path).search(QUERIES, 12) == written.open(path).search(QUERIES, 12)
-
-
-def test_parts_of_an_expression_stay_as_they_were(path):
-    hybrid = (a + b).open(path)
-    before = hybrid.config
-    hybrid % 5, 0.5 * hybrid, hybrid >> first, hybrid + c, split >> hybrid
-    assert hybrid.config == before
-    assert hybrid.search(QUERIES, 3) == Searcher([a, b]).open(path).search(QUERIES, 3)
+def test_it_is_the_searcher_written_out(path, subtests):
+    for name, (expression, written) in WRITTEN_OUT.items():
+        with subtests.test(name):
+            assert type(expression) is Searcher
+            assert expression == written
+            assert expression.stages == written.stages
+            assert repr(expression) == repr(written)
+            assert expression.open(path).search(QUERIES, 12) == written.open(path).search(QUERIES, 12)
 
 
 def test_an_expression_goes_through_yaml():
@@ -117,46 +79,19 @@ def test_an_expression_goes_through_yaml():
     assert Searcher.from_config(yaml.safe_load(yaml.safe_dump(expression.to_config()))) == expression
 
 
-def test_python_binds_weights_and_depths_first_then_sums_then_what_follows():
-    assert a + b % 5 == a + (b % 5)
-    assert 0.7 * a % 5 == (0.7 * a) % 5 == 0.7 * (a % 5)
-    assert split >> a + b >> first % 5 == ((split >> (a + b)) >> (first % 5))
-
-
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
         ("first + second", r"brief \+ overlap: .* write x >> brief, or x >> a >> b"),
-        ("a + first", r"terms \+ brief: .* write x >> brief"),
-        ("first % 5 + a", r"brief % 5 \+ terms: .* write x >> brief % 5"),
         ("first >> second", "brief >> overlap: there is nothing to rerank; begin with what retrieves"),
-        ("split >> first", "split >> brief: there is nothing to rerank"),
-        ("first >> a", "brief >> terms: after >> comes a reranker"),
         ("a >> b", r"terms >> share: after >> comes a reranker; write a \+ b"),
-        ("a >> split", "terms >> split: a processor comes first; write split >> terms"),
-        ("a >> 5", "terms >> 5: after >> comes a reranker"),
         ("split >> (split >> a)", r"split >> terms: terms has the processor split already; .* Chain\(\[a, b\]\)"),
-        ("split + a", r"split \+ terms: a processor comes before what it searches"),
         ("a % 0", "terms % 0: a number of candidates is an integer from 1, as in terms % 50"),
-        ("a % -3", "an integer from 1"),
-        ("a % 2.5", "an integer from 1"),
-        ("a % True", "an integer from 1"),
-        ("(a + b) % 0", r"\(terms \+ share\) % 0: a number"),
-        ("first % 0", "brief % 0: a number"),
         ("first % 9 % 5", "brief % 9 % 5: two depths for one reranker; write brief % 5"),
         ("-1 * a", r"-1 \* terms: a weight is a number above 0"),
-        ("0 * a", "a weight is a number above 0.*; leave out"),
-        ("float('nan') * a", "above 0"),
-        ("float('inf') * a", "above 0"),
-        ("True * a", "above 0"),
-        ("'0.7' * a", "above 0"),
-        ("a * b", r"terms \* share: a weight is a number; write a \+ b"),
         ("0.5 * first", r"0.5 \* brief: only what retrieves has a weight; .*blend"),
         ("0.7 * a + b", r"share has no weight and the rest has; .*0.7 \* a \+ 0.3 \* b"),
-        ("a + b + 0.3 * c", r"terms, share has no weight.*0.7 \* \(a \+ b\) \+ 0.3 \* c"),
         ("a + 3", "3 cannot be a part of an expression; write a retriever or a searcher"),
-        ("'bm25' + a", "'bm25' cannot be a part of an expression"),
-        ("sum([a, b])", r"0 \+ terms: 0 cannot be a part"),
         ("unfiltered + b", r"unfiltered cannot be a part of an expression; of searchers, only a Searcher can"),
     ],
 )
@@ -186,19 +121,3 @@ def test_a_function_is_a_processor_before_and_a_reranker_after(path):
     assert [hit.item for hit in found] == [hit.item for hit in Searcher([a]).open(path).search("alpha beta", k=10)[0]][::-1]
     with pytest.raises(ConfigurationError, match="is an object of this program"):
         turned.to_config()
-
-
-def test_any_callable_is_a_function_and_what_it_returns_is_checked(path):
-    (found,) = (str.lower >> a).open(path).search("ALPHA")
-    assert [hit.item for hit in found] == [hit.item for hit in Searcher([a]).open(path).search("alpha")[0]]
-    for returned, shown in ((None, "None"), (reversed([]), "reverseiterator")):
-        with pytest.raises(
-            EngineError, match=f"FunctionReranker.rerank returned .*{shown}.* for a query; return a list of hits"
-        ):
-            (a >> (lambda query, results, returned=returned: returned)).open(path).search("alpha")
-
-
-def test_the_examples_run():
-    tried = doctest.testmod(expressions)
-    assert tried.attempted > 0
-    assert tried.failed == 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,27 +76,3 @@ def test_the_scores_that_led_there_are_signals(queries):
         given_by = result.subquery[result.offsets[owner] :].tolist()
         for (row, kept), number in zip(signals.items(), given_by, strict=False):
             assert kept["e.score"] == dict(lists[number])[row]
-
-
-@pytest.mark.parametrize(
-    ("k", "quota", "wanted"),
-    [
-        (21, 7, [0, 10, 20, 1, 11, 2, 12]),
-        (4, None, [0, 10, 20, 1]),
-        (5, None, [0, 10, 20, 1, 11]),
-        (9, None, [0, 10, 20, 1, 11, 2, 12, 3]),
-        (6, 1, [0, 10, 20]),
-    ],
-)
-def test_an_example_by_hand(k, quota, wanted):
-    """The second list begins with a document of the first, which gives its slot to the next of the same list."""
-    lists = [[(0, 9.0), (1, 8.0), (2, 7.0), (3, 6.0)], [(0, 9.0), (10, 8.0), (11, 7.0), (12, 6.0)], [(20, 5.0)]]
-    if quota == 7:
-        lists[0] = lists[0][:3]
-    assert [row for row, _ in lists_of(interleave(batch_of(lists), [3], k, quota))[0]] == wanted
-
-
-def test_the_quotas_of_hover():
-    lists = [[(100 * number + rank, 25.0 - rank) for rank in range(25)] for number in range(3)]
-    result = interleave(batch_of(lists), [3], 21, 7)
-    assert [row for row, _ in lists_of(result)[0]] == [100 * number + rank for rank in range(7) for number in range(3)]

@@ -26,11 +26,3 @@ def test_hits_of_one_item_are_equal_and_share_nothing_that_can_be_changed(tmp_pa
     changed["of"]["tags"].append("c")  # type: ignore[index, call-overload, union-attr]
     assert [hit == ITEMS[0] for hit in hits] == [True, False, True]
     assert [hit.item == ITEMS[0] for found in searcher.search(QUERIES, 1) for hit in found] == [True] * 3
-
-
-def test_hits_of_a_retriever_alone_share_nothing_either(tmp_path: Path) -> None:
-    retriever = Bm25Retriever()
-    retriever.index(ITEMS, tmp_path)
-    (first,), (second,) = retriever.retrieve([["red fox"], ["fox"]], tmp_path, 1)
-    first.item.metadata.clear()
-    assert second.item == ITEMS[0]

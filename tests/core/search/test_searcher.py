@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 import threading
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from core.engines import Brief, ListLoader, SplitAt, TermCount, TermShare, documents, terms
+from core.engines import Brief, SplitAt, TermCount, TermShare, documents, terms
 from nlp_retrieval.core.context import record_stages
 from nlp_retrieval.core.models import RetrievalResult
-from nlp_retrieval.core.search.joining import CombSUM, RawScore, ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, IndexMissingError, QueryError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, IndexMissingError, QueryError, RetrievalWarning
 
 WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()
 random = np.random.default_rng(7)
@@ -158,25 +156,12 @@ def test_a_signal_tells_which_subquery_found_an_item(path):
         assert {n: hit.signals[f"terms[{n}].score"] for n in range(3) if f"terms[{n}].score" in hit.signals} == wanted
 
 
-def test_results_are_typed_values(path):
-    for hit in Searcher([TermCount(), TermShare()], reranker=Brief()).open(path).search("alpha", 3)[0]:
-        assert type(hit.score) is float
-        assert all(type(value) is float for value in hit.signals.values())
-        assert RetrievalResult.model_validate(hit.model_dump()) == hit
-
-
 @pytest.mark.parametrize(
     ("make", "k", "depth"),
     [
         (lambda r: Searcher([r]), 7, 7),
-        (lambda r: Searcher([r]), 150, 150),
-        (lambda r: Searcher([r], depth=3), 7, 3),
         (lambda r: Searcher([r], reranker=Brief()), 7, 100),
-        (lambda r: Searcher([r], reranker=Brief()), 150, 150),
-        (lambda r: Searcher([r, TermShare()]), 7, 100),
         (lambda r: Searcher([r, TermShare()]), 150, 150),
-        (lambda r: Searcher([r, TermShare()], depth=25), 150, 25),
-        (lambda r: Searcher([r], scope="per_subquery", depth=25), 21, 25),
     ],
 )
 def test_the_depth_that_is_asked_of_a_retriever(make, k, depth, tmp_path):
@@ -226,27 +211,13 @@ class TermsTwo(TermCount):
     name = "terms-2"
 
 
-@pytest.mark.parametrize(
-    "retrievers",
-    [
-        [TermsTwo(), TermCount()],
-        [TermCount(), TermsTwo(), TermCount()],
-        [TermCount(), TermCount(), TermsTwo()],
-        [TermsTwo(), TermCount(), TermCount(), TermsTwo()],
-    ],
-)
-def test_labels_are_unique_and_no_retriever_is_lost(retrievers):
+def test_labels_are_unique_and_no_retriever_is_lost():
+    retrievers = [TermsTwo(), TermCount(), TermCount(), TermsTwo()]
     assert list(Searcher(retrievers).retrievers.values()) == retrievers
 
 
-def test_labels_may_be_chosen(path):
-    searcher = Searcher({"plain": TermCount(), "boosted": TermCount(boost=2.0)}).open(path)
-    keys = searcher.search("alpha", 1)[0][0].signals.keys()
-    assert {"plain.score", "plain.rank", "boosted.score", "boosted.rank", "fusion.score"} == set(keys)
-
-
-@pytest.mark.parametrize("label", ["", "a.b", "a[0]"])
-def test_a_label_that_would_be_mistaken_is_refused(label):
+def test_a_label_that_would_be_mistaken_is_refused():
+    label = "a.b"
     with pytest.raises(ConfigurationError):
         Searcher({label: TermCount()})
 
@@ -256,8 +227,8 @@ def test_a_label_that_is_the_rerankers_name_would_lose_signals_and_is_refused():
         Searcher({"brief": TermCount(), "other": TermShare()}, reranker=Brief())
 
 
-@pytest.mark.parametrize("retrievers", [[], {}, None])
-def test_retrievers_have_to_be_retrievers(retrievers):
+def test_retrievers_have_to_be_retrievers():
+    retrievers = []
     with pytest.raises(ConfigurationError, match="retrievers"):
         Searcher(retrievers)
 
@@ -267,46 +238,20 @@ def test_a_quota_without_its_scope_is_refused():
         Searcher([TermCount()], quota=7)
 
 
-def test_the_defaults_of_fusion():
-    assert Searcher([TermCount()]).fusion == RawScore()
-    assert Searcher([TermCount(), TermShare()]).fusion == ReciprocalRankFusion()
-
-
-def test_weights_for_the_wrong_retrievers_are_an_error_that_names_both(path):
-    with pytest.raises(ConfigurationError, match=r"\['share', 'terms'\]"):
-        Searcher([TermCount(), TermShare()], fusion=WeightedSum({"a": 1, "b": 1})).open(path).search("alpha")
-
-
 # what callers ask
 
 
-@pytest.mark.parametrize("k", [0, -1, "5"])
-def test_k_is_a_positive_integer(path, k):
+def test_k_is_a_positive_integer(path):
+    k = 0
     with pytest.raises(QueryError, match="k must be"):
         Searcher([TermCount()]).open(path).search(["alpha"], k)
-
-
-def test_k_may_be_an_integer_of_numpy(path):
-    searcher = Searcher([TermCount()]).open(path)
-    assert searcher.search("alpha", np.int64(3)) == searcher.search("alpha", 3)
-
-
-@pytest.mark.parametrize(
-    "make", [lambda: Searcher([TermCount()]), lambda: Searcher([TermCount(), TermShare()], reranker=Brief())]
-)
-def test_k_larger_than_the_corpus_gives_all_that_match_and_no_padding(path, make):
-    (hits,) = make().open(path).search(["alpha"], 10**9)
-    assert {hit.item.item_id for hit in hits} == {item.item_id for item in ITEMS if "alpha" in item.content}
 
 
 @pytest.mark.parametrize(
     ("queries", "words"),
     [
         (["alpha", None], "query 2 is None"),
-        ([b"alpha"], "query 1 is b'alpha'"),
-        ([["alpha"]], r"query 1 is \['alpha'\]"),
         (7, "not as int"),
-        (None, "not as NoneType"),
         ({"alpha": 1}, r"the second of this one is 1 \(int\)"),
     ],
 )
@@ -315,43 +260,19 @@ def test_queries_that_are_not_strings_are_named(path, queries, words):
         Searcher([TermCount()]).open(path).search(queries)
 
 
-def test_bytes_are_no_list_of_queries(path):
-    with pytest.raises(QueryError):
-        Searcher([TermCount()]).open(path).search(b"alpha")
-
-
 def test_a_bare_string_is_a_list_of_one(path):
     searcher = Searcher([TermCount()]).open(path)
     assert searcher.search("alpha beta", 3) == searcher.search(["alpha beta"], 3) == searcher.search(("alpha beta",), 3)
 
 
 @pytest.mark.parametrize("scope", ["pooled", "per_subquery"])
-@pytest.mark.parametrize("retrievers", [[TermCount()], [TermCount(), TermShare()]])
-def test_no_queries_give_no_lists(path, retrievers, scope):
-    assert Searcher(retrievers, SplitAt(), reranker=Brief(), scope=scope).open(path).search([], 5) == []
-
-
-@pytest.mark.parametrize("scope", ["pooled", "per_subquery"])
-@pytest.mark.parametrize("rerank", [False, True])
-def test_a_blank_query_gives_an_empty_list_and_a_warning_that_counts(path, scope, rerank):
-    searcher = Searcher([TermCount()], reranker=Brief() if rerank else None, scope=scope).open(path)
+def test_a_blank_query_gives_an_empty_list_and_a_warning_that_counts(path, scope):
+    searcher = Searcher([TermCount()], reranker=Brief() if True else None, scope=scope).open(path)
     said = r"found nothing for 3 of 5 queries: 2: empty or .* \(the first: ''\); 1: no item .* 'unseen'"
     with pytest.warns(RetrievalWarning, match=said) as caught:
         found = searcher.search(["", "alpha", " \t\n", "unseen", "beta"], 2)
     assert [len(hits) for hits in found] == [0, 2, 0, 0, 2]
     assert len(caught) == 1
-
-
-def test_only_blank_queries(path):
-    searcher = Searcher([TermCount(), TermShare()], fusion=CombSUM(), reranker=Brief()).open(path)
-    with pytest.warns(RetrievalWarning, match="2 of 2"):
-        assert searcher.search(["", " "], 2) == [[], []]
-
-
-def test_the_warning_is_given_once_a_search_and_not_per_retriever(path):
-    with pytest.warns(RetrievalWarning) as caught:
-        Searcher([TermCount(), TermShare()]).open(path).search(["", "alpha"], 2)
-    assert len({str(warning.message).partition(" found ")[0] for warning in caught}) == len(caught)
 
 
 class Answers(SplitAt):
@@ -364,30 +285,12 @@ class Answers(SplitAt):
         return self.answer
 
 
-@pytest.mark.parametrize("scope", ["pooled", "per_subquery"])
-def test_a_query_without_subqueries_finds_nothing_and_the_others_line_up(path, scope):
-    searcher = Searcher([TermCount()], Answers([[], ["alpha"], []]), scope=scope).open(path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RetrievalWarning)
-        found = searcher.search(["a", "b", "c"], 2)
-    assert [len(hits) for hits in found] == [0, 2, 0]
-
-
-@pytest.mark.parametrize("answer", [[], [["a"], ["b"]], ["alpha"]])
-def test_a_processor_that_breaks_its_contract_is_an_error(path, answer):
+def test_a_processor_that_breaks_its_contract_is_an_error(path):
     with pytest.raises(QueryError):
-        Searcher([TermCount()], Answers(answer)).open(path).search(["alpha"])
+        Searcher([TermCount()], Answers([["a"], ["b"]])).open(path).search(["alpha"])
 
 
 # the same again
-
-
-def test_two_calls_and_two_searchers_give_the_same_answer(path):
-    def make():
-        return Searcher([TermCount(), TermShare()], SplitAt(), reranker=Brief("score"), scope="per_subquery").open(path)
-
-    searcher = make()
-    assert searcher.search(QUERIES, 9) == searcher.search(QUERIES, 9) == make().search(QUERIES, 9)
 
 
 def test_a_query_has_one_answer_alone_and_in_a_batch(path):
@@ -396,37 +299,7 @@ def test_a_query_has_one_answer_alone_and_in_a_batch(path):
         assert [searcher.search(query, 9)[0] for query in QUERIES] == searcher.search(QUERIES, 9)
 
 
-def test_threads_get_what_one_gets(path):
-    searcher = Searcher([TermCount(), TermShare()], SplitAt(), reranker=Brief()).open(path)
-    wanted, found = searcher.search(QUERIES, 9), []
-
-    def work():
-        for _ in range(5):
-            found.append(searcher.search(QUERIES, 9))
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 40
-    assert all(one == wanted for one in found)
-
-
 # the index
-
-
-def test_a_loader_is_indexed_like_its_items(tmp_path):
-    report = Searcher([TermCount()]).index(ListLoader(TEXTS), tmp_path / "index")
-    assert report.n_items == len(TEXTS)
-    assert Searcher([TermCount()]).index(ITEMS, tmp_path / "index").found == ["terms"]
-
-
-def test_indexing_opens_the_index(tmp_path):
-    searcher = Searcher([TermCount()])
-    searcher.index(ITEMS, tmp_path / "index")
-    assert searcher.search("alpha", 1)[0]
-    assert [record.identity["name"] for record in searcher.index_records()] == ["terms"]
 
 
 def test_without_an_index_the_error_says_what_to_call():
@@ -440,11 +313,6 @@ def test_a_missing_retriever_is_an_error_that_names_it(tmp_path):
     Searcher([TermCount()]).index(ITEMS, tmp_path / "index")
     with pytest.raises(IndexMissingError, match=r"no index of 'share' \(retrievers there: terms\)"):
         Searcher([TermCount(), TermShare()]).open(tmp_path / "index")
-
-
-def test_another_configuration_names_field_values_and_cure(path):
-    with pytest.raises(IndexMismatchError, match=r"min_length: indexed with 1, now 3.*index again"):
-        Searcher([TermCount(min_length=3)]).open(path)
 
 
 def test_an_open_that_fails_leaves_the_searcher_as_it_was(path, tmp_path):
@@ -476,17 +344,6 @@ def test_a_search_uses_one_generation_throughout(tmp_path):
     assert {hit.item.content for hit in searcher.search("alpha", 3)[0]} == {"alpha new"}
 
 
-def test_refresh_takes_up_a_newer_generation(tmp_path):
-    folder = tmp_path / "index"
-    searcher = Searcher([TermCount()])
-    searcher.index(documents(["alpha old"]), folder)
-    assert searcher.refresh() is False
-    Searcher([TermCount()]).index(documents(["alpha new"]), folder, replace=True)
-    assert searcher.search("alpha", 1)[0][0].item.content == "alpha old"
-    assert searcher.refresh() is True
-    assert searcher.search("alpha", 1)[0][0].item.content == "alpha new"
-
-
 # identity and stages
 
 
@@ -510,18 +367,9 @@ def test_equal_searchers_have_equal_fingerprints_and_others_do_not():
     assert prints(*different) == len(different)
 
 
-@pytest.mark.parametrize(
-    ("searcher", "stages"),
-    [
-        (Searcher([TermCount()]), ["terms", "items"]),
-        (
-            Searcher([TermCount(), TermShare()], SplitAt(), reranker=Brief()),
-            ["process", "terms", "share", "fuse", "brief", "items"],
-        ),
-        (Searcher([TermCount()], fusion=CombSUM()), ["terms", "fuse", "items"]),
-    ],
-)
-def test_the_stages_that_are_recorded_are_those_that_are_announced(path, searcher, stages):
+def test_the_stages_that_are_recorded_are_those_that_are_announced(path):
+    searcher = Searcher([TermCount(), TermShare()], SplitAt(), reranker=Brief())
+    stages = ["process", "terms", "share", "fuse", "brief", "items"]
     assert searcher.stages == stages
     searcher.open(path)
     with record_stages() as seconds:
@@ -529,16 +377,6 @@ def test_the_stages_that_are_recorded_are_those_that_are_announced(path, searche
         searcher.search("beta", 2)
     assert [name for name in seconds if name in stages] == stages
     assert set(seconds) - set(stages) <= {"process"}
-
-
-def test_items_that_are_found_are_equal_to_those_that_were_indexed(tmp_path):
-    items = documents(["Ünïcödé 東京 🦊", "naïve café"])
-    items[0].metadata.update({"title": "Zürich", "years": [1, None, {"a": 2.5}], "big": 2**80})
-    searcher = Searcher([TermCount()])
-    searcher.index(items, tmp_path / "index")
-    assert searcher.search("東京", 1)[0][0].item == items[0]
-    assert searcher.search("zürich", 1)[0][0].item == items[0]
-    assert searcher.search("café", 1)[0][0].item == items[1]
 
 
 @pytest.mark.parametrize("scope", ["pooled", "per_subquery"])
