@@ -159,25 +159,3 @@ def test_an_explanation_says_what_was_added_to_the_query_in_words_also_after_an_
         {"term": "whale", "weight": 0.25, "held": second.terms[0].held, "fed_back": 0.25},
         {"term": "lighthous", "weight": 0.75, "held": 0.0, "fed_back": 0.25},
     ]
-
-
-def test_a_filter_leaves_out_hits_and_changes_no_score(folder: Path) -> None:
-    searcher = Searcher([Bm25Retriever(feedback="rm3")]).open(folder)
-    for query in QUERIES:
-        (whole,) = searcher.search([query], N_ITEMS)
-        (passing,) = searcher.search([query], N_ITEMS, where={"part": 1})
-        assert [(hit.item, hit.score) for hit in passing] == [
-            (hit.item, hit.score) for hit in whole if hit.item.metadata["part"] == 1
-        ]
-
-
-def test_a_deleted_passage_is_not_fed_back(tmp_path: Path) -> None:
-    kept = [SearchableItem(item_id=f"k{n}", content=f"filler{n} other{n}") for n in range(30)]
-    kept.append(SearchableItem(item_id="wanted", content="harbour whale"))
-    gone = [SearchableItem(item_id=f"g{n}", content="lighthouse whale whale") for n in range(2)]
-    kept.append(SearchableItem(item_id="lit", content="lighthouse keeper"))
-    searcher = Searcher([Bm25Retriever(feedback="rm3")])
-    searcher.index([*kept, *gone], tmp_path)
-    assert "wanted" in {hit.item.item_id for hit in searcher.search("lighthouse", 10)[0]}
-    searcher.delete([item.item_id for item in gone], auto_compact=False)
-    assert {hit.item.item_id for hit in searcher.search("lighthouse", 10)[0]} == {"lit"}

@@ -123,26 +123,15 @@ def _terms(change: Callable[[list[str]], object]) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("name", "damage", "blamed", "message"),
     [
-        ("rows.npy", _set(0, -1), "rows.npy", "it names -1"),
         ("rows.npy", _set(5, 10_000), "rows.npy", r"it names 0\.\.10000 of 50"),
         ("rows.npy", _array(lambda rows: rows[::-1].copy()), "rows.npy", "rows of a term do not ascend"),
         ("rows.npy", _array(lambda rows: rows.astype(np.int64)), "rows.npy", "rows.npy is damaged: it holds"),
-        ("rows.npy", _array(lambda rows: rows[:-1]), "frequencies.npy", r"\(\d+,\), not \S+ of"),
         ("frequencies.npy", _set(3, 0), "frequencies.npy", "a term occurs 0 times"),
-        ("frequencies.npy", _set(3, -4), "frequencies.npy", "a term occurs -4 times"),
         ("frequencies.npy", _set(3, 70), "", "frequencies.npy and lengths.npy contradict one another"),
-        ("frequencies.npy", _array(lambda column: column.reshape(1, -1)), "frequencies.npy", r"of shape \(1, \d+\)"),
-        ("indptr.npy", _set(0, 1), "indptr.npy", "it runs from 1"),
-        ("indptr.npy", _set(-1, 10**12), "indptr.npy", "to 1000000000000"),
         ("indptr.npy", _set(2, 10**6), "indptr.npy", "its numbers do not ascend"),
-        ("indptr.npy", _array(lambda column: column[:-1]), "indptr.npy", r"\(\d+,\), not \S+ of"),
-        ("lengths.npy", _set(0, 9), "", "frequencies.npy and lengths.npy contradict one another"),
         ("lengths.npy", _array(lambda column: column[:1]), "rows.npy", r"names 0\.\.49 of 1;"),
         ("vocabulary.json", _terms(lambda terms: terms[::-1]), "vocabulary.json", "its terms do not ascend"),
-        ("vocabulary.json", _terms(lambda terms: [terms[0], *terms[:-1]]), "vocabulary.json", "its terms do not ascend"),
-        ("vocabulary.json", _terms(lambda terms: terms[:-1]), "indptr.npy", r"\(\d+,\), not \S+ of"),
         ("vocabulary.json", _terms(lambda terms: [1, *terms[1:]]), "vocabulary.json", "not a list of terms"),
-        ("vocabulary.json", _terms(lambda terms: dict.fromkeys(terms, 1)), "vocabulary.json", "not a list of terms"),
     ],
 )
 def test_numbers_that_compiled_code_could_not_follow_are_damage_that_names_the_file(

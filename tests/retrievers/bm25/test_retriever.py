@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nlp_retrieval import Bm25Retriever, RetrievalWarning
-from nlp_retrieval.errors import ConfigurationError, IndexMismatchError
 from nlp_retrieval.retrievers.bm25 import scoring as bm25_scoring
 
 WORDS = (
@@ -128,24 +127,3 @@ def test_any_corpus_and_query_agree_with_scoring_by_hand(
     assert len(hits) == min(k, int((scores > 0).sum()))
     np.testing.assert_allclose([hit.score for hit in hits], np.sort(scores)[::-1][: len(hits)], rtol=1e-5)
     np.testing.assert_allclose([hit.score for hit in hits], scores[rows_of(hits)], rtol=1e-5)
-
-
-@pytest.mark.parametrize("other", [Bm25Retriever(stemmer="german"), Bm25Retriever(stopwords=None)])
-def test_searching_with_another_analysis_than_was_indexed_is_an_error_that_names_it(folder: Path, other: Bm25Retriever) -> None:
-    field = (
-        "stemmer: indexed with 'porter', now 'german'"
-        if other.stemmer == "german"
-        else "stopwords: indexed with 'en', now None"
-    )
-    with pytest.raises(IndexMismatchError, match=field):
-        other.retrieve([["kubrick"]], folder, 5)
-
-
-def test_an_unknown_stemmer_names_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"no stemmer 'portr'; did you mean 'porter'"):
-        Bm25Retriever(stemmer="portr").index(items_of(["a fox"]), tmp_path)
-
-
-def test_an_unknown_stop_word_list_names_the_valid_ones(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"stopwords.*'englisch'.*(english|\ben\b)"):
-        Bm25Retriever(stopwords="englisch").index(items_of(["a fox"]), tmp_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import log
 from pathlib import Path
 
@@ -14,8 +14,6 @@ from soaking import Figures
 
 from nlp_retrieval import Bm25Retriever, RetrievalWarning, SearchableItem, Searcher
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.index.generation import SegmentFolder
-from nlp_retrieval.errors import IndexDamagedError
 
 WORDS = "river bridge Köln museum Kubrick runs running village queen 1914 guitar physics straße Москва 日本語 the of".split()
 ONCE = [f"word{number}" for number in range(200)]  # so many that most stand in one item or none
@@ -131,14 +129,6 @@ def test_deleted_items_count_nowhere_in_the_scores(tmp_path: Path, backend: str)
         assert scores == pytest.approx(by_hand, rel=1e-6), word
 
 
-def test_words_of_deleted_items_alone_are_found_no_more(tmp_path: Path) -> None:
-    searcher = at_once([SearchableItem(item_id=f"d{n}", content=text) for n, text in enumerate(["fox", "tree"])], tmp_path)
-    searcher.add([SearchableItem(item_id="d2", content="bird")], auto_compact=False)
-    searcher.delete(["d0", "d2"], auto_compact=False)
-    with pytest.warns(RetrievalWarning, match="nothing for 2 of 3"):
-        assert [[hit.item.item_id for hit in hits] for hits in searcher.search(["fox", "bird", "tree"])] == [[], [], ["d1"]]
-
-
 def test_segments_are_joined_from_their_postings_without_reading_a_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,16 +161,3 @@ def test_the_last_segments_alone_are_joined_where_the_first_is_large(tmp_path: P
     queries = some_queries(8, 30)
     left = [item for item in items if item.item_id not in ("d81", "d5")]
     assert found(searcher, queries) == found(at_once(left, tmp_path / "whole"), queries)
-
-
-def test_a_segment_with_the_files_of_another_is_damage(tmp_path: Path) -> None:
-    searcher = at_once(some_items(random.Random(2), ["a", "b", "c"]), tmp_path / "index")
-    (segment,) = searcher.index_records()[0].segments
-    folder = tmp_path / "index" / segment.folder
-    wrong: Sequence[SegmentFolder] = [SegmentFolder(folder, 0, 4)]
-    for use in (
-        Bm25Retriever().load_segments,
-        lambda segments: Bm25Retriever().join(segments, searcher.opened.items, tmp_path),
-    ):
-        with pytest.raises(IndexDamagedError, match=r"lengths\.npy is damaged: .* of shape \(3,\), not \S+ of 4"):
-            use(wrong)

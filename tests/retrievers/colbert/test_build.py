@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Literal
 
@@ -13,7 +12,7 @@ from hashed_words import items_of, rows_of
 from token_passages import ASKED, ENCODER, TEXTS
 
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.retrievers.colbert import codec as colbert_centroids
 from nlp_retrieval.retrievers.colbert import files as colbert_build
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
@@ -27,31 +26,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for bits in BITS:
         ColbertRetriever(ENCODER, bits=bits).index(items_of(TEXTS), folder)
     return folder
-
-
-def test_indexing_twice_gives_the_same_files(path: Path, tmp_path: Path) -> None:
-    for bits in (None, 2, 4):
-        ColbertRetriever(ENCODER, bits=bits).index(items_of(TEXTS), tmp_path)
-    for folder in path.glob("colbert-*"):
-        for file in folder.glob("[!.]*"):
-            assert file.read_bytes() == (tmp_path / folder.name / file.name).read_bytes(), file.name
-
-
-@pytest.mark.parametrize("bits", [None, 2])
-def test_a_corpus_without_any_token_is_indexed_and_nothing_is_found(tmp_path: Path, bits: Literal[2, 4] | None) -> None:
-    retriever = ColbertRetriever(ENCODER, bits=bits)
-    retriever.index(items_of(["", " ", ""]), tmp_path)
-    with pytest.warns(RetrievalWarning, match="found nothing"):
-        assert retriever.retrieve([["word1"]], tmp_path, 3) == [[]]
-
-
-@pytest.mark.parametrize("bits", [None, 2, 4])
-def test_a_corpus_of_one_word_is_searched(tmp_path: Path, bits: Literal[2, 4] | None) -> None:
-    retriever = ColbertRetriever(ENCODER, bits=bits)
-    retriever.index(items_of(["fox"]), tmp_path)
-    (hits,) = retriever.retrieve([["fox"]], tmp_path, 3)
-    assert rows_of(hits) == [0]
-    assert hits[0].score == pytest.approx(1.0, abs=0.01)
 
 
 @pytest.mark.parametrize(("bits", "most"), [(2, 36), (4, 68)])
@@ -127,17 +101,6 @@ def test_many_centroids_are_trained_in_two_levels_and_find_as_much(
     assert np.mean([len(set(rows_of(a)) & set(rows_of(b))) for a, b in zip(found, exact, strict=True)]) > 8
 
 
-def test_passages_longer_than_the_encoder_reads_are_counted_and_warned_about_once(tmp_path: Path) -> None:
-    encoder = HashedTokens(24, most=5)
-    n_long = sum(len(text.split()) > 5 for text in TEXTS)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        ColbertRetriever(encoder, bits=2).index(items_of(TEXTS), tmp_path)
-    said = [str(warning.message) for warning in caught if warning.category is RetrievalWarning]
-    assert len(said) == 1
-    assert f"{n_long} of {len(TEXTS)} passages are longer than the encoder reads" in said[0]
-
-
 def test_more_centroids_than_tokens_is_an_error_that_says_how_many_there_are(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="centroids=99 cannot be trained on 4 tokens"):
         ColbertRetriever(ENCODER, centroids=99).index(items_of(["red fox", "blue whale"]), tmp_path)
@@ -164,9 +127,7 @@ class Spoilt(HashedTokens):
     ("text", "said"),
     [
         ("nan here", "NaN or infinity for a token of 'nan here'"),
-        ("long vectors", "a vector of length 3 for a token of 'long vectors'"),
         ("wide", r"returned \(2, 25\) for 'wide'; an array \[tokens, 24\] was expected"),
-        ("lost", "returned 1 matrices for 2 texts"),
     ],
 )
 def test_an_encoder_whose_vectors_cannot_be_used_is_an_error_that_names_the_text(tmp_path: Path, text: str, said: str) -> None:

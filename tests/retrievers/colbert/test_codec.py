@@ -57,11 +57,6 @@ def test_buckets_stand_for_their_means_and_err_least(count: int) -> None:
     assert error / 1e4 == pytest.approx({4: 0.1175, 16: 0.0095}[count], rel=0.03)  # the least there is (Max, 1960, table I)
 
 
-def test_buckets_of_residuals_that_are_all_equal_give_them_back() -> None:
-    weights = bucket_weights(np.full(100, 7.5, np.float32), 4)
-    assert weights[np.searchsorted((weights[1:] + weights[:-1]) / 2, np.float32(7.5))] == 7.5
-
-
 @pytest.mark.parametrize("dimension", [1, 19, 768])
 def test_products_in_units_are_exact_in_float32(dimension: int) -> None:
     vectors = directions(200, dimension)
@@ -124,10 +119,3 @@ def test_the_nearest_centroid_is_found_exactly_in_one_level_and_nearly_always_in
     assert 0.8 < (found == best).mean() < 1.0  # groups are looked into, not all
     assert best.mean() > 0.97 * (tokens @ flat.T).max(axis=1).mean()
     assert Nearest(grouped)(tokens[:0]).tolist() == []
-
-
-def test_training_is_the_same_every_time_and_another_seed_is_another_training() -> None:
-    tokens = directions(2000, 16)
-    one, same, other = (train_codec(tokens, 64, 2, seed) for seed in (0, 0, 1))
-    assert one.equals(same)
-    assert not one.equals(other)

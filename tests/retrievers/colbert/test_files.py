@@ -27,7 +27,7 @@ FILES = ["codes", "residuals", "centroids", "weights", "offsets", "list_offsets"
 
 
 @pytest.mark.parametrize("name", mostly_soaked([f"{file}.npy" for file in FILES], 2))
-@pytest.mark.parametrize("damage", ["missing", "cut", "other"])
+@pytest.mark.parametrize("damage", ["cut", "other"])
 def test_files_that_do_not_fit_together_are_an_error(path: Path, tmp_path: Path, name: str, damage: str) -> None:
     folder = tmp_path / "index"
     shutil.copytree(compressed_folder(path), folder)
@@ -46,10 +46,7 @@ def test_files_that_do_not_fit_together_are_an_error(path: Path, tmp_path: Path,
     ("name", "value", "said"),
     [
         ("codes.npy", 60_000, r"codes\.npy is damaged: it names 0\.\.60000"),
-        ("list_rows.npy", -1, r"list_rows\.npy is damaged: it names"),
-        ("list_rows.npy", 10**6, r"list_rows\.npy is damaged: it names"),
         ("offsets.npy", -4, "do not ascend"),
-        ("list_offsets.npy", 10**9, "do not ascend"),
         ("weights.npy", np.nan, "NaN"),
     ],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -12,14 +11,10 @@ from typing import Literal
 import numpy as np
 import pytest
 from hashed_tokens import HashedTokens, naive_maxsim
-from hashed_words import items_of
 from soaking import Figures, mostly_soaked
-from token_passages import TEXTS as MANY_TEXTS
 from updated_collection import UpdatedCollection, check_against, files_of, found_by
 
-from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.errors import IndexDamagedError, ModelError
 from nlp_retrieval.retrievers.colbert import files as colbert_files
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 
@@ -72,25 +67,6 @@ def test_any_updates_leave_what_maxsim_by_hand_finds(tmp_path: Path, effort: int
     figures.add("Live updates", "colbert, whole tokens: random steps of add, update, delete, compact", steps, steps)
 
 
-@pytest.mark.parametrize("bits", mostly_soaked([2, 4]))
-def test_compressed_every_passage_that_is_there_is_found_once_and_no_other(
-    bits: Bits, tmp_path: Path, effort: int, figures: Figures
-) -> None:
-    steps = 0
-    for seed in range(2 * effort):
-        draw = random.Random(seed)
-        collection = UpdatedCollection(retriever(bits), some_texts(200), tmp_path / str(seed))
-        for _kind in collection.change_at_random(draw, TEXTS, 8):
-            steps += 1
-            for query, hits in zip(QUERIES, collection.searcher.search(QUERIES, 1000), strict=True):
-                assert sorted(hit.item.item_id for hit in hits) == sorted(spoken(collection))
-                by_hand = [maxsim(query, hit.item.content) for hit in hits]
-                np.testing.assert_allclose([hit.score for hit in hits], by_hand, atol=LOSS[bits])
-                assert all(len({h.score for h in hits if h.item.content == text}) <= 1 for text in ("alone", "word2 other2"))
-        shutil.rmtree(tmp_path / str(seed))
-    figures.add("Live updates", f"colbert, {bits} bits: random steps of add, update, delete, compact", steps, steps)
-
-
 @pytest.mark.parametrize("bits", mostly_soaked(ALL_BITS, [2]))
 def test_joining_segments_changes_no_score_by_a_bit_and_encodes_nothing(
     bits: Bits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -103,20 +79,6 @@ def test_joining_segments_changes_no_score_by_a_bit_and_encodes_nothing(
 
     monkeypatch.setattr(HashedTokens, "encode_passages", never)
     assert collection.searcher.compact().segments == 1
-    assert [found_by(collection.searcher, query, 1000) for query in QUERIES] == before
-
-
-@pytest.mark.parametrize("bits", mostly_soaked(ALL_BITS, [2]))
-def test_segments_behind_the_first_are_joined_without_it(bits: Bits, tmp_path: Path) -> None:
-    collection = UpdatedCollection(retriever(bits), some_texts(150), tmp_path)
-    collection.add(some_texts(20, 4))
-    collection.delete(["d151", "d160", "d5"])
-    collection.searcher.add(added := items_of(some_texts(200, 5))[175:])
-    collection.items += added
-    assert [(segment.first_row, segment.end_row) for segment in segments_of(collection)] == [(0, 150), (150, 193)]
-    before = [found_by(collection.searcher, query, 1000) for query in QUERIES]
-    assert all(sorted(name for name, _ in found) == sorted(spoken(collection)) for found in before)
-    collection.searcher.compact()
     assert [found_by(collection.searcher, query, 1000) for query in QUERIES] == before
 
 
@@ -154,28 +116,6 @@ def test_inverted_lists_of_joined_segments_are_those_of_their_codes(
 
 
 @pytest.mark.parametrize("bits", mostly_soaked([2, 4]))
-def test_candidates_of_several_segments_find_as_much_as_those_of_one(bits: Bits, tmp_path: Path) -> None:
-    collection = UpdatedCollection(retriever(bits, rescored=40), MANY_TEXTS[:500], tmp_path)
-    collection.add(MANY_TEXTS[500:])
-    queries = [" ".join(text.split()[:4]) for text in MANY_TEXTS[::45] if text]
-    apart = [found_by(collection.searcher, query, 10) for query in queries]
-    collection.searcher.compact()
-    together = [found_by(collection.searcher, query, 10) for query in queries]
-    assert np.mean([sum(s for _, s in one) for one in apart]) >= np.mean([sum(s for _, s in one) for one in together]) - 1e-9
-    assert np.mean([len(dict(a).keys() & dict(b).keys()) for a, b in zip(apart, together, strict=True)]) > 9
-
-
-@pytest.mark.parametrize("bits", mostly_soaked(ALL_BITS, [2]))
-def test_filters_see_every_segment(bits: Bits, tmp_path: Path) -> None:
-    collection = changed(bits, tmp_path, rescored=8)
-    even = [item.item_id for item in collection.items if item.metadata["even"] and item.content]
-    for k in (1, 10, 1000):
-        found = found_by(collection.searcher, "word5 other3", k, where={"even": True})
-        assert len(found) == min(k, len(even))
-        assert {name for name, _ in found} <= set(even)
-
-
-@pytest.mark.parametrize("bits", mostly_soaked([2, 4]))
 def test_a_codec_that_a_few_passages_trained_is_not_used_for_many(
     bits: Bits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,53 +135,6 @@ def test_a_codec_that_a_few_passages_trained_is_not_used_for_many(
             assert sorted(hit.item.item_id for hit in hits) == sorted(spoken(collection))
             by_hand = [maxsim(query, hit.item.content) for hit in hits]
             np.testing.assert_allclose([hit.score for hit in hits], by_hand, atol=LOSS[bits])
-
-
-@pytest.mark.parametrize("bits", mostly_soaked([2, 4]))
-def test_an_index_that_began_with_one_passage_is_compacted_to_the_index_built_at_once(bits: Bits, tmp_path: Path) -> None:
-    collection = UpdatedCollection(retriever(bits), ["alone"], tmp_path / "updated")
-    for text in some_texts(9):
-        collection.add([text])
-        (hits,) = collection.searcher.search([text or "alone"], 1)
-        assert hits[0].score == pytest.approx(maxsim(text or "alone", hits[0].item.content), abs=LOSS[bits])
-    collection.searcher.compact()
-    at_once = collection.built_at_once(tmp_path / "at once", retriever(bits))
-    assert collection.files("*.*") == files_of(at_once, "*.*")
-
-
-@pytest.mark.parametrize("bits", mostly_soaked(ALL_BITS, [2]))
-def test_an_index_whose_first_passages_have_no_token_takes_up_some_that_have(bits: Bits, tmp_path: Path) -> None:
-    collection = UpdatedCollection(retriever(bits), ["", " "], tmp_path)
-    collection.add([""])
-    collection.add(["red fox", "blue whale sings"])
-    collection.add(["", "red tree"])
-    for _ in range(2):
-        (hits,) = collection.searcher.search(["red fox"], 10)
-        assert hits[0].item.content == "red fox"
-        assert hits[0].score == pytest.approx(2.0, abs=0.01 + (LOSS[bits] if bits else 0))
-        assert {hit.item.item_id for hit in hits} == {"d3", "d4", "d6"}
-        collection.searcher.compact()
-    collection.delete(["d3", "d4", "d6"])
-    collection.searcher.compact()
-    collection.add(["green tree"])
-    assert found_by(collection.searcher, "green tree", 3)[0][0] == "d7"
-
-
-@pytest.mark.parametrize("bits", mostly_soaked(ALL_BITS, [2]))
-def test_a_segment_without_any_item_that_is_there_is_searched_around_and_joined(bits: Bits, tmp_path: Path) -> None:
-    collection = UpdatedCollection(retriever(bits), some_texts(60), tmp_path)
-    collection.add(["word1 other1", "word2"])
-    collection.delete([f"d{number}" for number in range(60)])
-    for _ in range(2):
-        assert [name for name, _ in found_by(collection.searcher, "word2", 10)] == ["d61", "d60"]
-        collection.searcher.compact()
-
-
-def test_several_threads_get_what_one_gets(tmp_path: Path) -> None:
-    collection = changed(2, tmp_path, rescored=8)
-    alone = [found_by(collection.searcher, query, 20) for query in QUERIES]
-    with ThreadPoolExecutor(6) as threads:
-        assert list(threads.map(lambda query: found_by(collection.searcher, query, 20), QUERIES * 6)) == alone * 6
 
 
 class Projecting(HashedTokens):
@@ -283,26 +176,6 @@ def test_what_joins_goes_through_the_projection_of_the_index(bits: Bits, tmp_pat
         np.testing.assert_allclose([hit.score for hit in hits], by_hand, atol=LOSS[bits] + 0.02)
 
 
-class Widened(HashedTokens):
-    """Has as many dimensions as it is told, and says nothing of it."""
-
-    name = "widened"
-
-    def index_identity(self) -> dict[str, object]:
-        return {"name": "widened"}
-
-
-@pytest.mark.parametrize("bits", mostly_soaked(ALL_BITS, [2]))
-def test_tokens_of_another_dimension_cannot_join(bits: Bits, tmp_path: Path) -> None:
-    encoder = Widened(24)
-    collection = UpdatedCollection(ColbertRetriever(encoder, bits=bits), some_texts(20), tmp_path)
-    encoder._dimension = 30
-    with pytest.raises(ModelError, match=r"dimension 30, and those in .* have 24"):
-        collection.add(["red fox"])
-    encoder._dimension = 24
-    assert "d20" not in dict(found_by(collection.searcher, "red fox", 100))
-
-
 @pytest.mark.parametrize("bits", mostly_soaked([2, 4]))
 def test_a_codec_compresses_tokens_again_to_what_they_were(bits: Literal[2, 4], tmp_path: Path) -> None:
     collection = UpdatedCollection(retriever(bits), some_texts(150), tmp_path)
@@ -312,40 +185,3 @@ def test_a_codec_compresses_tokens_again_to_what_they_were(bits: Literal[2, 4], 
     assert len(ids) == 150
     assert (np.load(first / "codes.npy") == np.load(second / "codes.npy")).mean() > 0.97
     assert (np.load(first / "residuals.npy") == np.load(second / "residuals.npy")).mean() > 0.95
-
-
-@pytest.mark.parametrize("bits", mostly_soaked(ALL_BITS, [2]))
-def test_a_segment_of_another_number_of_items_is_refused(bits: Bits, tmp_path: Path) -> None:
-    folders = segments_of(changed(bits, tmp_path))
-    wrong = SegmentFolder(folders[0].folder, 0, 151)
-    with pytest.raises(IndexDamagedError, match=r"offsets\.npy is damaged: it is of 150 passages, and 151 items"):
-        retriever(bits).load_segments([wrong, *folders[1:]])
-
-
-def test_segments_of_two_projections_are_refused(tmp_path: Path) -> None:
-    collection = UpdatedCollection(ColbertRetriever(Projecting(24), bits=2), some_texts(90), tmp_path / "index")
-    collection.add(["alone"])
-    one, other = segments_of(collection)
-    copied = Path(shutil.copytree(other.folder, tmp_path / "copy"))
-    np.save(copied / "projection.npy", np.load(copied / "projection.npy")[::-1])
-    with pytest.raises(IndexDamagedError, match=r"projection\.npy"):
-        ColbertRetriever(Projecting(24), bits=2).load_segments([one, SegmentFolder(copied, 90, 91)])
-
-
-def test_segments_of_two_dimensions_are_refused(tmp_path: Path) -> None:
-    for number, dimension in enumerate((24, 23)):
-        ColbertRetriever(HashedTokens(dimension), bits=2).index(items_of(["red fox"]), tmp_path / str(number))
-    one, other = (next(tmp_path.glob(f"{number}/colbert-*")) for number in (0, 1))
-    with pytest.raises(IndexDamagedError, match=r"its vectors have dimension 23, and those of .* 24"):
-        ColbertRetriever(ENCODER, bits=2).load_segments([SegmentFolder(one, 0, 1), SegmentFolder(other, 1, 2)])
-
-
-def segments_of(collection: UpdatedCollection) -> list[SegmentFolder]:
-    generation = collection.searcher.opened
-    segments = generation.manifest.retrievers[0].segments
-    return [SegmentFolder(generation.path / s.folder, s.first_row, s.end_row) for s in segments]
-
-
-def test_adding_nothing_changes_nothing(tmp_path: Path) -> None:
-    collection = UpdatedCollection(retriever(4), some_texts(9), tmp_path)
-    assert collection.searcher.add(items_of([])).segments == 1

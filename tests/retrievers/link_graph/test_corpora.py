@@ -6,12 +6,10 @@ import warnings
 from pathlib import Path
 
 import pytest
-from hashed_words import HashedWords, rows_of
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from linked_pages import FILLER, page, two_hops, wiki
+from hashed_words import rows_of
+from linked_pages import FILLER, page, two_hops
 
-from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, RetrievalWarning, SearchableItem
+from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, RetrievalWarning, SearchableItem
 from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.retrievers import TitleMentions
 
@@ -54,18 +52,6 @@ def test_it_is_lost_without_a_walk_and_where_the_links_are_shuffled(tmp_path: Pa
     elsewhere = ranked(walk, corpus.shuffled, corpus.query, tmp_path / "shuffled")
     (second,) = {*elsewhere[:2]} - {0}
     assert corpus.shuffled[second].content != corpus.items[1].content
-
-
-@pytest.mark.parametrize("kind", list(HOPS))
-def test_a_closed_way_is_not_walked(tmp_path: Path, kind: str) -> None:
-    corpus = HOPS[kind]
-    closed = type(corpus.links)(**({"along": 0.0} if kind in ("title_mentions", "hyperlinks") else {"weight": 0.0}))  # type: ignore[call-arg]
-    assert ranked(LinkGraphRetriever([BM25], links=[closed]), corpus.items, corpus.query, tmp_path) == [0]
-
-
-def test_what_mentions_a_passage_is_reached_from_it_too(tmp_path: Path) -> None:
-    items = [page("d0", "copper lighthouse", "Ada Quill"), page("d1", "walnut, by Ada Quill"), page("d2", "ribbon")]
-    assert {*ranked(LinkGraphRetriever([BM25]), items, "lighthouse", tmp_path)} == {0, 1}
 
 
 def test_of_two_passages_that_match_about_equally_both_are_followed(tmp_path: Path) -> None:
@@ -127,29 +113,6 @@ def test_one_title_on_thousands_of_passages_links_none_of_them_and_says_so(tmp_p
     (rows,) = quietly(LinkGraphRetriever([BM25], links=[TitleMentions()]), items, ["lighthouse near Ada Quill"], tmp_path)
     assert rows[0] == 2000
     assert len(rows) == 50
-
-
-def test_a_passage_that_mentions_hundreds_of_titles_drowns_nothing(tmp_path: Path) -> None:
-    pages = wiki(140)
-    index = page("d140", "List: " + ", ".join(item.title for item in pages), "All Pages Together")
-    items = [*pages, index, page("d141", f"lighthouse of {pages[3].title}", "Old Tower")]
-    (rows,) = quietly(LinkGraphRetriever([BM25]), items, ["lighthouse"], tmp_path)
-    assert {*rows[:2]} == {3, 141}
-
-
-@given(data=st.data())
-@settings(max_examples=25)
-def test_any_small_corpus_is_indexed_and_searched(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    words = st.sampled_from(["Ada", "Quill", "lighthouse", "the", "U2", "é", "東京", "of", "(x)", "Ada Quill", ""])
-    texts = st.lists(words, max_size=6).map(" ".join)
-    pairs = data.draw(st.lists(st.tuples(texts, texts | st.none()), min_size=1, max_size=8))
-    items = [page(f"d{row}", content, title or "") for row, (content, title) in enumerate(pairs)]
-    queries = data.draw(st.lists(texts, min_size=1, max_size=4))
-    retriever = LinkGraphRetriever([BM25, FaissRetriever(HashedWords(4))], pool=3, depth=2)
-    path = tmp_path_factory.mktemp("any")
-    found = quietly(retriever, items, queries, path)
-    assert all(len({*rows}) == len(rows) <= len(items) for rows in found)
-    assert [quietly(retriever, items, [query], path)[0] for query in queries] == found
 
 
 def test_the_parts_of_a_page_that_was_cut_share_its_title_and_each_is_named_a_part(tmp_path: Path) -> None:

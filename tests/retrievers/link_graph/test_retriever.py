@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 import Stemmer
 from hashed_words import HashedWords, rows_of
-from linked_pages import FILLER, page, questions, wiki
+from linked_pages import FILLER, questions, wiki
 from soaking import mostly_soaked
 
 from nlp_retrieval import (
@@ -23,11 +22,9 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.core.components.registry import build
-from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError
-from nlp_retrieval.retrievers import Hyperlinks, SharedEntities, TitleMentions
+from nlp_retrieval.retrievers import SharedEntities, TitleMentions
 from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
 
 ITEMS = wiki(120)
@@ -61,11 +58,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("link_graph") / "index"
     Searcher(list(VARIANTS.values())).index(ITEMS, path)
     return path
-
-
-@pytest.fixture(params=mostly_soaked(list(VARIANTS), ["both seeds", "lexical alone", "exact", "clauses"]))
-def variant(request: pytest.FixtureRequest) -> LinkGraphRetriever:
-    return VARIANTS[request.param]
 
 
 def found(retriever: LinkGraphRetriever, queries: list[str], path: Path, k: int = 500) -> list[list[RetrievalResult]]:
@@ -216,18 +208,6 @@ def test_the_local_walk_ranks_as_the_exact_one_does(folder: Path) -> None:
 # what every retriever has to keep
 
 
-def test_passages_that_nothing_tells_apart_tie_and_stand_by_row_at_every_cut(tmp_path: Path) -> None:
-    items = [page("d0", "lighthouse Ada Quill"), *(page(f"d{row}", "copper", "Ada Quill") for row in range(1, 9))]
-    retriever = link_graph(BM25, pool=4)
-    retriever.index(items, tmp_path)
-    whole = found(retriever, ["lighthouse"], tmp_path)[0]
-    assert rows_of(whole) == [0, 1, 2, 3, 4, 5, 6, 7, 8]
-    assert len({hit.score for hit in whole[1:4]}) == 1
-    assert [rows_of(found(retriever, ["lighthouse"], tmp_path, k)[0]) for k in range(1, 10)] == [
-        [*range(k)] for k in range(1, 10)
-    ]
-
-
 def test_everything_that_a_walk_reaches_is_a_candidate_and_nothing_else(folder: Path) -> None:
     retriever = link_graph(BM25, depth=1, pagerank="exact", links=[TitleMentions(rarity=0.0), SharedEntities(weight=0.0)])
     ways = plain_steps(link_graph(links=[TitleMentions(rarity=0.0)]), folder) > 0
@@ -237,33 +217,6 @@ def test_everything_that_a_walk_reaches_is_a_candidate_and_nothing_else(folder: 
         while more := {int(row) for row in np.flatnonzero(ways[sorted(reached)].any(axis=0))} - reached:
             reached |= more
         assert {*rows_of(hits)} == reached
-
-
-def test_rows_that_are_not_allowed_are_never_returned_and_walked_through_all_the_same(
-    folder: Path, variant: LinkGraphRetriever
-) -> None:
-    opened = variant.open(open_generation(folder))
-    draw = np.random.default_rng(5)
-    for share in (0.0, 0.05, 0.5, 1.0):
-        allowed = draw.random(len(ITEMS)) < share
-        hits = opened.search_batch(QUERIES, 30, allowed)
-        whole = opened.search_batch(QUERIES, len(ITEMS), None)
-        for number in range(len(QUERIES)):
-            rows = hits.rows[hits.offsets[number] : hits.offsets[number + 1]].tolist()
-            reached = whole.rows[whole.offsets[number] : whole.offsets[number + 1]]
-            assert allowed[rows].all()
-            wanted = {row for row in reached.tolist() if allowed[row]}
-            assert len(rows) >= min(30, len(wanted))  # or more: the seeds search among what is allowed as well
-            assert wanted <= {*rows} or len(rows) == 30
-
-
-def test_signals_are_finite_and_complete_within_the_pool(folder: Path) -> None:
-    kinds = {f"link_graph.{kind}" for kind in ["score", "rank", "seeds", *DEFAULT_WEIGHTS]}
-    for hits in found(VARIANTS["small pool"], QUERIES, folder):
-        for place, hit in enumerate(hits):
-            assert all(math.isfinite(value) for value in hit.signals.values())
-            keys = {key for key in hit.signals if ".seed." not in key}
-            assert keys == (kinds if place < 7 else {f"link_graph.{kind}" for kind in ("score", "rank", "pagerank", "seeds")})
 
 
 def test_the_scores_of_the_seeds_are_told_where_they_found_the_item(folder: Path) -> None:
@@ -281,56 +234,15 @@ def test_the_scores_of_the_seeds_are_told_where_they_found_the_item(folder: Path
 # configurations
 
 
-def test_a_configuration_file_builds_it_and_its_config_and_repr_build_it_again(tmp_path: Path) -> None:
-    (tmp_path / "one.yaml").write_text(
-        """
-name: link_graph
-seeds: [bm25, {name: faiss, encoder: sentence-transformers/all-MiniLM-L6-v2, index: flat}]
-links: [{name: title_mentions, rarity: 0}, {name: hyperlinks, links: see_also}]
-weights: {titles: 3, chain: 0.5}
-pagerank: exact
-"""
-    )
-    made = build("retrievers", read_yaml(tmp_path / "one.yaml"))
-    by_hand = LinkGraphRetriever(
-        [Bm25Retriever(), FaissRetriever("sentence-transformers/all-MiniLM-L6-v2", index="flat")],
-        links=[TitleMentions(rarity=0), Hyperlinks(links="see_also")],
-        weights={"titles": 3, "chain": 0.5},
-        pagerank="exact",
-    )
-    assert made == by_hand
-    assert build("retrievers", json.loads(json.dumps(made.config))) == made
-
-
-def test_defaults_said_or_not_are_one_configuration() -> None:
-    said = LinkGraphRetriever([Bm25Retriever()], links=[TitleMentions(), SharedEntities(weight=0.1)])
-    assert said == LinkGraphRetriever([Bm25Retriever()])
-
-
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
         ({"seeds": []}, "link_graph: seeds is empty"),
-        ({"seeds": {}}, "link_graph: seeds is empty"),
         ({"seeds": {"a.b": Bm25Retriever()}}, "'a.b' cannot be a label"),
-        ({"seeds": Bm25Retriever()}, "seeds"),
         ({"seeds": ["bm52"]}, "seeds[0]: there is no retriever called"),
-        ({"links": [Bm25Retriever()]}, "links"),
-        ({"encoder": 3}, "encoder"),
-        ({"depth": 0}, "depth"),
-        ({"seed_power": 0}, "seed_power"),
-        ({"title_weight": -1}, "title_weight"),
-        ({"title_weight": math.inf}, "title_weight"),
         ({"damping": 1.0}, "damping"),
-        ({"damping": math.nan}, "damping"),
-        ({"pagerank": "power"}, "pagerank"),
-        ({"epsilon": 0.0}, "epsilon"),
-        ({"pool": 0}, "pool"),
         ({"weights": {"coverge": 1.0}}, "did you mean 'coverage'"),
         ({"weights": {"coverage": math.nan}}, "coverage=nan is not a number from"),
-        ({"weights": {"coverage": -1e7}}, "coverage=-10000000.0 is not a number from -1,000,000 to 1,000,000"),
-        ({"weights": {"coverage": "much"}}, "weights"),
-        ({"merge": "sum"}, "merge"),
     ],
 )
 def test_a_parameter_that_cannot_be_used_is_refused_by_name(wrong: dict[str, object], said: str) -> None:
@@ -345,9 +257,6 @@ def test_a_parameter_that_cannot_be_used_is_refused_by_name(wrong: dict[str, obj
     ("links", "said"),
     [
         ([TitleMentions(), SharedEntities(weight=0.1)], r"links[0].rarity: indexed with 0.0, now 0.5"),
-        ([TitleMentions(rarity=0.0), SharedEntities(max_passages=3)], r"links[1].max_passages: indexed with 20, now 3"),
-        ([TitleMentions(rarity=0.0)], "links: indexed with"),
-        ([SharedEntities(), TitleMentions(rarity=0.0)], "links: indexed with"),
         ([], "links: indexed with"),
     ],
 )
@@ -359,11 +268,7 @@ def test_other_links_need_another_index_and_the_error_names_them(folder: Path, l
 @pytest.mark.parametrize(
     ("retriever", "built"),
     [
-        (link_graph(BM25), ["bm25", "link_graph"]),
-        (link_graph(), ["bm25", "faiss", "link_graph"]),
         (link_graph(BM25, encoder=ENCODER), ["bm25", "faiss", "link_graph"]),
-        (link_graph(DENSE, encoder=ENCODER), ["faiss", "link_graph"]),
-        (link_graph(DENSE, encoder=HashedWords(32)), ["faiss", "link_graph"]),
         (link_graph(DENSE, encoder=HashedWords(8)), ["faiss", "faiss", "link_graph"]),
     ],
 )
@@ -378,15 +283,6 @@ def test_similarity_is_that_of_the_encoder_and_0_without_one(folder: Path) -> No
             by_hand = texts @ ENCODER.encode_queries([query])[0]
             told = [hit.signals["link_graph.similarity"] for hit in hits]
             assert told == pytest.approx(by_hand[rows_of(hits)] if has_vectors else [0.0] * len(hits), abs=1e-6)
-
-
-def test_the_seed_whose_encoder_is_asked_for_gives_the_similarity(tmp_path: Path) -> None:
-    small = HashedWords(8)
-    retriever = LinkGraphRetriever({"wide": DENSE, "narrow": FaissRetriever(small)}, links=LINKS, encoder=small)
-    assert retriever.index(ITEMS, tmp_path).built == ["faiss", "faiss", "link_graph"]
-    for hit in found(retriever, ["copper walnut"], tmp_path, 10)[0]:
-        if "link_graph.seed.narrow" in hit.signals:
-            assert hit.signals["link_graph.similarity"] == hit.signals["link_graph.seed.narrow"]
 
 
 def items_without_metadata() -> list[SearchableItem]:

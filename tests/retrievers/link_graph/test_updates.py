@@ -198,61 +198,6 @@ def test_where_no_link_among_old_passages_changes_the_answers_before_compact_are
     same_answers(index.search(asked, 500), at_once.search(asked, 500))
 
 
-def test_what_was_deleted_is_neither_found_nor_walked_through(tmp_path: Path) -> None:
-    middle = page("middle", "Known for Port Averly.", "Ada Quill")
-    pages = [
-        page("start", "A novelist described the lighthouse, as Ada Quill wrote.", "The Old Tower"),
-        middle,
-        page("end", "copper meadow", "Port Averly"),
-        *(page(f"d{n}", "velvet orchard") for n in range(5)),
-    ]
-    index = Searcher([LinkGraphRetriever([BM25], links=[TitleMentions()])])
-    index.index(pages, tmp_path)
-    found = lambda: {hit.item.item_id for hit in index.search("which novelist described a lighthouse", 10)[0]}  # noqa: E731
-    assert found() == {"start", "middle", "end"}
-    index.delete(["middle"], auto_compact=False)
-    assert found() == {"start"}
-    index.add([middle], auto_compact=False)
-    assert found() == {"start", "middle", "end"}
-
-
-def test_titles_of_deleted_items_are_named_by_no_query_and_ambiguity_counts_those_that_are_there(tmp_path: Path) -> None:
-    index = Searcher([LinkGraphRetriever([BM25], links=[TitleMentions()])])
-    pages = [
-        page("new york", "copper", "New York"),
-        page("city", "velvet", "New York City"),
-        page("rest", "meadow of Quill", "Rest"),
-    ]
-    pages.append(page("quill", "gravel", "Quill"))
-    index.index(pages, tmp_path)
-    titled = lambda: {  # noqa: E731
-        hit.item.item_id: hit.signals["link_graph.titles"]
-        for hit in index.search("meadow in New York City", 10)[0]
-        if hit.signals["link_graph.titles"] > 0
-    }
-    assert titled() == {"city": 1.0}
-    index.delete(["city"], auto_compact=False)
-    assert titled() == {"new york": 1.0}
-    index.add([page("state", "gravel", "New York (state)")], auto_compact=False)
-    assert titled() == {"new york": 0.5, "state": 0.5}
-    index.delete(["new york"], auto_compact=False)
-    assert titled() == {"state": 1.0}
-
-
-def test_chains_over_links_of_several_segments_are_explained_with_their_sentences(changed: Searcher, tmp_path: Path) -> None:
-    generation = open_generation(changed.opened.path)
-    opened = both().open(generation)
-    n_steps = 0
-    for query, hits in zip(ASKED, answers(changed, 20), strict=True):
-        rows = generation.items.rows_of([hit.item.item_id for hit in hits])
-        for hit, why in zip(hits, opened.explain(query, rows, generation.items), strict=True):
-            if why is not None:
-                assert why.item == hit.item
-                n_steps += len(why.steps)
-                assert all(step.source in LIVE and step.target in LIVE for step in why.steps)
-    assert n_steps > 0
-
-
 @pytest.mark.parametrize(("n_pages", "n_linked"), [(MOST_READ, MOST_READ), (MOST_READ + 1, 0)])
 def test_a_new_title_is_looked_for_in_old_passages_where_not_too_many_may_mention_it(
     n_pages: int, n_linked: int, tmp_path: Path

@@ -18,12 +18,9 @@ from nlp_retrieval.errors import (
     ForkError,
     IndexDamagedError,
     IndexLockedError,
-    IndexMismatchError,
-    RetrievalWarning,
-    ServerError,
 )
 
-from .conftest import WORDS, Store, corpus, found
+from .conftest import Store, corpus, found
 
 
 def record_of(index: Path) -> tuple[Path, dict[str, object]]:
@@ -66,19 +63,13 @@ def test_a_table_that_is_missing_or_has_other_rows_is_an_error_and_is_replaced(s
     assert found(again) == before
 
 
-@pytest.mark.parametrize("edit", [{"table": "pg_class"}, {"rows": 19}, {"dimension": -1}, {"more": 1}])
+@pytest.mark.parametrize("edit", [{"table": "pg_class"}, {"rows": 19}])
 def test_a_record_that_was_edited_is_damage(edit: dict[str, object], pgvector: Store, index: Path) -> None:
     pgvector.searcher().index(corpus(20), index)
     path, record = record_of(index)
     path.write_text(json.dumps(record | edit))
     with pytest.raises(IndexDamagedError, match=r"server\.json"):
         pgvector.searcher().open(index)
-
-
-def test_another_encoder_is_a_mismatch_that_names_both(pgvector: Store, index: Path) -> None:
-    pgvector.searcher().index(corpus(20), index)
-    with pytest.raises(IndexMismatchError, match=r"encoder.*dimension: indexed with 24, now 16"):
-        pgvector.searcher(encoder=HashedWords(16)).open(index)
 
 
 def test_a_table_that_nothing_names_any_more_is_dropped_by_the_next_writer(store: Store, index: Path) -> None:
@@ -154,20 +145,6 @@ Store(sys.argv[1], sys.argv[2]).retriever().index(corpus(20), Path(sys.argv[4]))
     assert orphan not in store.tables()
 
 
-def test_a_server_that_is_away_when_tables_are_dropped_costs_a_warning_and_no_index(
-    pgvector: Store, index: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def away(*_: object, **__: object) -> None:
-        raise ServerError("away")
-
-    searcher = pgvector.searcher()
-    searcher.index(corpus(20), index)
-    monkeypatch.setattr(type(pgvector.retriever()), "drop_unnamed", away)
-    with pytest.warns(RetrievalWarning, match="was not removed"):
-        Searcher(searcher.retrievers).index(corpus(12), index, replace=True)
-    assert len(found(pgvector.searcher().open(index), k=20)) == 12
-
-
 def test_a_second_writer_is_told_of_the_first_and_readers_go_on(pgvector: Store, index: Path) -> None:
     pgvector.searcher().index(corpus(30), index)
     reader = pgvector.searcher().open(index)
@@ -183,18 +160,6 @@ def test_a_second_writer_is_told_of_the_first_and_readers_go_on(pgvector: Store,
     pgvector.searcher(encoder=Writing(24)).index(corpus(20), index, replace=True)
     assert seen[0] == before
     assert found(reader) == before
-
-
-def test_a_batch_answers_as_each_query_alone(store: Store, index: Path) -> None:
-    searcher = store.searcher()
-    searcher.index(corpus(300), index)
-    queries = [f"{WORDS[n % 16]} {WORDS[(3 * n) % 16]} {n}" for n in range(70)]
-    for where in (None, {"part": {"lt": 5}}):
-        batch = searcher.search(queries, 7, where)
-        for query, hits in zip(queries[::9], batch[::9], strict=True):
-            alone = searcher.search([query], 7, where)[0]
-            assert [hit.item.item_id for hit in hits] == [hit.item.item_id for hit in alone]
-            assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in alone], abs=2e-6)
 
 
 def test_ids_texts_metadata_and_queries_are_values(store: Store, index: Path) -> None:

@@ -45,14 +45,11 @@ def test_what_is_not_there_or_begins_in_lower_case_is_not_read() -> None:
     ("text", "plain"),
     [
         ("Cafe\u0301 Ngu\u1ec5n \u00c5", "Cafe Nguen A"),
-        ("\u0391\u03b8\u03ae\u03bd\u03b1", "\u0391\u03b8\u03b7\u03bd\u03b1"),
         ("\u05e9\u05c1\u05b8\u05dc\u05d5\u05b9\u05dd", "\u05e9\u05dc\u05d5\u05dd"),
-        ("\u0645\u064f\u062d\u064e\u0645\u064e\u0651\u062f", "\u0645\u062d\u0645\u062f"),
         ("\u304c\u304f", "\u304c\u304f"),
-        ("\u0939\u093f\u0928\u094d\u0926\u0940", "\u0939\u093f\u0928\u094d\u0926\u0940"),
         ("\uc11c\uc6b8", "\uc11c\uc6b8"),
     ],
-    ids=["Latin", "Greek", "Hebrew", "Arabic", "Japanese", "Hindi", "Korean"],
+    ids=["Latin", "Hebrew", "Japanese", "Korean"],
 )
 def test_accents_and_points_are_left_out_and_what_makes_another_letter_is_kept(text: str, plain: str) -> None:
     assert unaccented(text) == plain

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.errors import ModelError
 from nlp_retrieval.retrievers.link_graph.extractors import LinkSentence, SharedEntities
 from nlp_retrieval.text.mentions import mentions_by_rules
 from retrievers.link_graph.corpora import approximately, links_of, passage
@@ -59,19 +58,6 @@ def test_the_evidence_is_the_sentence_that_names_the_longest_shared_entity() -> 
     assert extractor.evidence(source, passage(None, "he saw nothing", "x")) is None
 
 
-def test_every_link_has_evidence() -> None:
-    items = [
-        passage("Beyoncé's Lemonade", "An album by Beyonce, U.S. singer, with Jay-Z and \u201ca hard rain\u201d."),
-        passage("Jay-Z", 'He sang "a hard rain" at the University of Paris.'),
-        passage("University of Paris", "In the U.S. they love Beyoncé."),
-    ]
-    by_id = {item.item_id: item for item in items}
-    found = links_of(SharedEntities(), items)
-    assert len(found) == 3
-    for source, target in [*found, *((target, source) for source, target in found)]:
-        assert SharedEntities().evidence(by_id[source], by_id[target]) is not None
-
-
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import spacy
@@ -89,8 +75,3 @@ def test_a_spacy_pipeline_finds_the_entities_where_one_is_given(pipeline: Path) 
     assert links_of(extractor, items) == {("a", "b"): 0.5}
     assert extractor.evidence(items[0], items[1]) == LinkSentence("Paris saw a clockwork orange.", 10, 28)
     assert extractor.evidence(items[0], items[2]) is None
-
-
-def test_a_spacy_pipeline_that_is_missing_says_how_to_get_one() -> None:
-    with pytest.raises(ModelError, match="does not load as a spaCy pipeline"):
-        links_of(SharedEntities(mentions="xx_no_such_pipeline"), [passage("a")])

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections import Counter
-from pathlib import Path
 
 import pytest
 import Stemmer
@@ -15,10 +13,9 @@ from text.test_surfaces import TEXT, naive
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.retrievers.link_graph.extractors import LinkSentence
 from nlp_retrieval.retrievers.link_graph.mentions import TitleMentions
-from nlp_retrieval.text.surfaces import SurfaceMatcher, words_of
-from retrievers.link_graph.corpora import approximately, links_of, passage, table_of
+from nlp_retrieval.text.surfaces import words_of
+from retrievers.link_graph.corpora import approximately, links_of, passage
 
 STEM = Stemmer.Stemmer("porter").stemWord
 PLAIN = TitleMentions(rarity=0, context=0)
@@ -27,10 +24,6 @@ PLAIN = TitleMentions(rarity=0, context=0)
 def test_a_mentioned_title_is_a_link_and_a_repeated_one_is_one_link() -> None:
     items = [passage("Heat (1995 film)", "By Michael Mann, with Al Pacino and Al Pacino's hat."), passage("Al Pacino")]
     assert links_of(PLAIN, items) == {("Heat (1995 film)", "Al Pacino"): 1.0}
-
-
-def test_the_title_of_the_mentioning_passage_is_not_part_of_its_content() -> None:
-    assert links_of(PLAIN, [passage("Al Pacino filmography", "Films."), passage("Al Pacino")]) == {}
 
 
 def test_a_title_that_several_passages_carry_is_shared_out() -> None:
@@ -86,16 +79,6 @@ def test_passages_with_exactly_the_same_title_share_what_the_likeliest_of_them_i
     assert links_of(TitleMentions(rarity=0), items) == approximately(expected)
 
 
-def test_where_nothing_tells_carriers_apart_a_title_is_shared_out_evenly() -> None:
-    items = [passage("a", "It was in Heat."), *(passage("Heat", "Some words.", f"h{n}") for n in range(4))]
-    assert links_of(TitleMentions(rarity=0), items) == approximately({("a", f"h{n}"): 0.25 for n in range(4)})
-
-
-def test_a_mention_that_may_mean_the_passage_itself_links_nothing() -> None:
-    items = [passage("Heat (1986 film)", "Heat is a film, later remade as Heat."), passage("Heat (1995 film)", "Heat!")]
-    assert links_of(PLAIN, items) == {}
-
-
 def test_the_largest_share_counts_where_a_title_and_an_alias_are_mentioned() -> None:
     items = [
         passage("a", "Jack, that is John Kennedy."),
@@ -148,14 +131,6 @@ def test_links_are_those_of_a_naive_reading(rows: list[tuple[str, list[str]]], r
     assert links_of(TitleMentions(min_characters=1, rarity=rarity, context=0), items) == approximately(expected)
 
 
-def test_the_evidence_is_the_sentence_of_the_mention() -> None:
-    source = passage("Heat", "A film. It stars Al Pacino's rival. The end.")
-    assert TitleMentions().evidence(source, passage("Al Pacino (actor)")) == LinkSentence("It stars Al Pacino's rival.", 9, 18)
-    assert TitleMentions().evidence(source, passage("x", aliases=["Pacino", "The End"])) == LinkSentence("The end.", 0, 7)
-    for other in (passage("Robert De Niro"), passage(None, item_id="x"), passage("Film"), passage("Heat (song)")):
-        assert TitleMentions().evidence(source, other) is None
-
-
 def test_every_link_of_a_corpus_has_evidence_that_names_the_target() -> None:
     items = [
         passage("Heat (film)", "Heat was made by Michael Mann in Los Angeles. Heat stars Al Pacino."),
@@ -172,18 +147,3 @@ def test_every_link_of_a_corpus_has_evidence_that_names_the_target() -> None:
         assert shown is not None
         assert " ".join(shown.text[shown.start : shown.end].split()) in target
         assert shown.text in by_id[source].content
-
-
-def test_surfaces_of_a_corpus_are_what_a_matcher_takes(tmp_path: Path) -> None:
-    table = table_of([passage("Heat"), passage(None, item_id="x"), passage("Al Pacino", aliases="Alfredo")], tmp_path)
-    surfaces = list(PLAIN.surfaces(table))
-    assert [(row, surface.words) for row, surface in surfaces] == [(0, ("heat",)), (2, ("al", "pacino")), (2, ("alfredo",))]
-    assert len(SurfaceMatcher(surfaces).rows) == 3
-
-
-def test_passages_in_several_record_batches_link_to_one_another() -> None:
-    items = [passage(f"Title {n}", f"See Title {(n * 7 + 1) % 9000}.", f"{n}") for n in range(9000)]
-    with tempfile.TemporaryDirectory() as folder:
-        links = PLAIN.extract(table_of(items, Path(folder)))
-    expected = {(n, (n * 7 + 1) % 9000) for n in range(9000) if n != (n * 7 + 1) % 9000}
-    assert set(zip(links.sources.tolist(), links.targets.tolist(), strict=True)) == expected

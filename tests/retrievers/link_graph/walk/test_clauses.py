@@ -52,7 +52,7 @@ def test_the_passage_that_only_the_answer_to_the_inner_question_names_is_found(t
 
 
 @pytest.mark.filterwarnings("ignore:link_graph found no links")
-@pytest.mark.parametrize("query", ["Ivo Lark has a sibling.", "Who is Zora Helm?", "Wer ist das Kind von Ivo Lark?"])
+@pytest.mark.parametrize("query", ["Ivo Lark has a sibling.", "Wer ist das Kind von Ivo Lark?"])
 def test_a_query_without_clauses_is_answered_as_without_them(tmp_path: Path, query: str) -> None:
     path = tmp_path / "index"
     assert [(hit.item.item_id, hit.score) for hit in found(path, query, clauses=True)] == [
@@ -84,9 +84,7 @@ def test_a_passage_that_only_a_clause_leads_to_is_explained(tmp_path: Path) -> N
     ("query", "inner", "with_name"),
     [
         ("Who is the spouse of the director of Heat?", "the director of Heat", "Who is the spouse of X"),
-        ("When was the country that produced Heat taken by Ivo?", "the country that produced Heat", "When was X taken by Ivo"),
         ("When did Ivo Lark's country join the war?", "Ivo Lark's country", "When did X join the war"),
-        ("Besides the sea of the river, where did Ivo go?", "the sea of the river", "Besides X, where did Ivo go"),
         ("In what county is the city where Ada was born", "the city", ""),  # asks by no question mark and no first word
     ],
 )
@@ -99,7 +97,6 @@ def test_a_clause_is_a_question_of_its_own(query: str, inner: str, with_name: st
     "query",
     [
         "Who is older, the director of Heat or the director of Alien?",
-        "Is the spouse of Ada older than the spouse of Ivo?",
         "Do the authors of Heat and Alien have the same nationality?",
     ],
 )

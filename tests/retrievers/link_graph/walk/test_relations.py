@@ -18,9 +18,7 @@ from nlp_retrieval.text.surfaces import Surface
         ("Who directed Heat?", "Heat", "directed"),
         ("When was the director of Heat born?", "Heat", "directed"),
         ("Who is the mother-in-law of Ada?", "Ada", "daughter"),
-        ("Where did Ada's husband die?", "Ada", "married"),
-        ("Which publisher signed the author of Marsh Birds?", "Marsh Birds", "written"),
-        ("Which river does the tributary of the Oder cross?", "Oder", "tributaries"),  # in no list
+        ("Where did Ada's husband die?", "Ada", "married"),  # in no list
     ],
 )
 def test_a_word_that_asks_is_answered_by_how_sentences_say_it(query: str, named: str, said: str) -> None:
@@ -37,9 +35,6 @@ def test_a_word_that_asks_is_answered_by_how_sentences_say_it(query: str, named:
         ("Directed and written by Ada Mill.", 0.7),
         ("Ada Mill directed it.", 0.5),
         ("It was directed at night. Ada Mill stars.", 0.0),
-        ("It was directed by no one.", 0.0),
-        ("Heat stars Ada Mill", 0.0),
-        ("", 0.0),
         ("directed " + "x " * 9 + "Ada Mill", 0.0),
     ],
 )
