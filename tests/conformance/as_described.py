@@ -71,23 +71,3 @@ class TurnsAround(BaseReranker):
 
     def rerank(self, nlqs, results, k):
         return [sorted(hits, key=lambda hit: len(hit.item.content))[:k] for hits in results]
-
-
-class ScoresPassages(BaseReranker):
-    """Counts shared words.
-
-    Args:
-        weight: of a word.
-    """
-
-    name = "scores_passages"
-
-    def __init__(self, weight: float = 1.0) -> None:
-        self.weight = weight
-
-    def rerank(self, nlqs, results, k):
-        scored = [
-            [(hit.item, self.weight * len(words(query) & words(hit.item.text))) for hit in hits]
-            for query, hits in zip(nlqs, results, strict=True)
-        ]
-        return [sorted(pairs, key=lambda pair: -pair[1])[:k] for pairs in scored]

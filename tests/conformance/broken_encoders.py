@@ -9,8 +9,6 @@ from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
 from sparse_models import HashedTerms
 
-from nlp_retrieval.core.candidates import offsets_of
-from nlp_retrieval.encoders.base import TermWeights
 from nlp_retrieval.testing import EncoderRules, SparseEncoderRules, TokenEncoderRules
 
 from .breaking import breaks
@@ -37,30 +35,10 @@ class Doubles(_Vectors):
         return vectors.astype(np.float64)
 
 
-@breaks(EncoderRules, "test_no_texts_give_no_vectors", "encode_passages([])")
-class OneVectorAtLeast(_Vectors):
-    def change(self, vectors, texts):
-        return vectors if len(texts) else np.zeros((1, self.dimension), np.float32)
-
-
-@breaks(EncoderRules, "test_different_texts_have_different_vectors", "東京")
-class LatinAlone(_Vectors):
-    def encode_passages(self, passages):
-        return HashedWords.encode_passages(
-            self, [text.encode("ascii", "ignore").decode().replace("d", "") for text in passages]
-        )
-
-
 @breaks(EncoderRules, "test_the_fingerprint_tells_the_model")
 class OtherFingerprint(HashedWords):
     def model_fingerprint(self):
         return f"model {next(_counter)}"
-
-
-@breaks(EncoderRules, "test_long_texts_are_counted", "-1")
-class CountsWrongly(HashedWords):
-    def cut_passages(self, passages):
-        return -1
 
 
 class _Matrices(HashedTokens):
@@ -82,24 +60,6 @@ class TwiceAsLong(_Matrices):
         return matrix * 2
 
 
-@breaks(TokenEncoderRules, "test_a_text_of_words_has_tokens", "glacier")
-class NoSingleTokens(_Matrices):
-    def change(self, matrix, texts):
-        return matrix if len(matrix) > 1 else matrix[:0]
-
-
-@breaks(TokenEncoderRules, "test_the_fingerprint_tells_the_model")
-class NoFingerprint(HashedTokens):
-    def model_fingerprint(self):
-        return ""
-
-
-@breaks(TokenEncoderRules, "test_long_texts_are_counted", "-1")
-class CountsTokensWrongly(HashedTokens):
-    def cut_passages(self, passages):
-        return -1
-
-
 class _Weights(HashedTerms):
     """Changes what comes back.
 
@@ -117,27 +77,3 @@ class _Weights(HashedTerms):
 class WeightsBelowNothing(_Weights):
     def change(self, given, texts):
         return given._replace(weights=-given.weights)
-
-
-@breaks(SparseEncoderRules, "test_a_text_of_words_has_terms_and_a_blank_one_has_none", "encode_passages")
-class NoTermsAtAll(_Weights):
-    def change(self, given, texts):
-        return TermWeights(offsets_of([0] * len(texts)), given.terms[:0], given.weights[:0])
-
-
-@breaks(SparseEncoderRules, "test_terms_have_names")
-class NamelessTerms(HashedTerms):
-    def term_names(self, terms):
-        return [""] * len(terms)
-
-
-@breaks(SparseEncoderRules, "test_the_fingerprint_tells_the_model")
-class AnyFingerprint(HashedTerms):
-    def model_fingerprint(self):
-        return f"model {next(_counter)}"
-
-
-@breaks(SparseEncoderRules, "test_long_texts_are_counted", "-1")
-class CountsCutTermsWrongly(HashedTerms):
-    def cut_passages(self, passages):
-        return -1

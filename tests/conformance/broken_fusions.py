@@ -39,35 +39,7 @@ class LowestOfAll(Sum):
         return CandidateBatch(fused.offsets, fused.rows, -fused.scores, fused.subquery, fused.signals)
 
 
-@breaks(FusionRules, "test_what_all_rank_first_comes_first", "the same list twice")
-class LikesTheLast(Sum):
-    def combine(self, pool):
-        return -super().combine(pool)
-
-
-@breaks(FusionRules, "test_a_list_does_not_depend_on_the_rest_of_the_batch", "both found some")
-class ShareOfTheBatch(Sum):
-    def combine(self, pool):
-        scores = super().combine(pool)
-        return scores / (scores.sum() or 1.0)
-
-
 @breaks(FusionRules, "test_the_same_call_twice_gives_the_same_answer")
 class Tired(Sum):
     def combine(self, pool):
         return super().combine(pool) / (1 + next(_counter))
-
-
-@breaks(FusionRules, "test_signals_are_kept_and_the_fused_score_joins_them", "one.score")
-class LosesSignals(Sum):
-    def fuse(self, batches):
-        fused = super().fuse(batches)
-        kept = {"fusion.score": fused.scores}
-        return CandidateBatch(fused.offsets, fused.rows, fused.scores, fused.subquery, kept)
-
-
-@breaks(FusionRules, "test_what_comes_in_is_left_as_it_is", "'one'")
-class ScalesInPlace(Sum):
-    def fuse(self, batches):
-        batches["one"].scores[:] /= 2
-        return super().fuse(batches)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 
 from nlp_retrieval.core import BaseUserQueryProcessor
 from nlp_retrieval.testing import ProcessorRules
 
 from .breaking import breaks
-
-_counter = itertools.count()
 
 
 class Quiet(BaseUserQueryProcessor):
@@ -33,48 +30,16 @@ class AnswersFive(Quiet):
         return [[nlq] for nlq in nlqs[:5]]
 
 
-@breaks(ProcessorRules, "test_sub_queries_are_text", "Who kept")
-class GivesAString(Quiet):
-    def process(self, nlqs):
-        return list(nlqs)
-
-
 @breaks(ProcessorRules, "test_a_query_that_says_something_is_searched_for_something", "Łódź")
 class KeepsAscii(Quiet):
     def process(self, nlqs):
         return [[" ".join(word for word in nlq.split() if word.isascii() and "weav" not in word)] for nlq in nlqs]
 
 
-@breaks(ProcessorRules, "test_a_query_that_says_nothing_asks_nothing", "novel")
-class AlwaysAddsAWord(Quiet):
-    def process(self, nlqs):
-        return [[f"{nlq} novel"] for nlq in nlqs]
-
-
-@breaks(ProcessorRules, "test_no_sub_query_stands_twice", "Who kept")
-class SaysItTwice(Quiet):
-    def process(self, nlqs):
-        return [[nlq, nlq.strip()] for nlq in nlqs]
-
-
-@breaks(ProcessorRules, "test_the_same_call_twice_gives_the_same_answer")
-class CountsItsCalls(Quiet):
-    def process(self, nlqs):
-        call = next(_counter)
-        return [[f"{nlq} {call}"] for nlq in nlqs]
-
-
 @breaks(ProcessorRules, "test_an_answer_does_not_depend_on_the_rest_of_the_batch")
 class NumbersItsQueries(Quiet):
     def process(self, nlqs):
         return [[nlq, f"{nlq} {number}"] if number else [nlq] for number, nlq in enumerate(nlqs)]
-
-
-@breaks(ProcessorRules, "test_what_comes_in_is_left_as_it_is")
-class WritesIntoTheList(Quiet):
-    def process(self, nlqs):
-        nlqs[:] = [nlq.upper() for nlq in nlqs]
-        return [[nlq] for nlq in nlqs]
 
 
 @breaks(ProcessorRules, "test_threads_get_the_answers_of_one")

@@ -12,16 +12,6 @@ from .broken_processors import Quiet
 _counter = itertools.count()
 
 
-class _Mistaken(ProcessorRules):
-    def make(self):
-        return Quiet()
-
-
-@breaks(_Mistaken, "test_the_component_is_of_the_class_that_is_checked", "Quiet")
-class AnotherClass(Quiet):
-    pass
-
-
 @breaks(ProcessorRules, "test_equal_settings_make_equal_components")
 class NeverEqual(Quiet):
     @property
@@ -34,11 +24,6 @@ class ConfiguredByMore(Quiet):
     @property
     def config(self):
         return super().config | {"loud": True}
-
-
-@breaks(ProcessorRules, "test_the_registry_name_stands_for_this_class", "stands for AnotherClass")
-class TakesAName(Quiet):
-    pass
 
 
 @breaks(ProcessorRules, "test_the_registry_name_stands_for_this_class", "no processor called 'nobody'")
@@ -58,11 +43,6 @@ class Undescribed(Quiet):
         super().__init__(lower)
 
 
-@breaks(ProcessorRules, "test_search_only_names_parameters", "lowr")
-class Misspelt(Quiet):
-    search_only = frozenset({"lowr"})
-
-
 class _LeavesOneOut(ProcessorRules):
     def test_sub_queries_are_text(self):
         """Says nothing."""
@@ -74,5 +54,4 @@ class HasARuleLess(Quiet):
         return "HasARuleLess()"
 
 
-TakesAName.name = "AnotherClass"
 Unregistered.name = "nobody"

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from colbert_checkpoints import save_bert, save_stanford
 from embedding_server import embedding_server
-from hashed_tokens import HashedTokens
-from hashed_words import HashedWords
-from sparse_models import HashedTerms, save_splade
+from sparse_models import save_splade
 from static_models import save_static
 
 from nlp_retrieval import HttpEncoder, OpenAIEncoder, SentenceTransformerEncoder, StaticEncoder, WordVectorEncoder
@@ -18,14 +16,6 @@ from nlp_retrieval.encoders.splade import SpladeEncoder
 from nlp_retrieval.encoders.word_vectors import write_word_vectors
 from nlp_retrieval.testing import EncoderRules, SparseEncoderRules, TokenEncoderRules
 from nlp_retrieval.text.words import stems_of_language
-
-
-class TestHashedWords(EncoderRules):
-    component = HashedWords
-
-
-class TestHashedTokens(TokenEncoderRules):
-    component = HashedTokens
 
 
 class TestSentenceTransformers(EncoderRules):
@@ -59,10 +49,6 @@ class TestStatic(EncoderRules):
 
     def make(self):
         return StaticEncoder(self.folder / "model")
-
-
-class TestHashedTerms(SparseEncoderRules):
-    component = HashedTerms
 
 
 class TestSplade(SparseEncoderRules):
@@ -145,6 +131,7 @@ class TestHttp(_Endpoint):
         return HttpEncoder(self.url, "small", batch_size=4, cache_dir=self.folder / "kept")
 
 
+@pytest.mark.soak
 class TestOpenAI(_Endpoint):
     component = OpenAIEncoder
 

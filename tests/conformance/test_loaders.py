@@ -12,6 +12,7 @@ import datasets
 import ir_datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hashed_words import InMemory
 
 from nlp_retrieval import (
@@ -180,6 +181,7 @@ class TestParquet(_Tables):
         pq.write_table(pa.Table.from_pylist(rows), path)
 
 
+@pytest.mark.soak
 class TestHuggingFace(_Tables):
     component = HuggingFaceLoader
 
@@ -200,6 +202,7 @@ class TestTopics(QueryLoaderRules):
         return TopicsLoader(self.folder / "topics.xml", self.folder / "qrels.txt")
 
 
+@pytest.mark.soak
 class TestIrDatasets(LoaderRules, QueryLoaderRules):
     component = IrDatasetsLoader
 

@@ -20,7 +20,7 @@ from nlp_retrieval.rerankers.listwise import ListwiseReranker
 from nlp_retrieval.rerankers.mmr import MmrReranker
 from nlp_retrieval.testing import ListRerankerRules, RerankerRules
 
-from .as_described import ScoresPassages, TurnsAround
+from .as_described import TurnsAround
 
 __all__ = ["model", "server"]
 
@@ -131,7 +131,3 @@ class TestMultiSignalWithoutProfile(RerankerRules):
 
 class TestRerankerThatTurnsAround(ListRerankerRules):
     component = TurnsAround
-
-
-class TestRerankerThatScoresPassages(ListRerankerRules):
-    component = ScoresPassages

@@ -284,6 +284,7 @@ class AnyWordMatches:
         return bool(as_described.words(query) & as_described.words(item.text))
 
 
+@pytest.mark.soak
 class TestRetrieverInMemory(AnyWordMatches, RetrieverRules):
     component = as_described.KeepsInMemory
 
