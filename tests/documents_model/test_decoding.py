@@ -11,24 +11,13 @@ from nlp_retrieval.errors import SourceError
 
 SAMPLES = {
     "windows-1252": "Straße – 5 € “naïve”",  # noqa: RUF001
-    "iso-8859-1": "Straße, naïve",
     "iso-8859-2": "Žluťoučký kůň",
-    "iso-8859-15": "5 € naïve",
     "windows-1251": "Привет, мир",
-    "koi8-r": "Привет, мир",
-    "windows-1253": "Καλημέρα",
-    "windows-1254": "İstanbul ığdır",  # noqa: RUF001
-    "iso-8859-9": "İstanbul ığdır",  # noqa: RUF001
     "windows-1255": "שלום",
-    "windows-1256": "سلام",
     "shift_jis": "日本語の文章",
-    "euc-jp": "日本語の文章",
     "iso-2022-jp": "日本語の文章",
-    "gb2312": "中文文本",
-    "gbk": "中文文本",
     "gb18030": "中文文本𠀀",
     "big5": "繁體中文",
-    "euc-kr": "한국어 문장",
     "utf-16-le": "naïve 漢字",
 }
 
@@ -75,9 +64,7 @@ def test_a_byte_that_does_not_fit_the_declared_encoding_is_named() -> None:
         decode_text(codecs.BOM_UTF16_LE + b"a\x00\x00")
 
 
-@pytest.mark.parametrize(
-    "declared", ["utf-7", "punycode", "idna", "unicode_escape", "rot13", "zlib", "hex", "x-none", "\x00", "../os"]
-)
+@pytest.mark.parametrize("declared", ["utf-7", "unicode_escape", "zlib", "\x00", "../os"])
 def test_what_is_no_encoding_of_pages_is_not_accepted(declared: str) -> None:
     with pytest.raises(SourceError, match=r"is not UTF-8, and it declares .* which is not accepted"):
         decode_text(b"+ADw-script\xff", declared)

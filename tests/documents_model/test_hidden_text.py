@@ -21,12 +21,7 @@ def page(attack: str, head: str = "", filler: str = FILLER) -> bytes:
 
 HIDDEN = {
     "the attribute hidden": f"<p hidden>{ORDER}</p>",
-    "display none": f'<div style="display:none"><p>{ORDER}</p></div>',
-    "visibility hidden": f'<p style="visibility:hidden">{ORDER}</p>',
-    "hardly any opacity": f'<p style="opacity:.01">{ORDER}</p>',
-    "letters without a size": f'<p style="font-size:0">{ORDER}</p>',
     "an indent out of the page": f'<p style="text-indent:-9999px">{ORDER}</p>',
-    "a place left of the page": f'<p style="position:absolute;left:-10000px">{ORDER}</p>',
     "white on the white of the page": f'<p style="color:white">{ORDER}</p>',
     "white on white around it": f'<div style="background-color:rgb(255,255,255)"><p style="color:#fff">{ORDER}</p></div>',
     "deep inside what is hidden": f'<div style="display:none"><div><ul><li style="display:block">{ORDER}</li></ul></div></div>',
@@ -34,14 +29,9 @@ HIDDEN = {
 }
 
 UNRENDERED = {
-    "a comment": f"<!-- {ORDER} -->",
     "a comment in a paragraph": f"<p>Nothing<!-- {ORDER} --> was found.</p>",
-    "a conditional comment": f"<!--[if IE]><p>{ORDER}</p><![endif]-->",
     "a processing instruction": f"<?order {ORDER}?>",
     "a template": f"<template><p>{ORDER}</p></template>",
-    "the fallback of a video": f"<video><p>{ORDER}</p></video>",
-    "the fallback of an object": f"<object><p>{ORDER}</p></object>",
-    "a dialog that is closed": f"<dialog><p>{ORDER}</p></dialog>",
     "the description of a drawing": f"<svg><title>{ORDER}</title><desc>{ORDER}</desc></svg>",
 }
 
@@ -50,7 +40,6 @@ NO_TEXT = {
     "the title of an element": f'<p title="{ORDER}" aria-label="{ORDER}" data-x="{ORDER}">Nothing was found.</p>',
     "a script": f"<script>var order = '{ORDER}';</script>",
     "data for search engines": f'<script type="application/ld+json">{{"@type":"Article","articleBody":"{ORDER}"}}</script>',
-    "a style sheet": f"<style>p::after {{ content: '{ORDER}' }}</style>",
     "a field of a form": f'<form><input type="hidden" value="{ORDER}"><textarea>{ORDER}</textarea></form>',
 }
 
@@ -87,7 +76,7 @@ def test_attributes_scripts_and_forms_are_not_text(attack: str) -> None:
         assert AFTER in read.text
 
 
-@pytest.mark.parametrize("meta", ["description", "og:description", "og:title", "title", "citation_title", "author"])
+@pytest.mark.parametrize("meta", ["description", "og:title", "citation_title"])
 def test_what_meta_elements_say_is_neither_text_nor_title(meta: str) -> None:
     for attribute in ("name", "property"):
         read = read_document(page("", head=f'<meta {attribute}="{meta}" content="{ORDER}">'), "rain.html")

@@ -47,7 +47,7 @@ def test_an_encrypted_pdf_is_an_error() -> None:
     assert error_of(encrypted(GOOD, "secret")) == "a.pdf: the PDF is encrypted; save it without a password"
 
 
-@pytest.mark.parametrize("keep", [9, 60, 200, 500, -200])
+@pytest.mark.parametrize("keep", [9, 500])
 def test_a_pdf_that_was_cut_off_is_an_error_or_read_whole(keep: int) -> None:
     message = error_of(GOOD[:keep])
     assert message.startswith("a.pdf: the PDF is damaged (") or "no text on" in message
@@ -140,12 +140,8 @@ def test_the_child_sees_no_key_of_a_service_and_no_module_of_the_current_folder(
     "reply",
     [
         b"",
-        b"[]",
         b"{}",
-        b'{"error": 1}',
-        b'{"title": "", "text": ""}',
         b'{"title": "", "text": null, "removed": [0, 0, 0, 0, 0, 0], "unread_pages": 0}',
-        b'{"title": "", "text": "", "removed": [0], "unread_pages": 0}',
         b"[" * 10_000,
     ],
 )

@@ -127,13 +127,10 @@ def test_passages_that_are_neutral_are_counted_and_come_where_they_are_asked_for
 REFUSED = [
     *REFUSED_SEARCHES,
     ("search", {"query": "x", "min_quality": "F"}, "min_quality"),
-    ("read_passage", {"key": "0123456789ab"}, "0123456789ab"),
     ("read_passage", {"key": "../../etc/passwd"}, "passwd"),
     ("read_passage", {"key": "x", "count": 101}, "count: Input should be less than or equal to 100"),
     ("verify_claim", {"claim": ""}, "claim: String should have at least 1 character"),
-    ("verify_claim", {"claim": "x", "claim_type": "C9"}, "claim_type"),
     ("audit_report", {"report": "x" * 200_001}, "report: String should have at most 200000 characters"),
-    ("audit_report", {"report": None}, "report: Input should be a valid string"),
     ("add_document", {"content": "", "url": URL}, "content: String should have at least 1 character"),
     ("add_document", {"content": "x", "url": "javascript:alert(1)"}, "javascript"),
     ("add_document", {"content": "x" * (3 * 2**20), "url": URL}, "larger than"),

@@ -60,13 +60,10 @@ def test_one_wire_story_in_forty_outlets_is_one_origin() -> None:
 @pytest.mark.parametrize(
     "mark",
     [
-        "DAMTOWN (Reuters) - ", "DAMTOWN, May 3 (AP) ", "/PRNewswire/ -- ", "DAMTOWN (AP) \u2014 ", "Damtown (dpa) \u2013 ",
-        "(AFP) ", "DAMTOWN--(BUSINESS WIRE)--", "DAMTOWN, May 3, 2024 (GLOBE NEWSWIRE) -- ", "Damtown, 3 may (EFE).- ",
-        "(PA) - ", "DAMTOWN, May 3. /TASS/. ", "By Ada Winter, Associated Press\n", "By ADA WINTER\nThe Associated Press\n",
-        "Source: Xinhua News Agency\n", "\u00a9 2024 Agence France-Presse\n",
-        "Copyright 2024 The Associated Press. All rights. ", "Associated Press Writer Ada Winter reports. ",
-        "The Associated Press contributed to this report. ", "Via the PA Media: ",
-        "All fled, according to the Associated Press. ", "Nobody knew, United Press International reported. ",
+        "DAMTOWN (Reuters) - ", "DAMTOWN, May 3 (AP) ", "/PRNewswire/ -- ", "(AFP) ", "DAMTOWN, May 3. /TASS/. ",
+        "By Ada Winter, Associated Press\n", "Source: Xinhua News Agency\n",
+        "Copyright 2024 The Associated Press. All rights. ",
+        "The Associated Press contributed to this report. ", "Nobody knew, United Press International reported. ",
     ],
 )  # fmt: skip
 def test_texts_of_one_news_agency_are_one_origin(mark: str) -> None:
@@ -77,11 +74,8 @@ def test_texts_of_one_news_agency_are_one_origin(mark: str) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        "Action potentials (AP) travel along the axon. ", "Advanced placement (AP) courses begin in autumn. ",
-        "A physician assistant (PA) sees most of them. ", "A school of (AP)-level courses opened. ",
-        "The Bloomberg (Bloomberg) tower. ", "He once worked for the Associated Press. ",
-        "The mayor told the Associated Press so. ",
-        "The Press Association and the union agreed. ", "Two photographers of Agence France-Presse were hurt. ",
+        "Action potentials (AP) travel along the axon. ", "The Bloomberg (Bloomberg) tower. ",
+        "The mayor told the Associated Press so. ", "Two photographers of Agence France-Presse were hurt. ",
     ],
 )  # fmt: skip
 def test_letters_in_parentheses_and_an_agency_that_is_only_named_are_no_mark(words: str) -> None:
@@ -108,10 +102,6 @@ def test_origins_are_joined_in_chains() -> None:
 
 def test_a_short_quote_does_not_join_two_long_texts() -> None:
     assert len(origins_of([{"a.example"}, {"b.example"}], [f"{STORY} {OTHER[:50]}", OTHER])) == 2
-
-
-def test_nothing_has_no_origins() -> None:
-    assert origins_of([], []) == []
 
 
 def _outlet(name: str) -> str:

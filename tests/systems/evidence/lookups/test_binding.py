@@ -18,10 +18,8 @@ PASSAGE = (
     ("claim", "number", "other"),
     [
         ("During the outbreak 15 deaths were reported.", "15", "9"),
-        ("The outbreak lasted for 9 days.", "9", "15"),
         ("Vaccination reached 51% of all children.", "51%", "62%"),
         ("The hospital was founded in 1954.", "1954", "1911"),
-        ("It was rebuilt in 1911.", "1911", "1954"),
     ],
 )
 def test_a_number_that_the_passage_says_of_something_else_is_told_with_the_one_in_its_place(claim, number, other):
@@ -32,8 +30,6 @@ def test_a_number_that_the_passage_says_of_something_else_is_told_with_the_one_i
     "claim",
     [
         "During the outbreak 9 deaths were reported.",
-        "The outbreak lasted for 15 days.",
-        "Vaccination reached 62% of all children.",
         "The hospital was founded in 1911 and rebuilt in 1954.",
         "During the outbreak 12 deaths were reported.",  # it stands nowhere, which is told apart from this
         "Nine people died.",  # what is counted is not named in the passage
@@ -62,8 +58,6 @@ TAXES = "The tax on beer rose by 2% and that on wine by 4%."
         ("On weekdays nurses slept 5.4 hours, drivers 6.2.", SLEEP, []),
         ("Cyclists made 900 trips over the bridge.", TRIPS, ["900"]),
         ("The bridge saw 900 trips on foot.", TRIPS, []),
-        ("Taxes on wine rose by 2%.", TAXES, ["2%"]),
-        ("Taxes on wine rose by 4%.", TAXES, []),
     ],
 )
 def test_a_number_given_for_one_common_noun_is_not_that_of_another(claim: str, passage: str, found: list[str]) -> None:

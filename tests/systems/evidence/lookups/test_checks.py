@@ -34,10 +34,8 @@ GRADES = "Grades improved\n\nGrades did not change in the two years of the pilot
         ("The drug was not given to children under the age of six.", PASSAGE, "", "It was not given to children"),
         # a change that is denied, of what the clause refers to
         ("The drug significantly reduced migraine.", MIGRAINE, "the difference was not statistically significant", "Migraine"),
-        ("The drug prevents migraine.", MIGRAINE, "the difference was not statistically significant", "Migraine"),
         ("The drug had no significant effect on migraine.", MIGRAINE, "", "Migraine"),
         ("Grades improved.", GRADES, "Grades did not change", "Grades did not change"),
-        ("Grades did not change.", GRADES, "", "Grades did not change"),
         ("The drug lowered pain.", "The drug lowered pain, but there was no effect on weight.", "", "The drug lowered"),
         (
             "The drug reduced migraine in adults.",
@@ -47,7 +45,6 @@ GRADES = "Grades improved\n\nGrades did not change in the two years of the pilot
         ),
         # in other words
         ("The clinic in Nairobi never treated soldiers of the army.", PASSAGE, "", "The clinic in Nairobi"),
-        ("Doctors were not told of the outcome in advance.", PASSAGE, "", ""),
         ("The trial was stopped early.", f"{PASSAGE} Others say that the trial was not stopped early.", "", "The trial"),
     ],
 )
@@ -75,11 +72,8 @@ def test_what_is_said_of_another_name_is_told_from_what_is_not_said(claim: str, 
 @pytest.mark.parametrize(
     ("claim", "missing"),
     [
-        ("The Long Bridge was opened on 12 March 2019.", ()),
-        ("The Long Bridge was opened on 2019-03-12.", ()),
         ("The Long Bridge was opened in March 2019.", ()),
         ("The Long Bridge was opened on 12 May 2019.", ("12 May 2019",)),
-        ("The Long Bridge was opened on 13 March 2019.", ("13 March 2019",)),
         ("The Long Bridge is 12 km long.", ("12 km",)),
     ],
 )
