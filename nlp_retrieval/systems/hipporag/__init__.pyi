@@ -11,6 +11,7 @@ from nlp_retrieval.systems.hipporag.pipeline import HippoRagPipeline as HippoRag
 from nlp_retrieval.systems.hipporag.pipeline import PipelineMetrics as PipelineMetrics
 from nlp_retrieval.systems.hipporag.pipeline import QueryResult as QueryResult
 from nlp_retrieval.systems.hipporag.pipeline import RetrievedPassage as RetrievedPassage
+from nlp_retrieval.systems.hipporag.retriever import BaseEmbeddingModel as BaseEmbeddingModel
 from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever as HippoRagRetriever
 from nlp_retrieval.systems.hipporag.settings import HippoRagSettings as HippoRagSettings
 from nlp_retrieval.systems.hipporag.shared_knowledge import SharedKnowledge as SharedKnowledge

@@ -53,14 +53,7 @@ _SAYS_NOTHING = ReadKnowledge(PassageKnowledge((), ()))
 
 @dataclass(frozen=True)
 class ExtractedPassage:
-    """Result for one passage.
-
-    Args:
-        read: its knowledge; None without a usable answer.
-        tries: number of requests.
-        error: why there is no answer.
-        asked: whether it was requested; false once the endpoint was given up.
-    """
+    """Result for one passage, after some requests; not asked for once the endpoint was given up."""
 
     read: ReadKnowledge | None
     tries: int

@@ -133,12 +133,7 @@ class KnowledgeGraph:
         return {RELATIONS: relations, SYNONYMS: self.synonyms, MENTIONS: mentions}
 
     def weighted(self, stored: Path | None, *, passages: bool) -> WeightedGraph:
-        """Return the graph that walks follow.
-
-        Args:
-            stored: the folder of a graph that was written for just these nodes; None to build it in memory.
-            passages: whether walks go through passages.
-        """
+        """Return the graph that walks follow, from the folder that was written for just these nodes, or built in memory."""
         n_nodes = self.n_rows + self.n_entities
         graph = LinkGraph.of(n_nodes, self.links()) if stored is None else LinkGraph.open(stored)
         if graph.n_nodes != n_nodes or list(graph.n_links) != list(WITH_PASSAGES):
@@ -273,12 +268,9 @@ def extend_files(
 
 
 def join_files(segments: Sequence[SegmentFolder], folder: Path, threshold: float) -> None:
-    """Join several segments into one, without statements of deleted passages only; nothing is encoded again.
+    """Join adjacent segments into one, without statements of deleted passages only; nothing is encoded again.
 
-    Args:
-        segments: adjacent segments; if the first of the index is among them, synonyms are searched again.
-        folder: an empty folder.
-        threshold: the least cosine of synonyms.
+    If the first of the index is among them, synonyms are searched again.
     """
     opened, live = _opened(segments), live_of(segments)
     tables = [table for table, _ in opened]

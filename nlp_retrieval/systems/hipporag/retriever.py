@@ -12,6 +12,7 @@ to the query.
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -386,6 +387,36 @@ class Explainer:
             if end == phrases[-1]:
                 return Step(source, target, KIND, False, shown, len(shown) - len(end), len(shown))
         return Step(source, target, KIND, False)
+
+
+class BaseEmbeddingModel(BaseEncoder):
+    """An encoder of one method and a dimension, as HippoRAG's own are written; queries and passages are encoded alike.
+
+    Examples:
+        >>> class Letters(BaseEmbeddingModel):
+        ...     dimension = 3
+        ...
+        ...     def encode(self, texts):
+        ...         return [[text.count(letter) for letter in "abc"] for text in texts]
+        >>> Letters().encode_queries(["a cab"]).tolist()
+        [[2.0, 1.0, 1.0]]
+    """
+
+    dimension: int
+    """Of the vectors."""
+
+    @abstractmethod
+    def encode(self, texts: list[str]) -> Any:
+        """Return ``[texts, dimension]``, of any kind of numbers."""
+
+    def encode_queries(self, queries: list[str]) -> Vectors:
+        return np.asarray(self.encode(queries), np.float32)
+
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        return np.asarray(self.encode(passages), np.float32)
+
+    def model_fingerprint(self) -> str:
+        return f"{type(self).__qualname__} {self.dimension}"
 
 
 _SIMILARITIES_AT_ONCE = 2**22

@@ -208,7 +208,6 @@ def digest_of(knowledge: str | None) -> str | None:
     Raises:
         SourceError: the file or the store cannot be read.
         ConfigurationError: the store does not hold the extraction, or more than one and none was named.
-        DependencyError: SQLAlchemy or the database's driver is not installed.
     """
     if knowledge is None or _is_held(knowledge):
         return knowledge
@@ -232,17 +231,11 @@ def digest_of(knowledge: str | None) -> str | None:
 
 
 def source_of(knowledge: str | None) -> KnowledgeSource | None:
-    """Open a source; None for none.
-
-    Args:
-        knowledge: a file of entities and triples; or a knowledge store, as the path of its SQLite file, a database URL or
-            ``env:NAME``. ``#`` and the beginning of an extraction's fingerprint choose one of several in a store.
+    """Open a file of entities and triples, or a knowledge store; ``#`` and a fingerprint choose one of several extractions.
 
     Raises:
-        ConfigurationError: it is no source but the digest of one; or the store does not hold the extraction, or more than one
-            and none was named.
+        ConfigurationError: it is only the digest of one; or the store does not hold the extraction, or more than one.
         SourceError: the file is none of entities and triples, or changed while it was read; or there is no store.
-        DependencyError: SQLAlchemy or the database's driver is not installed.
     """
     if knowledge is None:
         return None
@@ -252,12 +245,7 @@ def source_of(knowledge: str | None) -> KnowledgeSource | None:
 
 
 def joining_source_of(knowledge: str | None, added: str | None = None) -> KnowledgeSource | None:
-    """Open the source of added items; None if only the content of the index is named.
-
-    Args:
-        knowledge: the source of the index.
-        added: a source of further items; by default that of the index.
-    """
+    """Open the source of added items, by default that of the index; None if only the content of the index is named."""
     named = knowledge if added is None else added
     return None if named is None or _is_held(named) else source_of(named)
 
@@ -291,5 +279,4 @@ def _is_sqlite(path: str) -> bool:
 
 def reads_knowledge(source: Any) -> str | None:
     """Allow the digest of what an index holds to a manifest; anything else would be opened."""
-    held = source is None or (isinstance(source, str) and re.fullmatch(r"sha256:[0-9a-f]{64}", source))
-    return None if held else f"read {source!r}"
+    return None if source is None or (isinstance(source, str) and _is_held(source)) else f"read {source!r}"

@@ -16,7 +16,8 @@ from nlp_retrieval.core.components.registry import asked_for, plan
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, SourceError
-from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
+from nlp_retrieval.systems.hipporag.knowledge import phrase_of
+from nlp_retrieval.systems.hipporag.retriever import BaseEmbeddingModel, HippoRagRetriever
 from systems.hipporag.engine.by_hand import ByHand
 from systems.hipporag.stored_knowledge import Said, openie_file, passage, random_passage
 
@@ -206,3 +207,25 @@ def test_entities_are_compared_without_case_accents_and_possessives(tmp_path: Pa
     opened = one.open(open_generation(tmp_path / "index"))
     assert opened._graph_of_index.n_entities == 2
     assert opened._graph_of_index.passages_of_entity.tolist() == [2, 2]
+
+
+class Letters(BaseEmbeddingModel):
+    """One method and a dimension."""
+
+    dimension = 26
+
+    def encode(self, texts: list[str]) -> list[list[int]]:
+        return [[text.lower().count(chr(97 + letter)) for letter in range(26)] for text in texts]
+
+
+def test_an_encoder_of_one_method_and_a_dimension_is_enough(tmp_path: Path) -> None:
+    items = [passage("a", ("Erik Hort", "was born in", "Montebello")), passage("b", ("Anna Lind", "painted", "Oslo"))]
+    searcher = Searcher([HippoRagRetriever(Letters(), openie_file(tmp_path / "openie.json", items))])
+    searcher.index(items, tmp_path / "index")
+    assert searcher.search(["Where was Erik Hort born?"], 1)[0][0].item.item_id == "a"
+
+
+@pytest.mark.parametrize(("one", "other"), [("C", "C++"), ("C", "C#"), ("C++", "C#"), ("-5 degrees", "5 degrees")])
+def test_a_sign_that_belongs_to_a_name_or_number_tells_entities_apart(one: str, other: str) -> None:
+    assert phrase_of(one) != phrase_of(other)
+    assert phrase_of("Rock-and-roll, 1990-95") == phrase_of("rock and roll 1990 95")
