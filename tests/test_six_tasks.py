@@ -1,8 +1,7 @@
-"""The six tasks of bench/six_tasks run as they are, take at most the lines of PyTerrier, and the page counts them right."""
+"""The six tasks of bench/six_tasks run as they are."""
 
 from __future__ import annotations
 
-import re
 import runpy
 from pathlib import Path
 
@@ -11,13 +10,9 @@ import pytest
 from rerankers.tiny_models import save_bert
 
 from bench.six_tasks import data
-from bench.six_tasks.counting import counts
 from nlp_retrieval import evaluate
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "bench" / "SIX_TASKS.md").read_text("utf-8")
-ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line.startswith("| [")]
-LIBRARIES = ["PyTerrier", "pyserini", "ranx", "Haystack"]
 
 
 @pytest.fixture(autouse=True)
@@ -64,19 +59,3 @@ def test_systems_are_compared_with_corrected_tests(task: str, systems: int) -> N
     comparisons = report.comparisons[""]
     assert len(comparisons) == systems - 1
     assert all(comparison.p_holm >= comparison.p for comparison in comparisons)
-
-
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
-def test_the_page_counts_lines_and_names_and_ours_are_at_most_those_of_pyterrier(row: list[str]) -> None:
-    title, file = re.fullmatch(r"\[(.*)\]\((.*)\)", row[0]).groups()  # type: ignore[union-attr]
-    section = PAGE.split(f"\n## {title[0].upper()}{title[1:]}\n")[1].split("\n## ")[0]
-    written = dict(re.findall(r"^(\w+):\n\n```python\n(.*?)```", section, re.MULTILINE | re.DOTALL))
-    programs = [(ROOT / "bench" / file).read_text("utf-8"), *(written.get(library, "") for library in LIBRARIES)]
-    expected = ["{} lines, {} names".format(*counts(program)) if program else "-" for program in programs]
-    assert row[1:] == expected
-    assert counts(programs[0]) <= counts(programs[1])
-
-
-def test_the_page_has_every_task() -> None:
-    files = {path.stem for path in (ROOT / "bench" / "six_tasks").glob("*.py")} - {"__init__", "data", "counting"}
-    assert {Path(re.findall(r"\((.*)\)", row[0])[0]).stem for row in ROWS} == files

@@ -21,7 +21,7 @@ from .conftest import ROOT
 
 SYSTEMS = {entry.name for entry in entry_points(group="nlp_retrieval.systems")}
 QUICK = ("core/components", "core/search/test_from_settings.py", "core/test_architecture.py", "cli/test_diff.py")
-OF_THE_WHOLE = ("documents", "notebooks", "distribution", "test_documentation.py", "test_figures.py", "test_compare_page.py")
+OF_THE_WHOLE = ("documents", "notebooks", "distribution", "test_documentation.py", "test_compare_page.py")
 """Tests of the repository's documents and of what is published, which are about the systems too."""
 
 
