@@ -64,7 +64,7 @@ def complaint(done: Ended) -> str:
     return "" if done.code == 0 or done.err.strip() else "a failure without a word"
 
 
-@pytest.mark.parametrize("command", mostly_soaked(list(GOOD), ("search", "compare", "serve")))
+@pytest.mark.parametrize("command", mostly_soaked(list(GOOD), ("search",)))
 def test_a_hostile_command_line_is_told_in_words(
     command: str, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, effort: int, figures: Figures
 ) -> None:

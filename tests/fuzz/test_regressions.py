@@ -6,8 +6,6 @@ A case is a file under ``cases/<target>``; what it showed stands in its name.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from soaking import Figures
+from soaking import Figures, mostly_soaked
 
 from .run import cases_of, fuzz
 from .seeds import seeds_of
@@ -45,18 +43,28 @@ def damaged(draw: st.DrawFn, seeds: list[bytes]) -> bytes:
     return data
 
 
+def test_a_seed_is_taken(subtests: pytest.Subtests) -> None:
+    for target in TARGETS:
+        with subtests.test(target=target):
+            assert [seed for seed in seeds_of(target) if not feed(target, seed)] == []
+
+
+def test_what_once_went_wrong_does_not(subtests: pytest.Subtests) -> None:
+    for case in sorted(cases_of("fuzz").glob("*/*")):
+        with subtests.test(case=f"{case.parent.name}/{case.name}"):
+            feed(case.parent.name, case.read_bytes())
+
+
+@settings(max_examples=3 * len(TARGETS))
+@given(st.data())
+def test_a_damaged_input_is_refused_by_an_error_of_the_project_or_taken(data: st.DataObject) -> None:
+    target = data.draw(st.sampled_from(sorted(TARGETS)))
+    feed(target, data.draw(damaged(seeds_of(target))))
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_seed_is_taken(target: str) -> None:
-    assert [seed for seed in seeds_of(target) if not feed(target, seed)] == []
-
-
-@pytest.mark.parametrize("case", sorted(cases_of("fuzz").glob("*/*")), ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_what_once_went_wrong_does_not(case: Path) -> None:
-    feed(case.parent.name, case.read_bytes())
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_a_damaged_input_is_refused_by_an_error_of_the_project_or_taken(target: str, effort: int) -> None:
+def test_many_damaged_inputs_are_refused_by_an_error_of_the_project_or_taken(target: str, effort: int) -> None:
     check_damaged(partial(feed, target), seeds_of(target), effort)
 
 
@@ -71,10 +79,11 @@ def check_damaged(parse: Callable[[bytes], object], seeds: list[bytes], effort: 
     try_one()
 
 
-@pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb[:5].decode())
-@pytest.mark.parametrize("target", TARGETS)
-def test_a_bomb_does_not_go_off(target: str, bomb: bytes) -> None:
-    feed(target, bomb)
+@pytest.mark.parametrize("bomb", mostly_soaked(BOMBS, 2), ids=lambda bomb: bomb[:5].decode())
+def test_a_bomb_does_not_go_off(bomb: bytes, subtests: pytest.Subtests) -> None:
+    for target in TARGETS:
+        with subtests.test(target=target):
+            feed(target, bomb)
 
 
 @pytest.mark.soak
@@ -92,10 +101,3 @@ def check_fuzzing(target: str, package: str, figures: Figures, tmp_path: Path) -
     assert outcome.complete, outcome
     assert not outcome.findings, outcome
     assert executions > 0
-
-
-def test_an_unknown_target_is_an_error() -> None:
-    command = [sys.executable, str(Path(__file__).parent / "run.py"), "nothing"]
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert told.returncode == 2
-    assert "there is no target 'nothing'; there are: lines, " in told.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fuzz.command_lines import command_line
 from fuzz.test_command_line import check_told, made_world
-from soaking import Figures
+from soaking import Figures, mostly_soaked
 
 from .command_lines import ALWAYS, GOOD, MORE, make_world
 
@@ -25,7 +25,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_world(tmp_path_factory.mktemp("lines"), make_world, project)
 
 
-@pytest.mark.parametrize("command", GOOD)
+@pytest.mark.parametrize("command", mostly_soaked(list(GOOD), ("evidence",)))
 def test_a_hostile_command_line_is_told_in_words(
     command: str, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, effort: int, figures: Figures
 ) -> None:

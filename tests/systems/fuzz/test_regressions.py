@@ -18,25 +18,29 @@ from .targets import TARGETS
 PACKAGE = "systems.fuzz"
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_a_seed_is_taken(target: str) -> None:
-    assert [seed for seed in seeds_of(target, SEEDS) if not feed(target, seed, TARGETS)] == []
+def test_a_seed_is_taken(subtests: pytest.Subtests) -> None:
+    for target in TARGETS:
+        with subtests.test(target=target):
+            assert [seed for seed in seeds_of(target, SEEDS) if not feed(target, seed, TARGETS)] == []
 
 
-@pytest.mark.parametrize("case", sorted(cases_of(PACKAGE).glob("*/*")), ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_what_once_went_wrong_does_not(case: Path) -> None:
-    feed(case.parent.name, case.read_bytes(), TARGETS)
+def test_what_once_went_wrong_does_not(subtests: pytest.Subtests) -> None:
+    for case in sorted(cases_of(PACKAGE).glob("*/*")):
+        with subtests.test(case=f"{case.parent.name}/{case.name}"):
+            feed(case.parent.name, case.read_bytes(), TARGETS)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_damaged_input_is_refused_by_an_error_of_the_project_or_taken(target: str, effort: int) -> None:
     check_damaged(partial(feed, target, targets=TARGETS), seeds_of(target, SEEDS), effort)
 
 
 @pytest.mark.parametrize("bomb", mostly_soaked(BOMBS), ids=lambda bomb: bomb[:5].decode())
-@pytest.mark.parametrize("target", TARGETS)
-def test_a_bomb_does_not_go_off(target: str, bomb: bytes) -> None:
-    feed(target, bomb, TARGETS)
+def test_a_bomb_does_not_go_off(bomb: bytes, subtests: pytest.Subtests) -> None:
+    for target in TARGETS:
+        with subtests.test(target=target):
+            feed(target, bomb, TARGETS)
 
 
 @pytest.mark.soak
