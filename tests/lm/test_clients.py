@@ -48,13 +48,14 @@ class Completion:
         self.text = text
 
 
-@pytest.mark.parametrize("answer", ["Whales eat krill.", Completion("[[ ## passage ## ]]\nWhales eat krill.")])
-def test_a_client_answers_as_a_language_model(answer):
-    client = Stub(answer)
-    (expanded,) = HyDE(client).expand("what do whales eat?")
-    assert expanded.expanded == "what do whales eat? Whales eat krill."
-    assert "Write the passage of an encyclopedia" in client.prompts[0]
-    assert client.prompts[0].index("{query}") < client.prompts[0].index("what do whales eat?")
+def test_a_client_answers_as_a_language_model(subtests: pytest.Subtests):
+    for answer in ["Whales eat krill.", Completion("[[ ## passage ## ]]\nWhales eat krill.")]:
+        with subtests.test(answer=answer):
+            client = Stub(answer)
+            (expanded,) = HyDE(client).expand("what do whales eat?")
+            assert expanded.expanded == "what do whales eat? Whales eat krill."
+            assert "Write the passage of an encyclopedia" in client.prompts[0]
+            assert client.prompts[0].index("{query}") < client.prompts[0].index("what do whales eat?")
 
 
 def test_it_is_asked_once_for_each_question_and_nothing_is_kept_of_a_client_without_a_name(tmp_path, monkeypatch):
@@ -85,13 +86,13 @@ def test_a_client_and_its_model_are_freed_when_nobody_holds_them():
     assert [dead() for dead in gone] == [None, None]
 
 
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [(3, r"complete\(\) returned int; it must return the answer as text"), (OSError("no quota"), "raised OSError: no quota")],
-)
-def test_a_client_that_fails_costs_its_answer_and_says_why(answer, said):
-    with pytest.warns(RetrievalWarning, match=said):
-        assert HyDE(Stub(answer)).process(["krill"]) == [["krill"]]
+def test_a_client_that_fails_costs_its_answer_and_says_why(subtests: pytest.Subtests):
+    for answer, said in [
+        (3, r"complete\(\) returned int; it must return the answer as text"),
+        (OSError("no quota"), "raised OSError: no quota"),
+    ]:
+        with subtests.test(answer=answer, said=said), pytest.warns(RetrievalWarning, match=said):
+            assert HyDE(Stub(answer)).process(["krill"]) == [["krill"]]
 
 
 def test_what_is_no_client_is_refused():

@@ -23,16 +23,17 @@ def key(monkeypatch):
     monkeypatch.setenv("SERVER_KEY", "a key")
 
 
-@pytest.mark.parametrize(("kind", "cls"), CLASSES)
-def test_an_object_and_a_mapping_give_one_component(kind, cls):
-    address = {"api_key_env": "SERVER_KEY"} | ({} if cls is OpenAIEncoder else {"base_url": URL})
-    limits = {"retries": 7, "backoff": 2, "timeout": 3.0, "max_calls": 9}
-    whole = cls(model="some/model", endpoint=ModelEndpoint(**limits), **address)
-    described = build(kind, {"name": cls.name, "model": "some/model", "endpoint": limits} | address)
-    assert whole == described == cls(**{name: value for name, value in whole.config.items() if name != "name"})
-    assert described.endpoint == whole.endpoint == ModelEndpoint(**limits)
-    assert "endpoint=ModelEndpoint(retries=7, backoff=2.0, timeout=3.0, max_calls=9)" in repr(described)
-    assert "endpoint" not in repr(cls(model="some/model", **address))
+def test_an_object_and_a_mapping_give_one_component(subtests: pytest.Subtests):
+    for kind, cls in CLASSES:
+        with subtests.test(kind=kind, cls=cls):
+            address = {"api_key_env": "SERVER_KEY"} | ({} if cls is OpenAIEncoder else {"base_url": URL})
+            limits = {"retries": 7, "backoff": 2, "timeout": 3.0, "max_calls": 9}
+            whole = cls(model="some/model", endpoint=ModelEndpoint(**limits), **address)
+            described = build(kind, {"name": cls.name, "model": "some/model", "endpoint": limits} | address)
+            assert whole == described == cls(**{name: value for name, value in whole.config.items() if name != "name"})
+            assert described.endpoint == whole.endpoint == ModelEndpoint(**limits)
+            assert "endpoint=ModelEndpoint(retries=7, backoff=2.0, timeout=3.0, max_calls=9)" in repr(described)
+            assert "endpoint" not in repr(cls(model="some/model", **address))
 
 
 def test_a_limit_that_is_unknown_or_out_of_range_is_named():
@@ -44,11 +45,12 @@ def test_a_limit_that_is_unknown_or_out_of_range_is_named():
         ModelEndpoint(retries=-1)
 
 
-@pytest.mark.parametrize(("kind", "cls"), CLASSES)
-def test_a_manifest_sets_limits_and_neither_address_nor_key(kind, cls):
-    address = {} if cls is OpenAIEncoder else {"base_url": URL}
-    recorded = cls(model="some/model", api_key_env="SERVER_KEY", **address).recorded_config
-    asked = " ".join(asked_for(plan(kind, recorded)))
-    assert "send the key in the environment variable 'SERVER_KEY'" in asked
-    assert "endpoint" not in asked
-    assert cls is OpenAIEncoder or URL in asked
+def test_a_manifest_sets_limits_and_neither_address_nor_key(subtests: pytest.Subtests):
+    for kind, cls in CLASSES:
+        with subtests.test(kind=kind, cls=cls):
+            address = {} if cls is OpenAIEncoder else {"base_url": URL}
+            recorded = cls(model="some/model", api_key_env="SERVER_KEY", **address).recorded_config
+            asked = " ".join(asked_for(plan(kind, recorded)))
+            assert "send the key in the environment variable 'SERVER_KEY'" in asked
+            assert "endpoint" not in asked
+            assert cls is OpenAIEncoder or URL in asked

@@ -62,13 +62,12 @@ def test_a_key_of_the_environment_is_not_sent_to_a_server_that_it_is_not_for(ser
     assert SECRET not in str(server.keys)
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"api_key_env": SECRET}, {"api_key_env": "my key"}, {"base_url": f"http://me:{SECRET}@host/v1"}]
-)
-def test_a_key_among_the_settings_is_refused_and_not_repeated(wrong):
-    with pytest.raises(ConfigurationError, match="environment variable") as caught:
-        LanguageModel("openai/small", **{"base_url": "http://localhost/v1"} | wrong)
-    assert SECRET not in str(caught.value)
+def test_a_key_among_the_settings_is_refused_and_not_repeated(subtests: pytest.Subtests):
+    for wrong in [{"api_key_env": SECRET}, {"api_key_env": "my key"}, {"base_url": f"http://me:{SECRET}@host/v1"}]:
+        with subtests.test(wrong=wrong):
+            with pytest.raises(ConfigurationError, match="environment variable") as caught:
+                LanguageModel("openai/small", **{"base_url": "http://localhost/v1"} | wrong)
+            assert SECRET not in str(caught.value)
 
 
 # settings
@@ -81,10 +80,10 @@ def test_a_model_is_made_again_from_its_config(model):
     assert LanguageModel(**settings) == lm
 
 
-@pytest.mark.parametrize("wrong", [{"temperature": -1.0}, {"max_tokens": 0}])
-def test_a_setting_out_of_range_is_refused(model, wrong):
-    with pytest.raises(ConfigurationError, match=f"LanguageModel: {next(iter(wrong))}"):
-        model(**wrong)
+def test_a_setting_out_of_range_is_refused(model, subtests):
+    for wrong in [{"temperature": -1.0}, {"max_tokens": 0}]:
+        with subtests.test(wrong=wrong), pytest.raises(ConfigurationError, match=f"LanguageModel: {next(iter(wrong))}"):
+            model(**wrong)
 
 
 def test_a_model_has_a_provider_and_dspy_has_to_know_it():

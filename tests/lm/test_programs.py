@@ -80,25 +80,24 @@ def test_demonstrations_of_other_fields_are_an_error(tmp_path):
         load_program(Decomposer(), tmp_path / "program.json")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_a_file_that_holds_something_else_changes_no_program(tmp_path_factory: pytest.TempPathFactory, subtests):
+    for change in [
         lambda state: state.update(forward="x"),
         lambda state: state.pop("signature"),
         lambda state: state.update(demos={}),
         lambda state: state.update(demos=["x"]),
         lambda state: state["signature"].update(instructions=None),
         lambda state: state["signature"].update(fields=["claim"]),
-    ],
-)
-def test_a_file_that_holds_something_else_changes_no_program(tmp_path, change):
-    save_program(compiled(), tmp_path / "program.json")
-    edit(tmp_path / "program.json", change)
-    program = Decomposer()
-    before = fingerprint_of_program(program)
-    with pytest.raises(ConfigurationError, match="not the state of a DSPy program"):
-        load_program(program, tmp_path / "program.json")
-    assert fingerprint_of_program(program) == before
+    ]:
+        with subtests.test(change=change):
+            tmp_path = tmp_path_factory.mktemp("case")
+            save_program(compiled(), tmp_path / "program.json")
+            edit(tmp_path / "program.json", change)
+            program = Decomposer()
+            before = fingerprint_of_program(program)
+            with pytest.raises(ConfigurationError, match="not the state of a DSPy program"):
+                load_program(program, tmp_path / "program.json")
+            assert fingerprint_of_program(program) == before
 
 
 def test_no_file_and_no_json_are_errors_that_say_so(tmp_path):

@@ -16,9 +16,8 @@ from nlp_retrieval.lm.reading import read_line, read_passage, read_phrases, unwr
 CLAIM = "The director of Lolita was born in New York."
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
+def test_phrases_are_found_in_whatever_form_they_come(subtests: pytest.Subtests):
+    for answer in [
         ["Stanley Kubrick", "Lolita 1962 film"],
         '["Stanley Kubrick", "Lolita 1962 film"]',
         "1. Stanley Kubrick\n2. Lolita 1962 film",
@@ -29,18 +28,31 @@ CLAIM = "The director of Lolita was born in New York."
         'Sure! {"phrases": ["Stanley Kubrick", "Lolita 1962 film"]} I hope this helps',
         [["Stanley Kubrick"], ["  Lolita\t1962 film  "]],
         ["Stanley Kubrick", CLAIM, CLAIM.upper(), "", " ", "the", "...", None, 7, "stanley kubrick.", "Lolita 1962 film"],
-    ],
-)
-def test_phrases_are_found_in_whatever_form_they_come(answer):
-    assert read_phrases(answer, CLAIM, 3, 32) == ["Stanley Kubrick", "Lolita 1962 film"]
+    ]:
+        with subtests.test(answer=answer):
+            assert read_phrases(answer, CLAIM, 3, 32) == ["Stanley Kubrick", "Lolita 1962 film"]
 
 
-@pytest.mark.parametrize(
-    "answer",
-    ["", "  \n ", "[]", "{}", "null", "None", "...", "Here are the phrases:", [], [""], ["the", "of"], CLAIM, [CLAIM], None, 7],
-)
-def test_an_answer_without_a_phrase_is_none(answer):
-    assert read_phrases(answer, CLAIM, 3, 32) is None
+def test_an_answer_without_a_phrase_is_none(subtests: pytest.Subtests):
+    for answer in [
+        "",
+        "  \n ",
+        "[]",
+        "{}",
+        "null",
+        "None",
+        "...",
+        "Here are the phrases:",
+        [],
+        [""],
+        ["the", "of"],
+        CLAIM,
+        [CLAIM],
+        None,
+        7,
+    ]:
+        with subtests.test(answer=answer):
+            assert read_phrases(answer, CLAIM, 3, 32) is None
 
 
 def test_a_number_in_brackets_is_no_list_of_phrases():
@@ -97,34 +109,43 @@ def test_a_passage_is_one_line_cut_to_length():
     assert read_passage("```\nStanley Kubrick\n  was born in 1928.\n```", CLAIM, 4) == "Stanley Kubrick was born"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_marks_that_belong_to_a_text_stay(subtests: pytest.Subtests):
+    for text in [
         '"Lolita" is a film of 1962',
         "*Lolita* (1962), by [Kubrick]",
         "the film [Lolita]",
         "who wrote \u201cLolita\u201d",
         "'t Hooft",
-    ],
-)
-def test_marks_that_belong_to_a_text_stay(text):
-    assert read_passage(f" {text}\n", CLAIM, 9) == read_line(text, 9) == text
-    assert read_phrases([text], CLAIM, 3, 9) == read_phrases(f"1. {text}", CLAIM, 3, 9) == [text]
+    ]:
+        with subtests.test(text=text):
+            assert read_passage(f" {text}\n", CLAIM, 9) == read_line(text, 9) == text
+            assert read_phrases([text], CLAIM, 3, 9) == read_phrases(f"1. {text}", CLAIM, 3, 9) == [text]
 
 
-@pytest.mark.parametrize("answer", ["", "\n", CLAIM, "the", None, ["a passage"], {"passage": "x"}])
-def test_an_answer_without_a_passage_is_none(answer):
-    assert read_passage(answer, CLAIM, 100) is None
+def test_an_answer_without_a_passage_is_none(subtests: pytest.Subtests):
+    for answer in ["", "\n", CLAIM, "the", None, ["a passage"], {"passage": "x"}]:
+        with subtests.test(answer=answer):
+            assert read_passage(answer, CLAIM, 100) is None
 
 
-@pytest.mark.parametrize("wrapped", ['{"passage": "It is so."}', '```json\n{"text":\n"It is so."}\n```', '["It is so."]'])
-def test_the_one_text_that_json_is_wrapped_around_is_taken_out(wrapped):
-    assert unwrapped(wrapped) == "It is so."
+def test_the_one_text_that_json_is_wrapped_around_is_taken_out(subtests: pytest.Subtests):
+    for wrapped in ['{"passage": "It is so."}', '```json\n{"text":\n"It is so."}\n```', '["It is so."]']:
+        with subtests.test(wrapped=wrapped):
+            assert unwrapped(wrapped) == "It is so."
 
 
-@pytest.mark.parametrize(
-    "answer",
-    ["It is so.", "It is [1] so.", '"It"', "[1]", "{}", '{"a": "x", "b": "y"}', '{"a": ["x"]}', '{"a": "x', "[" * 9999, None],
-)
-def test_any_other_answer_stays_as_it_is(answer):
-    assert unwrapped(answer) == answer
+def test_any_other_answer_stays_as_it_is(subtests: pytest.Subtests):
+    for answer in [
+        "It is so.",
+        "It is [1] so.",
+        '"It"',
+        "[1]",
+        "{}",
+        '{"a": "x", "b": "y"}',
+        '{"a": ["x"]}',
+        '{"a": "x',
+        "[" * 9999,
+        None,
+    ]:
+        with subtests.test(answer=answer):
+            assert unwrapped(answer) == answer

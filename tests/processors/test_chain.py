@@ -51,7 +51,7 @@ def test_repeats_are_dropped_and_the_first_keeps_its_place() -> None:
     assert Chain([Words()]).process(["b a b c a"]) == [["b", "a", "c"]]
 
 
-@pytest.mark.parametrize("processors", [[], None, "clauses", ClauseSplit(), ["clause"], [ClauseSplit(), 3]])
-def test_what_is_no_list_of_processors_is_refused(processors: object) -> None:
-    with pytest.raises(ConfigurationError, match="Chain: processors"):
-        Chain(processors)  # type: ignore[arg-type]
+def test_what_is_no_list_of_processors_is_refused(subtests: pytest.Subtests) -> None:
+    for processors in [[], None, "clauses", ClauseSplit(), ["clause"], [ClauseSplit(), 3]]:
+        with subtests.test(processors=processors), pytest.raises(ConfigurationError, match="Chain: processors"):
+            Chain(processors)  # type: ignore[arg-type]

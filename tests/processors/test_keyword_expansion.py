@@ -37,9 +37,10 @@ def test_what_the_query_has_already_is_not_added() -> None:
     assert KeywordExpansion(["movie"]).process(["Movies' movie's end"]) == [["Movies' movie's end"]]
 
 
-@pytest.mark.parametrize("query", ["", "   ", "?!"])
-def test_a_query_that_asks_nothing_stays_as_it_is(query: str) -> None:
-    assert KeywordExpansion(["movie"], keep_query=False).process([query]) == [[query]]
+def test_a_query_that_asks_nothing_stays_as_it_is(subtests: pytest.Subtests) -> None:
+    for query in ["", "   ", "?!"]:
+        with subtests.test(query=query):
+            assert KeywordExpansion(["movie"], keep_query=False).process([query]) == [[query]]
 
 
 @given(queries=st.lists(st.text(max_size=30), max_size=5), include=st.booleans())
@@ -53,9 +54,8 @@ def test_any_queries_get_what_each_gets_alone_and_keep_their_own_words(queries: 
         assert all(normalize(sub).startswith(normalize(query)) for sub in subs)
 
 
-@pytest.mark.parametrize(
-    ("keywords", "said"),
-    [
+def test_keywords_that_are_none_are_refused(subtests: pytest.Subtests) -> None:
+    for keywords, said in [
         ([], "keywords="),
         ({}, "keywords="),
         ("film", "keywords="),
@@ -66,8 +66,6 @@ def test_any_queries_get_what_each_gets_alone_and_keep_their_own_words(queries: 
         ({"film": ["movie", " !"]}, "the keyword ' !' has no word in it"),
         ({"film": []}, "the trigger 'film' has no keywords"),
         ({" ": ["movie"]}, "the trigger ' ' has no word in it; name a word or a phrase"),
-    ],
-)
-def test_keywords_that_are_none_are_refused(keywords: object, said: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"KeywordExpansion: {said}"):
-        KeywordExpansion(keywords)  # type: ignore[arg-type]
+    ]:
+        with subtests.test(keywords=keywords, said=said), pytest.raises(ConfigurationError, match=f"KeywordExpansion: {said}"):
+            KeywordExpansion(keywords)  # type: ignore[arg-type]

@@ -153,20 +153,18 @@ class Careless(BaseAnswerer):
         return self.given
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
+def test_what_an_answerer_returns_is_checked(subtests: pytest.Subtests):
+    for given, message in [
         ([], "gave 0 answers to 1 questions"),
         (["Paris"], "returned 'Paris', which is no Answer"),
         ([Answer(text="x", passages=["d2"])], "cites the passage 'd2', which it was not given"),
         ([Answer(text="x", facts=[("T2", 0)])], "cites a sentence of 'T2'"),
-    ],
-)
-def test_what_an_answerer_returns_is_checked(given, message):
-    answerer = Careless()
-    answerer.given = given
-    with pytest.raises(EngineError, match=message):
-        answerer.answer(["Where?"], [found("A.", "B.")])
+    ]:
+        with subtests.test(given=given, message=message):
+            answerer = Careless()
+            answerer.given = given
+            with pytest.raises(EngineError, match=message):
+                answerer.answer(["Where?"], [found("A.", "B.")])
 
 
 def test_what_is_asked_is_checked():

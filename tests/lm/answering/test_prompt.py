@@ -44,12 +44,13 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_text_stays_on_its_line_without_markers(text):
-    prompt = written([shown_passage(item(text, text[:50] + "T"), 1000), shown_passage(item("Good.", "G"), 1000)])
-    lines = prompt.split("\n")
-    assert len(prompt.splitlines()) == len(lines)
-    assert [line.split()[0] for line in lines if line.startswith("Passage")] == ["Passage", "Passage"]
-    assert lines[-2:] == ["Passage 2: G", "2.1 Good."]
-    assert all(line.startswith(("Passage 1: ", "1.")) for line in lines[:-2])
-    assert not set("[]<>") & set(prompt)
+def test_hostile_text_stays_on_its_line_without_markers(subtests: pytest.Subtests):
+    for text in HOSTILE:
+        with subtests.test(text=text):
+            prompt = written([shown_passage(item(text, text[:50] + "T"), 1000), shown_passage(item("Good.", "G"), 1000)])
+            lines = prompt.split("\n")
+            assert len(prompt.splitlines()) == len(lines)
+            assert [line.split()[0] for line in lines if line.startswith("Passage")] == ["Passage", "Passage"]
+            assert lines[-2:] == ["Passage 2: G", "2.1 Good."]
+            assert all(line.startswith(("Passage 1: ", "1.")) for line in lines[:-2])
+            assert not set("[]<>") & set(prompt)

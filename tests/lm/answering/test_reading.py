@@ -18,9 +18,8 @@ def read(answer, citations="", reasoning="So."):
     return None if found is None else as_answer(found, PASSAGES)
 
 
-@pytest.mark.parametrize(
-    ("citations", "passages", "facts"),
-    [
+def test_citations_are_mapped_to_items_and_sentences(subtests: pytest.Subtests):
+    for citations, passages, facts in [
         ("1.2", ["a"], [("A", 1)]),
         ("[2.1], [1.2]; 2.1", ["b", "a"], [("B", 0), ("A", 1)]),
         ("Passage 2, sentence 1", ["b"], [("B", 0)]),
@@ -31,21 +30,18 @@ def read(answer, citations="", reasoning="So."):
         ("none", [], []),
         (None, [], []),
         ({"1": 2}, [], []),
-    ],
-)
-def test_citations_are_mapped_to_items_and_sentences(citations, passages, facts):
-    assert read("Paris", citations) == Answer(text="Paris", reasoning="So.", passages=passages, facts=facts)
+    ]:
+        with subtests.test(citations=citations, passages=passages, facts=facts):
+            assert read("Paris", citations) == Answer(text="Paris", reasoning="So.", passages=passages, facts=facts)
 
 
-@pytest.mark.parametrize(
-    ("citations", "dropped"),
-    [("3.1", 1), ("1.3", 1), ("0.1, 1.0", 2), ("9999", 1), ("1.1, 7, 8", 2), ("1999", 1)],
-)
-def test_citations_of_what_was_not_shown_are_dropped_and_counted(citations, dropped):
-    found = read("Paris", citations)
-    assert found.dropped == dropped
-    assert set(found.passages) <= {"a"}
-    assert set(found.facts) <= {("A", 0)}
+def test_citations_of_what_was_not_shown_are_dropped_and_counted(subtests: pytest.Subtests):
+    for citations, dropped in [("3.1", 1), ("1.3", 1), ("0.1, 1.0", 2), ("9999", 1), ("1.1, 7, 8", 2), ("1999", 1)]:
+        with subtests.test(citations=citations, dropped=dropped):
+            found = read("Paris", citations)
+            assert found.dropped == dropped
+            assert set(found.passages) <= {"a"}
+            assert set(found.facts) <= {("A", 0)}
 
 
 def test_citations_behind_the_answer_are_taken_from_it():
@@ -53,27 +49,34 @@ def test_citations_behind_the_answer_are_taken_from_it():
     assert read("Paris in [brackets]").text == "Paris in [brackets]"
 
 
-@pytest.mark.parametrize("text", ["no answer", "No answer.", "NOANSWER", '"no answer"', "unanswerable"])
-def test_no_answer_is_an_answer_that_cites_nothing(text):
-    assert read(text, "1.1") == Answer(text="", reasoning="So.")
+def test_no_answer_is_an_answer_that_cites_nothing(subtests: pytest.Subtests):
+    for text in ["no answer", "No answer.", "NOANSWER", '"no answer"', "unanswerable"]:
+        with subtests.test(text=text):
+            assert read(text, "1.1") == Answer(text="", reasoning="So.")
 
 
-@pytest.mark.parametrize("text", ["", "  ", "...", "[1.1]", "\x00", None, 7, ["Paris"], "```\n```"])
-def test_what_has_no_word_is_no_answer(text):
-    assert read(text) is None
+def test_what_has_no_word_is_no_answer(subtests: pytest.Subtests):
+    for text in ["", "  ", "...", "[1.1]", "\x00", None, 7, ["Paris"], "```\n```"]:
+        with subtests.test(text=text):
+            assert read(text) is None
 
 
-@pytest.mark.parametrize("fields", [None, "Paris", 7, [], {}, {"reasoning": "x"}])
-def test_fields_without_an_answer_are_no_answer(fields):
-    assert read_answer(fields) is None
+def test_fields_without_an_answer_are_no_answer(subtests: pytest.Subtests):
+    for fields in [None, "Paris", 7, [], {}, {"reasoning": "x"}]:
+        with subtests.test(fields=fields):
+            assert read_answer(fields) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [("no", "no"), ("The Who", "The Who"), ("*The* Who", "*The* Who"), ('"It"', '"It"'), ("7. June", "7. June")],
-)
-def test_short_answers_stay_whole(text, wanted):
-    assert read(text).text == wanted
+def test_short_answers_stay_whole(subtests: pytest.Subtests):
+    for text, wanted in [
+        ("no", "no"),
+        ("The Who", "The Who"),
+        ("*The* Who", "*The* Who"),
+        ('"It"', '"It"'),
+        ("7. June", "7. June"),
+    ]:
+        with subtests.test(text=text, wanted=wanted):
+            assert read(text).text == wanted
 
 
 def test_an_answer_without_end_is_cut_and_halves_of_pairs_go():
