@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -75,9 +74,8 @@ def test_a_corpus_file_alone_has_items_but_no_queries(write: Write) -> None:
         assert "pass the folder" in message
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
+def test_a_malformed_judgement_is_an_error_with_its_line(write: Write, tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for line, expected in [
         ("q1 d1 1", "line 3: 1 columns in 'q1 d1 1', where the lines before have 3"),
         ("q1\t0\td1\t1", "line 3: 4 columns in 'q1 0 d1 1', where the lines before have 3"),
         ("q1\t\t1", "line 3: an id is empty"),
@@ -85,12 +83,11 @@ def test_a_corpus_file_alone_has_items_but_no_queries(write: Write) -> None:
         ("q1\td1\t1.5", "line 3: the grade is '1.5'; it must be an integer"),
         ("q1\td1\t1_0", "line 3: the grade is '1_0'; it must be an integer"),
         ("q1\td2\t1", 'line 3: item "d2" has grade 1 here and 2 above for query "q1"; keep one'),
-    ],
-)
-def test_a_malformed_judgement_is_an_error_with_its_line(write: Write, tmp_path: Path, line: str, expected: str) -> None:
-    write("queries.jsonl", QUERIES)
-    path = write("qrels/test.tsv", f"query-id\tcorpus-id\tscore\nq1\td2\t2\n{line}\n")
-    assert f"{path}, {expected}" in error_of(BeirLoader(tmp_path).gold)
+    ]:
+        with subtests.test(line=line, expected=expected):
+            write("queries.jsonl", QUERIES)
+            path = write("qrels/test.tsv", f"query-id\tcorpus-id\tscore\nq1\td2\t2\n{line}\n")
+            assert f"{path}, {expected}" in error_of(BeirLoader(tmp_path).gold)
 
 
 def test_an_empty_file_of_judgements_is_an_error(write: Write, tmp_path: Path) -> None:
@@ -112,10 +109,10 @@ def test_a_missing_split_lists_those_that_are_there(write: Write, tmp_path: Path
     assert "no judgements for split \"tset\"; did you mean 'test'? (valid: test, train)" in message
 
 
-@pytest.mark.parametrize("split", ["../test", "a/b", "..", "", "a\\b"])
-def test_a_split_is_a_name_and_no_path(split: str) -> None:
-    with pytest.raises(ConfigurationError, match="split"):
-        BeirLoader("x", split=split)
+def test_a_split_is_a_name_and_no_path(subtests: pytest.Subtests) -> None:
+    for split in ["../test", "a/b", "..", "", "a\\b"]:
+        with subtests.test(split=split), pytest.raises(ConfigurationError, match="split"):
+            BeirLoader("x", split=split)
 
 
 def test_missing_files_and_folders_are_named(write: Write, tmp_path: Path) -> None:
@@ -128,22 +125,20 @@ def test_missing_files_and_folders_are_named(write: Write, tmp_path: Path) -> No
     assert "no such folder" in error_of(BeirLoader(tmp_path / "nowhere").queries)
 
 
-@pytest.mark.parametrize(
-    ("row", "expected"),
-    [
+def test_a_malformed_row_is_an_error_with_its_line(write: Write, subtests: pytest.Subtests) -> None:
+    for row, expected in [
         ({"id": "a", "text": "c"}, 'line 1: no "_id" field (found: "id", "text"); BEIR\'s rows have "_id" and "text"'),
         ({"_id": "a", "content": "c"}, 'no "text" field'),
         ({"_id": "", "text": "c"}, '"_id" is empty'),
         ({"_id": 1.5, "text": "c"}, '"_id" is a number (1.5)'),
         ({"_id": "a", "text": None}, '"text" is null; expected text'),
         ({"_id": "a", "text": "c", "url": 1, "metadata": {"url": 2}}, '"url" is in the row and, with another value'),
-    ],
-)
-def test_a_malformed_row_is_an_error_with_its_line(write: Write, row: dict[str, Any], expected: str) -> None:
-    path = write("corpus.jsonl", [row])
-    message = error_of(BeirLoader(path).load)
-    assert message.startswith(f"{path}, line 1: ")
-    assert expected in message
+    ]:
+        with subtests.test(row=row, expected=expected):
+            path = write("corpus.jsonl", [row])
+            message = error_of(BeirLoader(path).load)
+            assert message.startswith(f"{path}, line 1: ")
+            assert expected in message
 
 
 def test_numbers_as_ids_become_text(write: Write) -> None:

@@ -105,13 +105,14 @@ def test_a_passage_keeps_title_and_metadata_and_says_where_it_comes_from() -> No
     ]
 
 
-@pytest.mark.parametrize("text", ["short", " short\n", "", " \n "])
-def test_a_short_item_is_one_passage_even_where_only_its_title_can_be_found(text: str) -> None:
-    found = chunks(text)
-    assert [(chunk.item_id, chunk.content) for chunk in found] == [("p#0", text.strip())]
-    start, end = span(found[0])
-    assert text[start:end] == text.strip()
-    assert (start, end) == (0, 0) or text.strip()
+def test_a_short_item_is_one_passage_even_where_only_its_title_can_be_found(subtests: pytest.Subtests) -> None:
+    for text in ["short", " short\n", "", " \n "]:
+        with subtests.test(text=text):
+            found = chunks(text)
+            assert [(chunk.item_id, chunk.content) for chunk in found] == [("p#0", text.strip())]
+            start, end = span(found[0])
+            assert text[start:end] == text.strip()
+            assert (start, end) == (0, 0) or text.strip()
 
 
 def test_passages_end_and_start_with_sentences_where_they_can() -> None:
@@ -139,9 +140,8 @@ def test_chinese_is_cut_by_characters_and_at_full_stops() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("word", "most"),
-    [
+def test_a_text_without_spaces_is_cut_as_one_with_words_is(subtests: pytest.Subtests) -> None:
+    for word, most in [
         ("การท่องเที่ยวแห่งประเทศไทยเป็นหน่วยงานของรัฐ", 1800),
         ("ປະເທດລາວເປັນປະເທດທີ່ບໍ່ມີທາງອອກສູ່ທະເລ", 1800),
         ("ប្រទេសកម្ពុជាគឺជាប្រទេសមួយស្ថិតនៅក្នុងតំបន់", 1800),
@@ -153,32 +153,32 @@ def test_chinese_is_cut_by_characters_and_at_full_stops() -> None:
         ("ꀉꀊꀋ", 200),
         ("aGVsbG8gd29ybGQ", 2000),
         ("https://example.org/a/b?c=d&e=", 2000),
-    ],
-)
-def test_a_text_without_spaces_is_cut_as_one_with_words_is(word: str, most: int) -> None:
-    text = (word * 8400)[:8400]
-    found = chunks(text)
-    assert max(len(chunk.content) for chunk in found) <= most
-    assert len(found) <= 60
-    parts = texts(text, 30, 0)
-    assert "".join(parts) == text
-    for part in parts[1:]:
-        assert unicodedata.category(part[0]) not in ("Mn", "Mc"), "a mark stays with its letter"
-        assert part[0] not in "ะาำະາຳ"
-    for part in parts[:-1]:
-        assert part[-1] not in "เแโใไເແໂໃໄ\u17d2\u1039", "what belongs to the next letter stays with it"
+    ]:
+        with subtests.test(word=word, most=most):
+            text = (word * 8400)[:8400]
+            found = chunks(text)
+            assert max(len(chunk.content) for chunk in found) <= most
+            assert len(found) <= 60
+            parts = texts(text, 30, 0)
+            assert "".join(parts) == text
+            for part in parts[1:]:
+                assert unicodedata.category(part[0]) not in ("Mn", "Mc"), "a mark stays with its letter"
+                assert part[0] not in "ะาำະາຳ"
+            for part in parts[:-1]:
+                assert part[-1] not in "เแโใไເແໂໃໄ\u17d2\u1039", "what belongs to the next letter stays with it"
 
 
-@pytest.mark.parametrize("unit", ["words", "characters"])
-@pytest.mark.parametrize("text", ["QUJD" * 5000, "漢" * 20_000, "a" + " " * 20_000 + "b", "." * 20_000, "\n" * 20_000 + "b"])
-def test_text_without_spaces_or_with_nothing_else_is_cut_to_a_bounded_size(text: str, unit: Any) -> None:
-    found = chunks(text, 20, 5, unit)
-    assert max(len(chunk.content) for chunk in found) <= 20 * 50
-    assert all(chunk.content for chunk in found)
-    assert "".join(text.split()) == "".join(
-        chunk.content[max(0, (span(before)[1] if before else 0) - span(chunk)[0]) :]
-        for before, chunk in zip([None, *found], found, strict=False)
-    )
+def test_text_without_spaces_or_with_nothing_else_is_cut_to_a_bounded_size(subtests: pytest.Subtests) -> None:
+    for text in ["QUJD" * 5000, "漢" * 20_000, "a" + " " * 20_000 + "b", "." * 20_000, "\n" * 20_000 + "b"]:
+        for unit in ["words", "characters"]:
+            with subtests.test(text=text, unit=unit):
+                found = chunks(text, 20, 5, unit)
+                assert max(len(chunk.content) for chunk in found) <= 20 * 50
+                assert all(chunk.content for chunk in found)
+                assert "".join(text.split()) == "".join(
+                    chunk.content[max(0, (span(before)[1] if before else 0) - span(chunk)[0]) :]
+                    for before, chunk in zip([None, *found], found, strict=False)
+                )
 
 
 @pytest.mark.parametrize("piece", mostly_soaked(["word ", "漢", "x", ". ", ' "', "a\n", "ก", "เ", "\u17d2ក", "\u0e34", "་"], 2))
@@ -198,18 +198,15 @@ def test_metadata_that_would_be_overwritten_is_an_error() -> None:
         loader.load()
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
+def test_settings_are_checked(subtests: pytest.Subtests) -> None:
+    for settings, message in [
         ({"size": 0}, "size"),
         ({"overlap": -1}, "overlap"),
         ({"size": 50, "overlap": 50}, "overlap=50 must be less than size=50"),
         ({"unit": "tokens"}, "unit"),
-    ],
-)
-def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        ChunkingLoader(OneItem("a"), **settings)
+    ]:
+        with subtests.test(settings=settings, message=message), pytest.raises(ConfigurationError, match=message):
+            ChunkingLoader(OneItem("a"), **settings)
 
 
 def test_the_inner_loader_is_part_of_the_settings() -> None:

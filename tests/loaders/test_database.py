@@ -112,12 +112,13 @@ def test_views_and_tables_of_a_schema_are_found(url: str, database: Make) -> Non
     assert len(DatabaseLoader(url, table="main.docs").load()) == 2
 
 
-@pytest.mark.parametrize("name", ["doc", "docs; DROP TABLE docs", "docs--", '"docs"', "main.nothing", "other.docs", "", "*"])
-def test_a_table_that_is_not_there_is_an_error_that_lists_those_that_are(url: str, name: str) -> None:
-    message = error_of(DatabaseLoader(url, table=name))
-    assert f"table {name}: no such table or view; " in message
-    assert "docs" in message.split("no such table")[1]
-    assert len(DatabaseLoader(url, table="docs").load()) == 2
+def test_a_table_that_is_not_there_is_an_error_that_lists_those_that_are(url: str, subtests: pytest.Subtests) -> None:
+    for name in ["doc", "docs; DROP TABLE docs", "docs--", '"docs"', "main.nothing", "other.docs", "", "*"]:
+        with subtests.test(name=name):
+            message = error_of(DatabaseLoader(url, table=name))
+            assert f"table {name}: no such table or view; " in message
+            assert "docs" in message.split("no such table")[1]
+            assert len(DatabaseLoader(url, table="docs").load()) == 2
 
 
 def test_a_missing_column_lists_those_that_are_there(url: str) -> None:
@@ -135,9 +136,8 @@ def test_a_column_that_stands_there_twice_is_an_error(url: str) -> None:
     assert 'there are 2 columns "year"; rename one with AS' in error_of(loader)
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
+def test_a_row_that_cannot_be_an_item_is_an_error_that_names_it(url: str, subtests: pytest.Subtests) -> None:
+    for values, expected in [
         ("NULL, 'c', 1", 'row 1: "id" is null; an id is text or an integer'),
         ("'', 'c', 1", 'row 1: "id" is empty'),
         ("1.5, 'c', 1", 'row 1: "id" is a number (1.5)'),
@@ -145,12 +145,11 @@ def test_a_column_that_stands_there_twice_is_an_error(url: str) -> None:
         ("7, 8, 1", "row 1 (id '7'): \"content\" is a number (8); expected text"),
         ("7, 'c', x'00ff'", "row 1 (id '7'): column \"extra\" holds bytes, which is neither text nor a JSON value"),
         ("7, 'c', 9e999", "row 1 (id '7'): item '7': metadata"),
-    ],
-)
-def test_a_row_that_cannot_be_an_item_is_an_error_that_names_it(url: str, values: str, expected: str) -> None:
-    one, two, three = values.split(", ")
-    query = f"SELECT {one} AS id, {two} AS content, {three} AS extra"
-    assert expected in error_of(DatabaseLoader(url, query=query))
+    ]:
+        with subtests.test(values=values, expected=expected):
+            one, two, three = values.split(", ")
+            query = f"SELECT {one} AS id, {two} AS content, {three} AS extra"
+            assert expected in error_of(DatabaseLoader(url, query=query))
 
 
 def test_text_that_is_not_utf8_is_an_error(url: str) -> None:
@@ -158,9 +157,8 @@ def test_text_that_is_not_utf8_is_an_error(url: str) -> None:
     assert "the database refused: Could not decode to UTF-8" in message
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
+def test_values_of_a_database_become_json_values(subtests: pytest.Subtests) -> None:
+    for value, expected in [
         (datetime.date(2020, 1, 2), "2020-01-02"),
         (datetime.datetime(2020, 1, 2, 3, 4, tzinfo=datetime.UTC), "2020-01-02T03:04:00+00:00"),
         (datetime.time(3, 4), "03:04:00"),
@@ -168,66 +166,61 @@ def test_text_that_is_not_utf8_is_an_error(url: str) -> None:
         (decimal.Decimal("2"), 2.0),
         (uuid.UUID(int=7), "00000000-0000-0000-0000-000000000007"),
         ([decimal.Decimal("1"), None, {"a": datetime.date(2020, 1, 2)}], [1.0, None, {"a": "2020-01-02"}]),
-    ],
-)
-def test_values_of_a_database_become_json_values(value: object, expected: object) -> None:
-    found = plain_value("here", "column", value)
-    assert found == expected
-    assert type(found) is type(expected)
+    ]:
+        with subtests.test(value=value, expected=expected):
+            found = plain_value("here", "column", value)
+            assert found == expected
+            assert type(found) is type(expected)
 
 
-@pytest.mark.parametrize("value", [b"x", memoryview(b"x"), datetime.timedelta(1), {1, 2}, [b"x"]])
-def test_values_that_json_cannot_hold_are_refused(value: object) -> None:
-    with pytest.raises(SourceError, match=r'here: column "c" holds .*convert it to text, or leave it out'):
-        plain_value("here", "c", value)
+def test_values_that_json_cannot_hold_are_refused(subtests: pytest.Subtests) -> None:
+    for value in [b"x", memoryview(b"x"), datetime.timedelta(1), {1, 2}, [b"x"]]:
+        with (
+            subtests.test(value=value),
+            pytest.raises(SourceError, match=r'here: column "c" holds .*convert it to text, or leave it out'),
+        ):
+            plain_value("here", "c", value)
 
 
 def test_a_decimal_without_fraction_is_a_good_id() -> None:
     assert plain_value("here", "id", decimal.Decimal(7), whole=True) == 7
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
+def test_bad_sql_is_an_error_and_changes_nothing(url: str, subtests: pytest.Subtests) -> None:
+    for query, expected in [
         ("SELEC 1", 'query: the database refused: near "SELEC": syntax error; check the SQL'),
         ("SELECT * FROM nowhere", "no such table: nowhere"),
         ("SELECT 1 AS id; DROP TABLE docs", "the database refused: "),
         ("UPDATE docs SET content = 'x'", "the database refused: "),
         ("DROP TABLE docs", "the database refused: "),
         ("", "query: the statement gives no rows; pass a SELECT"),
-    ],
-)
-def test_bad_sql_is_an_error_and_changes_nothing(url: str, query: str, expected: str) -> None:
-    assert expected in error_of(DatabaseLoader(url, query=query))
-    assert [item.content for item in DatabaseLoader(url, table="docs").stream()] == ["one", "two é漢🙂"]
+    ]:
+        with subtests.test(query=query, expected=expected):
+            assert expected in error_of(DatabaseLoader(url, query=query))
+            assert [item.content for item in DatabaseLoader(url, table="docs").stream()] == ["one", "two é漢🙂"]
 
 
-@pytest.mark.parametrize(
-    ("parameters", "expected"),
-    [
+def test_parameters_have_to_be_those_of_the_query(url: str, subtests: pytest.Subtests) -> None:
+    for parameters, expected in [
         (None, "no value for parameter 'since'"),
         ({"sinec": 1, "since": 1}, "the query has no parameter 'sinec'; did you mean 'since'?"),
-    ],
-)
-def test_parameters_have_to_be_those_of_the_query(url: str, parameters: Any, expected: str) -> None:
-    loader = DatabaseLoader(url, query="SELECT * FROM docs WHERE year > :since", parameters=parameters)
-    assert expected in error_of(loader, ConfigurationError)
+    ]:
+        with subtests.test(parameters=parameters, expected=expected):
+            loader = DatabaseLoader(url, query="SELECT * FROM docs WHERE year > :since", parameters=parameters)
+            assert expected in error_of(loader, ConfigurationError)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
+def test_settings_are_checked(subtests: pytest.Subtests) -> None:
+    for settings, message in [
         ({}, "pass either query=<SQL> or table=<name>"),
         ({"query": "SELECT 1", "table": "docs"}, "pass either query=<SQL> or table=<name>"),
         ({"table": "docs", "parameters": {"a": 1}}, "parameters belong to a query"),
         ({"query": "SELECT 1", "parameters": {"a": b"x"}}, "parameters"),
         ({"table": "docs", "metadata_fields": "year"}, "metadata_fields"),
         ({"table": "docs", "id_field": None}, "name the id_field"),
-    ],
-)
-def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        DatabaseLoader("sqlite://", **settings)
+    ]:
+        with subtests.test(settings=settings, message=message), pytest.raises(ConfigurationError, match=message):
+            DatabaseLoader("sqlite://", **settings)
 
 
 def test_a_missing_sqlite_file_is_an_error_and_is_not_created(tmp_path: Path) -> None:
@@ -243,20 +236,18 @@ def test_a_file_that_is_no_database_is_an_error(tmp_path: Path) -> None:
     assert "the database refused: file is not a database" in error_of(DatabaseLoader(f"sqlite:///{path}", table="docs"))
 
 
-@pytest.mark.parametrize(
-    ("url", "kind", "expected"),
-    [
+def test_a_url_that_cannot_be_used_is_an_error(tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests) -> None:
+    for url, kind, expected in [
         ("rubbish", SourceError, "rubbish: not a database URL; write driver://"),
         ("postgresql://u@h:port/d", SourceError, "not a database URL"),
         ("nosuchdb://u@h/d", DependencyError, "SQLAlchemy knows no 'nosuchdb'; check its spelling"),
         ("sqlite+nosuchdriver:///x.db", DependencyError, "SQLAlchemy knows no 'sqlite+nosuchdriver'"),
-    ],
-)
-def test_a_url_that_cannot_be_used_is_an_error(url: str, kind: type[Exception], expected: str, tmp_path: Path) -> None:
-    if url.startswith("sqlite+"):
-        (tmp_path / "x.db").touch()
-        url = f"sqlite+nosuchdriver:///{tmp_path / 'x.db'}"
-    assert expected in error_of(DatabaseLoader(url, table="docs"), kind)
+    ]:
+        with subtests.test(url=url, kind=kind, expected=expected):
+            tmp_path = tmp_path_factory.mktemp("case")
+            (tmp_path / "x.db").touch()
+            address = url.replace("x.db", str(tmp_path / "x.db"))
+            assert expected in error_of(DatabaseLoader(address, table="docs"), kind)
 
 
 def test_a_missing_driver_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,9 +273,8 @@ def test_the_url_may_stand_in_the_environment(url: str, monkeypatch: pytest.Monk
     assert SECRET not in error_of(loader, DependencyError)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
+def test_no_secret_of_a_url_is_ever_shown(subtests: pytest.Subtests) -> None:
+    for url in [
         f"postgresql://u:{SECRET}@h:5432/d",
         f"postgresql://:{SECRET}@h",
         f"postgresql://u/v:{SECRET}@h",
@@ -296,16 +286,15 @@ def test_the_url_may_stand_in_the_environment(url: str, monkeypatch: pytest.Monk
         f"mssql+pyodbc:///?odbc_connect=DRIVER=x;PWD={SECRET};UID=u",
         f"nosuchdb://u:{SECRET}@h/d",
         f"?key=a://@&b:{SECRET}@d",
-    ],
-)
-def test_no_secret_of_a_url_is_ever_shown(url: str) -> None:
-    loader = DatabaseLoader(url, table="docs")
-    with pytest.raises((SourceError, DependencyError)) as caught:
-        loader.load()
-    for shown in (repr(loader), str(loader.config), str(loader.index_identity()), str(caught.value)):
-        assert SECRET not in shown
-        assert "s3cr" not in shown
-    assert caught.value.__cause__ is None or "s3cr" not in str(caught.value.__cause__)
+    ]:
+        with subtests.test(url=url):
+            loader = DatabaseLoader(url, table="docs")
+            with pytest.raises((SourceError, DependencyError)) as caught:
+                loader.load()
+            for shown in (repr(loader), str(loader.config), str(loader.index_identity()), str(caught.value)):
+                assert SECRET not in shown
+                assert "s3cr" not in shown
+            assert caught.value.__cause__ is None or "s3cr" not in str(caught.value.__cause__)
 
 
 def test_a_url_that_lost_its_password_says_how_to_pass_it() -> None:
@@ -316,9 +305,8 @@ def test_a_url_that_lost_its_password_says_how_to_pass_it() -> None:
     assert "pass url=env:NAME" in error_of(rebuilt)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
+def test_a_url_without_secrets_stays_as_it_is(subtests: pytest.Subtests) -> None:
+    for url in [
         "sqlite:///C:/x@y/docs.db",
         "postgresql://u@h:5432/d",
         "postgresql://h:5432/d",
@@ -326,10 +314,9 @@ def test_a_url_that_lost_its_password_says_how_to_pass_it() -> None:
         "sqlite://",
         "duckdb:///a.db",
         "postgresql://u:@h/d?password=",
-    ],
-)
-def test_a_url_without_secrets_stays_as_it_is(url: str) -> None:
-    assert hide_secrets(url) == url
+    ]:
+        with subtests.test(url=url):
+            assert hide_secrets(url) == url
 
 
 def test_a_message_of_a_driver_loses_the_secrets_in_every_spelling() -> None:

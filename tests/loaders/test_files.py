@@ -73,9 +73,8 @@ def test_a_list_is_accepted_exactly_where_json_load_accepts_it(text: str) -> Non
             assert [value for _, value in read_json_list(file.name)] == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_a_malformed_list_is_an_error_that_names_the_entry(write: Write, subtests: pytest.Subtests) -> None:
+    for text, expected in [
         ("", ": the file is empty; expected one JSON list"),
         (" " * 5000, ": the file is empty"),
         ("7", ": expected one JSON list ('['), found '7'"),
@@ -87,11 +86,10 @@ def test_a_list_is_accepted_exactly_where_json_load_accepts_it(text: str) -> Non
         ("[1, NaN]", ", entry 2: not valid JSON: invalid char in json text"),
         ("[1e999]", ", entry 1: not valid JSON: numeric (floating point) overflow"),
         ("[" + "1" * 5000 + "]", ", entry 1: not valid JSON: integer overflow"),
-    ],
-)
-def test_a_malformed_list_is_an_error_that_names_the_entry(write: Write, text: str, expected: str) -> None:
-    path = write("a.json", text)
-    assert message_of(read_json_list(path)).startswith(f"{path}{expected}")
+    ]:
+        with subtests.test(text=text, expected=expected):
+            path = write("a.json", text)
+            assert message_of(read_json_list(path)).startswith(f"{path}{expected}")
 
 
 def test_json_lines_in_the_place_of_a_list_are_recognised(write: Write) -> None:
@@ -104,12 +102,13 @@ def test_a_list_of_other_things_than_objects_is_refused_where_objects_are_needed
     assert "a.json, entry 2: expected a JSON object, found a list" in message_of(read_json_objects(path))
 
 
-@pytest.mark.parametrize("opening", ["[", '{"a":'])
-def test_nesting_without_end_is_an_error(write: Write, opening: str) -> None:
-    path = write("a.json", "[" + opening * 100_000)
-    assert "nested too deeply" in message_of(read_json_list(path))
-    path = write("a.jsonl", opening * 100_000)
-    assert "line 1: " in message_of(read_json_lines(path))
+def test_nesting_without_end_is_an_error(write: Write, subtests: pytest.Subtests) -> None:
+    for opening in ["[", '{"a":']:
+        with subtests.test(opening=opening):
+            path = write("a.json", "[" + opening * 100_000)
+            assert "nested too deeply" in message_of(read_json_list(path))
+            path = write("a.jsonl", opening * 100_000)
+            assert "line 1: " in message_of(read_json_lines(path))
 
 
 def test_an_entry_and_a_line_have_a_greatest_length(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,12 +120,13 @@ def test_an_entry_and_a_line_have_a_greatest_length(write: Write, monkeypatch: p
     assert "line 2: longer than 1 MiB" in message_of(read_json_lines(path))
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
-def test_lines_are_numbered_and_byte_order_marks_and_blank_lines_passed_over(write: Write, name: str) -> None:
-    path = write(name, '\ufeff{"a": "ü\u2028"}\r\n\n   \n{"a": 2}'.encode())
-    assert list(read_json_lines(path)) == [(f"{path}, line 1", {"a": "ü\u2028"}), (f"{path}, line 4", {"a": 2})]
-    listed = write("b.json", "\ufeff[1]")
-    assert [value for _, value in read_json_list(listed)] == [1]
+def test_lines_are_numbered_and_byte_order_marks_and_blank_lines_passed_over(write: Write, subtests: pytest.Subtests) -> None:
+    for name in ["a.jsonl", "a.jsonl.gz"]:
+        with subtests.test(name=name):
+            path = write(name, '\ufeff{"a": "ü\u2028"}\r\n\n   \n{"a": 2}'.encode())
+            assert list(read_json_lines(path)) == [(f"{path}, line 1", {"a": "ü\u2028"}), (f"{path}, line 4", {"a": 2})]
+            listed = write("b.json", "\ufeff[1]")
+            assert [value for _, value in read_json_list(listed)] == [1]
 
 
 def test_gzip_is_recognised_by_its_bytes_and_not_by_its_name(write: Write) -> None:
@@ -136,24 +136,25 @@ def test_gzip_is_recognised_by_its_bytes_and_not_by_its_name(write: Write) -> No
     assert [row for _, row in read_json_lines(packed)] == [row for _, row in read_json_lines(plain)] == [{"a": 1}]
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
+def test_a_malformed_line_is_an_error_that_names_it(write: Write, subtests: pytest.Subtests) -> None:
+    for line, expected in [
         ("[1]", "line 2: expected a JSON object, found a list; write one object per line"),
         ("null", "line 2: expected a JSON object, found null"),
         ('{"a": 1} {"a": 2}', "line 2: not valid JSON: unexpected content after document (column 10)"),
         ('{"a": NaN}', "line 2: not valid JSON: NaN is not JSON; leave the field out"),
         ("id,text", "line 2: not valid JSON: unexpected character"),
-    ],
-)
-def test_a_malformed_line_is_an_error_that_names_it(write: Write, line: str, expected: str) -> None:
-    path = write("a.jsonl", f"{{}}\n{line}\n")
-    assert f"{path}, {expected}" in message_of(read_json_lines(path))
+    ]:
+        with subtests.test(line=line, expected=expected):
+            path = write("a.jsonl", f"{{}}\n{line}\n")
+            assert f"{path}, {expected}" in message_of(read_json_lines(path))
 
 
-@pytest.mark.parametrize("text", ['[{"id": "a"}]', '[\n{"id": "a"}\n]'])
-def test_a_list_in_the_place_of_json_lines_is_recognised(write: Write, text: str) -> None:
-    assert "line 1: the file is one JSON list; write one object per line" in message_of(read_json_lines(write("a.jsonl", text)))
+def test_a_list_in_the_place_of_json_lines_is_recognised(write: Write, subtests: pytest.Subtests) -> None:
+    for text in ['[{"id": "a"}]', '[\n{"id": "a"}\n]']:
+        with subtests.test(text=text):
+            assert "line 1: the file is one JSON list; write one object per line" in message_of(
+                read_json_lines(write("a.jsonl", text))
+            )
 
 
 def test_a_missing_file_is_an_error_with_the_likely_name(write: Write, tmp_path: Path) -> None:
@@ -185,18 +186,19 @@ def test_other_kinds_of_file_are_named(write: Write) -> None:
     assert "this is a Parquet file" in message_of(read_lines(write("b.jsonl", b"PAR1....")))
 
 
-@pytest.mark.parametrize("reader", [read_lines, read_json_list])
-def test_gzip_that_is_cut_off_or_damaged_is_an_error(write: Write, reader: object) -> None:
-    assert callable(reader)
-    rows = json.dumps(list(range(100_000)), indent=0).encode()
-    packed = gzip.compress(rows)
-    damaged = bytearray(packed)
-    damaged[len(packed) // 2] ^= 0xFF
-    for name, raw in {"cut": packed[: len(packed) // 2], "short": packed[:12], "damaged": bytes(damaged)}.items():
-        path = write(name, raw)
-        message = message_of(reader(path))
-        assert message.startswith(f"{path}, ")
-        assert "the gzip data is cut off or damaged" in message
+def test_gzip_that_is_cut_off_or_damaged_is_an_error(write: Write, subtests: pytest.Subtests) -> None:
+    for reader in [read_lines, read_json_list]:
+        with subtests.test(reader=reader):
+            assert callable(reader)
+            rows = json.dumps(list(range(100_000)), indent=0).encode()
+            packed = gzip.compress(rows)
+            damaged = bytearray(packed)
+            damaged[len(packed) // 2] ^= 0xFF
+            for name, raw in {"cut": packed[: len(packed) // 2], "short": packed[:12], "damaged": bytes(damaged)}.items():
+                path = write(name, raw)
+                message = message_of(reader(path))
+                assert message.startswith(f"{path}, ")
+                assert "the gzip data is cut off or damaged" in message
 
 
 @pytest.mark.soak

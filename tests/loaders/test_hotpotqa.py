@@ -97,25 +97,24 @@ def test_the_test_release_has_questions_but_no_gold_and_says_so(write: Write) ->
     assert "test release withholds the supporting facts" in error_of(loader)
 
 
-@pytest.mark.parametrize(
-    ("row", "expected"),
-    [
+def test_a_malformed_question_is_an_error_with_its_place(write: Write, subtests: pytest.Subtests) -> None:
+    for row, expected in [
         ({"answer": "q"}, 'no "question" field (found: "answer"); is this a release file of HotpotQA?'),
         (question("first"), 'the id "first" is taken by'),
         (question("a", question=7), '"question" is a number (7); expected text'),
-    ],
-)
-def test_a_malformed_question_is_an_error_with_its_place(write: Write, row: dict[str, Any], expected: str) -> None:
-    message = error_of(loader_of(write, question("first"), row), "queries")
-    assert "entry 2: " in message
-    assert expected in message
+    ]:
+        with subtests.test(row=row, expected=expected):
+            message = error_of(loader_of(write, question("first"), row), "queries")
+            assert "entry 2: " in message
+            assert expected in message
 
 
-@pytest.mark.parametrize("context", [None, "text", {"title": ["T"]}, [["T"]], [["T", "s"]], [["T", [1]]], [[" ", ["s"]]]])
-@pytest.mark.parametrize("method", ["load", "gold"])
-def test_a_malformed_context_is_an_error(write: Write, context: object, method: str) -> None:
-    message = error_of(loader_of(write, question("a", context=context)), method)
-    assert 'entry 1: "context" is not a list of [title, [sentences]] pairs' in message
+def test_a_malformed_context_is_an_error(write: Write, subtests: pytest.Subtests) -> None:
+    for method in ["load", "gold"]:
+        for context in [None, "text", {"title": ["T"]}, [["T"]], [["T", "s"]], [["T", [1]]], [[" ", ["s"]]]]:
+            with subtests.test(method=method, context=context):
+                message = error_of(loader_of(write, question("a", context=context)), method)
+                assert 'entry 1: "context" is not a list of [title, [sentences]] pairs' in message
 
 
 def test_an_empty_file_of_questions_is_an_error(write: Write) -> None:
@@ -144,9 +143,8 @@ def test_items_tell_their_sentences_and_questions_their_facts(write: Write) -> N
     assert loader.gold() == [Gold(query_id="a", relevance={"Kubrick": 1, "Ballard": 1})]
 
 
-@pytest.mark.parametrize(
-    ("fact", "expected"),
-    [
+def test_a_fact_that_names_no_sentence_is_an_error_that_names_the_question(write: Write, subtests: pytest.Subtests) -> None:
+    for fact, expected in [
         (["Kubrick", 3], 'names sentence 3 of "Kubrick", which has 3 sentences (numbers begin at 0)'),
         (["Kubrick", -1], 'names sentence -1 of "Kubrick"'),
         (["Nobody", 0], 'names sentence 0 of "Nobody", which is in none of its contexts'),
@@ -155,15 +153,14 @@ def test_items_tell_their_sentences_and_questions_their_facts(write: Write) -> N
         (["Kubrick"], "is not a title and the number of a sentence"),
         (["Kubrick", 0, 0], "is not a title and the number of a sentence"),
         (["Kubrick", 1.0], "is not a title and the number of a sentence"),
-    ],
-)
-def test_a_fact_that_names_no_sentence_is_an_error_that_names_the_question(write: Write, fact: Any, expected: str) -> None:
-    rows = [question("first"), question("second", supporting_facts=[["Ballard", 0], fact])]
-    message = error_of(facts_loader(write, *rows), "queries")
-    assert 'entry 2: question "second": ' in message
-    assert expected in message
-    assert "sentence_facts" in message
-    assert len(loader_of(write, *rows).queries()) == 2
+    ]:
+        with subtests.test(fact=fact, expected=expected):
+            rows = [question("first"), question("second", supporting_facts=[["Ballard", 0], fact])]
+            message = error_of(facts_loader(write, *rows), "queries")
+            assert 'entry 2: question "second": ' in message
+            assert expected in message
+            assert "sentence_facts" in message
+            assert len(loader_of(write, *rows).queries()) == 2
 
 
 def test_with_sentence_facts_the_test_release_is_refused_by_its_reason(write: Write) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tracemalloc
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -69,16 +68,16 @@ def test_an_object_named_metadata_is_laid_flat(write: Write) -> None:
     assert JsonlLoader(path).load()[0].metadata == {"title": "T", "year": 1, "lang": "en"}
 
 
-@pytest.mark.parametrize("row", [{"lang": "en", "metadata": {"lang": "de"}}, {"title": "A", "metadata": {"title": "B"}}])
-def test_two_values_for_one_name_are_an_error(write: Write, row: dict[str, Any]) -> None:
-    message = error_of(JsonlLoader(write("items.jsonl", [{"id": "a", "content": "c", **row}])))
-    assert "line 1: " in message
-    assert "rename one" in message
+def test_two_values_for_one_name_are_an_error(write: Write, subtests: pytest.Subtests) -> None:
+    for row in [{"lang": "en", "metadata": {"lang": "de"}}, {"title": "A", "metadata": {"title": "B"}}]:
+        with subtests.test(row=row):
+            message = error_of(JsonlLoader(write("items.jsonl", [{"id": "a", "content": "c", **row}])))
+            assert "line 1: " in message
+            assert "rename one" in message
 
 
-@pytest.mark.parametrize(
-    ("row", "expected"),
-    [
+def test_a_row_that_cannot_be_an_item_is_an_error_with_its_line_and_the_cure(write: Write, subtests: pytest.Subtests) -> None:
+    for row, expected in [
         ({"_id": "a", "text": "c"}, 'line 2: no "id" field (found: "_id", "text"); pass id_field="_id"'),
         ({"ID": "a", "text": "c"}, 'pass id_field="ID"'),
         ({"docid": "a", "text": "c"}, 'pass id_field="docid"'),
@@ -97,22 +96,20 @@ def test_two_values_for_one_name_are_an_error(write: Write, row: dict[str, Any])
         ({"id": "a", "content": {"text": "c"}}, '"content" is an object; expected text'),
         ({"id": "a", "content": "c", "title": 7}, '"title" is a number (7); expected text'),
         ({"id": "a", "content": "c", "x": json.loads("[" * 400 + "]" * 400)}, "line 2: JSON that is nested too deeply"),
-    ],
-)
-def test_a_row_that_cannot_be_an_item_is_an_error_with_its_line_and_the_cure(
-    write: Write, row: dict[str, Any], expected: str
-) -> None:
-    path = write("items.jsonl", [{"id": "ok", "content": "c"}, row])
-    loader = JsonlLoader(path)
-    assert expected in (message := error_of(loader))
-    assert message.startswith(f"{path}, line 2: ")
-    assert next(loader.stream()).item_id == "ok"
+    ]:
+        with subtests.test(row=row, expected=expected):
+            path = write("items.jsonl", [{"id": "ok", "content": "c"}, row])
+            loader = JsonlLoader(path)
+            assert expected in (message := error_of(loader))
+            assert message.startswith(f"{path}, line 2: ")
+            assert next(loader.stream()).item_id == "ok"
 
 
-@pytest.mark.parametrize("field", ["id", "content", "title", "x"])
-def test_half_of_a_surrogate_pair_is_an_error(write: Write, field: str) -> None:
-    row = json.dumps({"id": "a", "content": "c", field: "half \ud83d"})
-    assert "line 1: not valid JSON: half of a surrogate pair" in error_of(JsonlLoader(write("items.jsonl", row)))
+def test_half_of_a_surrogate_pair_is_an_error(write: Write, subtests: pytest.Subtests) -> None:
+    for field in ["id", "content", "title", "x"]:
+        with subtests.test(field=field):
+            row = json.dumps({"id": "a", "content": "c", field: "half \ud83d"})
+            assert "line 1: not valid JSON: half of a surrogate pair" in error_of(JsonlLoader(write("items.jsonl", row)))
 
 
 def test_escaped_pairs_and_backslashes_are_no_halves(write: Write) -> None:
@@ -151,11 +148,15 @@ def test_a_file_of_60_mb_streams_in_little_memory(tmp_path: Path) -> None:
     assert peak < 4_000_000
 
 
-@pytest.mark.parametrize("loader", [JsonlLoader, ParquetLoader])
-def test_an_item_that_was_written_as_json_is_read_back(loader: type[JsonlLoader | ParquetLoader], tmp_path: Path) -> None:
-    items = [SearchableItem(item_id="a", content="It hunts.", metadata={"title": "Fox", "year": 2021})]
-    lines = [item.model_dump_json() for item in items]
-    (tmp_path / "items").write_text("\n".join(lines))
-    if loader is ParquetLoader:
-        pq.write_table(pa.Table.from_pylist([json.loads(line) for line in lines]), tmp_path / "items")
-    assert loader(tmp_path / "items").load() == items
+def test_an_item_that_was_written_as_json_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
+) -> None:
+    for loader in [JsonlLoader, ParquetLoader]:
+        with subtests.test(loader=loader):
+            tmp_path = tmp_path_factory.mktemp("case")
+            items = [SearchableItem(item_id="a", content="It hunts.", metadata={"title": "Fox", "year": 2021})]
+            lines = [item.model_dump_json() for item in items]
+            (tmp_path / "items").write_text("\n".join(lines))
+            if loader is ParquetLoader:
+                pq.write_table(pa.Table.from_pylist([json.loads(line) for line in lines]), tmp_path / "items")
+            assert loader(tmp_path / "items").load() == items

@@ -11,7 +11,7 @@ from contextlib import closing
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -72,9 +72,8 @@ def test_rows_without_ids_are_numbered(write: Write) -> None:
     assert [item.item_id for item in CsvLoader(write("a.csv", "content\na\nb\n"), id_field=None).stream()] == ["0", "1"]
 
 
-@pytest.mark.parametrize(
-    ("content", "settings", "said"),
-    [
+def test_a_csv_that_is_wrong_is_an_error_that_names_line_and_cure(write: Write, subtests: pytest.Subtests) -> None:
+    for content, given_settings, said in [
         (b"", {}, "the file is empty"),
         (b"1,some text\n2,other\n", {}, "line 1: this looks like a row, .*pass columns="),
         (b"id,content,content\n", {}, 'line 1: 2 columns are called "content"; rename one'),
@@ -96,13 +95,9 @@ def test_rows_without_ids_are_numbered(write: Write) -> None:
         ("id,content\n1,a\n2,é\n".encode("latin-1"), {}, 'line 3: not utf-8 .*encoding="latin-1"'),
         (b"id,content,n\n1,a,x\n", {"number_fields": ["n"]}, "line 2: \"n\" is 'x', which is no number"),
         (b"PAR1....", {}, "a Parquet file; ParquetLoader reads it"),
-    ],
-)
-def test_a_csv_that_is_wrong_is_an_error_that_names_line_and_cure(
-    write: Write, content: bytes, settings: dict[str, object], said: str
-) -> None:
-    with pytest.raises(SourceError, match=f"(?s){said}"):
-        CsvLoader(write("a.csv", content), **settings).load()  # type: ignore[arg-type]
+    ]:
+        with subtests.test(said), pytest.raises(SourceError, match=f"(?s){said}"):
+            CsvLoader(write("a.csv", content), **given_settings).load()  # type: ignore[arg-type]
 
 
 def test_a_cell_that_never_ends_is_an_error(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,9 +149,10 @@ def test_parquet_is_read_by_path_and_from_folders(tmp_path: Path) -> None:
     assert kept[2].metadata == {"doc.by": "x"}
 
 
-@pytest.mark.parametrize(
-    ("table", "said"),
-    [
+def test_a_parquet_file_that_is_wrong_is_an_error_that_names_the_column(
+    tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
+) -> None:
+    for table, said in [
         ({"id": [1], "content": [[["a"]]]}, 'column "content" holds list<.*list<.*and not text'),
         ({"id": [1], "content": [{"body": "a"}]}, 'name a field in it, such as "content.body"'),
         ({"id": [1], "text": ["a"]}, 'no "content" field .*pass content_field="text"'),
@@ -167,14 +163,12 @@ def test_parquet_is_read_by_path_and_from_folders(tmp_path: Path) -> None:
             "row 1 or soon after: a value that Python has no",
         ),
         ({"id": [1], "content": ["a"], "at": pa.array([1], pa.timestamp("us", "No/Where"))}, "no form for .*No/Where"),
-    ],
-)
-def test_a_parquet_file_that_is_wrong_is_an_error_that_names_the_column(
-    tmp_path: Path, table: dict[str, list[object]], said: str
-) -> None:
-    pq.write_table(pa.table(table), tmp_path / "a.parquet")
-    with pytest.raises(SourceError, match=said):
-        ParquetLoader(tmp_path / "a.parquet").load()
+    ]:
+        with subtests.test(table=table, said=said):
+            tmp_path = tmp_path_factory.mktemp("case")
+            pq.write_table(pa.table(table), tmp_path / "a.parquet")
+            with pytest.raises(SourceError, match=said):
+                ParquetLoader(tmp_path / "a.parquet").load()
 
 
 @pytest.mark.parametrize("value", ["x" * 2000, ["x" * 500] * 4, "x\n" * 1000])
@@ -294,14 +288,18 @@ def test_a_saved_data_set_of_mixed_types_gives_the_values_that_were_in_its_file(
     ]
 
 
-@pytest.mark.parametrize("field", ["id", "content", "title"])
-def test_a_time_that_was_guessed_from_text_is_refused_as_id_and_text(tmp_path: Path, field: str) -> None:
-    row = {"id": pa.array(["1"]), "content": pa.array(["a"]), "title": pa.array(["t"])} | {
-        field: pa.array([1], pa.timestamp("s"))
-    }
-    pq.write_table(pa.table(row), tmp_path / "a.parquet")
-    with pytest.raises(SourceError, match=f'column "{field}" holds timestamp.*, and not text; pass {field}_field='):
-        ParquetLoader(tmp_path / "a.parquet").load()
+def test_a_time_that_was_guessed_from_text_is_refused_as_id_and_text(
+    tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
+) -> None:
+    for field in ["id", "content", "title"]:
+        with subtests.test(field=field):
+            tmp_path = tmp_path_factory.mktemp("case")
+            row = {"id": pa.array(["1"]), "content": pa.array(["a"]), "title": pa.array(["t"])} | {
+                field: pa.array([1], pa.timestamp("s"))
+            }
+            pq.write_table(pa.table(row), tmp_path / "a.parquet")
+            with pytest.raises(SourceError, match=f'column "{field}" holds timestamp.*, and not text; pass {field}_field='):
+                ParquetLoader(tmp_path / "a.parquet").load()
 
 
 def frames(folder: Path) -> dict[str, BaseLoader]:
@@ -329,13 +327,17 @@ def frames(folder: Path) -> dict[str, BaseLoader]:
     }
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars", "arrow", "datasets"])
-def test_nan_and_other_holes_are_null_wherever_they_stand(tmp_path: Path, library: str) -> None:
-    first, second = frames(tmp_path)[library].load()
-    assert first.metadata == {
-        "price": 1.5, "deep": {"k": [None, 2.0]}, "day": "2020-01-01T00:00:00", "count": 1, "name": "n",
-    }  # fmt: skip
-    assert second.metadata == {"price": None, "deep": {"k": [None, None]}, "day": None, "count": None, "name": None}
+def test_nan_and_other_holes_are_null_wherever_they_stand(
+    tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
+) -> None:
+    for library in ["pandas", "polars", "arrow", "datasets"]:
+        with subtests.test(library=library):
+            tmp_path = tmp_path_factory.mktemp("case")
+            first, second = frames(tmp_path)[library].load()
+            assert first.metadata == {
+                "price": 1.5, "deep": {"k": [None, 2.0]}, "day": "2020-01-01T00:00:00", "count": 1, "name": "n",
+            }  # fmt: skip
+            assert second.metadata == {"price": None, "deep": {"k": [None, None]}, "day": None, "count": None, "name": None}
 
 
 def test_an_infinity_is_an_error_that_names_item_and_key(tmp_path: Path) -> None:
@@ -371,31 +373,34 @@ def test_lists_structs_maps_and_whole_decimals_are_metadata(tmp_path: Path) -> N
     assert ParquetLoader(tmp_path / "b.parquet", metadata_fields=[]).load()[0].metadata == {}
 
 
-@pytest.mark.parametrize(
-    ("cell", "decimal", "number"),
-    [("3,5", ",", 3.5), ("-0,25", ",", -0.25), ("7", ",", 7), ("1e3", ".", 1000.0), (" 2.50 ", ".", 2.5), ("NaN", ".", None)],
-)
-def test_numbers_are_read_with_the_decimal_sign_that_is_named(
-    write: Write, cell: str, decimal: Literal[".", ","], number: float | None
-) -> None:
-    loader = CsvLoader(write("a.csv", f"id;content;n\n1;a;{cell}\n"), number_fields=["n"], decimal=decimal)
-    assert [item.metadata["n"] for item in loader.load()] == [number]
+def test_numbers_are_read_with_the_decimal_sign_that_is_named(write: Write, subtests: pytest.Subtests) -> None:
+    for cell, decimal, number in [
+        ("3,5", ",", 3.5),
+        ("-0,25", ",", -0.25),
+        ("7", ",", 7),
+        ("1e3", ".", 1000.0),
+        (" 2.50 ", ".", 2.5),
+        ("NaN", ".", None),
+    ]:
+        with subtests.test(cell=cell, decimal=decimal, number=number):
+            loader = CsvLoader(write("a.csv", f"id;content;n\n1;a;{cell}\n"), number_fields=["n"], decimal=decimal)
+            assert [item.metadata["n"] for item in loader.load()] == [number]
 
 
-@pytest.mark.parametrize(
-    ("cell", "decimal", "cure"),
-    [
+def test_what_is_no_number_is_an_error_with_a_cure(write: Write, subtests: pytest.Subtests) -> None:
+    for cell, decimal, cure in [
         ("3,5", ".", 'pass decimal=","'),
         ("3.5", ",", 'pass decimal="."'),
         ("1.234,5", ",", "correct or empty this cell, or take n out of number_fields"),
         ("1_000", ".", "correct or empty this cell, or take n out of number_fields"),
         ("inf", ".", "correct or empty this cell, or take n out of number_fields"),
         ("1,234,567", ".", "correct or empty this cell, or take n out of number_fields"),
-    ],
-)
-def test_what_is_no_number_is_an_error_with_a_cure(write: Write, cell: str, decimal: Literal[".", ","], cure: str) -> None:
-    with pytest.raises(SourceError, match=f"is {cell!r}, which is no number; {cure}"):
-        CsvLoader(write("a.csv", f"id;content;n\n1;a;{cell}\n"), number_fields=["n"], decimal=decimal).load()
+    ]:
+        with (
+            subtests.test(cell=cell, decimal=decimal, cure=cure),
+            pytest.raises(SourceError, match=f"is {cell!r}, which is no number; {cure}"),
+        ):
+            CsvLoader(write("a.csv", f"id;content;n\n1;a;{cell}\n"), number_fields=["n"], decimal=decimal).load()
 
 
 @pytest.mark.filterwarnings("ignore:.*datasets guessed the types")

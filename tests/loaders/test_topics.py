@@ -38,9 +38,8 @@ QRELS = "301 0 d1 2\n301 0 d2 0\n302 0 d3 1\n"
 GRADES = {"301": {"d1": 2, "d2": 0}, "302": {"d3": 1}}
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "settings"),
-    [
+def test_queries_of_every_form_are_the_same(write: Write, subtests: pytest.Subtests) -> None:
+    for name, content, settings in [
         ("topics.txt", CLASSIC, {}),
         ("topics.xml", XML, {}),
         ("topics.gz", XML, {}),
@@ -48,13 +47,12 @@ GRADES = {"301": {"d1": 2, "d2": 0}, "302": {"d3": 1}}
         ("q.tsv", "301\tInternational Organized Crime\n302\tPolio\n", {"columns": ["id", "text"]}),
         ("q.jsonl", '{"id": 301, "text": "International Organized Crime"}\n{"id": 302, "text": "Polio"}\n', {}),
         ("q.data", "id,text\n301,International Organized Crime\n302,Polio\n", {"format": "csv"}),
-    ],
-)
-def test_queries_of_every_form_are_the_same(write: Write, name: str, content: str, settings: dict[str, object]) -> None:
-    loader = TopicsLoader(write(name, content), write("qrels.txt", QRELS), **settings)  # type: ignore[arg-type]
-    found = [(query.query_id, query.text) for query in loader.queries()]
-    assert found == [("301", "International Organized Crime"), ("302", "Polio")]
-    assert {gold.query_id: gold.relevance for gold in loader.gold()} == GRADES
+    ]:
+        with subtests.test(name=name, content=content, settings=settings):
+            loader = TopicsLoader(write(name, content), write("qrels.txt", QRELS), **settings)  # type: ignore[arg-type]
+            found = [(query.query_id, query.text) for query in loader.queries()]
+            assert found == [("301", "International Organized Crime"), ("302", "Polio")]
+            assert {gold.query_id: gold.relevance for gold in loader.gold()} == GRADES
 
 
 def test_a_topic_beside_an_id_is_no_id(write: Write) -> None:
@@ -79,9 +77,8 @@ def test_a_topic_has_all_its_fields(write: Write) -> None:
     assert joined.metadata == {"type": "faceted"}
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
+def test_judgements_of_every_form_are_the_same(write: Write, subtests: pytest.Subtests) -> None:
+    for name, content in [
         ("qrels.txt", QRELS),
         ("qrels.robust", QRELS),
         ("a.tsv", "query-id\tcorpus-id\tscore\n301\td1\t2\n301\td2\t0\n302\td3\t1\n"),
@@ -93,10 +90,9 @@ def test_a_topic_has_all_its_fields(write: Write) -> None:
             '{"query_id": 301, "doc_id": "d1", "relevance": 2}\n{"query_id": 301, "doc_id": "d2", "relevance": 0}\n'
             '{"query_id": "302", "doc_id": "d3", "relevance": 1}\n',
         ),
-    ],
-)
-def test_judgements_of_every_form_are_the_same(write: Write, name: str, content: str) -> None:
-    assert read_judgements(write(name, content)) == GRADES
+    ]:
+        with subtests.test(name=name, content=content):
+            assert read_judgements(write(name, content)) == GRADES
 
 
 def test_judgements_that_the_project_wrote_come_back(tmp_path: Path) -> None:
@@ -105,9 +101,8 @@ def test_judgements_that_the_project_wrote_come_back(tmp_path: Path) -> None:
     assert read_judgements(tmp_path / "qrels.txt") == judged
 
 
-@pytest.mark.parametrize(
-    ("queries", "qrels", "said"),
-    [
+def test_what_is_wrong_is_an_error_that_says_where(write: Write, subtests: pytest.Subtests) -> None:
+    for queries, qrels, said in [
         (CLASSIC, "301 0 d1 1 x\n", "line 1: 5 columns, where a judgement is query, item and grade"),
         (CLASSIC, "301 0 d1 yes\n", "line 1: the grade is 'yes'"),
         (CLASSIC, "301 0 d1 1\n301 0 d1 2\n", "line 2: .*keep one"),
@@ -122,11 +117,9 @@ def test_judgements_that_the_project_wrote_come_back(tmp_path: Path) -> None:
         (XML.replace("</topic></topics>", ""), QRELS, "line 3: <topic> has no end: the file is cut off; fetch it again"),
         ("<!DOCTYPE a [<!ENTITY b 'c'>]>" + CLASSIC, QRELS, "line 1: it declares XML entities"),
         ("301 organised crime\n", QRELS, "holds no TREC topics .*write a tab between id and text"),
-    ],
-)
-def test_what_is_wrong_is_an_error_that_says_where(write: Write, queries: str, qrels: str, said: str) -> None:
-    with pytest.raises(SourceError, match=said):
-        TopicsLoader(write("topics.txt", queries), write("qrels.txt", qrels)).gold()
+    ]:
+        with subtests.test(queries=queries, qrels=qrels, said=said), pytest.raises(SourceError, match=said):
+            TopicsLoader(write("topics.txt", queries), write("qrels.txt", qrels)).gold()
 
 
 def test_a_suffix_of_another_form_names_what_reads_it(write: Write) -> None:
@@ -142,38 +135,77 @@ def read(path: Path, **settings: Any) -> list[tuple[str, str]]:
 BOTH = [("301", "International Organized Crime"), ("302", "Polio")]
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("attributes.txt", "<top lang='en'>\n<num>301\n<title>International Organized Crime\n</top>\n<top lang=\"en\" "
-         "id=7><num>302<title lang=en>Polio</top>"),
-        ("wrapper.txt", "<topics>\n<top lang='en'><num>301</num><title>International Organized Crime</title></top>\n"
-         "<top lang='en'><num>302</num><title>Polio</title></top></topics>"),
-        ("no-wrapper.xml", "<topic number='301'><title>International Organized Crime</title></topic>\n"
-         "<topic number='302'><title>Polio</title></topic>"),
-        ("upper.xml", "<TOPICS><TOPIC><NUM>301</NUM><TITLE>International Organized Crime</TITLE></TOPIC><TOPIC>"
-         "<NUM>302</NUM><TITLE>Polio</TITLE></TOPIC></TOPICS>"),
-        ("labels.txt", "<top>\n<head> Tipster Topic Description\n<num> Number:  301\n<dom> Domain: Law\n<title> Topic:  "
-         "International\n  Organized Crime\n<con> Concept(s):\n1. a\n</top>\n<top><num> Number: 302 </num><title>Polio</top>"),
-        ("never-closed.txt", "<top>\n<num> Number: 301\n<title> International Organized Crime\n<top>\n<num> 302\n"
-         "<title> Polio"),
-        ("query.xml", "<?xml version='1.0'?><!DOCTYPE w [ <!ELEMENT topic (query)> <!-- > ] --> ]><w><!-- <topic number='1'> "
-         "--><topic number='301' type='faceted'><query>International Organized Crime</query><subtopic number='1'>a</subtopic>"
-         "<subtopic number='2'>b</subtopic></topic><topic number='302'><query>Polio</query></topic></w>"),
-        ("clef.xml", "<topics><topic lang='en'><identifier>301</identifier><title>International Organized Crime</title></topic>"
-         "<topic lang='en'><identifier>302</identifier><title>Polio</title></topic></topics>"),
-        ("clef.txt", "<top>\n<num> 301 </num>\n<EN-title> International Organized Crime </EN-title>\n<EN-desc> d </EN-desc>\n"
-         "</top>\n<top><num>302</num><EN-title>Polio</EN-title></top>"),
-        ("doc.txt", "<DOC>\n<DOCNO> 301 </DOCNO>\n\nInternational\nOrganized Crime\n</DOC>\n"
-         "<DOC>\n<DOCNO>302</DOCNO>\nPolio</DOC>"),
-        ("own.xml", "<topics><topic number='301'>International Organized Crime</topic>"
-         "<topic number='302'>Polio</topic></topics>"),
-        ("queries.xml", "<queries><query id='301'>International Organized Crime</query>"
-         "<query id='302'>Polio</query></queries>"),
-        ("mb.txt", "<top>\n<num> Number: 301 </num>\n<query> International Organized Crime </query>\n"
-         "<querytime> May 3 </querytime>\n</top>\n<top>\n<num> Number: 302 </num>\n<query> Polio </query>\n</top>"),
-        ("crlf.txt", "\ufeff<top>\r\n<num> Number: 301\r\n<title> International Organized\r\n Crime\r\n</top>\r\n"
-         "<top>\r\n<num> 302\r\n<title> Polio\r\n</top>\r\n"),
+def test_the_forms_of_real_campaigns_are_read_without_a_setting(write: Write, subtests: pytest.Subtests) -> None:
+    for name, content in [
+        (
+            "attributes.txt",
+            "<top lang='en'>\n<num>301\n<title>International Organized Crime\n</top>\n<top lang=\"en\" "
+            "id=7><num>302<title lang=en>Polio</top>",
+        ),
+        (
+            "wrapper.txt",
+            "<topics>\n<top lang='en'><num>301</num><title>International Organized Crime</title></top>\n"
+            "<top lang='en'><num>302</num><title>Polio</title></top></topics>",
+        ),
+        (
+            "no-wrapper.xml",
+            "<topic number='301'><title>International Organized Crime</title></topic>\n"
+            "<topic number='302'><title>Polio</title></topic>",
+        ),
+        (
+            "upper.xml",
+            "<TOPICS><TOPIC><NUM>301</NUM><TITLE>International Organized Crime</TITLE></TOPIC><TOPIC>"
+            "<NUM>302</NUM><TITLE>Polio</TITLE></TOPIC></TOPICS>",
+        ),
+        (
+            "labels.txt",
+            "<top>\n<head> Tipster Topic Description\n<num> Number:  301\n<dom> Domain: Law\n<title> Topic:  "
+            "International\n  Organized Crime\n<con> Concept(s):\n1. a\n</top>\n"
+            "<top><num> Number: 302 </num><title>Polio</top>",
+        ),
+        (
+            "never-closed.txt",
+            "<top>\n<num> Number: 301\n<title> International Organized Crime\n<top>\n<num> 302\n<title> Polio",
+        ),
+        (
+            "query.xml",
+            "<?xml version='1.0'?><!DOCTYPE w [ <!ELEMENT topic (query)> <!-- > ] --> ]><w><!-- <topic number='1'> "
+            "--><topic number='301' type='faceted'><query>International Organized Crime</query>"
+            "<subtopic number='1'>a</subtopic>"
+            "<subtopic number='2'>b</subtopic></topic><topic number='302'><query>Polio</query></topic></w>",
+        ),
+        (
+            "clef.xml",
+            "<topics><topic lang='en'><identifier>301</identifier><title>International Organized Crime</title></topic>"
+            "<topic lang='en'><identifier>302</identifier><title>Polio</title></topic></topics>",
+        ),
+        (
+            "clef.txt",
+            "<top>\n<num> 301 </num>\n<EN-title> International Organized Crime </EN-title>\n<EN-desc> d </EN-desc>\n"
+            "</top>\n<top><num>302</num><EN-title>Polio</EN-title></top>",
+        ),
+        (
+            "doc.txt",
+            "<DOC>\n<DOCNO> 301 </DOCNO>\n\nInternational\nOrganized Crime\n</DOC>\n<DOC>\n<DOCNO>302</DOCNO>\nPolio</DOC>",
+        ),
+        (
+            "own.xml",
+            "<topics><topic number='301'>International Organized Crime</topic><topic number='302'>Polio</topic></topics>",
+        ),
+        (
+            "queries.xml",
+            "<queries><query id='301'>International Organized Crime</query><query id='302'>Polio</query></queries>",
+        ),
+        (
+            "mb.txt",
+            "<top>\n<num> Number: 301 </num>\n<query> International Organized Crime </query>\n"
+            "<querytime> May 3 </querytime>\n</top>\n<top>\n<num> Number: 302 </num>\n<query> Polio </query>\n</top>",
+        ),
+        (
+            "crlf.txt",
+            "\ufeff<top>\r\n<num> Number: 301\r\n<title> International Organized\r\n Crime\r\n</top>\r\n"
+            "<top>\r\n<num> 302\r\n<title> Polio\r\n</top>\r\n",
+        ),
         ("bare.tsv", "301\tInternational Organized Crime\n302\tPolio\n"),
         ("bare.txt", "301\tInternational Organized Crime\r\n302\tPolio\r\n"),
         ("bare.tsv.gz", "301\tInternational Organized Crime\n302\tPolio\n"),
@@ -182,12 +214,14 @@ BOTH = [("301", "International Organized Crime"), ("302", "Polio")]
         ("named.tsv", "query_id\tquery\t\n301\tInternational Organized Crime\t\n302\tPolio\t\n"),
         ("q.jsonl", '{"qid": "301", "query": "International Organized Crime"}\n{"qid": "302", "query": "Polio"}\n'),
         ("q.txt", '{"_id": "301", "text": "International Organized Crime"}\n{"_id": "302", "text": "Polio"}\n'),
-        ("q.json", '[{"question_id": "301", "question": "x", "query": "International Organized Crime"},\n'
-         '{"question_id": "302", "question": "y", "query": "Polio"}]'),
-    ],
-)  # fmt: skip
-def test_the_forms_of_real_campaigns_are_read_without_a_setting(write: Write, name: str, content: str) -> None:
-    assert read(write(name, content)) == BOTH
+        (
+            "q.json",
+            '[{"question_id": "301", "question": "x", "query": "International Organized Crime"},\n'
+            '{"question_id": "302", "question": "y", "query": "Polio"}]',
+        ),
+    ]:
+        with subtests.test(name=name, content=content):
+            assert read(write(name, content)) == BOTH
 
 
 def test_a_table_without_usual_names_says_which_columns_to_name(write: Write) -> None:
@@ -202,9 +236,8 @@ def test_a_table_without_usual_names_says_which_columns_to_name(write: Write) ->
     assert read(named, id_field="Nr", text_field="Frage") == BOTH
 
 
-@pytest.mark.parametrize(
-    ("title", "expected"),
-    [
+def test_the_whole_text_of_a_title_is_read_whether_its_tags_are_closed_or_not(write: Write, subtests: pytest.Subtests) -> None:
+    for title, expected in [
         ("list of <i>kestrel</i>", "list of kestrel"),
         ("<i>kestrel</i>s and kes<b>trels</b>", "kestrels and kestrels"),
         ("owls<br/>kites<p>crows</p>", "owls kites crows"),
@@ -217,15 +250,14 @@ def test_a_table_without_usual_names_says_which_columns_to_name(write: Write) ->
         ("mail <me@host.example> <http://host.example/a>", "mail <me@host.example> <http://host.example/a>"),
         ("<person>Ada</person> and <place>Rome</place>", "Ada and Rome"),
         ("Description: a guide", "Description: a guide"),
-    ],
-)
-def test_the_whole_text_of_a_title_is_read_whether_its_tags_are_closed_or_not(write: Write, title: str, expected: str) -> None:
-    rest = "\n<desc> Description:\n<i>in</i> short\n<narr> Narrative:\nlong\n</top>\n"
-    unclosed = f"<top>\n<num> Number: 1\n<title> {title}{rest}<top>\n<num> Number: 2\n<title> other\n<desc>d\n</top>\n"
-    closed = f"<top><num>1</num><title>{title}</title></top><top><num>2</num><title>other</title></top>"
-    for name, content in (("a.txt", unclosed), ("b.txt", closed)):
-        assert read(write(name, content)) == [("1", expected), ("2", "other")]
-    assert read(write("a.txt", unclosed), text_field=["desc", "narr"])[0] == ("1", "in short\nlong")
+    ]:
+        with subtests.test(title=title, expected=expected):
+            rest = "\n<desc> Description:\n<i>in</i> short\n<narr> Narrative:\nlong\n</top>\n"
+            unclosed = f"<top>\n<num> Number: 1\n<title> {title}{rest}<top>\n<num> Number: 2\n<title> other\n<desc>d\n</top>\n"
+            closed = f"<top><num>1</num><title>{title}</title></top><top><num>2</num><title>other</title></top>"
+            for name, content in (("a.txt", unclosed), ("b.txt", closed)):
+                assert read(write(name, content)) == [("1", expected), ("2", "other")]
+            assert read(write("a.txt", unclosed), text_field=["desc", "narr"])[0] == ("1", "in short\nlong")
 
 
 def test_xml_keeps_the_text_of_markup_cdata_entities_and_elements_of_one_name(write: Write) -> None:
@@ -276,21 +308,26 @@ def test_quotation_marks_quote_in_csv_and_where_they_are_asked_to(write: Write) 
     assert "quote=" not in str(caught.value)  # judgements have no such setting
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
+def test_of_judgements_by_subtopic_the_highest_grade_counts_and_that_is_said(write: Write, subtests: pytest.Subtests) -> None:
+    for name, content in [
         ("d.txt", "7 1 d1 0\n7 2 d1 2\n7 3 d1 1\n7 1 d2 0\n"),
         ("e.txt", "7 1 d1 2\n7 2 d1 0\n7 2 d2 0\n7 1 d1 2\n"),
         ("d.tsv", "7\t1\td1\t0\n7\t2\td1\t2\n7\t0\td2\t0\n"),
         ("d.csv", "query_id,subtopic,doc_id,grade\n7,1,d1,2\n7,2,d1,0\n7,2,d2,0\n"),
-        ("d.jsonl", [{"query_id": 7, "doc_id": "d1", "grade": 2.0, "subtopic_id": "a"},
-                     {"query_id": 7, "doc_id": "d1", "grade": 0, "subtopic_id": "b"},
-                     {"query_id": 7, "doc_id": "d2", "grade": 0, "subtopic_id": "b"}]),
-    ],
-)  # fmt: skip
-def test_of_judgements_by_subtopic_the_highest_grade_counts_and_that_is_said(write: Write, name: str, content: Any) -> None:
-    with pytest.warns(RetrievalWarning, match=r'1 pairs of query and item have several grades.*query "7", item "d1"'):
-        assert read_judgements(write(name, content)) == {"7": {"d1": 2, "d2": 0}}
+        (
+            "d.jsonl",
+            [
+                {"query_id": 7, "doc_id": "d1", "grade": 2.0, "subtopic_id": "a"},
+                {"query_id": 7, "doc_id": "d1", "grade": 0, "subtopic_id": "b"},
+                {"query_id": 7, "doc_id": "d2", "grade": 0, "subtopic_id": "b"},
+            ],
+        ),
+    ]:
+        with (
+            subtests.test(name=name, content=content),
+            pytest.warns(RetrievalWarning, match=r'1 pairs of query and item have several grades.*query "7", item "d1"'),
+        ):
+            assert read_judgements(write(name, content)) == {"7": {"d1": 2, "d2": 0}}
 
 
 def test_ir_datasets_takes_the_highest_grade_of_judgements_by_subtopic(write: Write) -> None:
@@ -307,16 +344,17 @@ def test_ir_datasets_takes_the_highest_grade_of_judgements_by_subtopic(write: Wr
         del ir_datasets.registry._registered["local-test-subtopics"]
 
 
-@pytest.mark.parametrize(("number", "judged"), [("051", "51"), ("51", "051"), ("0051", "051"), ("0", "000")])
-def test_a_number_with_other_zeros_is_matched_and_has_the_id_of_the_judgements(write: Write, number: str, judged: str) -> None:
-    topics = write(
-        "a.txt", f"<top>\n<num> Number: {number}\n<title> zeros\n</top>\n<top>\n<num> Number: 100\n<title> b\n</top>\n"
-    )
-    loader = TopicsLoader(topics, write("qrels.txt", f"{judged} 0 d1 1\n100 0 d1 1\n"))
-    with pytest.warns(RetrievalWarning, match=f'1 numbers have other zeros .*first: "{number}", there "{judged}"'):
-        assert [query.query_id for query in loader.queries()] == [judged, "100"]
-    with pytest.warns(RetrievalWarning, match="other zeros"):
-        assert [gold.query_id for gold in loader.gold()] == [judged, "100"]
+def test_a_number_with_other_zeros_is_matched_and_has_the_id_of_the_judgements(write: Write, subtests: pytest.Subtests) -> None:
+    for number, judged in [("051", "51"), ("51", "051"), ("0051", "051"), ("0", "000")]:
+        with subtests.test(number=number, judged=judged):
+            topics = write(
+                "a.txt", f"<top>\n<num> Number: {number}\n<title> zeros\n</top>\n<top>\n<num> Number: 100\n<title> b\n</top>\n"
+            )
+            loader = TopicsLoader(topics, write("qrels.txt", f"{judged} 0 d1 1\n100 0 d1 1\n"))
+            with pytest.warns(RetrievalWarning, match=f'1 numbers have other zeros .*first: "{number}", there "{judged}"'):
+                assert [query.query_id for query in loader.queries()] == [judged, "100"]
+            with pytest.warns(RetrievalWarning, match="other zeros"):
+                assert [gold.query_id for gold in loader.gold()] == [judged, "100"]
 
 
 def test_numbers_that_could_be_several_are_not_matched(write: Write) -> None:
@@ -395,20 +433,18 @@ def test_a_collection_that_cannot_be_downloaded_is_an_error_in_a_sentence() -> N
         del ir_datasets.registry._registered["local-test-unreachable"]
 
 
-@pytest.mark.parametrize(
-    ("content", "qrels", "texts"),
-    [
+def test_topics_of_a_line_each_are_read(write: Write, subtests: pytest.Subtests) -> None:
+    for content, qrels, texts in [
         (
             "enwiki:Aftertaste/Taste%20buds\n\nenwiki:Farm\n",
             "enwiki:Aftertaste/Taste%20buds 0 d1 1\nenwiki:Farm 0 d2 1\n",
             {"enwiki:Aftertaste/Taste%20buds": "Aftertaste Taste buds", "enwiki:Farm": "Farm"},
         ),
         ("1:obama family tree\n2: at 10:30\n", "1 0 d1 1\n2 0 d2 1\n", {"1": "obama family tree", "2": "at 10:30"}),
-    ],
-)
-def test_topics_of_a_line_each_are_read(write: Write, content: str, qrels: str, texts: dict[str, str]) -> None:
-    loader = TopicsLoader(write("topics.txt", content), write("qrels.txt", qrels))
-    assert {query.query_id: query.text for query in loader.queries()} == texts
+    ]:
+        with subtests.test(content=content, qrels=qrels, texts=texts):
+            loader = TopicsLoader(write("topics.txt", content), write("qrels.txt", qrels))
+            assert {query.query_id: query.text for query in loader.queries()} == texts
 
 
 def test_a_text_in_which_not_all_lines_have_an_id_is_refused(write: Write) -> None:
