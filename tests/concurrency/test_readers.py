@@ -131,6 +131,7 @@ def test_a_reader_keeps_its_generation_and_its_folders_until_it_is_gone(tmp_path
     assert {folder.name for folder in index.iterdir() if folder.is_dir()} == folders_in_use(index)
 
 
+@pytest.mark.soak
 def test_one_searcher_is_searched_refreshed_and_asked_alone_from_many_threads(tmp_path: Path, effort: int) -> None:
     index = tmp_path / "index"
     writer = searcher()

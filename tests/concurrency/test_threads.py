@@ -56,7 +56,7 @@ def signals(results: list[list[RetrievalResult]]) -> list[list[tuple[str, float,
 
 
 @pytest.mark.filterwarnings("ignore:bm25 found nothing:nlp_retrieval.errors.RetrievalWarning")
-@pytest.mark.parametrize("label", mostly_soaked(list(searchers()), 3))
+@pytest.mark.parametrize("label", mostly_soaked(list(searchers()), ("bm25", "flat")))
 def test_a_searcher_gives_every_thread_what_it_gives_one(label: str, path: Path, effort: int, figures: Figures) -> None:
     check_shared(searchers()[label].open(path), label, effort, figures)
 
@@ -78,7 +78,7 @@ def check_shared(shared: Searcher, label: str, effort: int, figures: Figures) ->
     figures.add("Concurrency", f"{label}: searched by {THREADS} threads", searches, searches, "answers as alone")
 
 
-@pytest.mark.parametrize("label", mostly_soaked(list(retrievers()), 3))
+@pytest.mark.parametrize("label", mostly_soaked(list(retrievers())))
 def test_a_retriever_used_first_by_many_threads_opens_its_index_once(
     label: str, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,7 @@ def test_of_two_threads_the_second_is_told_to_wait(index: Path) -> None:
     assert left_over(index) == set()
 
 
+@pytest.mark.soak
 def test_of_many_writers_each_writes_all_or_is_told_to_wait(index: Path, effort: int, figures: Figures) -> None:
     searcher().index(corpus(0), index)
     outcomes: list[int | BaseException] = []

@@ -157,7 +157,6 @@ def crash_states(
     steps: list[Step],
     *,
     chosen: Container[int] | None = None,
-    forget: Callable[[str], bool] = lambda _: False,
     seed: int = 0,
 ) -> Iterator[Left]:
     """Yield what may be left of a recorded operation, at every step and in every variant, each distinct state once.
@@ -167,7 +166,6 @@ def crash_states(
         root: the inode of the recorded folder.
         steps: of the record; the first is the state before, the last that after the operation was reported done.
         chosen: the steps; None for all.
-        forget: syncs of these paths count as not done: the oracle for what a missing sync costs.
         seed: of the variants that are drawn.
     """
     blobs: dict[str, bytes] = {}
@@ -189,5 +187,5 @@ def crash_states(
             if key not in seen:
                 seen.add(key)
                 yield Left(number, step.event, variant, files, last)
-        if step.synced is not None and not forget(step.event.removeprefix("sync ")):
+        if step.synced is not None:
             disk.sync(step.synced)

@@ -43,7 +43,7 @@ _POINTS = {"Lucene": (2, 100), "Milvus": (4, 400), "engine": (3, 400), "sweep": 
 """By a part of the name: how many points in the short part, and how many in the long one."""
 
 
-_SHORT = ("index beside an index", "update", "compact", "sweep")
+_SHORT = ("update", "sweep")
 
 
 @pytest.mark.parametrize("name", mostly_soaked([*named(OPERATIONS, native=False), *named(OPERATIONS, native=True)], _SHORT))

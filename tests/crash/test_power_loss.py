@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -66,7 +65,7 @@ _STATES = {"Lucene": (2, 40), "engine": (2, 300), "sweep": (3, 300), "": (4, 2_0
     "name",
     mostly_soaked(
         [*named(OPERATIONS, native=False, synced=True), *named(OPERATIONS, native=True)],
-        ("index", "update"),
+        ("update",),
     ),
 )
 def test_what_was_not_synced_is_not_needed(trials, records, name, effort, figures):
@@ -87,13 +86,3 @@ def check_power_loss(made: Trials, record: Path, name: str, effort: int, figures
     figures.add("Crashes", f"{name}: power lost", made.tried, made.right, "unsynced names and contents lost, cut or zeroed")
     assert made.tried >= 3
     assert not made.wrong, "\n".join(made.wrong)
-
-
-FORGOTTEN: dict[str, Callable[[str], bool]] = {
-    "the files of the scratch folder": lambda path: ".scratch-" in path and Path(path).suffix != "",
-    "the scratch folder": lambda path: Path(path).name.startswith(".scratch-"),
-    "the manifest": lambda path: Path(path).name.startswith(".manifest.json."),
-    "the index folder": lambda path: Path(path).name == "wiki",
-    "the folder above the index folder": lambda path: Path(path).name == "indexes",
-    "the folder above that": lambda path: Path(path).name.startswith("world"),
-}

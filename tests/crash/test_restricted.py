@@ -146,6 +146,7 @@ def test_an_index_that_may_not_be_written_is_a_typed_error(trials, name):
         assert made.judge(world, "not allowed to write", done=False), made.wrong
 
 
+@pytest.mark.soak
 def test_a_folder_that_may_not_be_made_is_a_typed_error(trials):
     made = trials["index"].anew()
     with made.world() as world:
@@ -155,6 +156,7 @@ def test_a_folder_that_may_not_be_made_is_a_typed_error(trials):
         assert not index_of(world).exists()
 
 
+@pytest.mark.soak
 def test_a_cache_that_may_not_be_written_changes_nothing(trials):
     made = trials["index"].anew()
     with made.world() as world:
@@ -184,6 +186,7 @@ def test_a_file_that_may_not_be_read_is_a_typed_error_and_is_not_lost(trials, fi
         assert made.judge(world, f"{file} could not be read", done=False), made.wrong
 
 
+@pytest.mark.soak
 def test_a_run_folder_that_may_not_be_written_is_a_typed_error(trials):
     made = trials["sweep over an earlier one"].anew()
     with made.world() as world:
@@ -196,6 +199,7 @@ def test_a_run_folder_that_may_not_be_written_is_a_typed_error(trials):
         assert made.judge(world, "not allowed to write", done=False), made.wrong
 
 
+@pytest.mark.soak
 def test_a_stage_cache_that_may_not_be_written_changes_nothing(trials):
     made = trials["sweep"].anew()
     with made.world() as world:

@@ -29,7 +29,7 @@ def own(index: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(index, tmp_path / "own"))
 
 
-@pytest.mark.parametrize("label", mostly_soaked(LABELS, 2))
+@pytest.mark.parametrize("label", mostly_soaked(LABELS))
 def test_a_file_that_is_touched_linked_copied_or_removed_is_read_on(label: str, own: Path, tmp_path: Path) -> None:
     check_read_on(retrievers()[label], files_of(own), label, own, tmp_path)
 
@@ -55,6 +55,7 @@ def check_read_on(retriever: BaseRetriever, files: list[IndexFile], label: str, 
 # what the package itself does
 
 
+@pytest.mark.soak
 def test_open_readers_find_the_same_whatever_is_written(own: Path) -> None:
     readers = {label: Searcher([retriever]).open(own) for label, retriever in retrievers().items()}
     found = {label: told(reader.search(QUERIES, 10)) for label, reader in readers.items()}

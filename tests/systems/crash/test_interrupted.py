@@ -16,10 +16,7 @@ from .operations import OPERATIONS
 
 __all__ = ["records"]
 
-_OF_ENGINES = ", every engine of a system"
-_SOAKED = {"first sources", "delete a source", "build a project again", "audit"}
-_SHORT = {name for name in OPERATIONS if not name.endswith(_OF_ENGINES)} - _SOAKED
-_SHORT.add(f"add{_OF_ENGINES}")
+_SHORT = {"study"}
 
 
 @pytest.mark.parametrize("name", mostly_soaked(named(OPERATIONS, native=False), _SHORT))
