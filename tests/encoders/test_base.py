@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,9 +19,8 @@ TEXTS = ["red fox", "blue whale"]
 ENCODER = HashedWords()
 
 
-@pytest.mark.parametrize(
-    ("vectors", "said"),
-    [
+def test_what_is_no_vector_of_real_numbers_that_can_be_compared_is_a_model_error(subtests: pytest.Subtests) -> None:
+    for vectors, said in [
         (np.zeros((2, 0), np.float32), "vectors of dimension 0"),
         (np.ones((2, 4)) + 1j, "an array of complex128; vectors are made of real numbers"),
         (np.array([["1", "2"], ["3", "4"]]), "an array of <U1; vectors"),
@@ -30,18 +28,17 @@ ENCODER = HashedWords()
         (np.array([[1.0, 2.0], [1e300, 0.0]]), r"NaN or infinity for 1 of 2 texts \(the first: 'blue whale'\)"),
         (np.array([[1.0, 2.0], [1e20, 0.0]]), r"vectors longer than 1e\+18 for 1 of 2 texts \(the first: 'blue whale'\)"),
         (np.full((2, 4), -3e38, np.float32), r"vectors longer than 1e\+18 for 2 of 2 texts"),
-    ],
-)
-def test_what_is_no_vector_of_real_numbers_that_can_be_compared_is_a_model_error(vectors: Any, said: str) -> None:
-    with pytest.raises(ModelError, match=said):
-        checked_vectors(vectors, TEXTS, ENCODER, None)
+    ]:
+        with subtests.test(vectors=vectors, said=said), pytest.raises(ModelError, match=said):
+            checked_vectors(vectors, TEXTS, ENCODER, None)
 
 
-@pytest.mark.parametrize("kind", [np.float16, np.float64, np.int8, np.uint64])
-def test_real_numbers_of_any_kind_become_float32(kind: type[np.number[Any]]) -> None:
-    vectors = checked_vectors(np.array([[1, 2], [3, 0]], kind), TEXTS, ENCODER, 2)  # type: ignore[arg-type]
-    assert vectors.dtype == np.float32
-    assert vectors.tolist() == [[1, 2], [3, 0]]
+def test_real_numbers_of_any_kind_become_float32(subtests: pytest.Subtests) -> None:
+    for kind in [np.float16, np.float64, np.int8, np.uint64]:
+        with subtests.test(kind=kind):
+            vectors = checked_vectors(np.array([[1, 2], [3, 0]], kind), TEXTS, ENCODER, 2)  # type: ignore[arg-type]
+            assert vectors.dtype == np.float32
+            assert vectors.tolist() == [[1, 2], [3, 0]]
 
 
 def test_a_model_whose_vectors_are_too_long_for_their_length_is_refused_and_not_taken_for_one_of_zeros(tmp_path: Path) -> None:
@@ -74,17 +71,14 @@ def test_no_index_is_made_of_vectors_whose_scores_would_overflow(tmp_path: Path)
     assert not (tmp_path / "manifest.json").exists()
 
 
-@pytest.mark.parametrize(
-    ("matrix", "said"),
-    [
+def test_tokens_are_held_to_the_same(subtests: pytest.Subtests) -> None:
+    for matrix, said in [
         (np.eye(24)[:2] + 1j, "an array of complex128; vectors are made of real numbers"),
         (np.full((1, 24), 1e300), "NaN or infinity for a token of 'red fox'"),
         (np.full((1, 24), 1e30), "a vector of length 4.9e"),
-    ],
-)
-def test_tokens_are_held_to_the_same(matrix: Any, said: str) -> None:
-    with pytest.raises(ModelError, match=said):
-        checked_tokens([matrix], TEXTS[:1], HashedTokens(24))
+    ]:
+        with subtests.test(matrix=matrix, said=said), pytest.raises(ModelError, match=said):
+            checked_tokens([matrix], TEXTS[:1], HashedTokens(24))
 
 
 def test_a_token_encoder_without_a_dimension_is_a_model_error() -> None:

@@ -84,26 +84,32 @@ def test_texts_are_cut_at_the_limit_of_the_encoder(torch_model: SentenceTransfor
     assert np.abs(bert_of(carried_folder(), 5).encode(ODD) - expected).max() < ROUNDING
 
 
-@pytest.mark.parametrize(("pooling", "lower", "scaled"), [("cls", True, True), ("mean", False, False)])
 def test_other_models_of_the_kind_are_opened_as_sentence_transformers_saves_them(
-    tmp_path: Path, pooling: str, lower: bool, scaled: bool
+    tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
 ) -> None:
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.models import Normalize, Pooling, Transformer
-    from transformers import BertConfig, BertModel, BertTokenizer
+    for pooling, lower, scaled in [("cls", True, True), ("mean", False, False)]:
+        with subtests.test(pooling=pooling, lower=lower, scaled=scaled):
+            tmp_path = tmp_path_factory.mktemp("case")
+            from sentence_transformers import SentenceTransformer
+            from sentence_transformers.models import Normalize, Pooling, Transformer
+            from transformers import BertConfig, BertModel, BertTokenizer
 
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "Who", "who", "wrote", "the", "novel", "##s", "s", ".", "é"]
-    (tmp_path / "vocab.txt").write_text("\n".join(words) + "\n", "utf-8")
-    config = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40}
-    BertModel(BertConfig(vocab_size=len(words), max_position_embeddings=32, **config)).save_pretrained(tmp_path / "bert")
-    BertTokenizer(str(tmp_path / "vocab.txt"), do_lower_case=lower, model_max_length=32).save_pretrained(tmp_path / "bert")
-    transformer = Transformer(str(tmp_path / "bert"))
-    modules = [transformer, Pooling(24, pooling_mode=pooling), *([Normalize()] if scaled else [])]
-    model = SentenceTransformer(modules=modules, device="cpu")
-    model.save_pretrained(str(tmp_path / "model"))
-    texts = ["Who wrote the novels?", "who wrote THE novel.", "", "the " * 50, "é É e"]
+            words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "Who", "who", "wrote", "the", "novel", "##s", "s", ".", "é"]
+            (tmp_path / "vocab.txt").write_text("\n".join(words) + "\n", "utf-8")
+            config = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40}
+            BertModel(BertConfig(vocab_size=len(words), max_position_embeddings=32, **config)).save_pretrained(
+                tmp_path / "bert"
+            )
+            BertTokenizer(str(tmp_path / "vocab.txt"), do_lower_case=lower, model_max_length=32).save_pretrained(
+                tmp_path / "bert"
+            )
+            transformer = Transformer(str(tmp_path / "bert"))
+            modules = [transformer, Pooling(24, pooling_mode=pooling), *([Normalize()] if scaled else [])]
+            model = SentenceTransformer(modules=modules, device="cpu")
+            model.save_pretrained(str(tmp_path / "model"))
+            texts = ["Who wrote the novels?", "who wrote THE novel.", "", "the " * 50, "é É e"]
 
-    assert np.abs(bert_of(tmp_path / "model").encode(texts) - by_torch(model, texts)).max() < ROUNDING
+            assert np.abs(bert_of(tmp_path / "model").encode(texts) - by_torch(model, texts)).max() < ROUNDING
 
 
 def changed(name: str, **entries: Any) -> Callable[[Path], None]:
@@ -114,9 +120,10 @@ def changed(name: str, **entries: Any) -> Callable[[Path], None]:
     return change
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_models_with_anything_unknown_are_left_to_torch(
+    tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
+) -> None:
+    for change in [
         changed("config.json", model_type="roberta"),
         changed("config.json", hidden_act="relu"),
         changed("config.json", position_embedding_type="relative_key"),
@@ -134,13 +141,13 @@ def changed(name: str, **entries: Any) -> Callable[[Path], None]:
         changed("config_sentence_transformers.json", truncate_dim=64),
         lambda folder: (folder / "modules.json").write_text("[]"),
         lambda folder: (folder / "tokenizer.json").unlink(),
-    ],
-)
-def test_models_with_anything_unknown_are_left_to_torch(tmp_path: Path, change: Callable[[Path], None]) -> None:
-    folder = with_model_files(tmp_path / "model")
-    assert open_bert(folder, None) is not None
-    change(folder)
-    assert open_bert(folder, None) is None
+    ]:
+        with subtests.test(change=change):
+            tmp_path = tmp_path_factory.mktemp("case")
+            folder = with_model_files(tmp_path / "model")
+            assert open_bert(folder, None) is not None
+            change(folder)
+            assert open_bert(folder, None) is None
 
 
 SCRIPT = """

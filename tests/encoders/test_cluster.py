@@ -96,10 +96,12 @@ def _lose_node_of(cluster: Any, log: Path) -> None:
             cluster.remove_node(node, allow_graceful=False)
 
 
-@pytest.mark.parametrize("address", ["", "  ", 6379])
-def test_an_address_that_is_none_is_refused(address, tmp_path):
-    with pytest.raises(ConfigurationError, match=r"ray=.*expected 'auto', or the address"):
-        Searcher([FaissRetriever(HashedWords())]).index(items_of(TEXTS), tmp_path / "index", ray=address)
+def test_an_address_that_is_none_is_refused(tmp_path_factory: pytest.TempPathFactory, subtests):
+    for address in ["", "  ", 6379]:
+        with subtests.test(address=address):
+            tmp_path = tmp_path_factory.mktemp("case")
+            with pytest.raises(ConfigurationError, match=r"ray=.*expected 'auto', or the address"):
+                Searcher([FaissRetriever(HashedWords())]).index(items_of(TEXTS), tmp_path / "index", ray=address)
 
 
 def test_a_cluster_that_is_not_there_is_an_error_at_once():
@@ -110,10 +112,10 @@ def test_a_cluster_that_is_not_there_is_an_error_at_once():
         ClusterPool(address, None)
 
 
-@pytest.mark.parametrize("address", ["10.0.0.5", ":6379", "host:port", "ray://10.0.0.5:10001"])
-def test_an_address_that_ray_would_misread_is_refused(address):
-    with pytest.raises(ConfigurationError, match=r"ray=.*pass 'auto', or host:port"):
-        ClusterPool(address, None)
+def test_an_address_that_ray_would_misread_is_refused(subtests: pytest.Subtests):
+    for address in ["10.0.0.5", ":6379", "host:port", "ray://10.0.0.5:10001"]:
+        with subtests.test(address=address), pytest.raises(ConfigurationError, match=r"ray=.*pass 'auto', or host:port"):
+            ClusterPool(address, None)
 
 
 def test_without_ray_the_error_says_what_to_install(monkeypatch):

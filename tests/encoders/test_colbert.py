@@ -173,9 +173,8 @@ def test_the_projection_belongs_to_the_index_where_there_is_one(plain: ColbertEn
     assert encoder(stanford, projection=64, seed=3).index_identity() == encoder(stanford).index_identity()
 
 
-@pytest.mark.parametrize(
-    ("modules", "settings", "is_one"),
-    [
+def test_a_checkpoint_is_known_by_its_modules(tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests) -> None:
+    for modules, settings, is_one in [
         (["models.Transformer", "models.Pooling", "models.Normalize"], {}, False),
         (["models.Transformer", "models.Pooling", "models.Dense"], {}, False),
         (["models.Transformer", "models.Dense"], {"query_prefix": "[Q] "}, True),
@@ -185,14 +184,12 @@ def test_the_projection_belongs_to_the_index_where_there_is_one(plain: ColbertEn
         (["base.modules.Transformer", "base.modules.Dense", "modules.MultiVectorMask"], {}, True),
         (["base.modules.Transformer", "modules.MultiVectorMask"], {}, False),
         (["base.modules.Transformer", "modules.MultiVectorMask"], {"model_type": "SentenceTransformer"}, False),
-    ],
-)
-def test_a_checkpoint_is_known_by_its_modules(
-    tmp_path: Path, modules: list[str], settings: dict[str, object], is_one: bool
-) -> None:
-    (tmp_path / "modules.json").write_text(json.dumps([{"type": f"sentence_transformers.{name}"} for name in modules]))
-    (tmp_path / "config_sentence_transformers.json").write_text(json.dumps(settings))
-    assert is_multi_vector(tmp_path) is is_one
+    ]:
+        with subtests.test(modules=modules, settings=settings, is_one=is_one):
+            tmp_path = tmp_path_factory.mktemp("case")
+            (tmp_path / "modules.json").write_text(json.dumps([{"type": f"sentence_transformers.{name}"} for name in modules]))
+            (tmp_path / "config_sentence_transformers.json").write_text(json.dumps(settings))
+            assert is_multi_vector(tmp_path) is is_one
 
 
 def test_a_checkpoint_that_names_its_type_and_has_no_modules_is_not_given_random_ones(bert: Path, tmp_path: Path) -> None:

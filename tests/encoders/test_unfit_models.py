@@ -25,22 +25,30 @@ def with_ids_beyond_the_table(folder: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", ["encoder", "encoder by onnx", "pylate", "splade", "cross-encoder", "onnx"])
-def test_a_token_without_a_row_in_the_table_is_a_model_error(kind: str, tmp_path: Path) -> None:
-    named = NAMED[kind]
-    named.save(tmp_path / "model", 0)
-    with_ids_beyond_the_table(tmp_path / "model")
-    component = named.component(tmp_path / "model")
-    with pytest.raises(ModelError, match=r"fails at these texts: |cannot be exported "):
-        named.result(component)
+def test_a_token_without_a_row_in_the_table_is_a_model_error(
+    tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
+) -> None:
+    for kind in ["encoder", "encoder by onnx", "pylate", "splade", "cross-encoder", "onnx"]:
+        with subtests.test(kind=kind):
+            tmp_path = tmp_path_factory.mktemp("case")
+            named = NAMED[kind]
+            named.save(tmp_path / "model", 0)
+            with_ids_beyond_the_table(tmp_path / "model")
+            component = named.component(tmp_path / "model")
+            with pytest.raises(ModelError, match=r"fails at these texts: |cannot be exported "):
+                named.result(component)
 
 
-@pytest.mark.parametrize("encoder", [SentenceTransformerEncoder, ColbertEncoder, StaticEncoder])
-def test_settings_that_are_no_object_are_a_model_error(encoder: type, tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("[]")
-    (tmp_path / "modules.json").write_text("[]")
-    with pytest.raises(ModelError, match=r"config\.json does not hold a model's settings.*download the model again"):
-        encoder(str(tmp_path)).encode_passages(["a fox"])
+def test_settings_that_are_no_object_are_a_model_error(
+    tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
+) -> None:
+    for encoder in [SentenceTransformerEncoder, ColbertEncoder, StaticEncoder]:
+        with subtests.test(encoder=encoder):
+            tmp_path = tmp_path_factory.mktemp("case")
+            (tmp_path / "config.json").write_text("[]")
+            (tmp_path / "modules.json").write_text("[]")
+            with pytest.raises(ModelError, match=r"config\.json does not hold a model's settings.*download the model again"):
+                encoder(str(tmp_path)).encode_passages(["a fox"])
 
 
 class PanicException(BaseException):

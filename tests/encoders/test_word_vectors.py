@@ -81,18 +81,20 @@ def test_a_text_without_a_known_word_has_no_vector_and_that_is_said_once(source)
         encoder.encode_passages(["qwertz"])
 
 
-@pytest.mark.parametrize("end", [b"", b"\n"])
-def test_binary_files_of_any_size_are_read_as_gensim_reads_them(end, tmp_path):
-    n_words, dimension = 3000, 200  # larger than what is read at a time
-    vectors = np.random.default_rng(0).normal(size=(n_words, dimension)).astype("<f4")
-    words = [f"w{row}é" for row in range(n_words)]
-    pairs = [word.encode() + b" " + row.tobytes() + end for word, row in zip(words, vectors, strict=True)]
-    path = tmp_path / "vectors.bin"
-    path.write_bytes(b"%d %d\n" % (n_words, dimension) + b"".join(pairs))
-    expected = KeyedVectors.load_word2vec_format(str(path), binary=True)
-    read = read_word_vectors(path)
-    assert list(read.numbers) == expected.index_to_key
-    assert np.array_equal(read.vectors, expected.vectors)
+def test_binary_files_of_any_size_are_read_as_gensim_reads_them(tmp_path_factory: pytest.TempPathFactory, subtests):
+    for end in [b"", b"\n"]:
+        with subtests.test(end=end):
+            tmp_path = tmp_path_factory.mktemp("case")
+            n_words, dimension = 3000, 200  # larger than what is read at a time
+            vectors = np.random.default_rng(0).normal(size=(n_words, dimension)).astype("<f4")
+            words = [f"w{row}é" for row in range(n_words)]
+            pairs = [word.encode() + b" " + row.tobytes() + end for word, row in zip(words, vectors, strict=True)]
+            path = tmp_path / "vectors.bin"
+            path.write_bytes(b"%d %d\n" % (n_words, dimension) + b"".join(pairs))
+            expected = KeyedVectors.load_word2vec_format(str(path), binary=True)
+            read = read_word_vectors(path)
+            assert list(read.numbers) == expected.index_to_key
+            assert np.array_equal(read.vectors, expected.vectors)
 
 
 class Harmful:
@@ -109,9 +111,8 @@ def test_a_pickle_is_refused_and_not_run(name, tmp_path, monkeypatch):
     assert not (tmp_path / "harmed").exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
+def test_a_file_that_is_none_is_refused(tmp_path_factory: pytest.TempPathFactory, subtests):
+    for name, content, message in [
         ("a.bin", b"400 300\nthe ", "has only 12 bytes"),
         ("a.bin", b"2 1\nthe \0\0\0\0wind \0\0", "it ends within word 2 of 2"),
         ("a.txt", b"the 1 2 3\nwind 1 2\n", "not a file of word vectors, or is compressed or damaged"),
@@ -120,12 +121,12 @@ def test_a_pickle_is_refused_and_not_run(name, tmp_path, monkeypatch):
         ("a.txt", b"the nan 2 3\n", "is not finite"),
         ("a.txt", b"{not vectors}\n", "not a file of word vectors|holds no word vectors"),
         ("a.txt.gz", b"\x1f\x8b", "or is compressed"),
-    ],
-)
-def test_a_file_that_is_none_is_refused(name, content, message, tmp_path):
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(ModelError, match=message):
-        read_word_vectors(tmp_path / name)
+    ]:
+        with subtests.test(name=name, content=content, message=message):
+            tmp_path = tmp_path_factory.mktemp("case")
+            (tmp_path / name).write_bytes(content)
+            with pytest.raises(ModelError, match=message):
+                read_word_vectors(tmp_path / name)
 
 
 def test_a_missing_file_is_an_error(tmp_path):
@@ -136,9 +137,8 @@ def test_a_missing_file_is_an_error(tmp_path):
         WordVectorEncoder(str(tmp_path / "empty")).encode_queries(["a"])
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_a_folder_that_was_changed_is_refused(tmp_path_factory: pytest.TempPathFactory, subtests):
+    for change, message in [
         ({"format": 2}, "made by another version"),
         ({"words": ["a", "a"]}, "distinct words"),
         ({"words": ["a"]}, "not a folder of word vectors"),
@@ -147,14 +147,14 @@ def test_a_missing_file_is_an_error(tmp_path):
         ({"vectors": "0" * 64}, "is not what words.json was written with"),
         ({"stemmer": "klingon"}, "no stemmer for the language 'klingon'"),
         ({"stemmer": "english", "phrases": ["one"]}, "not a folder of word vectors"),
-    ],
-)
-def test_a_folder_that_was_changed_is_refused(change, message, tmp_path):
-    write_word_vectors(tmp_path, ["a", "b"], np.ones((2, 3), np.float32), [1.0, 2.0])
-    content = json.loads((tmp_path / "words.json").read_text("utf-8"))
-    (tmp_path / "words.json").write_text(json.dumps(content | change), "utf-8")
-    with pytest.raises(ModelError, match=message):
-        read_word_vectors(tmp_path)
+    ]:
+        with subtests.test(change=change, message=message):
+            tmp_path = tmp_path_factory.mktemp("case")
+            write_word_vectors(tmp_path, ["a", "b"], np.ones((2, 3), np.float32), [1.0, 2.0])
+            content = json.loads((tmp_path / "words.json").read_text("utf-8"))
+            (tmp_path / "words.json").write_text(json.dumps(content | change), "utf-8")
+            with pytest.raises(ModelError, match=message):
+                read_word_vectors(tmp_path)
 
 
 # training
