@@ -27,6 +27,7 @@ from nlp_retrieval import (
     ParquetLoader,
     TopicsLoader,
 )
+from nlp_retrieval.documents.loader import DocumentsLoader
 from nlp_retrieval.loaders.database import DatabaseLoader
 from nlp_retrieval.testing import LoaderRules, QueryLoaderRules
 
@@ -187,6 +188,19 @@ class TestHuggingFace(_Tables):
 
     def write(self, path, rows):
         datasets.Dataset.from_list(rows).save_to_disk(path)
+
+
+class TestDocuments(LoaderRules):
+    component = DocumentsLoader
+
+    def prepare(self):
+        (self.folder / "docs").mkdir()
+        (self.folder / "docs" / "a.md").write_text("---\nyear: 2020\n---\n# Köln\n\nAm Rhein. 東京 🦊\n", "utf-8")
+        (self.folder / "docs" / "b.html").write_text("<title>Krill</title><p>Krill live in cold water.</p>", "utf-8")
+        (self.folder / "docs" / "c.txt").write_text("a long one. " * 90, "utf-8")
+
+    def make(self):
+        return DocumentsLoader(self.folder / "docs")
 
 
 class TestTopics(QueryLoaderRules):

@@ -220,26 +220,6 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 QUERIES = ["fox river", "castle novel film", "queen"]
-WHERE = {"country": "Peru", "year": {"gte": 2003, "lt": 2016}}
-
-
-def check_filtered(searcher: Searcher, *, exact: bool) -> None:
-    """Check that searches find k items that fulfil a filter, wherever k do.
-
-    Args:
-        searcher: over :func:`items`.
-        exact: whether they are the first found without a filter; others may know better where fewer compete.
-    """
-    for where in (WHERE, {"country": "Japan"}, {"not": {"country": {"in": ["Japan", "Peru", "Chile"]}}}):
-        whole = searcher.search(QUERIES, N_ITEMS)
-        found = searcher.search(QUERIES, 5, where)
-        for hits, every in zip(found, whole, strict=True):
-            assert all(fulfils(hit.item.metadata, where) for hit in hits)
-            wanted = [hit for hit in every if fulfils(hit.item.metadata, where)][:5]
-            if exact:
-                assert [hit.item.item_id for hit in hits] == [hit.item.item_id for hit in wanted]
-                assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in wanted])
-            assert len(hits) == len(wanted)
 
 
 def test_where_no_item_fulfils_it_nothing_is_found_and_that_is_told(index: Path) -> None:
