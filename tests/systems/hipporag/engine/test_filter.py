@@ -67,8 +67,8 @@ def test_numbers_that_were_not_shown_are_not_believed(
 @pytest.mark.parametrize(
     "answer",
     [
-        *("none of them", "", '{"a": [true]}', "__import__('os').remove('x')", json.dumps([["erik", "is", "here"]])),
-        *([99, 0, -1], list(range(5, 10_000)), "[" + "9" * 5000 + "]", "[" * 10_000),
+        *("none of them", "__import__('os').remove('x')", json.dumps([["erik", "is", "here"]])),
+        *([99, 0, -1], "[" + "9" * 5000 + "]", "[" * 10_000),
     ],
 )
 def test_an_answer_of_something_else_keeps_all_triples_and_is_told(
@@ -120,14 +120,6 @@ def test_without_usable_entities_those_by_rules_are_linked_and_it_is_told(
     with pytest.warns(RetrievalWarning, match="are linked by the names in them"):
         hits = found(folder, linking="entities", lm=model())
     assert ranking(hits) == ranking(found(folder, linking="entities"))
-
-
-def test_good_answers_are_kept_on_disk(folder: Path, server: ChatServer, model: MakeModel) -> None:
-    server.answer = lambda body: fields(helpful=[1])
-    lm = model()
-    found(folder, lm=lm)
-    found(folder, lm=lm)
-    assert (lm.counts.calls, lm.counts.cache_hits, server.calls) == (1, 1, 1)
 
 
 def test_a_filter_costs_one_call_a_query(model: MakeModel) -> None:
