@@ -17,6 +17,7 @@ from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.core.tables import html_text
 from nlp_retrieval.errors import InputError
 
+NAMESPACE = "http://www.w3.org/2000/svg"
 _FONT, _NOTE, _CHAR = 13, 11, 0.6
 """Sizes of texts in pixels, and the width of a character as a share of them."""
 _SMALL = f' font-size="{_NOTE}" opacity=".75"'
@@ -53,9 +54,9 @@ def drawing(config: Config, kind: str = "searchers", first: int | None = None) -
     shape = _row([_text(begin), *shapes, _text("hits")], arrows)
     width, height = f"{shape.width + 8:.0f}", f"{shape.height + 8:.0f}"
     head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'<svg xmlns="{NAMESPACE}" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'role="img" aria-label="{html_text(_words(config))}" font-family="sans-serif" font-size="{_FONT}" '
-        'fill="currentColor" style="max-width:100%;height:auto">'
+        'fill="currentColor">'
     )
     return "".join([head, *shape.draw(4, shape.height / 2 + 4), "</svg>"])
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nlp_retrieval import Bm25Retriever, OverlapReranker
 from nlp_retrieval.benchmarks.results import BenchmarkReport, FailedConfiguration
 from nlp_retrieval.errors import OutputError
 from nlp_retrieval.evaluation.comparison import compare_pairs
@@ -151,6 +152,16 @@ def test_markup_in_names_and_values_stays_text() -> None:
     assert ATTACK in attacked.texts("bdi")
     assert ATTACK in attacked.texts("code")
     assert not any(key.startswith("on") for _, a in attacked.elements for key in a)
+
+
+def test_each_searcher_is_drawn_and_what_no_searcher_has_written_is_not() -> None:
+    report = usual_report()
+    first, *rest = report.configurations
+    searcher = Bm25Retriever() % 50 >> OverlapReranker() % 10
+    page = render_page(replace(report, configurations=[replace(first, config=searcher.config), *rest]))
+    assert page.count('role="img" aria-label="bm25, then overlap"') == 1
+    for config in ({"name": "searcher", "retrievers": 3}, {"name": "searcher", "retrievers": [None]}):
+        assert 'aria-label="bm25' not in render_page(replace(report, configurations=[replace(first, config=config), *rest]))
 
 
 def test_the_page_refers_to_nothing_outside_itself() -> None:
