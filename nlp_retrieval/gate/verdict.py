@@ -65,7 +65,7 @@ class MeasureVerdict:
 
     @property
     def label(self) -> str:
-        """Return the measure, and the group if it is one: ``"nDCG @10, hops=3"``."""
+        """Return the measure, and the group if it is one: ``"nDCG@10, hops=3"``."""
         return ", ".join(filter(None, [Measure.parse(self.measure).label, visible(self.group)]))
 
     @property

@@ -78,7 +78,7 @@ def test_a_run_keeps_its_measures_and_the_grade_from_which_a_document_counts(tmp
     for result, folder in zip(report.configurations, folders, strict=True):
         assert result.measures == pytest.approx(read_run_folder(folder).report.configurations[0].measures)
     assert report.manifest["relevant_from"] == 2
-    assert "RBP 0.8 @5" in str(report)
+    assert "RBP 0.8@5" in str(report)
     both = report.configurations[0].name, report.configurations[1].name
     recalls = {row.query_id: row.one for row in changed_queries(sources.lists, *both, 5, relevant_from=2)}
     saved = read_run_folder(folders[0])

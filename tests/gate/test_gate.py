@@ -249,7 +249,7 @@ def test_a_baseline_without_titles_is_not_measured_by_gold_that_names_them(tmp_p
 def test_a_baseline_is_renewed_only_by_who_sees_what_it_costs(accepted: GateSettings, tmp_path: Path) -> None:
     kept = Path(accepted.baseline).read_bytes()
     same = Gate(accepted, searcher(tmp_path / "again")).update("nothing changed")
-    assert re.fullmatch(r"nDCG @10: 0\.\d{3} -> 0\.\d{3} \(\+0\.000\)", same[0])
+    assert re.fullmatch(r"nDCG@10: 0\.\d{3} -> 0\.\d{3} \(\+0\.000\)", same[0])
     renewed = Path(accepted.baseline).read_bytes()
     assert renewed != kept
     prefixed = [SearchableItem(item_id=f"v2-{item.item_id}", content=item.content) for item in ITEMS]
@@ -290,16 +290,16 @@ def test_a_group_that_gained_is_not_said_to_have_fallen_and_rows_of_junit_are_by
         return GateReport(overall(measures), False, measures, [], 0.9, 3, 15, [], [])
 
     assert headline(report(-0.01, 0.1)) == (
-        "Cannot tell: nDCG @10 fell, and may have lost more than the margin; about 40 more queries could tell."
+        "Cannot tell: nDCG@10 fell, and may have lost more than the margin; about 40 more queries could tell."
     )
     assert headline(report(0.01, 0.1)).startswith("Cannot tell: nothing fell, but so few queries do not rule out")
     mixed = report(-0.01, 0.1, -0.2)
     assert (
-        headline(mixed) == "Beyond the margin, and whether by chance cannot be told: nDCG @10, hops=3 fell from 0.500 to 0.300."
+        headline(mixed) == "Beyond the margin, and whether by chance cannot be told: nDCG@10, hops=3 fell from 0.500 to 0.300."
     )
     cases = ElementTree.fromstring(junit(mixed)).findall("testcase")
     assert [(case.get("name"), case.find("failure") is not None) for case in cases] == [
-        ("nDCG @10", False), ("nDCG @10, hops=2", False), ("nDCG @10, hops=3", True)
+        ("nDCG@10", False), ("nDCG@10, hops=2", False), ("nDCG@10, hops=3", True)
     ]  # fmt: skip
 
 

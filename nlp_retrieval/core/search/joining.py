@@ -117,11 +117,18 @@ def merge_candidates(
     places = np.fromiter((distinct.get(query, len(distinct)) for query in flat), np.int64, len(flat))
     counts = np.fromiter(map(len, unrepeated), np.int64, len(unrepeated))
     batch = merge_subqueries(hits, places, counts, rule, label, k)
+    note_empty(batch, unrepeated, retriever, ignored)
+    return batch
+
+
+def note_empty(
+    batch: CandidateBatch, processed: list[list[str]], retriever: str, ignored: Callable[[str], str | None] = lambda _: None
+) -> None:
+    """Note how many queries found nothing, and why."""
     empty = np.flatnonzero(np.diff(batch.offsets) == 0)
     if len(empty) and search_context().notes_empty:
-        reasons = _why_empty([unrepeated[number] for number in empty.tolist()], ignored)
+        reasons = _why_empty([processed[number] for number in empty.tolist()], ignored)
         add_note(f"{retriever} {FOUND_NOTHING} {len(empty)} of {len(processed)} queries: {reasons}")
-    return batch
 
 
 def _why_empty(processed: list[list[str]], ignored: Callable[[str], str | None]) -> str:

@@ -38,7 +38,7 @@ from nlp_retrieval.core.processes import forked, use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_k, check_processed, has_no_words
 from nlp_retrieval.core.search.adapters import AdaptedIndex, check_signature
 from nlp_retrieval.core.search.expressions import Expression
-from nlp_retrieval.core.search.joining import MergeRule, merge_candidates, merge_subqueries
+from nlp_retrieval.core.search.joining import MergeRule, merge_candidates, merge_subqueries, note_empty
 from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.core.statistics import CollectionStatistics
@@ -446,7 +446,9 @@ class AdaptedRetriever(BaseRetriever):
         hits = self.find(cast(Any, asked), min(k, n_items), n_items, allowed)
         owners = np.flatnonzero([bool(group) for group in groups])
         counts = np.bincount(owners, minlength=len(groups))
-        return merge_subqueries(hits, np.arange(len(asked)), counts, self.merge, label or self.name, k)
+        batch = merge_subqueries(hits, np.arange(len(asked)), counts, self.merge, label or self.name, k)
+        note_empty(batch, processed, self.name, self.ignored)
+        return batch
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         """Ask ``retrieve``, for queries of one sub-query each, or for groups of sub-queries."""
