@@ -34,7 +34,7 @@ DONE, FAILED = "done", "failed"
 Row = dict[str, Any]
 
 
-def _key(name: str, to: Column[str] | None = None, **settings: bool) -> Column[str]:
+def _key(name: str, to: Column[str] | None = None, **settings: Any) -> Column[str]:
     return Column(name, String(32), *(() if to is None else (ForeignKey(to),)), nullable=False, **settings)
 
 
