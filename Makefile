@@ -26,7 +26,7 @@ demo-evidence: $(VENV)/.demo  ## audit a report with fifteen citations against t
 PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 TMPDIR=$(TEST_TMP) $(BIN)/python -m pytest
 
 test: $(VENV)/.dev  ## all tests but those of make test-built
-	$(PYTEST) -n $(TEST_WORKERS) --dist loadfile --ignore tests/distribution
+	$(PYTEST) -n $(TEST_WORKERS) --dist worksteal --ignore tests/distribution
 
 # the last command is of a CPU without AVX-512, which one with AMX cannot play: torch goes on in its 16 bits, and takes 20 times as long
 test-built: dist $(BASE_VENV)/.base  ## the wheel and the sdist, each installed without extras, and encoders on a CPU with AVX2 alone

@@ -376,8 +376,8 @@ def test_commands_are_listed_in_groups_each_in_one_line() -> None:
 def test_long_options_are_in_groups_and_values_have_plain_names() -> None:
     text = run("benchmark", "--help", COLUMNS="80").stdout
     headings = [line.rstrip(":") for line in text.splitlines() if re.match(r"\w.*:$", line)]
-    assert headings == ["Arguments", "Options", "Repeat a run", "Trackers", "Table", "Measures", "Workers"]
-    assert "Usage: nlp-retrieval benchmark [OPTIONS] [CONFIG]" in text
+    assert headings == ["Arguments", "Options", "Trackers", "Table", "Measures", "Workers"]
+    assert "Usage: nlp-retrieval benchmark [OPTIONS] CONFIG" in text
     assert "<" not in text + run("search", "--help").stdout + run("evidence", "audit", "--help").stdout
     assert "  -k N " in run("search", "--help").stdout
 

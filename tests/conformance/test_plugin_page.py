@@ -65,7 +65,7 @@ def test_the_tests_of_the_package_pass(package: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     passed = re.search(r"(\d+) passed", done.stdout)
     assert passed is not None
-    assert int(passed[1]) > 40
+    assert int(passed[1]) > 30
     assert "skipped" not in done.stdout
 
 

@@ -42,7 +42,7 @@ def test_nobody_listens_to_others_without_a_token(subtests):
 
 def test_settings_that_cannot_be_used_are_refused(subtests):
     for host in ("", "\0", "no such name", "999.1.1.1", "x" * 300, "\udcff"):
-        with subtests.test(host), pytest.raises(ConfigurationError, match="host"):
+        with subtests.test(ascii(host)), pytest.raises(ConfigurationError, match="host"):
             ServiceSettings(host)
     for name, value in (("port", -1), ("port", 65_536), ("workers", 0), ("workers", 257), ("record_days", 0), ("proxy", "a.b")):
         with subtests.test(name), pytest.raises(ConfigurationError, match=name):

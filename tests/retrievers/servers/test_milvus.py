@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import math
 import re
@@ -222,7 +223,9 @@ def test_milvus_lite_is_private_and_of_one_process(index: Path, tmp_path: Path, 
     done = subprocess.run(other, capture_output=True, text=True, check=False)
     assert "another process uses it" in done.stderr.splitlines()[-1]
     del made
-    subprocess.run(other, check=True)
+    gc.collect()
+    opened = (subprocess.run(other, check=False).returncode == 0 for _ in range(30))  # its server ends in its own time
+    assert any(opened)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another machine"))
     with pytest.raises(UntrustedError, match=TRUSTED):
         searcher("both", url=None).open(index)
