@@ -28,12 +28,15 @@ SECRET = "sk-" + "a1B2c3D4e5F6g7H8i9J0"
 
 
 def lines_of(folder):
-    """Every line of every session, by session; a line that is not whole is an error."""
+    """Every line of every session, by session; a line that is not whole is an error.
+
+    An empty line is none: it is written where another process was in the middle of its own.
+    """
     found = {}
     for file in sorted(Path(folder).glob("*.jsonl")):
         content = file.read_bytes()
         assert content.endswith(b"\n")
-        for line in content.splitlines():
+        for line in filter(None, content.splitlines()):
             found.setdefault(json.loads(line)["session"], []).append(json.loads(line))
     return found
 
