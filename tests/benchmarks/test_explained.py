@@ -15,6 +15,7 @@ from nlp_retrieval import (
     Searcher,
 )
 from nlp_retrieval.core.files.frames import BaseLoader
+from nlp_retrieval.reports.page.page import render_page
 
 BOOKS = {
     "Moby-Dick": "A whaling captain hunts a white whale. The novel is by Herman Melville.",
@@ -62,3 +63,14 @@ def test_queries_at_which_links_gain_over_the_baseline_are_explained_first(tmp_p
     assert hits["Moby-Dick"].explanations[0].steps == ()
     (step,) = hits["Herman Melville"].explanations[0].steps
     assert step.sentence[step.start : step.end] == "Herman Melville"
+
+
+def test_the_page_shows_the_sentence_with_its_mention_and_runs_no_markup_of_the_corpus(tmp_path: Path) -> None:
+    bm25 = Bm25Retriever()
+    BOOKS["Moby-Dick"] = "<script>alert(1)</script> hunts a whale, the captain & Herman Melville."
+    try:
+        page = render_page(run(tmp_path, bm25=Searcher([bm25]), linked=Searcher([LinkGraphRetriever([bm25])])))
+    finally:
+        BOOKS["Moby-Dick"] = "A whaling captain hunts a white whale. The novel is by Herman Melville."
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; hunts a whale, the captain &amp; <mark>Herman Melville</mark>." in page
+    assert "<script>alert" not in page
