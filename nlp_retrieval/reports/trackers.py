@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.settings import BenchmarkConfig, MlflowSettings, WandbMode, WandbSettings
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.registry import numbered_names
 from nlp_retrieval.core.files.atomic import file_names, make_folder
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, DependencyError, OutputError, first_line, install
@@ -115,7 +116,7 @@ def flat_config(config: Config) -> Config:
         if key == "retrievers" and isinstance(value, dict | list):
             parts = list(value.values()) if isinstance(value, dict) else value
             flat["retrievers"] = "+".join(map(_name, parts))
-            for label, part in zip(_labels(parts), parts, strict=True):
+            for label, part in zip(numbered_names(map(_name, parts)), parts, strict=True):
                 flat |= dict(_inside(label, part))
         elif value is None and key in _ALWAYS:
             flat[key] = "none"
@@ -136,7 +137,7 @@ def _settings(key: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield from _inside(key, value)
     elif isinstance(value, list) and value and all(isinstance(part, dict) and "name" in part for part in value):
         yield key, "+".join(map(_name, value))
-        for number, (label, part) in enumerate(zip(_labels(value), value, strict=True), start=1):
+        for number, (label, part) in enumerate(zip(numbered_names(map(_name, value)), value, strict=True), start=1):
             yield from _settings(f"{key}/{number}", part) if key == "reranker" else _inside(f"{key}/{label}", part)
     elif value is not None:
         yield key, value
@@ -150,13 +151,6 @@ def _inside(key: str, part: Any) -> Iterator[tuple[str, Any]]:
 
 def _name(part: Any) -> str:
     return str(part.get("name")) if isinstance(part, dict) else str(part)
-
-
-def _labels(parts: Sequence[Any]) -> list[str]:
-    """The names of components, numbered if several share one."""
-    names = list(map(_name, parts))
-    before = [names[:number].count(name) for number, name in enumerate(names)]
-    return [f"{name}-{count + 1}" if count else name for name, count in zip(names, before, strict=True)]
 
 
 def _tags(config: Config, more: Sequence[str] = ()) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from nlp_retrieval.core.components.component import Config, parameters_of, to_plain
 from nlp_retrieval.core.components.registry import component_class, numbered_names
+from nlp_retrieval.core.search.joining import POOL_DEPTH
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.core.tables import html_text
 from nlp_retrieval.errors import InputError
@@ -133,7 +134,7 @@ def _shown_depth(config: Config, label: str) -> str:
     if isinstance(depth, Mapping):
         depth = depth.get(label)
     is_single = len(config["retrievers"]) == 1 and not config.get("reranker") and config.get("scope") != "per_subquery"
-    return str(depth or ("k" if is_single else "100"))
+    return str(depth or ("k" if is_single else POOL_DEPTH))
 
 
 def _words(config: Config) -> str:

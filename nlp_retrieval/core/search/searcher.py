@@ -34,7 +34,15 @@ from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.queries import check_k, check_processed, check_queries, check_results, has_no_words
 from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrievers, labelled
 from nlp_retrieval.core.search.expressions import Expression, FirstCandidates
-from nlp_retrieval.core.search.joining import BaseFusion, RawScore, ReciprocalRankFusion, WeightedSum, interleave, weights_for
+from nlp_retrieval.core.search.joining import (
+    POOL_DEPTH,
+    BaseFusion,
+    RawScore,
+    ReciprocalRankFusion,
+    WeightedSum,
+    interleave,
+    weights_for,
+)
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.results import RankedLists, to_results
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
@@ -44,8 +52,6 @@ from nlp_retrieval.errors import ConfigurationError, nearest
 Scope = Literal["pooled", "per_subquery"]
 Depth = Annotated[int, Field(ge=1)] | Literal["all"]
 Reranker = BaseReranker | FirstCandidates | ByName
-
-_POOL_DEPTH = 100
 
 
 class Searcher(BaseSearcher, Expression):
@@ -255,7 +261,7 @@ class Searcher(BaseSearcher, Expression):
         """
         depth = self.depth if not isinstance(self.depth, Mapping) else self.depth.get(label or "")
         is_single = len(self.retrievers) == 1 and not self.rerankers and self.scope == "pooled"
-        return depth or (k if is_single else max(k, _POOL_DEPTH))
+        return depth or (k if is_single else max(k, POOL_DEPTH))
 
     def _settled_depth(
         self, depth: Depth | Mapping[str, Depth] | None, firsts: Mapping[str, int]
