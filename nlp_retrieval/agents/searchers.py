@@ -374,7 +374,7 @@ class AgentSearcher(BaseAgentSearcher):
 
 
 class _TrajectoryFile:
-    """Trajectories of one agent as lines of JSON: what is there is kept, unless the same question was asked again."""
+    """Trajectories of one agent as lines of JSON: earlier ones stay, unless the same question was asked again."""
 
     def __init__(self, path: Path, agent: str) -> None:
         self._path, self._agent = path, agent

@@ -236,7 +236,7 @@ def _add_probes(app: FastAPI, service: BaseService, warmth: _Warmth) -> None:
 
     for path, answer, summary in (
         ("/livez", live, "Whether the process answers."),
-        ("/readyz", ready, "Whether requests may be sent: what is served is there, and models are loaded."),
+        ("/readyz", ready, "Whether requests may be sent: its index or project is there, and models are loaded."),
     ):
         app.add_api_route(path, answer, methods=["GET"], response_model=Health, summary=summary, responses=_REFUSED)
         app.add_api_route(path, answer, methods=["HEAD"], response_model=Health, include_in_schema=False)

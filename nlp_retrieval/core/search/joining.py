@@ -83,9 +83,6 @@ MergeRule = Literal["alternate", "max", "rrf", "round_robin"]
 FOUND_NOTHING = "found nothing for"
 """What the note about queries without results says; it is in no other note."""
 
-POOL_DEPTH = 100
-"""Candidates of each retriever, at least, where lists are fused or reranked."""
-
 RRF_K = 60
 """The constant of reciprocal rank fusion, from Cormack et al., SIGIR 2009."""
 
