@@ -12,6 +12,10 @@ from nlp_retrieval.errors import QueryError
 
 _WORD_CHARACTER = re.compile(r"[^\W_]")
 _WORD = re.compile(r"\w+")
+
+POOL_DEPTH = 100
+"""Candidates of each retriever, at least, where lists are fused or reranked."""
+
 STOP_WORDS = frozenset(
     """
     a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to was

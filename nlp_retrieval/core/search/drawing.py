@@ -13,7 +13,7 @@ from typing import Any
 
 from nlp_retrieval.core.components.component import Config, parameters_of, to_plain
 from nlp_retrieval.core.components.registry import component_class, numbered_names
-from nlp_retrieval.core.search.stages import POOL_DEPTH
+from nlp_retrieval.core.queries import POOL_DEPTH
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.core.tables import html_text
 from nlp_retrieval.errors import InputError

@@ -31,14 +31,14 @@ from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import RetrievalResult
-from nlp_retrieval.core.queries import check_k, check_processed, check_queries, check_results, has_no_words
+from nlp_retrieval.core.queries import POOL_DEPTH, check_k, check_processed, check_queries, check_results, has_no_words
 from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrievers, labelled
 from nlp_retrieval.core.search.expressions import Expression, FirstCandidates
 from nlp_retrieval.core.search.joining import BaseFusion, RawScore, ReciprocalRankFusion, WeightedSum, interleave, weights_for
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.results import RankedLists, to_results
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
-from nlp_retrieval.core.search.stages import POOL_DEPTH, current_stages
+from nlp_retrieval.core.search.stages import current_stages
 from nlp_retrieval.errors import ConfigurationError, nearest
 
 Scope = Literal["pooled", "per_subquery"]

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from nlp_retrieval.core.search.reranker import BaseReranker
     from nlp_retrieval.core.search.retriever import BaseRetriever
 
-POOL_DEPTH = 100
-"""Candidates of each retriever, at least, where lists are fused or reranked."""
-
 Encode = Callable[[list[str]], NDArray[Any]]
 
 
