@@ -261,12 +261,12 @@ class RetrievalEvaluator:
         """
         units = np.repeat(np.arange(len(self._owner)), np.diff(self._row_offsets))
         qrels: dict[str, dict[str, int]] = {query_id: {} for query_id in self.query_ids}
-        for unit, row in zip(units.tolist(), self._rows.tolist(), strict=True):
-            name = self._item_ids[row] if row < len(self._item_ids) else self._names[unit]
-            qrels[self.query_ids[self._owner[unit]]][name] = int(self._grades[unit])
         for query_id, rejected in zip(self.query_ids, self._rejected, strict=True):
             for name, (rows, grade) in rejected.items():
                 qrels[query_id] |= dict.fromkeys([self._item_ids[row] for row in rows] or [name], grade)
+        for unit, row in zip(units.tolist(), self._rows.tolist(), strict=True):
+            name = self._item_ids[row] if row < len(self._item_ids) else self._names[unit]
+            qrels[self.query_ids[self._owner[unit]]][name] = int(self._grades[unit])
         return qrels
 
     def _positions(self, offsets: NDArray[np.integer], rows: NDArray[np.integer]) -> Rows:

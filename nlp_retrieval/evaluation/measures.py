@@ -239,14 +239,27 @@ def _known_to_ir_measures(family: str, parameters: str, cutoff: str, written: st
             raise ConfigurationError(f"{written!r} is a name of trec_eval; write {', '.join(map(str, of_trec_eval))}")
         others = [name for name in library.measures.registry if name.lower() not in (*MEASURES, *_ALIASES, "rbp")]
         raise ConfigurationError(f"there is no measure {written!r}; {nearest(family, [*MEASURES, 'rbp', *others])}")
-    name = f"{registry[family.lower()]}{f'({parameters})' if parameters else ''}{cutoff}"
+    family = registry[family.lower()]
+    theirs = library.measures.registry[family]
+    known, at = theirs.SUPPORTED_PARAMS, theirs.AT_PARAM  # "cutoff", or the level of recall
+    named = set(re.findall(r"(?:^|,)\s*([a-zA-Z_]+)=", parameters))
+    name = f"{family}({parameters})" if parameters else family
+    if cutoff and at not in known:
+        raise ConfigurationError(f"{written!r}: {family} has no cutoff; write {name}")
+    others = [parameter for parameter in known if parameter != at]
+    if unknown := sorted(named.difference(others)):
+        raise ConfigurationError(f"{written!r}: {family} has no parameter {unknown[0]!r}; it has {', '.join(others) or 'none'}")
+    given = {*named, at} if cutoff else named
+    if missing := [parameter for parameter, about in known.items() if about.required and parameter not in given]:
+        example = f"{name}@10" if missing == ["cutoff"] else f"{family}({missing[0]}=3)"
+        raise ConfigurationError(f"{written!r}: {family} needs its {missing[0]}; write {example}")
     try:
-        measure = library.parse_measure(name)
+        measure = library.parse_measure(name + cutoff)
         supported = library.DefaultPipeline.supports(measure)
         if supported:  # what it cannot compute is refused before a search
             list(library.iter_calc([measure], {"1": {"d": 1, "e": 0}}, {"1": {"d": 3.0, "e": 2.0, "f": 1.0}}))
     except Exception as error:  # it raises what its parser and its assertions do
-        raise ConfigurationError(f"{written!r}: ir-measures cannot read it as {name} ({error})") from None
+        raise ConfigurationError(f"{written!r}: ir-measures cannot read it as {name}{cutoff} ({error})") from None
     if not supported:
         raise ConfigurationError(f"{written!r}: ir-measures has this measure, and nothing installed here computes it")
     chosen = {name: value for name, value in measure.params.items() if name != measure.AT_PARAM}

@@ -245,7 +245,7 @@ def changed_queries(
     values = measured(lists, (one, other), [cut], relevant_from)
     before, after = (values[name][str(Measure(measure, cut))] for name in (one, other))
     new = entered(lists, lists.listing(one), lists.listing(other), cut)
-    judged = np.flatnonzero(np.diff(lists.gold_offsets))
+    judged = np.flatnonzero(~np.isnan(before))
     order = judged[np.lexsort((judged, -new[judged], -np.abs(after - before)[judged].round(12)))]
     return [
         ChangedQuery(lists.query_ids[query], float(before[query]), float(after[query]), int(new[query]))
@@ -260,7 +260,7 @@ def measured(
     listings = {name: lists.listing(name) for name in configurations}
     keys, n_queries = measure_names(k_values), len(lists.query_ids)
     figures = {name: {key: np.full(n_queries, np.nan) for key in keys} for name in listings}
-    judged = np.flatnonzero(np.diff(lists.gold_offsets)).tolist()
+    judged = [query for query in range(n_queries) if lists.gold_of(query)]
     if not judged:
         return figures
     evaluator = RetrievalEvaluator(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
 
-FORMAT = 1
+FORMAT = 2
 
 HITS = "hits.parquet"
 QUERIES = "queries.parquet"
@@ -61,14 +62,12 @@ _ABOUT = b"nlp_retrieval"
 
 
 def queries_table(lists: RunLists) -> pa.Table:
-    """Return one row for each query: id, text, family, group, relevant items, and all grades by what was judged."""
-    gold = [
-        [
-            {"item_id": lists.item_ids[item], "title": lists.titles[item], "grade": grade}
-            for item, grade in lists.gold_of(number).items()
-        ]
-        for number in range(len(lists.query_ids))
+    """Return one row for each query: id, text, family, group, judged items, and the grades as they were given."""
+    documents = [
+        {"item_id": lists.item_ids[item], "title": lists.titles[item], "grade": grade}
+        for item, grade in zip(lists.gold_items.tolist(), lists.gold_grades.tolist(), strict=True)
     ]
+    gold = [documents[begin:end] for begin, end in pairwise(lists.gold_offsets.tolist())]
     judged = [list(wanted.relevance.items()) for wanted in lists.gold]
     by = [wanted.by for wanted in lists.gold]
     columns = [lists.query_ids, lists.texts, lists.families, lists.groups, gold, by, judged]
@@ -79,7 +78,7 @@ def queries_table(lists: RunLists) -> pa.Table:
 def hits_table(lists: RunLists) -> pa.Table:
     """Return one row for each hit of each configuration, best first.
 
-    ``grade`` is 0 if the hit is not gold for its query, and ``signals`` are the parts of the score.
+    ``grade`` is 0 if the hit is not relevant to its query, and ``signals`` are the parts of the score.
     """
     ids, titles = pa.array(lists.item_ids, pa.string()), pa.array(lists.titles, pa.string())
     queries = pa.array(lists.query_ids, pa.string())

@@ -62,8 +62,8 @@ class RunLists:
         titles: titles of those, empty if an item has none.
         gold: of each query, with all its grades; empty for a query that is not judged.
         gold_offsets: ``[queries + 1]``, into the next two.
-        gold_items: relevant items, as positions in ``item_ids``.
-        gold_grades: their grades, above 0.
+        gold_items: judged items, as positions in ``item_ids``.
+        gold_grades: all their grades.
         listings: by configuration.
         passages: texts by item id, of gold and of the first hits, cut to :data:`LONGEST_TEXT`; empty if none is known.
 
@@ -111,9 +111,8 @@ class RunLists:
             raise QueryError(f"the run has no query {query_id!r}; {nearest(query_id, self.query_ids)}") from None
 
     def gold_of(self, query: int) -> dict[int, int]:
-        """Return the grades of a query's gold by position in ``item_ids``."""
-        here = slice(int(self.gold_offsets[query]), int(self.gold_offsets[query + 1]))
-        return dict(zip(self.gold_items[here].tolist(), self.gold_grades[here].tolist(), strict=True))
+        """Return the grades above 0 of a query's gold by position in ``item_ids``."""
+        return {item: grade for item, grade in self._judged(query) if grade > 0}
 
     def rankings(self, configuration: str) -> list[Ranking]:
         """Return the lists of a configuration as item ids and scores, one per query."""
@@ -123,12 +122,15 @@ class RunLists:
         return [pairs[begin:end] for begin, end in pairwise(listing.offsets.tolist())]
 
     def qrels(self) -> dict[str, dict[str, int]]:
-        """Return all grades by item id, by query id; a title that was judged not relevant stays a title."""
+        """Return all grades by item id, by query id."""
         return {
-            gold.query_id: {self.item_ids[item]: grade for item, grade in self.gold_of(number).items()}
-            | {name: grade for name, grade in gold.relevance.items() if grade <= 0}
-            for number, gold in enumerate(self.gold)
+            query_id: {self.item_ids[item]: grade for item, grade in self._judged(number)}
+            for number, query_id in enumerate(self.query_ids)
         }
+
+    def _judged(self, query: int) -> list[tuple[int, int]]:
+        here = slice(int(self.gold_offsets[query]), int(self.gold_offsets[query + 1]))
+        return list(zip(self.gold_items[here].tolist(), self.gold_grades[here].tolist(), strict=True))
 
     def first(self, number: int) -> RunLists:
         """Return the lists of only the first queries.
@@ -156,11 +158,11 @@ class RunLists:
         )
 
     def grades(self, configuration: str) -> Rows:
-        """Return ``[hits]``: the grade of each hit of a configuration, 0 if it is not gold for its query."""
+        """Return ``[hits]``: the grade of each hit of a configuration, 0 if it is not relevant to its query."""
         listing, n_items = self.listing(configuration), max(1, len(self.item_ids))
         gold = np.repeat(np.arange(len(self.query_ids)), np.diff(self.gold_offsets)) * n_items + self.gold_items
         hits = np.repeat(np.arange(len(self.query_ids)), np.diff(listing.offsets)) * n_items + listing.items
-        return joined(hits, gold, self.gold_grades)
+        return joined(hits, gold, np.maximum(self.gold_grades, 0))
 
 
 class ListsBuilder:
@@ -172,7 +174,7 @@ class ListsBuilder:
         families: per query.
         groups: per query.
         gold: of each query; one that is not judged has none of its documents.
-        qrels: grades by item id, by query id; those above 0 count.
+        qrels: all grades by item id, by query id.
         titles: by item id, of the gold at least; an item without one may be missing.
     """
 
@@ -190,14 +192,12 @@ class ListsBuilder:
         self._gold = list(gold)
         self._place: dict[str, int] = {}
         self._titles: list[str] = []
-        relevant = [
-            {item_id: grade for item_id, grade in qrels.get(query_id, {}).items() if grade > 0} for query_id in query_ids
-        ]
-        self._gold_offsets = offsets_of([len(grades) for grades in relevant])
+        judged = [qrels.get(query_id, {}) for query_id in query_ids]
+        self._gold_offsets = offsets_of([len(grades) for grades in judged])
         self._gold_items = np.array(
-            [self._at(item_id, titles.get(item_id, "")) for grades in relevant for item_id in grades], np.int64
+            [self._at(item_id, titles.get(item_id, "")) for grades in judged for item_id in grades], np.int64
         )
-        self._gold_grades = np.array([grade for grades in relevant for grade in grades.values()], np.int64)
+        self._gold_grades = np.array([grade for grades in judged for grade in grades.values()], np.int64)
         self._listings: dict[str, Listing] = {}
         self._passages: dict[str, str] = {}
 
@@ -230,7 +230,7 @@ class ListsBuilder:
 
     def without_passage(self) -> list[str]:
         """Return the ids, without a text so far, of gold and of the first hits of lists added without texts."""
-        wanted = dict.fromkeys(self._gold_items.tolist())
+        wanted = dict.fromkeys(self._gold_items[self._gold_grades > 0].tolist())
         for listing in self._listings.values():
             rank = np.arange(len(listing.items)) - np.repeat(listing.offsets[:-1], np.diff(listing.offsets))
             wanted |= dict.fromkeys(listing.items[rank < TEXT_DEPTH].tolist())
