@@ -83,7 +83,7 @@ def test_a_module_behind_a_link_counts_like_one_in_the_folder(model: Path, tmp_p
 
 def test_a_pipe_is_not_waited_for(model: Path) -> None:
     os.mkfifo(model / "weights.bin")
-    with pytest.raises(ModelError, match=r"weights.bin is not a regular file"):
+    with pytest.raises(ModelError, match=r"weights.bin .*not a regular file"):
         fingerprint_of_folder(model)
 
 
