@@ -38,7 +38,6 @@ from nlp_retrieval.core.files.atomic import explained_writes as explained_writes
 from nlp_retrieval.core.files.atomic import file_names as file_names
 from nlp_retrieval.core.files.atomic import make_folder as make_folder
 from nlp_retrieval.core.files.atomic import remove_output as remove_output
-from nlp_retrieval.core.files.atomic import replace_file as replace_file
 from nlp_retrieval.core.files.atomic import write_atomically as write_atomically
 from nlp_retrieval.core.files.atomic import write_output as write_output
 from nlp_retrieval.core.files.checksums import is_settled as is_settled

@@ -97,7 +97,7 @@ class KeptVectors:
 
     def __init__(self, folder: Path | None, identity: dict[str, object]) -> None:
         folder = cache_folder() / "vectors" if folder is None else folder
-        self.files = ContentCache(folder, ".vector", "vectors of the endpoint", synced=False)
+        self.files = ContentCache(folder, ".vector", "vectors of the endpoint", durable=False)
         self._identity = identity
 
     def path_of(self, text: str) -> Path:

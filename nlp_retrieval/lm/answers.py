@@ -29,7 +29,7 @@ class AnswerStore:
     """Answers by question, in a folder that is created with the first one."""
 
     def __init__(self, folder: Path) -> None:
-        self._files = ContentCache(folder, ".json", "answers of the language model", synced=True)
+        self._files = ContentCache(folder, ".json", "answers of the language model", durable=True)
 
     def path_of(self, question: Question) -> Path:
         """Return the file of a question."""

@@ -83,7 +83,7 @@ def test_what_a_link_leads_to_is_compared_like_everything_else(index: Path, tmp_
     folder.symlink_to(outside)
     assert opened(index) == ["d0"]
     (outside / "items.arrow").write_bytes((outside / "items.arrow").read_bytes() * 2)
-    with pytest.raises(IndexDamagedError, match=r"items\.arrow has .* the manifest says"):
+    with pytest.raises(IndexDamagedError, match=r"items\.arrow is damaged: it has .* the manifest says"):
         opened(index)
 
 

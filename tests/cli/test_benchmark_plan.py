@@ -129,7 +129,7 @@ def test_what_is_wrong_is_said_before_anything_is_done(tmp_path: Path, changed: 
         ({"corpus": {"loader": "beir", "path": "empty.jsonl"}}, 2, "the corpus is empty"),
         ({"wandb": {"mode": "online"}}, 2, "wandb.mode is online, and no API key is configured; run wandb login"),
         ({"wandb": {"project": "a/b", "mode": "offline"}}, 2, "Invalid project name 'a/b'"),
-        ({"output": "claims.json/run"}, 1, "claims.json is a file); choose another path"),
+        ({"output": "claims.json/run"}, 1, "a part of the path is a file, not a folder; choose another path"),
     ],
 )
 def test_what_the_work_would_be_lost_for_is_said_before_it(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval.core.files.atomic import clear_asides, make_folder, replace_file, sync_tree
+from nlp_retrieval.core.files.atomic import clear_asides, make_folder, sync_tree, write_atomically
 
 
 @pytest.fixture
@@ -52,14 +52,14 @@ def test_all_files_and_folders_of_a_tree_are_synced_and_links_are_not_followed(t
 
 def test_a_file_is_replaced_whole_without_waiting_for_the_disk(tmp_path: Path, synced: list[Path]) -> None:
     file = tmp_path / "file"
-    replace_file(file, b"old")
+    write_atomically(file, b"old", durable=False)
     with file.open("rb") as reader:
-        replace_file(file, b"new")
+        write_atomically(file, b"new", durable=False)
         assert reader.read() == b"old"
     assert (file.read_bytes(), synced) == (b"new", [])
     (tmp_path / "folder" / "inside").mkdir(parents=True)
     with pytest.raises(OSError, match="folder"):
-        replace_file(tmp_path / "folder", b"x")
+        write_atomically(tmp_path / "folder", b"x", durable=False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import glob
+import itertools
 import os
 import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from io import BufferedWriter
 from pathlib import Path
 from tempfile import TemporaryFile
 from uuid import uuid4
@@ -25,15 +25,10 @@ _CURES = {
     errno.EFBIG: "the file would be larger than this process may write (ulimit -f); raise the limit and run it again",
     errno.ENOTDIR: "a part of the path is a file, not a folder; choose another path",
     errno.EMFILE: "too many files are open; raise the limit (ulimit -n)",
-    errno.EEXIST: "there is already a file of that name; choose another path",
 }
 
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 """Errors of the operating system where writing is not allowed."""
-
-
-class UnconfirmedError(OSError):
-    """A file was replaced, but the disk does not confirm its new name."""
 
 
 @contextmanager
@@ -49,38 +44,21 @@ def explained_writes(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except IndexWriteError:
-        raise
-    except UnconfirmedError as error:
-        raise IndexWriteError(
-            f"{error.filename} was replaced, but the disk does not confirm it ({error.strerror}): after a power failure the "
-            "one before may be back. Check the disk, and run it again."
-        ) from error
     except OSError as error:
-        if error.errno is None:
+        target = Path(os.fsdecode(error.filename or path)).absolute()
+        own = path.absolute()
+        # another file is one that an engine could not read
+        if (
+            isinstance(error, IndexWriteError)
+            or error.errno is None
+            or not {own, target} & {*own.parents, own, *target.parents}
+        ):
             raise
-        target = error.filename or path
-        if isinstance(target, str) and not _is_nested(Path(target).absolute(), path.absolute()):
-            raise  # not this directory: an engine could not read one of its own files
-        reason = _CURES.get(error.errno, os.strerror(error.errno))
-        raise IndexWriteError(f"cannot write to {target}: {reason}. What was there before is unchanged.") from error
+        raise IndexWriteError(f"cannot write to {target}: {_reason(error)}. What was there before is unchanged.") from error
 
 
-def _is_nested(path: Path, other: Path) -> bool:
-    return path.is_relative_to(other) or other.is_relative_to(path)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sync_file(path: Path) -> None:
-    """Make the content of a file durable."""
+def sync(path: Path) -> None:
+    """Make the content of a file, or the names in a folder, durable."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -91,17 +69,20 @@ def sync_file(path: Path) -> None:
 def sync_tree(folder: Path) -> None:
     """Make everything in a folder durable, but not the folder's own name in its parent."""
     for path in folder.rglob("*"):
-        if not path.is_symlink() and path.is_dir():
-            sync_folder(path)
-        elif not path.is_symlink() and path.is_file():
-            sync_file(path)
-    sync_folder(folder)
+        if not path.is_symlink() and (path.is_dir() or path.is_file()):
+            sync(path)
+    sync(folder)
+
+
+def publish_folder(scratch: Path, target: Path) -> None:
+    """Make the content of a scratch folder durable, then give it its final name, which must be free."""
+    sync_tree(scratch)
+    scratch.rename(target)
+    sync(target.parent)
 
 
 def make_folder(path: Path) -> list[Path]:
     """Create a folder and its missing parents, and make their names durable; return those that were missing.
-
-    Otherwise a crash may remove a folder that was just created, including durable content.
 
     Examples:
         >>> make_folder(Path("a/b"))
@@ -111,55 +92,41 @@ def make_folder(path: Path) -> list[Path]:
     path.mkdir(parents=True, exist_ok=True)
     for folder in reversed(missing):
         with suppress(PermissionError):  # a folder may be writable and not readable
-            sync_folder(folder.parent)
+            sync(folder.parent)
     return missing
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> None:
     """Replace a file by ``content``: a reader sees the old file or the new one, never a part, also after a crash.
 
+    Args:
+        path: the file.
+        content: all that it is to hold.
+        durable: whether to wait for the disk. Otherwise the file may be cut off after a power failure: for files that are
+            checked when read, and can be written again.
+
     Raises:
-        UnconfirmedError: the new file is there, but a power failure may lose it.
-        OSError: it cannot be written; what was there before is unchanged.
+        OSError: it cannot be written.
 
     Examples:
         >>> write_atomically(Path("manifest.json"), b"{}")
         >>> Path("manifest.json").read_bytes()
         b'{}'
     """
-    with _replacing(path) as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    try:
-        sync_folder(path.parent)
-    except OSError as error:
-        raise UnconfirmedError(error.errno, error.strerror, str(path)) from error
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Replace a file as :func:`write_atomically` does, without waiting for the disk.
-
-    After a power failure it may be truncated or empty: for files that are checked when read, and can be written again.
-
-    Examples:
-        >>> replace_file(Path("cache.json"), b"{}")
-    """
-    with _replacing(path) as file:
-        file.write(content)
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[BufferedWriter]:
     aside = path.with_name(f".{path.name}.{uuid4().hex[:8]}")
     try:
         with aside.open("wb") as file:
-            yield file
+            file.write(content)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         aside.replace(path)
     except BaseException:
         with suppress(OSError):
             aside.unlink(missing_ok=True)
         raise
+    if durable:
+        sync(path.parent)
 
 
 def clear_asides(path: Path, seconds: float = 3600.0) -> None:
@@ -172,88 +139,61 @@ def clear_asides(path: Path, seconds: float = 3600.0) -> None:
     Examples:
         >>> clear_asides(Path("manifest.json"))
     """
-    with suppress(OSError):  # a folder that may not be read
-        for leftover in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}"):
-            with suppress(OSError):
-                if time.time() - leftover.stat().st_mtime > seconds:
-                    leftover.unlink()
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}"):
+        with suppress(OSError):
+            if time.time() - leftover.stat().st_mtime > seconds:
+                leftover.unlink()
 
 
-def publish_folder(scratch: Path, target: Path) -> None:
-    """Make the content of a scratch folder durable, then give it its final name, which must be free."""
-    for file in scratch.iterdir():
-        sync_file(file)
-    sync_folder(scratch)
-    scratch.rename(target)
-    sync_folder(target.parent)
-
-
-# Writing result files: atomically, with errors that name the file.
-
-
-_LONGEST = 200
+# Files of results.
 
 
 def check_folder_for_output(folder: Path) -> None:
     """Raise an error if a folder is not writable; it is not created, and the check leaves nothing behind, even after a crash.
 
     Raises:
-        OutputError: it is a file or inside one, is not writable, or its file system does not accept files.
+        OutputError: it is a file or inside one, or is not writable.
 
     Examples:
         >>> check_folder_for_output(Path("results"))
     """
-    try:
+    with _explained_output(folder):
         whole = folder.absolute()
+        with suppress(FileNotFoundError):
+            (whole / "file").lstat()  # names that are too long, or that no folder can have
         existing = next(path for path in (whole, *whole.parents) if os.path.lexists(path))
-        if not existing.exists():
-            reason = f"{existing} is a link that leads nowhere"
-        elif not existing.is_dir():
-            reason = f"{existing} is a file"
-        else:
-            with suppress(FileNotFoundError):  # a name that no folder can have is another error
-                os.lstat(whole / "file")
-            with TemporaryFile(dir=existing):  # permissions say nothing about a read-only disk, or about /proc
-                return
-    except (OSError, ValueError) as error:
-        if getattr(error, "errno", None) == errno.EMFILE:
-            raise OutputError(f"{folder} cannot be written: {_CURES[errno.EMFILE]}") from error
-        reason = getattr(error, "strerror", None) or str(error)
-    raise OutputError(f"{folder} cannot be written ({reason}); choose another path")
+        with TemporaryFile(dir=existing):  # permissions say nothing about a read-only disk, or about /proc
+            pass
 
 
 def check_file_for_output(path: Path) -> None:
     """Raise an OutputError if a file cannot be written."""
-    try:
-        in_the_way = os.path.lexists(path) and not path.is_file()
-    except (OSError, ValueError) as error:
-        raise OutputError(f"{str(path)!r} cannot be written ({getattr(error, 'strerror', None) or error})") from None
-    if in_the_way:
-        raise OutputError(f"{path} cannot be written (it exists and is not a file); choose another path")
+    _refuse_device(path)
     check_folder_for_output(path.parent)
+
+
+def _refuse_device(path: Path) -> None:
+    with _explained_output(path):
+        if path.exists() and not path.is_file():
+            raise FileExistsError(errno.EEXIST, "it exists and is not a file")
 
 
 def write_output(path: Path, content: bytes) -> None:
     """Replace a file by ``content``; its folder is created if it is missing.
 
     Raises:
-        OutputError: the folder or the file cannot be written, or the disk does not confirm it.
+        OutputError: the folder or the file cannot be written.
 
     Examples:
         >>> write_output(Path("results/table.md"), b"| a |")
         >>> Path("results/table.md").read_bytes()
         b'| a |'
     """
-    if path.exists() and not path.is_file():  # a device or a pipe would be replaced by a file
-        raise OutputError(f"{path} cannot be written (it exists and is not a file); choose another path")
-    try:
+    _refuse_device(path)
+    with _explained_output(path):
         make_folder(path.parent)
         clear_asides(path)
         write_atomically(path, content)
-    except OSError as error:
-        if error.errno == errno.EMFILE:
-            raise OutputError(f"{path} cannot be written: {_CURES[errno.EMFILE]}") from error
-        raise OutputError(f"{path} cannot be written ({error.strerror}); choose another path or free some space") from error
 
 
 def remove_output(path: Path) -> None:
@@ -268,13 +208,27 @@ def remove_output(path: Path) -> None:
         >>> Path("out.json").exists()
         False
     """
-    try:
+    with _explained_output(path), suppress(FileNotFoundError):
         path.unlink()
-        sync_folder(path.parent)
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except OSError as error:
-        raise OutputError(f"{path} cannot be removed ({error.strerror}); choose another path") from error
+        sync(path.parent)
+
+
+@contextmanager
+def _explained_output(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise OutputError(f"{path} cannot be written: {_reason(error)}") from error
+
+
+def _reason(error: OSError | ValueError) -> str:
+    """What the operating system says, with a cure."""
+    if isinstance(error, OSError) and error.errno in _CURES:
+        return _CURES[error.errno]
+    return f"{getattr(error, 'strerror', None) or error}; choose another path"
+
+
+_LONGEST = 200
 
 
 def file_names(names: Iterable[str]) -> list[str]:
@@ -286,15 +240,10 @@ def file_names(names: Iterable[str]) -> list[str]:
         >>> file_names(["bm25 + faiss", "k1=0.9/b=0.4"])
         ['bm25___faiss', 'k1_0.9_b_0.4']
     """
-    used: set[str] = set()
-    created = []
+    created: dict[str, str] = {}
     for name in names:
-        stem = candidate = re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"
-        stem = candidate = candidate.encode()[:_LONGEST].decode(errors="ignore")
-        number = 1
-        while candidate.casefold() in used:
-            number += 1
-            candidate = f"{stem}-{number}"
-        used.add(candidate.casefold())
-        created.append(candidate)
-    return created
+        stem = re.sub(r"[^\w.-]", "_", name).lstrip(".").encode()[:_LONGEST].decode(errors="ignore") or "_"
+        candidates = (stem if number == 1 else f"{stem}-{number}" for number in itertools.count(1))
+        chosen = next(candidate for candidate in candidates if candidate.casefold() not in created)
+        created[chosen.casefold()] = chosen
+    return list(created.values())

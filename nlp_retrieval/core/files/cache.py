@@ -1,7 +1,7 @@
 """The cache folder, and files in it that are named by a hash of all that decides their content.
 
-Files in a cache are found by name, so anyone who can write there controls what is read. A file is trusted only if nobody but
-this user or root can have written it; files that another user owns, or that every user may write to, are treated as missing.
+Files in a cache are found by name, so anyone who can write there controls what is read. A file that another user owns, or that
+every user may write to, is treated as missing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import warnings
 from pathlib import Path
 
 from nlp_retrieval.core.components.component import canonical_json
-from nlp_retrieval.core.files.atomic import replace_file, write_atomically
+from nlp_retrieval.core.files.atomic import write_atomically
 from nlp_retrieval.core.files.opening import open_regular
 from nlp_retrieval.errors import RetrievalWarning
 
@@ -29,11 +29,7 @@ def cache_folder() -> Path:
 
 def make_own(folder: Path) -> None:
     """Create a folder of a cache and its missing parents, for this user only; existing ones stay as they are."""
-    missing = [above for above in (folder, *folder.parents) if not above.exists()]
-    existing = missing[-1].parent if missing else folder
-    if missing and existing.stat().st_uid not in (os.geteuid(), 0):  # root in another user's home would shut that user out
-        raise PermissionError(f"{existing} belongs to another user")
-    for above in reversed(missing):
+    for above in reversed((folder, *folder.parents)):
         above.mkdir(mode=0o700, exist_ok=True)
 
 
@@ -52,20 +48,17 @@ def digest_of_key(key: object) -> bytes:
 
 
 class ContentCache:
-    """Files named by the digest of their key (:func:`digest_of_key`).
-
-    A reader compares the key in the file with its own and checks the rest, so that anything unexpected is a miss.
+    """Files named by the digest of their key; a reader compares the key in the file with its own, and checks the rest.
 
     Args:
         folder: where they are stored; created with the first file.
         suffix: of the files.
         what: name of their content in the warning, in the plural.
-        synced: whether a file must survive a power failure.
+        durable: whether a file must survive a power failure.
     """
 
-    def __init__(self, folder: Path, suffix: str, what: str, *, synced: bool) -> None:
-        self.folder, self.suffix, self.what = folder, suffix, what
-        self._write = write_atomically if synced else replace_file
+    def __init__(self, folder: Path, suffix: str, what: str, *, durable: bool) -> None:
+        self.folder, self.suffix, self.what, self.durable = folder, suffix, what, durable
         self._warned = False
 
     def path_of(self, digest: bytes) -> Path:
@@ -84,14 +77,10 @@ class ContentCache:
         """Write a file; if that fails, continue without it and warn the first time."""
         path = self.path_of(digest)
         try:
-            make_own(self.folder)
-            path.parent.mkdir(exist_ok=True)
-            self._write(path, content)
+            make_own(path.parent)
+            write_atomically(path, content, durable=self.durable)
         except OSError as error:
             if not self._warned:
                 self._warned = True
-                warnings.warn(
-                    f"{self.what} cannot be kept in {self.folder} ({error}); they will be asked for again",
-                    RetrievalWarning,
-                    stacklevel=3,
-                )
+                message = f"{self.what} cannot be kept in {self.folder} ({error}); they will be asked for again"
+                warnings.warn(message, RetrievalWarning, stacklevel=3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 import time
 from pathlib import Path
 
@@ -70,16 +69,12 @@ def check_file(path: Path, record: FileRecord, *, content: bool = False) -> None
         IndexDamagedError: it is missing, unreadable, no regular file, or different.
     """
     try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise IndexDamagedError(f"{path} is not a regular file; {CURE}")
-        if status.st_size != record.bytes:
-            raise IndexDamagedError(f"{path} has {status.st_size} bytes, the manifest says {record.bytes}; {CURE}")
-        with explain_file_limit(path):
-            actual = sha256_of(path) if content else record.sha256
-        if actual != record.sha256:
-            raise damaged(path, f"SHA-256 {actual}, the manifest says {record.sha256}")
-    except PermissionError:
-        raise IndexDamagedError(f"{path} may not be read by this user; ask its owner for the permission") from None
+        with explain_file_limit(path), open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            actual = hashlib.file_digest(file, "sha256").hexdigest() if content and size == record.bytes else record.sha256
     except OSError as error:
         raise IndexDamagedError(f"{path} is missing or unreadable ({error.strerror}); {CURE}") from error
+    if size != record.bytes:
+        raise damaged(path, f"it has {size} bytes, the manifest says {record.bytes}")
+    if actual != record.sha256:
+        raise damaged(path, f"SHA-256 {actual}, the manifest says {record.sha256}")

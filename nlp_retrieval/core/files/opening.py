@@ -17,17 +17,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from itertools import islice
-from os.path import expanduser, realpath
+from os.path import expanduser
 from pathlib import Path
 
 from nlp_retrieval.errors import IndexStateError, SourceError
-
-__all__ = ["READ_ERRORS", "explain_file_limit", "open_bytes", "open_regular", "read_error"]
 
 READ_ERRORS = (EOFError, zlib.error, OSError)
 """Errors of reading an open file: truncated or damaged gzip, a failing disk or network."""
 
 _GZIP = b"\x1f\x8b"
+_UTF16 = "UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
 _FOREIGN = {
     b"PK\x03\x04": "a zip archive; unpack it first",
     b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it first (zstd -d), or compress it with gzip",
@@ -35,11 +34,11 @@ _FOREIGN = {
     b"\xfd7zXZ": "compressed with xz; unpack it first (unxz), or compress it with gzip",
     b"PAR1": "a Parquet file; ParquetLoader reads it (loader: parquet)",
     b"SQLite format 3": "an SQLite database; DatabaseLoader reads it",
+    BOM_UTF16_LE: _UTF16,
+    BOM_UTF16_BE: _UTF16,
 }
-_UTF16 = "UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
 
-_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
-_EXHAUSTED_TEXTS = tuple(os.strerror(number) for number in sorted(_EXHAUSTED))
+_LIMITS = [os.strerror(number) for number in (errno.EMFILE, errno.ENFILE, errno.ENOMEM)]
 _LIMIT_CURE = "raise the limit (ulimit -n), or open fewer files; compact() gives an index fewer"
 
 
@@ -66,22 +65,13 @@ def explain_file_limit(path: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if (lacking := _exhausted(error)) is None or _LIMIT_CURE in str(error):
-            raise
-        raise IndexStateError(f"{path} cannot be opened ({lacking}): {_LIMIT_CURE}") from error
-
-
-def _exhausted(error: BaseException | None) -> str | None:
-    """The text of an error, or of one of its causes, that reports a limit; some libraries give no error number."""
-    seen: list[BaseException] = []
-    while error is not None and error not in seen:  # some libraries raise an error from itself
-        seen.append(error)
-        if isinstance(error, OSError) and error.errno in _EXHAUSTED:
-            return os.strerror(error.errno)
-        if texts := [text for text in _EXHAUSTED_TEXTS if text in str(error)]:
-            return texts[0]
-        error = error.__cause__ or error.__context__
-    return None
+        cause: BaseException | None = error
+        for _ in range(10):  # some libraries raise an error from itself, and give no number
+            reached = next((limit for limit in _LIMITS if limit in str(cause)), None)
+            if reached is not None and _LIMIT_CURE not in str(error):
+                raise IndexStateError(f"{path} cannot be opened ({reached}): {_LIMIT_CURE}") from error
+            cause = cause and (cause.__cause__ or cause.__context__)
+        raise
 
 
 @contextmanager
@@ -105,6 +95,7 @@ def open_bytes(path: str | Path, utf16: bool = False, any_encoding: bool = False
     try:
         with explain_file_limit(file):
             raw = file.open("rb")
+            head = raw.peek(16)
     except FileNotFoundError:
         raise SourceError(f"{path}: no such file{_hint(file)}") from None
     except IsADirectoryError:
@@ -113,34 +104,27 @@ def open_bytes(path: str | Path, utf16: bool = False, any_encoding: bool = False
         raise SourceError(f"{path}: permission denied; make the file readable for this user") from None
     except (OSError, ValueError) as error:
         raise SourceError(f"{path}: cannot be opened: {error}; check the path") from error
+    foreign = next((kind for magic, kind in _FOREIGN.items() if head.startswith(magic)), None)
     with raw:
-        try:
-            head = raw.peek(16)
-        except OSError as error:
-            raise read_error(str(path), error) from error
+        if foreign is not None and not (foreign is _UTF16 and utf16):
+            raise SourceError(
+                f"{path}: this is {foreign}" + (', or pass encoding="utf-16"' if any_encoding and foreign is _UTF16 else "")
+            )
         if head.startswith(_GZIP):
             with gzip.GzipFile(fileobj=raw, mode="rb") as unpacked:
                 yield io.BufferedReader(unpacked)
-            return
-        for magic, kind in _FOREIGN.items():
-            if head.startswith(magic):
-                raise SourceError(f"{path}: this is {kind}")
-        if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) and not utf16:
-            raise SourceError(f"{path}: this is {_UTF16}" + (', or pass encoding="utf-16"' if any_encoding else ""))
-        yield raw
+        else:
+            yield raw
 
 
 def _hint(file: Path) -> str:
     """Return likely reasons why a file is missing, and similar paths."""
-    if not file.parent.is_dir():
-        return f", nor a folder {str(file.parent)!r}; check the path (the current folder is {str(Path.cwd())!r})"
-    try:
-        # a folder may hold millions of files, and this is only a hint
-        close = get_close_matches(file.name, [other.name for other in islice(file.parent.iterdir(), 1000)], n=1)
-    except OSError:
-        close = []
-    likely = f"; did you mean {close[0]!r}?" if close else "; check the path"
-    return f" in {realpath(file.parent)!r}{likely}"
+    folder = file.parent.absolute()
+    if not folder.is_dir():
+        return f", nor a folder {str(folder)!r}; check the path"
+    names = [other.name for other in islice(folder.iterdir(), 1000)] if os.access(folder, os.R_OK) else []
+    close = get_close_matches(file.name, names, n=1)
+    return f" in {str(folder)!r}; " + (f"did you mean {close[0]!r}?" if close else "check the path")
 
 
 def read_error(place: str, error: Exception) -> SourceError:

@@ -20,7 +20,7 @@ from uuid import uuid4
 from filelock import FileLock, Timeout
 
 from nlp_retrieval._version import __version__
-from nlp_retrieval.core.files.atomic import READ_ONLY, clear_asides, explained_writes, make_folder, publish_folder, sync_folder
+from nlp_retrieval.core.files.atomic import READ_ONLY, clear_asides, explained_writes, make_folder, publish_folder, sync
 from nlp_retrieval.core.files.checksums import record_folder
 from nlp_retrieval.core.files.frames import Items, items_of
 from nlp_retrieval.core.index.checkpoint import Checkpoints
@@ -185,7 +185,7 @@ def _remove_others(directory: Path, in_use: set[str]) -> None:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 moved = folder.rename(directory / f"{SCRATCH}{uuid4().hex}")  # after a crash, the next writer clears it
-                sync_folder(directory)
+                sync(directory)
                 shutil.rmtree(moved, ignore_errors=True)
             finally:
                 os.close(descriptor)

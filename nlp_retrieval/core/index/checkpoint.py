@@ -23,7 +23,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from nlp_retrieval._version import __version__
 from nlp_retrieval.core.components.component import Config, canonical_json
-from nlp_retrieval.core.files.atomic import replace_file
+from nlp_retrieval.core.files.atomic import write_atomically
 from nlp_retrieval.core.files.cache import read_own
 from nlp_retrieval.errors import RetrievalWarning
 
@@ -115,7 +115,7 @@ class Checkpoints:
         head = _HEAD.pack(rows.shape[1], batch.n_cut, nanoseconds)
         content = head + batch.counts.astype("<u4").tobytes() + rows.tobytes()
         try:
-            replace_file(path, hashlib.sha256(content).digest() + content)
+            write_atomically(path, hashlib.sha256(content).digest() + content, durable=False)
             self.known.add(path)
             self.kept += len(batch.counts)
         except OSError as error:

@@ -33,25 +33,6 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path):
     assert names(tmp_path) == ["file"]
 
 
-def test_a_new_name_that_the_disk_does_not_confirm_is_told_as_such(tmp_path, monkeypatch):
-    file = tmp_path / "file"
-    write_atomically(file, b"old")
-    real_fsync = os.fsync
-
-    def broken_for_folders(descriptor):
-        if Path(f"/proc/self/fd/{descriptor}").readlink() == tmp_path:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        real_fsync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", broken_for_folders)
-    with pytest.raises(IndexWriteError) as caught, explained_writes(tmp_path):
-        write_atomically(file, b"new")
-    assert file.read_bytes() == b"new"
-    assert f"{file} was replaced, but the disk does not confirm it (Input/output error)" in str(caught.value)
-    assert "unchanged" not in str(caught.value)
-    assert names(tmp_path) == ["file"]
-
-
 def test_content_and_folder_are_synced_before_and_after_the_rename(tmp_path, monkeypatch):
     """In this order, or a crash may show a name without its content."""
     events: list[str] = []

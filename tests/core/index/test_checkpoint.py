@@ -233,11 +233,11 @@ def test_a_link_in_its_place_is_replaced_and_not_followed(tmp_path):
 
 
 def test_a_checkpoint_that_cannot_be_written_does_not_stop_the_build(tmp_path, monkeypatch):
-    def full(path: Path, content: bytes) -> None:
+    def full(path: Path, content: bytes, durable: bool) -> None:
         raise OSError(28, "No space left on device")
 
     expected = whole(flat, tmp_path)
-    monkeypatch.setattr(checkpoint, "replace_file", full)
+    monkeypatch.setattr(checkpoint, "write_atomically", full)
     with pytest.warns(RetrievalWarning, match=r"cannot be written \(No space left"):
         flat().index(items_of(TEXTS), tmp_path / "index")
     assert files_of(tmp_path / "index") == expected

@@ -228,7 +228,7 @@ def test_an_update_that_is_interrupted_after_it_was_published_stands(
     searcher: Searcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = searcher.opened.path
-    whole = durable.sync_folder
+    whole = durable.sync
 
     def interrupted(folder: Path) -> None:
         whole(folder)
@@ -236,7 +236,7 @@ def test_an_update_that_is_interrupted_after_it_was_published_stands(
         if folder == path and generation is not None and generation.generation == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(durable, "sync_folder", interrupted)
+    monkeypatch.setattr(durable, "sync", interrupted)
     with pytest.raises((KeyboardInterrupt, OSError, IndexWriteError)):
         searcher.add([item("n", "omega")], auto_compact=False)
     monkeypatch.undo()

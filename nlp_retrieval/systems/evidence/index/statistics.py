@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 import orjson
 from filelock import FileLock, Timeout
 
-from nlp_retrieval.core import STOP_WORDS, clear_asides, replace_file
+from nlp_retrieval.core import STOP_WORDS, clear_asides, write_atomically
 from nlp_retrieval.errors import IndexLockedError, IndexWriteError, RetrievalWarning
 from nlp_retrieval.systems.evidence.index.store import EvidenceDatabase, EvidenceStore, SourceVersion
 from nlp_retrieval.systems.evidence.index.urls import registrable_domain
@@ -147,7 +147,8 @@ def write_metadata(path: Path, described: Callable[[], dict[str, Any]]) -> None:
     try:
         with FileLock(path.with_name(f".{path.name}.lock"), timeout=_WAIT):
             clear_asides(path, seconds=0)
-            replace_file(path, orjson.dumps(described(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+            content = orjson.dumps(described(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+            write_atomically(path, content, durable=False)
     except (OSError, Timeout) as error:
         warnings.warn(
             f"{path} could not be written ({error}); the sources are stored, and the next change writes it again",
