@@ -53,8 +53,9 @@ def read_call(fields: object) -> ToolCall:
     called = tool.strip(_AROUND).lower()
     for name in _TOOLS:
         if called.startswith(name):
-            written = tool.strip(_AROUND)[len(name) :].strip(_AROUND)
-            return ToolCall(name, argument or written)
+            written = tool[tool.lower().index(name) + len(name) :].strip(" :*_`")
+            bracketed = written[:1] + written[-1:] in ("()", "[]")
+            return ToolCall(name, argument or (written[1:-1] if bracketed else written))
     return ToolCall(clean_text(called, 40), argument)
 
 

@@ -289,8 +289,9 @@ class Gate:
             return [f"the earlier baseline cannot be compared: {error}"]
         old = before.queries
         common = [each for each in measured if each.query_id in old and old[each.query_id].text == digest(each.text)]
-        if not common:
-            return ["the earlier baseline has none of these queries with gold, so nothing can be compared"]
+        highest = [max(self.gold[each.query_id].relevance.values(), default=0) for each in common]
+        if max(highest, default=0) < self.settings.relevant_from:
+            return ["the earlier baseline has none of these queries with relevant gold, so nothing can be compared"]
         earlier, now = (self._values(side, common, self.gold) for side in (before, current))
         verdicts = self._judged(common, earlier, now, looks=1)
         fallen = [

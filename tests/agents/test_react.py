@@ -135,6 +135,7 @@ def test_an_answer_in_no_form_is_a_step_with_an_error(
         ("search", "krill", ("search", "krill")),
         ("search[krill]", "", ("search", "krill")),
         ("`Search`: who eats krill?", "", ("search", "who eats krill?")),
+        ('search: "Moby-Dick" (1851)', "", ("search", '"Moby-Dick" (1851)')),
         ("Answer", "Paris\n[2]", ("answer", "Paris [2]")),
         ("finish", "Paris", ("finish", "Paris")),
         (["search"], {"query": "krill"}, ("search", "krill")),

@@ -41,7 +41,7 @@ ITEMS = corpus()
 
 
 class Judged(BaseQueryLoader):
-    """One question with the gold at hand."""
+    """The same question for each gold at hand."""
 
     name = "judged"
 
@@ -49,7 +49,7 @@ class Judged(BaseQueryLoader):
         self._gold = gold
 
     def queries(self) -> list[Query]:
-        return [Query(query_id="q", text="fox")]
+        return [Query(query_id=each.query_id, text="fox") for each in self._gold]
 
     def gold(self) -> list[Gold]:
         return self._gold
@@ -268,6 +268,15 @@ def test_a_baseline_is_renewed_only_by_who_sees_what_it_costs(accepted: GateSett
         Path(accepted.baseline).write_bytes(renewed)
     Path(accepted.baseline).write_text("damaged")
     assert "cannot be compared" in Gate(accepted, searcher(tmp_path / "again")).update("a new one")[0]
+
+
+def test_a_baseline_is_renewed_where_the_queries_that_it_shares_have_no_relevant_gold(tmp_path: Path) -> None:
+    made = searcher(tmp_path / "index", [SearchableItem(item_id="d1", content="fox")])
+    nothing, something = Gold(query_id="q", relevance={"d1": 0}), Gold(query_id="r", relevance={"d1": 1})
+    first = GateSettings(tmp_path / "base.jsonl", Judged([Gold(query_id="q", relevance={"d1": 1})]), {"P@1": 0.1})
+    Gate(first, made).update("the first")
+    lines = Gate(replace(first, query_loader=Judged([nothing, something])), made).update("other gold")
+    assert lines[0] == "the earlier baseline has none of these queries with relevant gold, so nothing can be compared"
 
 
 def test_looks_follow_the_number_of_queries_unless_they_are_set(accepted: GateSettings, tmp_path: Path) -> None:
