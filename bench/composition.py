@@ -13,7 +13,7 @@ from bench.common import Data, Row, at_least, at_most, best_of_each, median_ms, 
 from nlp_retrieval import BeirLoader, Bm25Retriever, FaissRetriever, Searcher, SentenceTransformerEncoder
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.core.search.stages import Stages, using_stages
+from nlp_retrieval.core.search.retriever import Stages, using_stages
 from nlp_retrieval.encoders import Vectors
 
 

@@ -32,7 +32,7 @@ from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.queries import check_k
 from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrievers
 from nlp_retrieval.core.search.results import RankedLists
-from nlp_retrieval.core.search.stages import Stages, using_stages
+from nlp_retrieval.core.search.retriever import Stages, using_stages
 from nlp_retrieval.errors import (
     ConfigurationError,
     EngineError,

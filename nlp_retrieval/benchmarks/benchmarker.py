@@ -57,8 +57,7 @@ from nlp_retrieval.core.processes import OtherProcesses
 from nlp_retrieval.core.progress_bars import progress, tracked_each
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.results import no_collection
-from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.core.search.stages import Stages, using_stages
+from nlp_retrieval.core.search.retriever import BaseRetriever, Stages, using_stages
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import (
     ConfigurationError,

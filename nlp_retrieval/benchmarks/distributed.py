@@ -20,7 +20,7 @@ from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
-from nlp_retrieval.core.search.stages import using_stages
+from nlp_retrieval.core.search.retriever import using_stages
 from nlp_retrieval.encoders.passages import names_gpu, pool_at_hand
 from nlp_retrieval.errors import IndexMissingError, RetrievalError, RetrievalWarning, first_line
 from nlp_retrieval.retrievers.servers.retriever import ServerRetriever

@@ -42,8 +42,7 @@ from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.models import Answer, RetrievalResult
 from nlp_retrieval.core.search.joining import FOUND_NOTHING
 from nlp_retrieval.core.search.reranker import BaseReranker
-from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.core.search.stages import Encode, Stages
+from nlp_retrieval.core.search.retriever import BaseRetriever, Encode, Stages
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.answering import AnsweredQuestion, BaseAnswerer
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count, record_calls, summed

@@ -29,7 +29,7 @@ from nlp_retrieval.core.index.manifest import RetrieverRecord
 from nlp_retrieval.core.processes import OtherProcesses
 from nlp_retrieval.core.progress_bars import tracked_each
 from nlp_retrieval.core.queries import has_no_words
-from nlp_retrieval.core.search.stages import Stages, using_stages
+from nlp_retrieval.core.search.retriever import Stages, using_stages
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.counting import CallCounts, record_calls, summed
 

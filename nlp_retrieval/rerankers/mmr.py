@@ -15,7 +15,7 @@ from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.joining import FusionPool, normalized
 from nlp_retrieval.core.search.reranker import BaseListReranker
-from nlp_retrieval.core.search.stages import current_stages
+from nlp_retrieval.core.search.retriever import current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 

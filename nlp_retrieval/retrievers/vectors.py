@@ -11,8 +11,7 @@ from nlp_retrieval.core.candidates import Hits, Mask, Rows
 from nlp_retrieval.core.context import ENCODER_LIMIT, warn_of_cut
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.progress_bars import tracked
-from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.core.search.stages import current_stages
+from nlp_retrieval.core.search.retriever import BaseRetriever, current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.encoders.passages import write_passages
 

@@ -39,8 +39,7 @@ from nlp_retrieval.benchmarks.shared_stages import SharedStages
 from nlp_retrieval.benchmarks.stage_store import StageStore
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker
-from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.core.search.stages import using_stages
+from nlp_retrieval.core.search.retriever import BaseRetriever, using_stages
 from nlp_retrieval.processors.entity_phrases import EntityPhrases
 from nlp_retrieval.processors.rules import ClauseSplit
 

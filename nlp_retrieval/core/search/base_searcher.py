@@ -31,8 +31,7 @@ from nlp_retrieval.core.index.generation import Builder, Generation, fingerprint
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE, Manifest, RetrieverRecord
 from nlp_retrieval.core.index.update import Resolve, UpdateReport, add_items, compact_index, delete_items
 from nlp_retrieval.core.models import RetrievalResult
-from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
-from nlp_retrieval.core.search.stages import current_stages
+from nlp_retrieval.core.search.retriever import BaseRetriever, current_stages, with_parts
 from nlp_retrieval.core.statistics import CollectionStatistics
 from nlp_retrieval.errors import (
     ConfigurationError,

@@ -22,7 +22,7 @@ from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import use_one_thread_after_fork
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.queries import check_k, check_queries, check_results
-from nlp_retrieval.core.search.adapters import check_signature, lists_of, places_of, scores_in_order
+from nlp_retrieval.core.search.adapters import check_signature, read_lists
 from nlp_retrieval.core.search.expressions import Expression
 from nlp_retrieval.core.search.joining import FusionPool, ReciprocalRankFusion, normalized
 from nlp_retrieval.errors import EngineError, QueryError, RetrievalWarning
@@ -55,10 +55,10 @@ class BaseReranker(Component, Expression, ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if cls.rerank is not BaseReranker.rerank and is_abstract(cls, "score_pairs"):
-            cls.score_pairs, cls.rerank_batch = AdaptedReranker.score_pairs, AdaptedReranker.rerank_batch  # type: ignore
-            cls.is_adapted = True
+            others = (base for base in cls.__bases__ if base is not BaseReranker)
+            cls.__bases__ = (*others, AdaptedReranker)  # type: ignore[misc]
         if cls.is_adapted:
-            check_signature(cls, "rerank")
+            check_signature(cls, "rerank", "nlqs", "results", "k")
 
     @abstractmethod
     def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
@@ -330,10 +330,11 @@ class BaseListReranker(BaseReranker):
 
 
 class AdaptedReranker(BaseReranker):
-    """The methods of a reranker, for a class that defines ``rerank`` alone."""
+    """Becomes the base of a class that defines ``rerank`` alone; its order counts, and its scores where they agree with it."""
+
+    is_adapted = True
 
     def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, Scores]:
-        """Raise an error: lists are reranked as a whole."""
         del queries, items
         raise EngineError(
             f"{type(self).__name__} defines rerank alone, which gets whole lists; define score_pairs to score pairs"
@@ -342,7 +343,6 @@ class AdaptedReranker(BaseReranker):
     def rerank_batch(
         self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem], label: str | None = None
     ) -> CandidateBatch:
-        """Ask ``rerank``; see the base."""
         columns = {key: column.tolist() for key, column in batch.signals.items()}
         results = [
             RetrievalResult.trusted(
@@ -351,14 +351,18 @@ class AdaptedReranker(BaseReranker):
             for at, (item, score) in enumerate(zip(items, batch.scores.tolist(), strict=True))
         ]
         spans = [(number, begin, end) for number, (begin, end) in enumerate(pairwise(batch.offsets.tolist())) if begin < end]
-        said = f"{type(self).__name__}.rerank"
-        asked = [queries[number] for number, _, _ in spans], [results[begin:end] for _, begin, end in spans]
-        returned = self.rerank(*asked, max(map(len, asked[1]))) if spans else []
-        counts, positions, scores = np.zeros(batch.n_lists, np.int64), list[int](), list[float]()
-        for (number, begin, _), hits, reranked in zip(spans, asked[1], lists_of(returned, len(spans), said), strict=True):
-            places = places_of(reranked, hits, said)
+        if not spans:
+            return batch
+        said, lists = f"{type(self).__name__}.rerank", [results[begin:end] for _, begin, end in spans]
+        returned = self.rerank([queries[number] for number, _, _ in spans], lists, max(map(len, lists)))
+        places_of = [{items[place].item_id: place for place in range(begin, end)} for _, begin, end in spans]
+        counts, positions, scores = np.zeros(batch.n_lists, np.int64), [np.zeros(0, np.int64)], [np.zeros(0)]
+        for (number, _, _), (places, given) in zip(spans, read_lists(returned, places_of, said), strict=True):
+            if len(np.unique(places)) < len(places):
+                raise EngineError(f"{said} returned a result twice for one query")
+            is_sorted = (np.lexsort((batch.rows[places], -given)) == np.arange(len(places))).all()
             counts[number] = len(places)
-            positions += [begin + place for place in places]
-            scores += scores_in_order(reranked, batch.rows[[begin + place for place in places]])
-        taken = batch.take(np.array(positions, np.int64), offsets_of(counts))
-        return self.reordered(taken, {"score": np.array(scores, np.float64)}, label)
+            positions.append(places)
+            scores.append(given if is_sorted else 1.0 / np.arange(1.0, len(places) + 1.0))
+        taken = batch.take(np.concatenate(positions), offsets_of(counts))
+        return self.reordered(taken, {"score": np.concatenate(scores)}, label)

@@ -12,19 +12,21 @@ import os
 import shutil
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, ClassVar, NoReturn, Self, cast
-from weakref import WeakValueDictionary, finalize
+from weakref import finalize
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows, search_parts
-from nlp_retrieval.core.components.component import Component, Config, canonical_json, is_abstract
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, is_abstract
 from nlp_retrieval.core.components.registry import require_distinct_names
-from nlp_retrieval.core.context import encoding_once
+from nlp_retrieval.core.context import SearchContext, changed_context, encoding_once, search_context
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.files.opening import explain_file_limit
@@ -39,47 +41,75 @@ from nlp_retrieval.core.queries import check_k, check_processed, has_no_words
 from nlp_retrieval.core.search.adapters import AdaptedIndex, check_signature
 from nlp_retrieval.core.search.expressions import Expression
 from nlp_retrieval.core.search.joining import MergeRule, merge_candidates, merge_subqueries, note_empty
+from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.core.statistics import CollectionStatistics
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexMismatchError, IndexMissingError, RetrievalWarning
 
-# The error about an index that was built with another configuration than the searching one.
+# The steps of a search that take time, which a caller may replace: a caller that searches with many configurations keeps their
+# results (:mod:`nlp_retrieval.benchmarks.shared_stages`). Fusing, interleaving and cutting are always done again.
+
+Encode = Callable[[list[str]], NDArray[Any]]
 
 
-def no_such_index(generation: Generation, name: str, wanted: Config) -> IndexMissingError | IndexMismatchError:
-    """Return an error that lists the differences, field by field, from the most similar retriever in the index."""
-    same_name = [record.identity for record in generation.manifest.retrievers if record.identity.get("name") == wanted["name"]]
-    if not same_name:
-        indexed = ", ".join(sorted({str(record.config["name"]) for record in generation.manifest.retrievers})) or "none"
-        return IndexMissingError(
-            f"{generation.path} holds no index of {name!r} (retrievers there: {indexed}); index with it first: "
-            "what is there already will not be built again"
-        )
-    differences = min((_differences(indexed_config, wanted) for indexed_config in same_name), key=len)
-    listed = "; ".join(f"{field}: indexed with {before!r}, now {now!r}" for field, before, now in differences)
-    return IndexMismatchError(
-        f"the {name} index at {generation.path} was built with another configuration ({listed}); search with the "
-        "configuration that was indexed, or index again with this one as well"
-    )
+class Stages:
+    """Runs each step on request."""
+
+    def opened(self, retriever: BaseRetriever, generation: Generation) -> BaseRetriever:
+        """Return a copy of a retriever that searches this generation."""
+        return retriever.open(generation)
+
+    def subqueries(self, processor: BaseUserQueryProcessor, nlqs: list[str]) -> list[list[str]]:
+        """Return the sub-queries of each query."""
+        use_one_thread_after_fork()
+        return check_processed(processor.process(nlqs), len(nlqs))
+
+    def candidates(
+        self,
+        retriever: BaseRetriever,
+        processed: list[list[str]],
+        depth: int,
+        generation: Generation,
+        label: str,
+        allowed: Mask | None = None,
+    ) -> CandidateBatch:
+        """Return the hits of a retriever."""
+        return retriever.candidates(processed, depth, len(generation.items), label, allowed)
+
+    def encoded(self, encoder: Component, queries: list[str], encode: Encode) -> NDArray[Any]:
+        """Return a vector per query, reused if this search has already encoded the same queries with this encoder."""
+        known = search_context().encoded
+        if known is None:
+            return encode(queries)
+        for other, texts, vectors in known:
+            if other is encoder and texts == queries:
+                return vectors
+        vectors = encode(queries)
+        known.append((encoder, list(queries), vectors))
+        return vectors
+
+    def reranked(
+        self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation, label: str
+    ) -> CandidateBatch:
+        """Return candidates in a reranker's order."""
+        return reranker.rerank_rows(nlqs, batch, generation.items, label)
 
 
-def _differences(indexed: object, given: object, place: str = "") -> list[tuple[str, object, object]]:
-    """List the values that differ, with the place of each; lists of the same components are compared component by component."""
-    if isinstance(indexed, dict) and isinstance(given, dict):
-        prefix = f"{place}." if place else ""
-        pairs = [(f"{prefix}{key}", indexed.get(key), given.get(key)) for key in sorted(indexed.keys() | given.keys())]
-    elif isinstance(indexed, list) and isinstance(given, list) and _names(indexed) and _names(indexed) == _names(given):
-        pairs = [(f"{place}[{n}]", before, now) for n, (before, now) in enumerate(zip(indexed, given, strict=True))]
-    else:
-        return [] if indexed == given else [(place, indexed, given)]
-    return [difference for field, before, now in pairs for difference in _differences(before, now, field)]
+_COMPUTED = Stages()
 
 
-def _names(components: list[object]) -> list[object]:
-    """Return the components' names, or nothing if some entry is no component."""
-    found = [component.get("name") for component in components if isinstance(component, dict)]
-    return found if len(found) == len(components) else []
+def current_stages(context: SearchContext | None = None) -> Stages:
+    """Return the stages of a context; by default those of this thread."""
+    stages = (context or search_context()).stages
+    return stages if isinstance(stages, Stages) else _COMPUTED
+
+
+@contextmanager
+def using_stages(stages: Stages) -> Iterator[None]:
+    """Make every search inside the block use these stages."""
+    with changed_context(stages=stages):
+        yield
 
 
 class BaseRetriever(Component, Expression, ABC):
@@ -117,15 +147,11 @@ class BaseRetriever(Component, Expression, ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if cls.retrieve is not BaseRetriever.retrieve and is_abstract(cls, "build", "search_batch"):
-            for method in ("build", "extend", "load_segments", "open", "candidates", "search_batch"):
-                setattr(cls, method, getattr(AdaptedRetriever, method))
-            if is_abstract(cls, "load"):
-                cls.load = AdaptedRetriever.load  # type: ignore[assignment,method-assign]
-            cls.is_adapted = True
+            others = (base for base in cls.__bases__ if base is not BaseRetriever)
+            cls.__bases__ = (*others, AdaptedRetriever)  # type: ignore[misc]
         if cls.is_adapted:
-            check_signature(cls, "retrieve")
-            if cls.index is not BaseRetriever.index:
-                check_signature(cls, "index")
+            check_signature(cls, "index", "items", "output_path")
+            check_signature(cls, "retrieve", "processed_queries", "output_path", "k")
 
     @abstractmethod
     def build(self, items: ItemTable, folder: Path) -> None:
@@ -339,10 +365,9 @@ class BaseRetriever(Component, Expression, ABC):
             IndexDamagedError: a file is missing or damaged.
         """
         identity = self.identity
-        manifest = generation.manifest
-        record = manifest.retriever(fingerprint_of(manifest.corpus.fingerprint, identity))
+        record = generation.manifest.retriever(fingerprint_of(generation.manifest.corpus.fingerprint, identity))
         if record is None:
-            raise no_such_index(generation, self.name, without_secrets(identity))
+            raise self._no_index_of(generation)
         use_one_thread_after_fork()
         opened = copy.copy(self)
         opened._process = os.getpid()
@@ -353,6 +378,22 @@ class BaseRetriever(Component, Expression, ABC):
         with explain_file_limit(generation.path):
             opened.load_segments(generation.checked_segments(record))
         return opened
+
+    def _no_index_of(self, generation: Generation) -> IndexMissingError | IndexMismatchError:
+        """The error about an index without this retriever: how the most similar one there differs."""
+        records, wanted = generation.manifest.retrievers, without_secrets(self.identity)
+        alike = [record.identity for record in records if record.identity.get("name") == wanted["name"]]
+        if not alike:
+            indexed = ", ".join(sorted({str(record.config["name"]) for record in records})) or "none"
+            return IndexMissingError(
+                f"{generation.path} holds no index of {self.name!r} (retrievers there: {indexed}); index with it first: what "
+                "is there already will not be built again"
+            )
+        listed = "; ".join(min((_differences(identity, wanted) for identity in alike), key=len))
+        return IndexMismatchError(
+            f"the {self.name} index at {generation.path} was built with another configuration ({listed}); search with the "
+            "configuration that was indexed, or index again with this one as well"
+        )
 
     def candidates(
         self, processed: list[list[str]], k: int, n_items: int, label: str | None = None, allowed: Mask | None = None
@@ -385,23 +426,21 @@ class BaseRetriever(Component, Expression, ABC):
 
 
 class AdaptedRetriever(BaseRetriever):
-    """The methods of an engine, for a class that defines ``index`` and ``retrieve``, or ``retrieve`` alone."""
+    """Becomes the base of a class that defines ``index`` and ``retrieve``, or ``retrieve`` alone, and makes an engine of it."""
 
+    is_adapted = True
+
+    _indexed: tuple[str, AdaptedIndex] | None = None
+    """What was indexed last, and the fingerprint of its items."""
     _folders: Sequence[SegmentFolder] = ()
-    _adapted: AdaptedIndex | None = None
 
     def build(self, items: ItemTable, folder: Path) -> None:
         """Let ``index`` write the index, and keep the object."""
         digest = ItemsDigest()
-        self._adapted = _indexed(self, list(digest.passing(items.stream())), items, folder)
+        index = self._index_of(list(digest.passing(items.stream())), items, folder)
+        self._indexed = digest.hexdigest(), index
         if not any(folder.iterdir()):
-            if _loads(self):
-                raise EngineError(
-                    f"{type(self).__name__}.index() wrote nothing that load() could open; write files into output_path, or "
-                    "leave load() out, and the items are indexed again when the index is opened"
-                )
             (folder / "in_memory.json").write_text("{}", "utf-8")
-        _in_memory[_key(self, digest.hexdigest())] = self._adapted
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
         """Write nothing: an index of several segments is made again from all items."""
@@ -413,68 +452,63 @@ class AdaptedRetriever(BaseRetriever):
         """Remember the folders for :meth:`open`."""
         self._folders = segments
 
-    def open(self, generation: Generation) -> Any:
-        """Return a copy that searches a generation: by its files, by an object of this process, or by indexing again."""
-        opened, items = BaseRetriever.open(self, generation), generation.items
-        folder, key = opened._folders[0].folder, _key(self, generation.manifest.corpus.fingerprint)
-        known = _in_memory.get(key)
-        if _loads(self) and len(opened._folders) == 1:
+    def open(self, generation: Generation) -> Self:
+        """Return a copy that searches a generation: by its files, by the object that indexed it, or by indexing again."""
+        opened, items, corpus = super().open(generation), generation.items, generation.manifest.corpus.fingerprint
+        folder, loads = opened._folders[0].folder, type(self).load is not AdaptedRetriever.load
+        if loads and len(opened._folders) == 1:
             engine = copy.deepcopy(self)
             engine.load(folder)
-            known = AdaptedIndex(engine, folder, {item.item_id: row for row, item in enumerate(items.stream(keys=()))})
-        elif known is None:
+            rows = {item.item_id: row for row, item in enumerate(items.stream(keys=()))}
+            opened._indexed = corpus, AdaptedIndex(engine, folder, rows)
+        elif self._indexed is not None and self._indexed[0] == corpus:
+            index = self._indexed[1]
+            index.folder = index.folder if index.folder.exists() else folder  # it was built there, and published elsewhere
+        else:
             temporary = Path(mkdtemp(prefix="nlp_retrieval-"))
-            known = _in_memory[key] = _indexed(self, list(items.stream_live()), items, temporary)
-            finalize(known, shutil.rmtree, temporary, ignore_errors=True)
+            index = self._index_of(list(items.stream_live()), items, temporary)
+            finalize(index, shutil.rmtree, temporary, ignore_errors=True)
+            self._indexed = opened._indexed = corpus, index
             if type(self).index is not BaseRetriever.index:
-                cure = "call compact()" if _loads(self) else "define load(folder), which opens what index() wrote"
-                message = f"{self.name} has indexed {len(known.row_of):,} items again to open its index; {cure}"
+                cure = "call compact()" if loads else "define load(folder), which opens what index() wrote"
+                message = f"{self.name} has indexed {len(index.row_of):,} items again to open its index; {cure}"
                 warnings.warn(message, RetrievalWarning, stacklevel=2)
-        elif not known.folder.exists():  # it was built there, and published elsewhere
-            known.folder = folder
-        opened._adapted = known
         return opened
+
+    def _index_of(self, listed: list[SearchableItem], items: ItemTable, folder: Path) -> AdaptedIndex:
+        engine: Any = copy.deepcopy(self)
+        rows = np.arange(len(items)) if items.live is None else np.flatnonzero(items.live)
+        if type(self).index is not BaseRetriever.index:
+            engine.index(listed, folder)
+        return AdaptedIndex(engine, folder, dict(zip((item.item_id for item in listed), rows.tolist(), strict=True)))
 
     def candidates(
         self, processed: list[list[str]], k: int, n_items: int, label: str | None = None, allowed: Mask | None = None
     ) -> CandidateBatch:
         """Search with an opened copy; ``retrieve`` gets the sub-queries of each query together, and merges them itself."""
-        if all(len(subqueries) == 1 for subqueries in processed):
-            return BaseRetriever.candidates(self, processed, k, n_items, label, allowed)
-        groups = [[subquery for subquery in subqueries if not has_no_words(subquery)] for subqueries in processed]
-        asked = [group for group in groups if group]
-        hits = self.find(cast(Any, asked), min(k, n_items), n_items, allowed)
-        owners = np.flatnonzero([bool(group) for group in groups])
-        counts = np.bincount(owners, minlength=len(groups))
+        groups = [[text for text in dict.fromkeys(subqueries) if not has_no_words(text)] for subqueries in processed]
+        asked: list[Any] = [group for group in groups if group]
+        hits = self.find(asked, min(k, n_items), n_items, allowed)
+        counts = np.array([bool(group) for group in groups], np.int64)
         batch = merge_subqueries(hits, np.arange(len(asked)), counts, self.merge, label or self.name, k)
         note_empty(batch, processed, self.name, self.ignored)
         return batch
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         """Ask ``retrieve``, for queries of one sub-query each, or for groups of sub-queries."""
-        groups = [[query] if isinstance(query, str) else query for query in queries]
-        return cast(AdaptedIndex, self._adapted).search(groups, k, allowed)
+        _, index = cast(tuple[str, AdaptedIndex], self._indexed)
+        return index.search([[query] if isinstance(query, str) else query for query in queries], k, allowed)
 
 
-_in_memory: WeakValueDictionary[tuple[type, str, str], AdaptedIndex] = WeakValueDictionary()
-"""The indexes of this process, by class, settings and items."""
-
-
-def _key(retriever: Any, corpus: str) -> tuple[type, str, str]:
-    return type(retriever), canonical_json(retriever.config), corpus
-
-
-def _loads(retriever: Any) -> bool:
-    return type(retriever).load is not AdaptedRetriever.load
-
-
-def _indexed(retriever: Any, listed: list[SearchableItem], items: ItemTable, folder: Path) -> AdaptedIndex:
-    engine = copy.deepcopy(retriever)
-    rows = np.arange(len(items)) if items.live is None else np.flatnonzero(items.live)
-    row_of = dict(zip((item.item_id for item in listed), rows.tolist(), strict=True))
-    if type(engine).index is not BaseRetriever.index:
-        engine.index(listed, folder)
-    return AdaptedIndex(engine, folder, row_of)
+def _differences(indexed: object, given: object, place: str = "") -> list[str]:
+    """What differs between two configurations, value by value, each with its place: ``links[0].rarity: ...``."""
+    if isinstance(indexed, dict) and isinstance(given, dict):
+        pairs = [(f"{place}.{key}", indexed.get(key), given.get(key)) for key in sorted(indexed.keys() | given.keys())]
+    elif isinstance(indexed, list) and isinstance(given, list) and len(indexed) == len(given):
+        pairs = [(f"{place}[{n}]", before, now) for n, (before, now) in enumerate(zip(indexed, given, strict=True))]
+    else:
+        return [] if indexed == given else [f"{place.lstrip('.')}: indexed with {indexed!r}, now {given!r}"]
+    return [difference for inner, before, now in pairs for difference in _differences(before, now, inner)]
 
 
 def with_parts(retrievers: Iterable[BaseRetriever]) -> list[BaseRetriever]:

@@ -37,8 +37,7 @@ from nlp_retrieval.core.search.expressions import Expression, FirstCandidates
 from nlp_retrieval.core.search.joining import BaseFusion, RawScore, ReciprocalRankFusion, WeightedSum, interleave, weights_for
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.results import RankedLists, to_results
-from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
-from nlp_retrieval.core.search.stages import current_stages
+from nlp_retrieval.core.search.retriever import BaseRetriever, current_stages, with_parts
 from nlp_retrieval.errors import ConfigurationError, nearest
 
 Scope = Literal["pooled", "per_subquery"]

@@ -21,7 +21,7 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import Lock, use_one_thread_after_fork
 from nlp_retrieval.core.search.reranker import BaseReranker, Blend
-from nlp_retrieval.core.search.stages import current_stages
+from nlp_retrieval.core.search.retriever import current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.rerankers.multi_signal.features import (

@@ -19,8 +19,8 @@ from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores, top_k_po
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.core.search.reranker import BaseReranker
+from nlp_retrieval.core.search.retriever import Stages, using_stages
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.core.search.stages import Stages, using_stages
 from nlp_retrieval.errors import ConfigurationError, GoldError, nearest
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.evaluation.gold import gold_of

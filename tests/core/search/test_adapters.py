@@ -109,7 +109,7 @@ def test_another_signature_is_refused_when_the_class_is_defined():
         (None, r"returned NoneType for 1 queries; return one list of hits for each"),
         ([[("b", 1.0), ("a", 2.0)]], r"score 1 before one with 2; hits come best first.*negate distances"),
         ([[{"text": "krill"}]], r"returned \{'text': 'krill'\} \(dict\) as a hit"),
-        ([["krill krill krill"]], r"'krill krill krill', which is the id of no item"),
+        ([["krill krill krill"]], r"'krill krill krill', the id of none of the 4 items that it got"),
     ],
 )
 def test_what_is_no_list_of_hits_is_refused_with_what_was_returned(returned, said, tmp_path):
@@ -180,7 +180,7 @@ def test_a_reranker_may_leave_results_out_and_must_not_invent_any(tmp_path):
             return [["z"] for _ in results]
 
     assert ids(search(Counting(), tmp_path, reranker=FirstAlone())) == [["b"]]
-    with pytest.raises(EngineError, match=r"returned 'z', which is none of the 3 results that it got"):
+    with pytest.raises(EngineError, match=r"returned 'z', the id of none of the 3 items that it got"):
         search(Counting(), tmp_path / "again", reranker=Inventing())
 
 
