@@ -13,7 +13,7 @@ one, or a pair of one of these and a score. Each list is best first; without sco
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
@@ -44,7 +44,7 @@ def check_signature(cls: type, method: str, *wanted: str) -> None:
         )
 
 
-def read_lists(returned: object, row_of: list[Mapping[str, int]], said: str) -> list[Found]:
+def read_lists(returned: object, row_of: Sequence[Mapping[str, int]], said: str) -> list[Found]:
     """Read what a method returned: for each query the rows of its hits, and their scores, 1 / rank where they have none.
 
     Args:

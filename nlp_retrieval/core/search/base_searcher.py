@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, overload
 
 from nlp_retrieval.core.components.component import Component, Config, refuse_secrets, with_held
 from nlp_retrieval.core.components.registry import (
-    PlannedComponent,
     asked_for,
     build_as,
     build_from_manifest,
@@ -49,13 +47,14 @@ def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], 
     """Return retrievers by label: the given labels, or the registry names, numbered if several share a name."""
     if len(retrievers) == 0:
         raise ConfigurationError(f"{where} is empty; pass at least one")
-    if isinstance(retrievers, Mapping):
-        if wrong := [label for label in retrievers if not label or "." in label or "[" in label]:
-            raise ConfigurationError(f"{where}: {wrong[0]!r} cannot be a label; leave out '.' and '['")
-        if "name" in retrievers:  # in a file, it could not be distinguished from the settings of one retriever
+    if not isinstance(retrievers, Mapping):
+        return dict(zip(numbered_names(retriever.name for retriever in retrievers), retrievers, strict=True))
+    for label in retrievers:
+        if not label or "." in label or "[" in label:
+            raise ConfigurationError(f"{where}: {label!r} cannot be a label; leave out '.' and '['")
+        if label == "name":  # in a file, it could not be distinguished from the settings of one retriever
             raise ConfigurationError(f"{where}: 'name' cannot be a label; one retriever alone is a list too: [{{name: ...}}]")
-        return dict(retrievers)
-    return dict(zip(numbered_names(retriever.name for retriever in retrievers), retrievers, strict=True))
+    return dict(retrievers)
 
 
 def builders_of(retrievers: Iterable[BaseRetriever]) -> list[Builder]:
@@ -65,36 +64,30 @@ def builders_of(retrievers: Iterable[BaseRetriever]) -> list[Builder]:
     return [retriever.builder() for retriever in needed]
 
 
-# Builders of all retrievers of an index: given ones, and equal ones built from the manifest for the rest.
-
-
-_NAME_THEM = "; or name the retrievers yourself: with --retriever, or in a Searcher of your own"
-_UPDATE_IT = "; or update it in Python by a searcher that holds it, or index again without it"
+# The retrievers of an index, made from its manifest.
 
 
 def resolver(retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -> Resolve:
-    """Return a function that returns builders for all retrievers of an index."""
+    """Return a function that returns builders for all retrievers of an index: these, and others made from its manifest."""
     at_hand = with_parts(retrievers)
+    cure = "; or update it in Python by a searcher that holds it, or index again without it"
 
     def resolve(directory: Path, manifest: Manifest) -> list[Builder]:
         corpus = manifest.corpus.fingerprint
-        by_fingerprint = {fingerprint_of(corpus, retriever.identity): retriever for retriever in at_hand}
-        others = [record for record in manifest.retrievers if record.fingerprint not in by_fingerprint]
-        plans = []
+        known = {fingerprint_of(corpus, retriever.identity): retriever for retriever in at_hand}
+        others = [record for record in manifest.retrievers if record.fingerprint not in known]
+        try:
+            made = _made_of(others, directory, cure, trust=trust)
+        except ConfigurationError as error:
+            raise IndexMismatchError(f"the index also holds what cannot be kept up to date: {error}{cure}") from error
+        known |= {fingerprint_of(corpus, retriever.identity): retriever for retriever in made}
         for record in others:
-            with _explain_missing_update(record):
-                plans.append(_plan_of(record))
-        _require_trust(plans, directory, _UPDATE_IT, trust=trust)
-        for record, described in zip(others, plans, strict=True):
-            with _explain_missing_update(record):
-                retriever = build_from_manifest(BaseRetriever, described, trust=trust)
-                if fingerprint_of(corpus, retriever.identity) != record.fingerprint:
-                    raise ConfigurationError(
-                        f"made from {record.config}, it is not the one that was indexed (another model, or a setting that is "
-                        "a secret)"
-                    )
-            by_fingerprint[record.fingerprint] = retriever
-        return [by_fingerprint[record.fingerprint].builder() for record in manifest.retrievers]
+            if record.fingerprint not in known:
+                raise IndexMismatchError(
+                    f"the index also holds {record.config}, which cannot be kept up to date: made from these settings, it is "
+                    f"another one (another model, or a setting that is a secret){cure}"
+                )
+        return [known[record.fingerprint].builder() for record in manifest.retrievers]
 
     return resolve
 
@@ -115,36 +108,21 @@ def retrievers_of(index: str | Path, *, trust: bool = False) -> list[BaseRetriev
         >>> retrievers_of("index")
         [Bm25Retriever()]
     """
-    opened = open_generation(index)
-    plans = list(map(_plan_of, opened.manifest.retrievers))
-    _require_trust(plans, Path(index), _NAME_THEM, trust=trust)
-    retrievers = [build_from_manifest(BaseRetriever, described, trust=trust) for described in plans]
-    needed = [part.identity for retriever in retrievers for part in with_parts(retriever.parts())]
-    return [retriever for retriever in retrievers if retriever.identity not in needed]
+    cure = "; or name the retrievers yourself: with --retriever, or in a Searcher of your own"
+    retrievers = _made_of(open_generation(index).manifest.retrievers, Path(index), cure, trust=trust)
+    parts = [part.identity for retriever in retrievers for part in with_parts(retriever.parts())]
+    return [retriever for retriever in retrievers if retriever.identity not in parts]
 
 
-def _plan_of(record: RetrieverRecord) -> PlannedComponent:
-    return plan("retrievers", record.config, str(record.config.get("name")), BaseRetriever)
-
-
-def _require_trust(plans: Iterable[PlannedComponent], directory: Path, cure: str, *, trust: bool) -> None:
-    # of all, so that nothing is trusted unseen
+def _made_of(records: Iterable[RetrieverRecord], directory: Path, cure: str, *, trust: bool) -> list[BaseRetriever]:
+    """Build retrievers from a manifest, once all that they ask for is trusted."""
+    plans = [plan("retrievers", record.config, str(record.config.get("name")), BaseRetriever) for record in records]
     asked = [phrase for described in plans for phrase in asked_for(described)]
     require_trust(asked, str(directory / MANIFEST_FILE), cure, trust=trust)
+    return [build_from_manifest(BaseRetriever, described, trust=trust) for described in plans]
 
 
-@contextmanager
-def _explain_missing_update(record: RetrieverRecord) -> Iterator[None]:
-    try:
-        yield
-    except ConfigurationError as error:
-        name = record.config["name"]
-        raise IndexMismatchError(
-            f"the index also holds {name!r}, which cannot be kept up to date: {error}{_UPDATE_IT}"
-        ) from error
-
-
-# Creating a searcher from plain values: from a configuration, or from the contents of an index.
+# What searchers have in common.
 
 
 SearcherT = TypeVar("SearcherT", bound="BaseSearcher")
@@ -168,32 +146,19 @@ class _Open:
         return cls._open_of_index if searcher is None else searcher._open
 
 
-def _read(file: Path) -> Config:
-    """The settings in a file; JSON is read as JSON, because YAML reads ``1e-06`` as text."""
-    if file.suffix != ".json":
-        return read_yaml(file)
-    try:
-        content = read_json_file(file)
-    except (OSError, ValueError) as error:
-        raise SourceError(f"{file} cannot be read: {error}") from None
-    if not isinstance(content, dict):
-        raise ConfigurationError(f"{file} holds {type(content).__name__}, not a mapping of settings")
-    return content
-
-
-class OpenedIndex(NamedTuple):
-    """An index as a copied searcher knows it: in another process it opens the same index, and no other."""
-
-    path: Path
-    fingerprints: list[str]
-    generation: int
-
-
 class OpenedRetrievers(NamedTuple):
     """Retrievers opened on one generation of an index."""
 
     generation: Generation
     retrievers: dict[str, BaseRetriever]
+
+
+class OpenedBefore(NamedTuple):
+    """An index as a copied searcher knows it: in another process it opens the same index, and no other."""
+
+    path: Path
+    fingerprints: list[str]
+    generation: int
 
 
 class BaseSearcher(Component, ABC):
@@ -209,6 +174,9 @@ class BaseSearcher(Component, ABC):
 
     open: ClassVar[_Open] = _Open()
     """``searcher.open(path)`` opens an index; ``Searcher.open(path)`` creates a searcher from its retrievers."""
+
+    _opened: OpenedRetrievers | None = None
+    _opened_before: OpenedBefore | None = None
 
     @classmethod
     def _open_of_index(
@@ -239,9 +207,9 @@ class BaseSearcher(Component, ABC):
             ConfigurationError: an unknown name or parameter, a missing one, or a value of the wrong type or out of range.
         """
         settings, where = (config, "config") if isinstance(config, Mapping) else (_read(Path(config)), str(config))
-        by_name = settings.get("searchers")
+        by_name = settings.get("searchers") if isinstance(settings, Mapping) else None
         if isinstance(by_name, Mapping):
-            name = searcher if searcher is not None else next(iter(by_name)) if len(by_name) == 1 else None
+            name = next(iter(by_name)) if searcher is None and len(by_name) == 1 else searcher
             if name not in by_name:
                 named = "which one?" if searcher is None else f"no searcher {searcher!r};"
                 raise ConfigurationError(f"{where} has {len(by_name)} searchers: {named} {nearest(str(name or ''), by_name)}")
@@ -268,9 +236,6 @@ class BaseSearcher(Component, ABC):
                     "keep the searcher in Python"
                 )
         return self.config
-
-    _opened: OpenedRetrievers | None = None
-    _opened_before: OpenedIndex | None = None
 
     @property
     @abstractmethod
@@ -363,47 +328,68 @@ class BaseSearcher(Component, ABC):
             IndexLockedError: another process is writing to the index.
             IndexWriteError: the directory cannot be written.
         """
-        return self._add(items, replace=False, auto_compact=auto_compact, trust=trust)
+        return self._reopen(add_items(self.opened.path, items, self._resolver(trust), replace=False, auto_compact=auto_compact))
 
     def update(self, items: Items, *, auto_compact: bool = True, trust: bool = False) -> UpdateReport:
         """Add items, as :meth:`add` does; an item replaces one with the same id and moves to the end."""
-        return self._add(items, replace=True, auto_compact=auto_compact, trust=trust)
+        return self._reopen(add_items(self.opened.path, items, self._resolver(trust), replace=True, auto_compact=auto_compact))
 
     def delete(self, item_ids: Iterable[str], *, auto_compact: bool = True, trust: bool = False) -> UpdateReport:
         """Delete items from the opened index by their ids; segments are joined when a quarter of all rows is deleted.
 
         Raises: as :meth:`add`; an :class:`ItemError` also if no item would be left.
         """
-        if isinstance(item_ids, str):
-            item_ids = [item_ids]
-        resolve = resolver(self.retrievers.values(), trust=trust)
-        return self._reopen(delete_items(self.opened.path, item_ids, resolve, auto_compact=auto_compact))
+        ids = [item_ids] if isinstance(item_ids, str) else item_ids
+        return self._reopen(delete_items(self.opened.path, ids, self._resolver(trust), auto_compact=auto_compact))
 
     def compact(self, *, trust: bool = False) -> UpdateReport:
         """Join all segments of the opened index and drop deleted items, as if it had been built at once.
 
         Trained quantisers and centroids may be kept; see the documentation of the retrievers. Raises: as :meth:`add`.
         """
-        return self._reopen(compact_index(self.opened.path, resolver(self.retrievers.values(), trust=trust)))
+        return self._reopen(compact_index(self.opened.path, self._resolver(trust)))
 
-    def _add(self, items: Items, *, replace: bool, auto_compact: bool, trust: bool) -> UpdateReport:
-        resolve = resolver(self.retrievers.values(), trust=trust)
-        return self._reopen(add_items(self.opened.path, items, resolve, replace=replace, auto_compact=auto_compact))
+    def _resolver(self, trust: bool) -> Resolve:
+        return resolver(self.retrievers.values(), trust=trust)
 
     def _reopen(self, report: UpdateReport) -> UpdateReport:
         self.open(report.path)
         tidy(report.path)  # the previous generation was held until now
         return report
 
-    def _open(self, path: str | Path) -> Self:
-        """Open an existing index; returns the searcher itself."""
+    # what is opened
+
+    def _open(self, path: str | Path, before: OpenedBefore | None = None) -> Self:
+        """Open an index, or again the one that was opened before this searcher was copied; returns the searcher itself."""
         with self._index_lock:  # otherwise a slow refresh could replace a newer generation by an older one
-            self._opened = self._opened_on(open_generation(path))
+            if before is not None and self._opened is not None:
+                return self
+            generation = open_generation(path)
+            if before is not None and self._known(generation).fingerprints != before.fingerprints:
+                raise IndexConflictError(
+                    f"{path} holds another index now (generation {generation.manifest.generation}) than the one that this "
+                    f"searcher had opened when it was copied (generation {before.generation}); call open() to search what is "
+                    "there now"
+                )
+            self._opened = self.opened_on(generation)
         return self
 
-    def _opened_on(self, generation: Generation) -> OpenedRetrievers:
+    def opened_on(self, generation: Generation) -> OpenedRetrievers:
+        """Return the retrievers, opened on a generation."""
         stages = current_stages()
         return OpenedRetrievers(generation, {label: stages.opened(r, generation) for label, r in self.retrievers.items()})
+
+    def open_retrievers(self) -> OpenedRetrievers:
+        """Return the opened retrievers; a copy opens its index now.
+
+        Raises:
+            IndexMissingError: no index was opened.
+        """
+        if self._opened is None and self._opened_before is not None:
+            self._open(self._opened_before.path, self._opened_before)
+        if self._opened is None:
+            raise IndexMissingError("this searcher has no index yet; call index(items, path) or open(path) first")
+        return self._opened
 
     @property
     def opened(self) -> Generation:
@@ -414,21 +400,22 @@ class BaseSearcher(Component, ABC):
         """
         return self.open_retrievers().generation
 
-    def collection_statistics(self) -> CollectionStatistics:
-        """Return lengths and document frequencies of the opened index, as the first retriever that has them counts words.
+    def refresh(self) -> bool:
+        """Switch to a newer generation of the index, if there is one; return whether there was one."""
+        generation = self.opened
+        if generation.is_current():
+            return False
+        self.open(generation.path)
+        return True
 
-        Raises:
-            IndexMissingError: no index was opened.
-            ConfigurationError: no retriever has them; ``bm25`` does.
-        """
-        counted = (retriever.collection_statistics() for retriever in self.open_retrievers().retrievers.values())
-        statistics = next(filter(None, counted), None)
-        if statistics is None:
-            raise ConfigurationError(
-                f"none of {', '.join(self.retrievers)} counts words; open the index with bm25: "
-                'Searcher(["bm25"]).open(path).collection_statistics()'
-            )
-        return statistics
+    def extra_state(self) -> dict[str, Any]:
+        """The opened index: a copy opens it at first use, and raises IndexConflictError if it has been replaced."""
+        return {"_opened_before": self._opened_before if self._opened is None else self._known(self._opened.generation)}
+
+    def _known(self, generation: Generation) -> OpenedBefore:
+        manifest = generation.manifest
+        prints = [manifest.corpus.fingerprint, *(record.fingerprint for record in self._records(manifest))]
+        return OpenedBefore(generation.path, prints, manifest.generation)
 
     def index_records(self) -> list[RetrieverRecord]:
         """The opened index's records of this searcher's retrievers and their parts: their files, and what they cost."""
@@ -436,50 +423,30 @@ class BaseSearcher(Component, ABC):
 
     def _records(self, manifest: Manifest) -> list[RetrieverRecord]:
         needed = with_parts(self.retrievers.values())
-        prints = {fingerprint_of(manifest.corpus.fingerprint, r.identity) for r in needed}
+        prints = {fingerprint_of(manifest.corpus.fingerprint, retriever.identity) for retriever in needed}
         return [record for record in manifest.retrievers if record.fingerprint in prints]
 
-    def refresh(self) -> bool:
-        """Switch to a newer generation of the index, if there is one; return whether there was one."""
-        opened = self.open_retrievers()
-        if opened.generation.is_current():
-            return False
-        self.open(opened.generation.path)
-        return True
-
-    def extra_state(self) -> dict[str, Any]:
-        """The opened index: a copy opens it at first use, and raises IndexConflictError if it has been replaced."""
-        before = self._opened_before if self._opened is None else self._opened_index(self._opened.generation)
-        return {"_opened_before": before}
-
-    def _opened_index(self, generation: Generation) -> OpenedIndex:
-        prints = [
-            generation.manifest.corpus.fingerprint,
-            *(record.fingerprint for record in self._records(generation.manifest)),
-        ]
-        return OpenedIndex(generation.path, prints, generation.manifest.generation)
-
-    def _open_again(self, before: OpenedIndex) -> None:
-        with self._index_lock:
-            if self._opened is not None:
-                return
-            generation = open_generation(before.path)
-            now = self._opened_index(generation)
-            if now.fingerprints != before.fingerprints:
-                raise IndexConflictError(
-                    f"{before.path} holds another index now (generation {now.generation}) than the one that this searcher had "
-                    f"opened when it was copied (generation {before.generation}); call open() to search what is there now"
-                )
-            self._opened = self._opened_on(generation)
-
-    def open_retrievers(self) -> OpenedRetrievers:
-        """Return the opened retrievers; a copy opens its index now.
+    def collection_statistics(self) -> CollectionStatistics:
+        """Return lengths and document frequencies of the opened index, as the first retriever that has them counts words.
 
         Raises:
             IndexMissingError: no index was opened.
+            ConfigurationError: no retriever has them; ``bm25`` does.
         """
-        if self._opened is None and self._opened_before is not None:
-            self._open_again(self._opened_before)
-        if self._opened is None:
-            raise IndexMissingError("this searcher has no index yet; call index(items, path) or open(path) first")
-        return self._opened
+        for retriever in self.open_retrievers().retrievers.values():
+            if (statistics := retriever.collection_statistics()) is not None:
+                return statistics
+        raise ConfigurationError(
+            f"none of {', '.join(self.retrievers)} counts words; open the index with bm25: "
+            'Searcher(["bm25"]).open(path).collection_statistics()'
+        )
+
+
+def _read(file: Path) -> object:
+    """The settings in a file; JSON is read as JSON, because YAML takes no surrogate pairs."""
+    if file.suffix != ".json":
+        return read_yaml(file)
+    try:
+        return read_json_file(file)
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{file} cannot be read: {error}") from None

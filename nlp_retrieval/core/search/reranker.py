@@ -56,7 +56,7 @@ class BaseReranker(Component, Expression, ABC):
         super().__init_subclass__(**kwargs)
         if cls.rerank is not BaseReranker.rerank and is_abstract(cls, "score_pairs"):
             others = (base for base in cls.__bases__ if base is not BaseReranker)
-            cls.__bases__ = (*others, AdaptedReranker)  # type: ignore[misc]
+            cls.__bases__ = (*others, AdaptedReranker)
         if cls.is_adapted:
             check_signature(cls, "rerank", "nlqs", "results", "k")
 

@@ -148,7 +148,7 @@ class BaseRetriever(Component, Expression, ABC):
         super().__init_subclass__(**kwargs)
         if cls.retrieve is not BaseRetriever.retrieve and is_abstract(cls, "build", "search_batch"):
             others = (base for base in cls.__bases__ if base is not BaseRetriever)
-            cls.__bases__ = (*others, AdaptedRetriever)  # type: ignore[misc]
+            cls.__bases__ = (*others, AdaptedRetriever)
         if cls.is_adapted:
             check_signature(cls, "index", "items", "output_path")
             check_signature(cls, "retrieve", "processed_queries", "output_path", "k")
@@ -389,7 +389,8 @@ class BaseRetriever(Component, Expression, ABC):
                 f"{generation.path} holds no index of {self.name!r} (retrievers there: {indexed}); index with it first: what "
                 "is there already will not be built again"
             )
-        listed = "; ".join(min((_differences(identity, wanted) for identity in alike), key=len))
+        differences = [_differences(identity, wanted) for identity in alike]
+        listed = "; ".join(min(differences, key=len))
         return IndexMismatchError(
             f"the {self.name} index at {generation.path} was built with another configuration ({listed}); search with the "
             "configuration that was indexed, or index again with this one as well"

@@ -404,7 +404,7 @@ class SearcherRetriever(BaseRetriever):
     def open(self, generation: Generation) -> Self:
         opened = copy.copy(self)
         opened.searcher = copy.copy(self.searcher)
-        opened.searcher._opened = self.searcher._opened_on(generation)
+        opened.searcher._opened = self.searcher.opened_on(generation)
         return opened
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:

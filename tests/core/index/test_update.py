@@ -97,7 +97,7 @@ def test_a_retriever_that_cannot_be_made_again_is_named_and_nothing_changes(sear
     before = read_manifest(searcher.opened.path)
     stranger = Searcher([Bm25Retriever()])
     stranger.index(documents(TEXTS), searcher.opened.path)
-    with pytest.raises(IndexMismatchError, match="'terms', which cannot be kept up to date"):
+    with pytest.raises(IndexMismatchError, match="cannot be kept up to date: terms: there is no retriever"):
         stranger.add([item("n", "omega")])
     assert before is not None
     assert ids(stranger, "omega") == []
