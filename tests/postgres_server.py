@@ -32,7 +32,6 @@ def _started(kind: str) -> str:
     server = EmbeddedServer(folder / ".postgres")
     trusted = [*filter(None, [os.environ.get(TRUSTED)]), str(server.folder)]
     os.environ[TRUSTED] = os.pathsep.join(trusted)  # each test has a cache of its own, which does not know it
-    atexit.register(server.close)
     return server.url()
 
 

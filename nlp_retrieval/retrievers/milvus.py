@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, pairwise, repeat
-from operator import methodcaller
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -33,17 +33,9 @@ from nlp_retrieval.core.queries import has_only_stop_words
 from nlp_retrieval.core.search.joining import MergeRule, reciprocal_ranks
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.errors import (
-    ConfigurationError,
-    DependencyError,
-    IndexDamagedError,
-    IndexWriteError,
-    RetrievalError,
-    ServerError,
-    install,
-)
+from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexDamagedError, IndexWriteError, ServerError, install
 from nlp_retrieval.loaders.database import hide_secrets, resolve, scrub
-from nlp_retrieval.retrievers.servers.embedded import Running, prepare_folder
+from nlp_retrieval.retrievers.servers.embedded import prepare_folder
 from nlp_retrieval.retrievers.servers.retriever import MISSING, ServerRecord, ServerVectorRetriever, padded
 from nlp_retrieval.retrievers.vectors import write_vectors
 from nlp_retrieval.text.printing import printable
@@ -51,107 +43,79 @@ from nlp_retrieval.text.printing import printable
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
-T = TypeVar("T")
-
 _UNDIVIDED = {"MILVUS_LITE_MEMTABLE_MEMORY_LIMIT_BYTES": str(2**30), "MILVUS_LITE_WAL_SIZE_LIMIT_BYTES": str(2**31)}
 """Settings that keep a collection of up to a gigabyte in one piece: Milvus Lite weighs words piece by piece."""
-_FULL = ("no space left", "disk quota", "memory quota", "insufficient memory", "disk full")
 
 
 def _import_driver() -> None:
     """Import pymilvus, without the settings of a file ``.env`` that it would look for, and without its log of our errors."""
-    before = os.environ.get("PYTHON_DOTENV_DISABLED")
     for name, value in _UNDIVIDED.items():
         os.environ.setdefault(name, value)
-    os.environ["PYTHON_DOTENV_DISABLED"] = "1"
+    disabled = "PYTHON_DOTENV_DISABLED"
+    before = os.environ.get(disabled, "")
+    os.environ[disabled] = "1"
     try:
         import pymilvus  # noqa: F401
     except ImportError as error:
         raise DependencyError(f"Milvus needs its driver: {install('milvus')} ({error})") from error
     finally:
-        del os.environ["PYTHON_DOTENV_DISABLED"]
-        if before is not None:
-            os.environ["PYTHON_DOTENV_DISABLED"] = before
+        os.environ[disabled] = before  # empty is as good as none
     for name in ("pymilvus", "milvus_lite"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def _is_url(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a wrong port or address; its message quotes a part of the URL
-        return False
-
-
 class Milvus:
-    """A client of one server, or of Milvus Lite in a folder, which several threads share."""
+    """A client of one server, or of Milvus Lite in a folder until this process ends, which several threads share."""
 
     def __init__(self, url: str | None, token: str | None, folder: Path | None, timeout: float) -> None:
         _import_driver()
         self.process = os.getpid()
         self.timeout = timeout
         self.shown = f"Milvus Lite in {folder}" if url is None else hide_secrets(url)
-        self._url = "" if url is None else resolve(url)
-        self._token = "" if token is None else resolve(token)
-        self._lite: Running | None = None
-        if url is not None and not _is_url(self._url):
-            raise ConfigurationError(f"{self.shown}: not the URL of a Milvus server; write http://host:19530 or https://host")
         self.data = None if folder is None else folder / "milvus.db"
-        self._client = self._explained(lambda: self._connected(folder))
-        self.lite = "lite" in self.ask(lambda client: client.get_server_version(timeout=timeout))
-
-    def ask(self, work: Callable[[MilvusClient], T]) -> T:
-        """Send requests."""
-        return self._explained(lambda: work(self._client))
-
-    def _connected(self, folder: Path | None) -> MilvusClient:
-        from pymilvus import MilvusClient
-
-        if folder is None or self.data is None:
-            return MilvusClient(self._url, token=self._token, timeout=self.timeout, dedicated=True)
-        data = self.data
-
-        def start() -> Running:
+        self._url = str(self.data) if url is None else resolve(url)
+        self._token = "" if token is None else resolve(token)
+        self._cure = f"check that the server runs, the URL, the token, and timeout={timeout:g}"
+        if self.data is not None:
             if inherited("milvus_lite"):
                 raise forked("Milvus Lite")
-            from milvus_lite.server_manager import server_manager_instance
+            self._cure = "it is of one process: another one may use it (pass url=env:NAME of a server), or its data is damaged"
+            prepare_folder(self.data.parent, self.data)
+        elif urlsplit(self._url).scheme not in ("http", "https"):
+            raise ConfigurationError(f"{self.shown}: not the URL of a Milvus server; write http://host:19530 or https://host")
+        with self._explaining():
+            from pymilvus import MilvusClient
 
-            prepare_folder(folder, data)
-            if (address := server_manager_instance.start_and_get_uri(str(data))) is None:
-                raise ServerError(
-                    f"{self.shown} does not start: another process uses it, which Milvus Lite cannot share (pass url=env:NAME "
-                    "of a server), or its data is damaged"
-                )
-            return Running(address, lambda: server_manager_instance.release_server(str(data)))
+            self._client = MilvusClient(self._url, token=self._token, timeout=timeout, dedicated=True)
+            self.lite = "lite" in self._client.get_server_version(timeout=timeout)
 
-        self._lite = Running.of(folder, start)
-        return MilvusClient(self._lite.url, timeout=self.timeout, dedicated=True)
+    @contextmanager
+    def asking(self) -> Iterator[MilvusClient]:
+        """Lend the client for requests."""
+        with self._explaining():
+            yield self._client
 
-    def _explained(self, work: Callable[[], T]) -> T:
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
         """Turn the driver's errors into ones with advice, and without secrets."""
         from grpc import RpcError
         from pymilvus.exceptions import MilvusException
 
         try:
-            return work()
-        except ImportError as error:
-            raise DependencyError(f"the embedded server needs Milvus Lite: {install('milvus')} ({error})") from error
+            yield
         except (RpcError, MilvusException) as error:
             reason = printable(" ".join(scrub(error, self._url).split()))
             for secret in filter(None, (self._token, *self._token.split(":"))):
                 reason = reason.replace(secret, "***")
-            raise self._error(reason[:400], getattr(error, "code", None)) from None
+            told = f"{self.shown}: {reason[:400]}; "
+            if getattr(error, "code", None) in (4, 100):
+                raise IndexDamagedError(f"{told}a collection of the index was dropped; {MISSING}") from None
+            if any(words in reason.lower() for words in _FULL):
+                raise IndexWriteError(f"{told}the server has no room; free some disk or memory there") from None
+            raise ServerError(told + self._cure) from None
 
-    def _error(self, reason: str, code: object) -> RetrievalError:
-        if code in (4, 100):
-            return IndexDamagedError(f"{self.shown}: a collection of the index was dropped ({reason}); {MISSING}")
-        if any(words in reason.lower() for words in _FULL):
-            return IndexWriteError(f"{self.shown}: the server has no room: {reason}; free some disk or memory there")
-        return ServerError(
-            f"{self.shown}: {reason}; check that the server runs, the URL, the token, and timeout={self.timeout:g}"
-        )
 
+_FULL = ("no space left", "memory quota", "insufficient memory", "disk full")
 
 # Searching one collection: filters before the cut, ties by row, and k rows whenever k match.
 #
@@ -171,39 +135,6 @@ _LIMIT = f"the {_MOST_BYTES:,} bytes of a text that Milvus holds"
 _ROUNDING = 1e-6
 """Tolerance of scores, as a share of those above 1."""
 _INDEXES = {"flat": "FLAT", "hnsw": "HNSW", "ivf": "IVF_FLAT", "diskann": "DISKANN", "rabitq": "IVF_RABITQ"}
-
-
-def _first_of_level(scores: Scores) -> Rows:
-    """The place of each score in its list, best first; scores that differ only by rounding share the first of their places.
-
-    A server rounds the products of equal vectors differently.
-    """
-    apart = -np.diff(scores, prepend=np.inf) > _ROUNDING * np.maximum(1.0, np.abs(scores))
-    places: Rows = np.maximum.accumulate(np.where(apart, np.arange(scores.shape[-1]), 0), axis=-1)
-    return places
-
-
-def _best(rows: Rows, scores: Scores, k: int) -> tuple[Rows, Scores]:
-    """The k best of some rows and their scores, best first; the lowest rows if scores differ only by rounding."""
-    order = np.argsort(-scores, kind="stable")
-    rows, scores = rows[order], scores[order]
-    scores = scores[_first_of_level(scores)]
-    best = np.lexsort((rows, -scores))[:k]
-    return rows[best], scores[best]
-
-
-def _condition_of(allowed: Mask | None) -> str:
-    """An expression that is true for the allowed rows, ``[rows of the collection]``; None for all."""
-    if allowed is None:
-        return ""
-    word, rows = "in", np.flatnonzero(allowed)
-    if 2 * len(rows) > len(allowed):
-        word, rows = "not in", np.flatnonzero(~allowed)
-    return f"row {word} [{','.join(map(str, rows.tolist()))}]"
-
-
-def _lists(hits: Hits) -> list[tuple[Rows, Scores]]:
-    return [(hits.rows[first:end], hits.scores[first:end]) for first, end in pairwise(hits.offsets.tolist())]
 
 
 class MilvusRetriever(ServerVectorRetriever[Milvus]):
@@ -309,22 +240,18 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
         return Milvus(self.url, self.token, folder, self.timeout)
 
     def rows_of(self, server: Milvus, table: str) -> int | None:
-        def count(client: MilvusClient) -> int | None:
+        with server.asking() as client:
             if not client.has_collection(table, timeout=server.timeout):
                 return None
             client.load_collection(table)
             counted = client.query(table, output_fields=["count(*)"], consistency_level="Strong", timeout=server.timeout)
-            return int(counted[0]["count(*)"])
-
-        return server.ask(count)
+        return int(counted[0]["count(*)"])
 
     def drop_unnamed(self, server: Milvus, prefix: str, named: set[str]) -> None:
-        def drop(client: MilvusClient) -> None:
+        with server.asking() as client:
             for name in client.list_collections(timeout=server.timeout):
                 if name.startswith(prefix) and name not in named:
                     client.drop_collection(name)
-
-        server.ask(drop)
 
     # building
 
@@ -361,8 +288,7 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
     def _make(self, items: ItemTable, folder: Path, vectors: Iterable[Vectors] | None, dimension: int, index_type: str) -> None:
         """Create and fill the collection of a segment, and write its record."""
         server, name = self.server_of(folder.parent), self.new_name(folder.parent)
-
-        def make(client: MilvusClient) -> None:
+        with server.asking() as client:
             schema, indexes = self._layout(dimension, index_type, len(items), nested=server.lite)
             client.create_collection(name, schema=schema, consistency_level="Strong")
             for batch in self._batches(items, vectors, dimension):
@@ -370,12 +296,8 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
             client.flush(name)
             client.create_index(name, indexes)
             client.load_collection(name)
-
-        server.ask(make)
         if server.data is not None:
             sync_tree(server.data)  # Milvus Lite writes files and does not sync them
-        if (written := self.rows_of(server, name)) != len(items):
-            raise ServerError(f"{server.shown}: {name} holds {written} rows, and not the {len(items):,} that were sent")
         ServerRecord(table=name, rows=len(items), kind=index_type, dimension=dimension).write(folder)
 
     def _layout(self, dimension: int, index_type: str, n_items: int, *, nested: bool) -> tuple[Any, Any]:
@@ -403,22 +325,22 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
 
     def _batches(self, items: ItemTable, vectors: Iterable[Vectors] | None, dimension: int) -> Iterator[list[dict[str, Any]]]:
         """The rows of a segment, in batches that no server refuses as too large."""
-        at_once = min(_AT_ONCE, 2**25 // (4 * dimension + (_MOST_BYTES if self.mode != "dense" else 1)))
+        has_texts = self.mode != "dense"
+        at_once = min(_AT_ONCE, 2**25 // (4 * dimension + (_MOST_BYTES if has_texts else 1)))
         each_vector = repeat(None) if vectors is None else chain.from_iterable(vectors)
         texts = chain.from_iterable(tracked("milvus: writing", items.texts(at_once), len(items)))
         batch: list[dict[str, Any]] = []
         n_cut = 0
         for row, (vector, text) in enumerate(zip(each_vector, texts, strict=False)):
             batch.append({"row": row} | ({} if vector is None else {_VECTORS: vector}))
-            if self.mode != "dense":
+            if has_texts:
                 batch[-1]["text"] = kept = text.encode("utf-8", "replace")[:_MOST_BYTES].decode("utf-8", "ignore")
                 n_cut += len(kept) < len(text)
             if len(batch) == at_once or row == len(items) - 1:
                 yield batch
                 batch = []
-        warn_of_cut(
-            self.name, n_cut, len(items), _LIMIT, "index smaller chunks, as the loader 'chunker' makes them", "texts for BM25"
-        )
+        cure = "index smaller chunks, as the loader 'chunker' makes them"
+        warn_of_cut(self.name, n_cut, len(items), _LIMIT, cure, "texts for BM25")
 
     # searching
 
@@ -439,7 +361,7 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
     def search_prepared(self, prepared: Any, k: int, allowed: Mask | None) -> Hits:
         n_segments = len(self._records)  # of each, k rows that differ only by rounding may be the best
         hits = super().search_prepared(prepared, k * n_segments, allowed)
-        return Hits.from_lists([_best(rows, scores, k) for rows, scores in _lists(hits)])
+        return Hits.from_lists([_best(*hits.of(number), k) for number in range(len(prepared))])
 
     def search_table(self, record: ServerRecord, queries: Any, k: int, allowed: Mask | None) -> Hits:
         n_found = record.rows if allowed is None else int(np.count_nonzero(allowed))
@@ -447,20 +369,18 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
         condition = _condition_of(allowed)
 
         def search(numbers: Rows, depth: int) -> Matrix:
-            asked = [queries[number] for number in numbers.tolist()]
-            parts = [asked[first : first + _QUERIES_AT_ONCE] for first in range(0, len(asked), _QUERIES_AT_ONCE)]
-            lists = [found for part in parts for found in self._asked(record, field, part, depth, condition)]
-            rows, scores = padded(Hits.from_lists(lists), depth)
+            parts = [numbers[first : first + _QUERIES_AT_ONCE] for first in range(0, len(numbers), _QUERIES_AT_ONCE)]
+            asked = [[queries[number] for number in part.tolist()] for part in parts]
+            found = chain.from_iterable(self._asked(record, field, part, depth, condition) for part in asked)
+            rows, scores = padded(Hits.from_lists(list(found)), depth)
             return rows, np.take_along_axis(scores, _first_of_level(scores), axis=1)
 
         hits = search_past_ties(search, len(queries), k, n_found, past_the_cut=1)
         if field == _WORDS or (record.kind == "flat" and k <= _MOST_HITS):
             return hits
-        lists = _lists(hits)
-        for number, (rows, _) in enumerate(lists):
-            if len(rows) < k:  # the index leaves some out, or the list is longer than a server's
-                lists[number] = self._compared(record, queries[number], k, allowed)
-        return Hits.from_lists(lists)
+        short = np.flatnonzero(np.diff(hits.offsets) < k).tolist()  # the index leaves some out, or a server's lists are shorter
+        full = {number: self._compared(record, queries[number], k, allowed) for number in short}
+        return Hits.from_lists([full.get(number) or hits.of(number) for number in range(len(queries))]) if short else hits
 
     def _asked(
         self, record: ServerRecord, field: str, queries: list[Any], depth: int, condition: str
@@ -469,9 +389,8 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
         wide = max(self.ef_search, depth)
         params = {"hnsw": {"ef": wide}, "diskann": {"search_list": wide}, "ivf": {"nprobe": self.nprobe}}
         params["rabitq"] = params["ivf"]
-
-        def search(client: MilvusClient) -> Any:
-            return client.search(
+        with self._server.asking() as client:
+            found = client.search(
                 record.table,
                 data=queries,
                 anns_field=field,
@@ -481,10 +400,9 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
                 consistency_level="Strong",
                 timeout=self.timeout,
             )
-
-        found = [(np.array(hits.ids, np.int64), np.array(hits.distances, np.float64)) for hits in self._server.ask(search)]
+        lists = [(np.array(hits.ids, np.int64), np.array(hits.distances, np.float64)) for hits in found]
         # Milvus Lite returns negative scores for BM25
-        return found if field == _VECTORS else [(rows, np.abs(scores)) for rows, scores in found]
+        return lists if field == _VECTORS else [(rows, np.abs(scores)) for rows, scores in lists]
 
     def _compared(self, record: ServerRecord, query: Vectors, k: int, allowed: Mask | None) -> tuple[Rows, Scores]:
         """The best k of all allowed rows."""
@@ -499,18 +417,48 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
         for first in range(0, len(rows), at_once):
             wanted = rows[first : first + at_once].tolist()
             query = {"filter": f"row in {wanted}", "output_fields": ["row", _VECTORS], "consistency_level": "Strong"}
-            read = methodcaller("query", record.table, timeout=server.timeout, **query)
-            found = {hit["row"]: hit[_VECTORS] for hit in server.ask(read)}
+            with server.asking() as client:
+                found = {hit["row"]: hit[_VECTORS] for hit in client.query(record.table, timeout=server.timeout, **query)}
             if len(found) != len(wanted):
                 raise IndexDamagedError(f"{server.shown}: vectors of the index are not in {record.table} any more; {MISSING}")
             vectors[first : first + at_once] = [found[row] for row in wanted]
         return vectors
 
 
+def _condition_of(allowed: Mask | None) -> str:
+    """An expression that is true for the allowed rows, ``[rows of the collection]``; empty for all."""
+    if allowed is None:
+        return ""
+    word, rows = "in", np.flatnonzero(allowed)
+    if 2 * len(rows) > len(allowed):
+        word, rows = "not in", np.flatnonzero(~allowed)
+    return f"row {word} [{','.join(map(str, rows.tolist()))}]"
+
+
+def _first_of_level(scores: Scores) -> Rows:
+    """The place of each score in its list, best first; scores that differ only by rounding share the first of their places.
+
+    A server rounds the products of equal vectors differently.
+    """
+    apart = -np.diff(scores, prepend=np.inf) > _ROUNDING * np.maximum(1.0, np.abs(scores))
+    places: Rows = np.maximum.accumulate(np.where(apart, np.arange(scores.shape[-1]), 0), axis=-1)
+    return places
+
+
+def _best(rows: Rows, scores: Scores, k: int) -> tuple[Rows, Scores]:
+    """The k best of some rows and their scores, best first; the lowest rows if scores differ only by rounding."""
+    order = np.argsort(-scores, kind="stable")
+    rows, scores = rows[order], scores[order]
+    scores = scores[_first_of_level(scores)]
+    best = np.lexsort((rows, -scores))[:k]
+    return rows[best], scores[best]
+
+
 def _fused(dense: Hits, words: Hits, k: int) -> Hits:
     """The best k of two lists per query, by the sum of their reciprocal ranks; equal scores share a rank."""
     lists = []
-    for pair in zip(_lists(dense), _lists(words), strict=True):
+    for number in range(len(dense.offsets) - 1):
+        pair = dense.of(number), words.of(number)
         shares = [reciprocal_ranks(1 + _first_of_level(scores)) for _, scores in pair]
         rows, places = np.unique(np.concatenate([rows for rows, _ in pair]), return_inverse=True)
         scores: Scores = np.bincount(places, np.concatenate(shares), len(rows)).astype(np.float64)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, LiteralString
 
@@ -12,7 +11,6 @@ import numpy as np
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, Matrix, Rows, search_past_ties
-from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import given, may_set, reads_model
 from nlp_retrieval.core.files.columns import read_blocks
 from nlp_retrieval.core.index.generation import SegmentFolder
@@ -20,8 +18,8 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, ServerError
-from nlp_retrieval.retrievers.servers.postgres import Connections, Fill, PostgresRetriever, condition_of
+from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
+from nlp_retrieval.retrievers.servers.postgres import FEW, Connections, Fill, PostgresRetriever, Schema, condition_of, sql
 from nlp_retrieval.retrievers.servers.retriever import MISSING, ServerRecord, ServerVectorRetriever, padded
 from nlp_retrieval.retrievers.vectors import write_vectors
 
@@ -40,12 +38,9 @@ _AT_ONCE = 4096
 _VECTORS = "vectors.npy"
 _EXACT_BELOW = 20_000
 """Up to this many rows ``auto`` searches exactly; above, along an HNSW graph."""
-_FEW = 20_000
-"""Most allowed rows that are all compared, though there is a graph."""
 _WIDEST = 1000
 """The largest ``hnsw.ef_search`` that the extension takes."""
-_MOST_INDEXED = {"vector": 2000, "halfvec": 4000}
-_HALVES_SINCE, _ITERATIVE_SINCE = (0, 7), (0, 8)
+_ITERATIVE_SINCE = (0, 8)
 
 _SEARCH: LiteralString = (
     "SELECT row, -(embedding <#> %(query)s) AS score FROM {table} WHERE {condition} ORDER BY {order} LIMIT %(k)s"
@@ -106,7 +101,7 @@ class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
         ef_construction: Annotated[int, Field(ge=4, le=1000)] = 64,
         build_memory: Annotated[int, Field(ge=1, le=1_000_000)] = 512,
         ef_search: Annotated[int, Field(ge=1, le=1000)] = 100,
-        schema: str = "public",
+        schema: Schema = "public",
         statement_timeout: Annotated[float, Field(gt=0, le=86_400)] = 60.0,
         connections: Annotated[int, Field(ge=1, le=100)] = 8,
         merge: MergeRule = "alternate",
@@ -125,11 +120,6 @@ class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
         self.ef_search = ef_search
         self.merge = merge
         self._arguments["encoder"] = self.encoder  # a name and its encoder are the same configuration
-
-    def index_identity(self) -> Config:
-        identity = super().index_identity()
-        of_graphs = {"hnsw_m", "ef_construction"} if self.index_type == "exact" else set()
-        return {key: value for key, value in identity.items() if key not in of_graphs}
 
     # building
 
@@ -154,13 +144,11 @@ class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
 
         def fill(connection: PostgresConnection, table: Composed) -> None:
             from pgvector import HalfVector, Vector
-            from psycopg.sql import SQL
 
             made = HalfVector if self._kind == "halfvec" else Vector
-            with connection.cursor().copy(SQL("COPY {} FROM STDIN (FORMAT binary, FREEZE)").format(table)) as copy:
+            with connection.cursor().copy(sql("COPY {table} FROM STDIN (FORMAT binary, FREEZE)", table=table)) as copy:
                 copy.set_types(["int4", self._kind])
-                rows = (vector for block in read_blocks(path, _AT_ONCE) for vector in block)
-                for row, vector in enumerate(rows):
+                for row, vector in enumerate(vector for block in read_blocks(path, _AT_ONCE) for vector in block):
                     copy.write_row((row, made(vector)))
 
         self._make_vectors(folder, len(items), fill, dimension, approximate)
@@ -171,58 +159,46 @@ class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
         return "vector" if self.precision == "float32" else "halfvec"
 
     def _make_vectors(self, folder: Path, rows: int, fill: Fill, dimension: int, approximate: bool) -> None:
-        kind = self._kind
-        if approximate and dimension > _MOST_INDEXED[kind]:
-            raise ConfigurationError(
-                f"{self.name}: hnsw indexes at most {_MOST_INDEXED[kind]:,} dimensions with precision={self.precision!r}, and "
-                f"the encoder's vectors have {dimension:,}; use index_type='exact'"
-                + (" or precision='halfvec'" if dimension <= _MOST_INDEXED["halfvec"] else "")
-            )
-        index: Any = f"USING hnsw (embedding {kind}_ip_ops) WITH (m = {self.hnsw_m}, ef_construction = {self.ef_construction})"
-        column: Any = f"{kind}({dimension})"
-        settings = self._settings() if approximate else {}
-        table = self.make_table(folder, rows, column, fill, index=index if approximate else "", **settings)
-        ServerRecord(table=table, rows=rows, kind=kind, dimension=dimension, approximate=approximate).write(folder)
+        index: Any = (
+            f"USING hnsw (embedding {self._kind}_ip_ops) WITH (m = {self.hnsw_m}, ef_construction = {self.ef_construction})"
+        )
+        column: Any = f"{self._kind}({dimension})"
+        self.make_table(
+            folder,
+            rows,
+            column,
+            fill,
+            index=index if approximate else "",
+            settings=self._settings() if approximate else {},
+            **{"kind": self._kind, "dimension": dimension, "approximate": approximate},
+        )
 
     def _settings(self) -> dict[str, str]:
         """Settings for building a graph: in memory, and on one core if the memory that processes share has no room for it."""
         settings = {"maintenance_work_mem": f"{self.build_memory}MB"}
-        if self.url is None and (shared := Path("/dev/shm")).exists():  # noqa: S108 - only measured
-            free = os.statvfs(shared)
-            if free.f_bavail * free.f_frsize < 2 * self.build_memory * 2**20:
-                settings["max_parallel_maintenance_workers"] = "0"
+        shared = Path("/dev/shm")  # noqa: S108 - only measured
+        if self.url is None and shared.exists() and shutil.disk_usage(shared).free < 2 * self.build_memory * 2**20:
+            settings["max_parallel_maintenance_workers"] = "0"
         return settings
 
     # searching
 
     def connect(self, folder: Path | None) -> Connections:
         server = super().connect(folder)
-        server.version = version = server.read(_version)
-        if self.precision == "halfvec" and version < _HALVES_SINCE:
-            raise ServerError(
-                f"{server.shown}: the extension 'vector' {'.'.join(map(str, version))} is too old for precision='halfvec'; "
-                "upgrade pgvector to 0.7 and run ALTER EXTENSION vector UPDATE, or use precision='float32'"
-            )
+        with server.reading() as connection:
+            server.version = _version(connection)
         return server
 
     @staticmethod
     def prepare(connection: PostgresConnection) -> None:
         """Create the extension if it is missing, and set a new connection up for its types."""
-        import psycopg
         from pgvector.psycopg import register_vector
 
         schema = (
             "SELECT nspname FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'vector'"
         )
         if connection.execute(schema).fetchone() is None:
-            try:
-                connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-            except psycopg.Error as error:
-                reason = " ".join(str(error).split())[:200]
-                raise ServerError(
-                    f"the database has no extension 'vector' ({reason}); install pgvector on the server (Debian: apt install "
-                    "postgresql-<version>-pgvector), then run CREATE EXTENSION vector as a superuser"
-                ) from None
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         # only the schema of the extension: tables are named with theirs
         connection.execute(f"SELECT set_config('search_path', quote_ident(({schema})), false)")
         connection.execute("SELECT '[1]'::vector")  # the extension is loaded, and takes its settings from now on
@@ -231,54 +207,41 @@ class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
             connection.execute("SELECT set_config('hnsw.iterative_scan', 'strict_order', false)")
 
     def search_table(self, record: ServerRecord, queries: Vectors, k: int, allowed: Mask | None) -> Hits:
-        if not record.approximate:
-            return self._asked(record, queries, k, allowed, _EXACT)
         n_found = record.rows if allowed is None else int(np.count_nonzero(allowed))
         iterative = self._server.version >= _ITERATIVE_SINCE
-        if (allowed is not None and (n_found <= _FEW or not iterative)) or (k > _WIDEST and not iterative):
+        is_cut = (allowed is not None and (n_found <= FEW or not iterative)) or (k > _WIDEST and not iterative)
+        if is_cut or not record.approximate:
             return self._asked(record, queries, k, allowed, _EXACT)
 
         def search(numbers: Rows, depth: int) -> Matrix:
             return padded(self._asked(record, queries[numbers], depth, allowed, _NEAREST), depth)
 
         hits = search_past_ties(search, len(queries), k, n_found)
-        lists = [(hits.rows[first:end], hits.scores[first:end]) for first, end in pairwise(hits.offsets.tolist())]
-        for number, (rows, _) in enumerate(lists):
-            if len(rows) < k:  # the graph leaves some out
-                exact = self._asked(record, queries[number : number + 1], k, allowed, _EXACT)
-                lists[number] = (exact.rows, exact.scores)
-        return Hits.from_lists(lists)
+        short = np.flatnonzero(np.diff(hits.offsets) < k).tolist()  # the graph leaves some out
+        exact = {number: self._asked(record, queries[number : number + 1], k, allowed, _EXACT).of(0) for number in short}
+        return Hits.from_lists([exact.get(number) or hits.of(number) for number in range(len(queries))]) if short else hits
 
     def _asked(self, record: ServerRecord, queries: Vectors, k: int, allowed: Mask | None, order: LiteralString) -> Hits:
         from psycopg.sql import SQL
 
         condition, values = condition_of(allowed)
-        query: Any = f"%(query)s::{record.kind}"
-        parts = {"table": self.named(record.table), "condition": condition, "order": SQL(order).format(query=SQL(query))}
-        wide = str(min(max(self.ef_search, k), _WIDEST))
-        return self.answers(
-            SQL(_SEARCH).format(query=SQL(query), **parts),
-            [{"query": query, "k": k, **values} for query in queries],
-            **({"hnsw.ef_search": wide} if order == _NEAREST else {}),
-        )
+        query: Any = SQL("%(query)s::{}").format(SQL("vector" if record.kind == "vector" else "halfvec"))
+        parts = {"table": self.named(record.table), "condition": condition, "order": SQL(order).format(query=query)}
+        wide = {"hnsw.ef_search": str(min(max(self.ef_search, k), _WIDEST))} if order == _NEAREST else {}
+        asked = [{"query": vector, "k": k, **values} for vector in queries]
+        return self.answers(sql(_SEARCH, query=query, **parts), asked, **wide)
 
     def stored_vectors(self, server: Connections, record: ServerRecord, rows: Rows) -> Vectors:
-        from psycopg.sql import SQL
-
-        statement = SQL("SELECT embedding::vector FROM {} WHERE row = ANY(%s::integer[]) ORDER BY row")
-
-        def read(connection: PostgresConnection) -> list[Any]:
-            with connection.cursor(binary=True) as cursor:
-                cursor.execute(statement.format(self.named(record.table)), [rows.tolist()])
-                return [vector.to_numpy() for (vector,) in cursor]
-
-        vectors = server.read(read)
+        statement = "SELECT embedding::vector FROM {table} WHERE row = ANY(%s::integer[]) ORDER BY row"
+        with server.reading() as connection, connection.cursor(binary=True) as cursor:
+            cursor.execute(sql(statement, table=self.named(record.table)), [rows.tolist()])
+            vectors = [vector.to_numpy() for (vector,) in cursor]
         if len(vectors) != len(rows):
             raise IndexDamagedError(f"{server.shown}: vectors of the index are not in {record.table} any more; {MISSING}")
         return np.stack(vectors)
 
 
 def _version(connection: PostgresConnection) -> tuple[int, ...]:
-    """Return the version of the extension; empty without it."""
-    found = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
-    return tuple(int(part) for part in found[0].split(".") if part.isdigit()) if found else ()
+    """Return the version of the extension."""
+    [(version,)] = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
+    return tuple(map(int, version.split(".")))

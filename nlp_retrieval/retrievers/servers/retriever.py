@@ -25,10 +25,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, search_parts
 from nlp_retrieval.core.context import stage
 from nlp_retrieval.core.files.columns import damaged
-from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.index.build import SCRATCH
 from nlp_retrieval.core.index.generation import SegmentFolder
-from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import Vectors
@@ -60,17 +58,13 @@ class ServerRecord(BaseModel):
         (folder / _RECORD).write_text(self.model_dump_json(indent=1) + "\n", "utf-8")
 
     @classmethod
-    def read(cls, folder: Path, rows: int | None = None) -> Self:
-        """Read the record of a segment of this many rows."""
-        path = folder / _RECORD
+    def read(cls, folder: Path) -> Self:
+        """Read the record of a segment."""
         try:
-            record = cls.model_validate(parse_json(path.read_bytes()))
-        except (OSError, ValueError, ValidationError) as error:
+            return cls.model_validate_json((folder / _RECORD).read_bytes())
+        except (OSError, ValidationError) as error:
             reason = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else error
-            raise damaged(path, f"it is not the record of what a server holds: {reason}") from None
-        if rows is not None and record.rows != rows:
-            raise damaged(path, f"it records {record.rows:,} rows, and the segment has {rows:,}")
-        return record
+            raise damaged(folder / _RECORD, f"it is not the record of what a server holds: {reason}") from None
 
     @classmethod
     def named(cls, directory: Path) -> list[Self]:
@@ -83,14 +77,6 @@ class ServerRecord(BaseModel):
                 except IndexDamagedError:
                     continue
         return records
-
-
-def _own_prefix(directory: Path) -> str:
-    """How the names of a directory's tables begin: a token that moves with it, and its inode, which a copy does not have."""
-    place = os.fsencode(f"{socket.gethostname()}:{os.path.realpath(directory)}")
-    tokens = [record.table.split("_")[1] for record in ServerRecord.named(directory)]
-    token = tokens[0] if tokens else hashlib.sha256(place).hexdigest()[:12]
-    return f"nlpr_{token}_{directory.stat().st_ino:x}_"
 
 
 class Connected(Protocol):
@@ -166,16 +152,16 @@ class ServerRetriever(BaseRetriever, Generic[Server]):
 
     def records(self, segments: Sequence[SegmentFolder]) -> list[tuple[SegmentFolder, ServerRecord]]:
         """Return segments with their records, whose tables are on the server; a missing or changed one is damage."""
-        records = [(segment, ServerRecord.read(segment.folder, len(segment))) for segment in segments]
         server = self.server_of(segments[0].folder.parent)
-        for _, record in records:
+        records = [(segment, ServerRecord.read(segment.folder)) for segment in segments]
+        for segment, record in records:
             rows = self.rows_of(server, record.table)
             if rows is None:
                 raise IndexDamagedError(f"{server.shown}: there is no {record.table}, which the index needs; {MISSING}")
-            if rows != record.rows:
+            if not rows == record.rows == len(segment):
                 raise IndexDamagedError(
-                    f"{server.shown}: {record.table} holds {rows:,} rows, and not the {record.rows:,} of the index: it was "
-                    f"changed; {MISSING}"
+                    f"{server.shown}: {record.table} holds {rows:,} rows, and not the {len(segment):,} of the index "
+                    f"({segment.folder / _RECORD} records {record.rows:,}): it was changed; {MISSING}"
                 )
         return records
 
@@ -188,10 +174,6 @@ class ServerRetriever(BaseRetriever, Generic[Server]):
 
     def require_segments(self, segments: Sequence[SegmentFolder]) -> None:
         self.records(segments)
-
-    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
-        self.require_segments(segments)
-        super().extend(items, folder, segments, everything)
 
     def settle(self, directory: Path) -> None:
         if self.url is None and not (directory / self.folder).exists():
@@ -214,13 +196,12 @@ class ServerRetriever(BaseRetriever, Generic[Server]):
         return search_parts(parts, len(prepared), k, allowed)
 
 
-def padded(hits: Hits, depth: int) -> tuple[Rows, Scores]:
-    """Return lists as ``[queries, depth]`` rows, -1 behind their ends, and scores."""
-    counts = np.diff(hits.offsets)
-    rows, scores = np.full((len(counts), depth), -1, np.int64), np.zeros((len(counts), depth))
-    filled = np.arange(depth) < counts[:, None]
-    rows[filled], scores[filled] = hits.rows, hits.scores
-    return rows, scores
+def _own_prefix(directory: Path) -> str:
+    """How the names of a directory's tables begin: a token that moves with it, and its inode, which a copy does not have."""
+    place = os.fsencode(f"{socket.gethostname()}:{os.path.realpath(directory)}")
+    tokens = [record.table.split("_")[1] for record in ServerRecord.named(directory)]
+    token = tokens[0] if tokens else hashlib.sha256(place).hexdigest()[:12]
+    return f"nlpr_{token}_{directory.stat().st_ino:x}_"
 
 
 class ServerVectorRetriever(ServerRetriever[Server], VectorRetriever):
@@ -253,3 +234,12 @@ class ServerVectorRetriever(ServerRetriever[Server], VectorRetriever):
                 stored[part] = self.stored_vectors(self._server, record, distinct[part] - segment.first_row)
         vectors: Vectors = stored[places]
         return vectors
+
+
+def padded(hits: Hits, depth: int) -> tuple[Rows, Scores]:
+    """Return lists as ``[queries, depth]`` rows, -1 behind their ends, and scores."""
+    counts = np.diff(hits.offsets)
+    rows, scores = np.full((len(counts), depth), -1, np.int64), np.zeros((len(counts), depth))
+    filled = np.arange(depth) < counts[:, None]
+    rows[filled], scores[filled] = hits.rows, hits.scores
+    return rows, scores

@@ -172,8 +172,7 @@ def server_command(
     """Run the PostgreSQL of an index, with pgvector, and print its URL."""
     from nlp_retrieval.retrievers import EmbeddedServer
 
-    server = EmbeddedServer(folder / ".postgres")
-    url = server.url()
+    url = EmbeddedServer(folder / ".postgres").url()
     typer.echo(url)
     say(f"PostgreSQL runs: psql '{url}'; stop it with Ctrl-C")
     try:
@@ -181,8 +180,6 @@ def server_command(
             time.sleep(_POLL_SECONDS)
     except KeyboardInterrupt:
         say("PostgreSQL is no longer used here")
-    finally:
-        server.close()
 
 
 _SHOWN = ("recall@5", "recall@10", "ndcg@10")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import math
 import re
@@ -219,13 +218,8 @@ def test_milvus_lite_is_private_and_of_one_process(index: Path, tmp_path: Path, 
         "Searcher([MilvusRetriever(HashedWords(24), 'both')]).open(sys.argv[1])"
     )
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
-    other = [sys.executable, "-c", script, str(index)]
-    done = subprocess.run(other, capture_output=True, text=True, check=False)
-    assert "another process uses it" in done.stderr.splitlines()[-1]
-    del made
-    gc.collect()
-    opened = (subprocess.run(other, check=False).returncode == 0 for _ in range(30))  # its server ends in its own time
-    assert any(opened)
+    done = subprocess.run([sys.executable, "-c", script, str(index)], capture_output=True, text=True, check=False)
+    assert "another one may use it" in done.stderr.splitlines()[-1]
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another machine"))
     with pytest.raises(UntrustedError, match=TRUSTED):
         searcher("both", url=None).open(index)
