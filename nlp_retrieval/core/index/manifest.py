@@ -71,6 +71,11 @@ class CorpusRecord(_ManifestField):
         return self.segments[-1].end_row
 
     @property
+    def folders(self) -> list[FolderRecord]:
+        """All folders of the items."""
+        return [*self.segments, *([] if self.deleted is None else [self.deleted])]
+
+    @property
     def updated(self) -> bool:
         """Return whether items were added or deleted since the segments were last joined."""
         return len(self.segments) > 1 or self.deleted is not None
@@ -120,8 +125,7 @@ class Manifest(_ManifestField):
     @property
     def records(self) -> list[FolderRecord]:
         """All folders in use."""
-        deleted = [self.corpus.deleted] if self.corpus.deleted is not None else []
-        return [*self.corpus.segments, *deleted, *(segment for record in self.retrievers for segment in record.segments)]
+        return [*self.corpus.folders, *(segment for record in self.retrievers for segment in record.segments)]
 
     @property
     def folders(self) -> list[str]:

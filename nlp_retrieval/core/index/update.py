@@ -19,34 +19,14 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-from nlp_retrieval._version import __version__
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.components.component import canonical_json
-from nlp_retrieval.core.files.atomic import explained_writes
 from nlp_retrieval.core.files.frames import Items
-from nlp_retrieval.core.index.build import (
-    checked_items,
-    drop_orphans,
-    new_scratch,
-    publish,
-    publish_segment,
-    remove_unused,
-    write_segment,
-    writing,
-)
-from nlp_retrieval.core.index.checkpoint import Checkpoints
-from nlp_retrieval.core.index.generation import (
-    Builder,
-    check_folder,
-    checked_segments,
-    fingerprint_of,
-    open_items,
-    write_deleted,
-)
+from nlp_retrieval.core.index.build import Builder, IndexWriter, checked_items, writing
+from nlp_retrieval.core.index.generation import check_folder, checked_segments, fingerprint_of, open_items, write_deleted
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.index.manifest import (
     BuildCost,
@@ -54,9 +34,9 @@ from nlp_retrieval.core.index.manifest import (
     FolderRecord,
     Manifest,
     RetrieverRecord,
+    Segment,
     index_directory,
     require_manifest,
-    write_manifest,
 )
 from nlp_retrieval.errors import ConfigurationError, ItemError, RetrievalWarning, nearest
 
@@ -66,45 +46,35 @@ _DELETED_AT = 0.25
 _Write = Callable[[Builder, RetrieverRecord, ItemTable, Path], None]
 """Writes the last segment of a retriever into an empty folder."""
 
-
-class NewItems(NamedTuple):
-    """Items added to an index: their folder, fingerprint and ids."""
-
-    scratch: Path
-    fingerprint: str
-    ids: list[str]
+Resolve = Callable[[Path, Manifest], Sequence[Builder]]
+"""Returns a builder for each retriever in the manifest of a directory, in its order."""
 
 
 class IndexChange:
     """One writer's work on an index: each change is published before the next begins."""
 
-    def __init__(self, directory: Path, manifest: Manifest, builders: Sequence[Builder], checkpoints: Checkpoints) -> None:
-        self.directory = directory
+    def __init__(self, writer: IndexWriter, manifest: Manifest, builders: Sequence[Builder]) -> None:
+        self.writer, self.builders = writer, builders
+        self.identities = [builder.identity for builder in builders]
+        self.directory = writer.directory
         self.manifest = manifest
-        self.items = open_items(directory, manifest.corpus)
+        self.items = open_items(self.directory, manifest.corpus)
         self.added = self.replaced = self.deleted = 0
-        self.builders = builders
-        self._checkpoints = checkpoints
 
-    def change(self, gone: Rows, joining: NewItems | None) -> None:
-        """Publish the index with some rows deleted, ascending and not deleted yet, and new items appended."""
+    def change(self, gone: Rows, added: Segment | None = None, of_added: str = "") -> None:
+        """Publish the index with some rows deleted, ascending and not deleted yet, and a segment of new items appended."""
         corpus = self.manifest.corpus
-        n_new = len(joining.ids) if joining else 0
-        if corpus.n_items + n_new == len(gone):
+        n_items = corpus.n_items - len(gone) + (0 if added is None else added.end_row - added.first_row)
+        if n_items == 0:
             raise ItemError(f"no item would be left in {self.directory}; remove the folder instead, or keep one")
-        fingerprint = _fingerprint(corpus.fingerprint, joining.fingerprint if joining else "", gone.tobytes())
-        segments = list(corpus.segments)
-        if joining:
-            rows = corpus.n_rows, corpus.n_rows + n_new
-            segments.append(publish_segment(joining.scratch, self.directory, "items", fingerprint, *rows))
+        fingerprint = _fingerprint(corpus.fingerprint, of_added, gone.tobytes())
+        segments = [*corpus.segments, *([] if added is None else [added])]
         deleted = self._written(np.union1d(self._deleted(), gone), fingerprint) if len(gone) else corpus.deleted
-        n_items = corpus.n_items + n_new - len(gone)
         changed = CorpusRecord(fingerprint=fingerprint, n_items=n_items, segments=segments, deleted=deleted)
         items = open_items(self.directory, changed)
 
         def extend(builder: Builder, old: RetrieverRecord, new_items: ItemTable, scratch: Path) -> None:
             builder.extend(new_items, scratch, checked_segments(self.directory, old.segments, items), items)
-            builder.require_unchanged()
 
         self._publish(changed, len(corpus.segments), extend, items)
 
@@ -119,10 +89,10 @@ class IndexChange:
         deleted = deleted[deleted < begin]
         segments, fingerprint = list(kept), _fingerprint(corpus.fingerprint, f"joined from {first}")
         if n_live:
-            scratch = new_scratch(self.directory)
+            scratch = self.writer.new_scratch()
             _, of_items = write_items(self.items.stream_live(begin), scratch)
             fingerprint = fingerprint if kept else of_items  # with all joined, the same as if indexed at once
-            segments.append(publish_segment(scratch, self.directory, "items", fingerprint, begin, begin + n_live))
+            segments.append(self.writer.publish_segment(scratch, "items", fingerprint, begin, begin + n_live))
         record = self._written(deleted, fingerprint) if len(deleted) else None
         changed = CorpusRecord(fingerprint=fingerprint, n_items=corpus.n_items, segments=segments, deleted=record)
 
@@ -133,43 +103,49 @@ class IndexChange:
         self._publish(changed, first, join, open_items(self.directory, changed))
 
     def join_where_due(self) -> None:
-        """Join segments if there are many, or if many items were deleted."""
+        """Join segments if there are many, or if many items were deleted; the change is published, so a failure only warns."""
         corpus = self.manifest.corpus
-        if corpus.n_rows - corpus.n_items > _DELETED_AT * corpus.n_rows:
-            self.join(0)
-            return
         sizes = [segment.end_row - segment.first_row for segment in corpus.segments]
-        for number, size in enumerate(sizes[:-1]):
-            if sum(sizes[number + 1 :]) >= _JOINED_AT * size:
-                self.join(number)
-                return
+        due = [n for n, size in enumerate(sizes[:-1]) if sum(sizes[n + 1 :]) >= _JOINED_AT * size]
+        if corpus.n_rows - corpus.n_items > _DELETED_AT * corpus.n_rows:
+            due = [0]
+        try:
+            if due:
+                self.join(due[0])
+        except Exception as error:  # engines may raise anything
+            warnings.warn(
+                f"{self.directory} was updated, but its segments could not be joined ({error}); it works as it is, and the "
+                "next update, or compact(), tries again",
+                RetrievalWarning,
+                stacklevel=2,
+            )
 
     def _deleted(self) -> Rows:
         live = self.items.live
         return np.zeros(0, np.int64) if live is None else np.flatnonzero(~live)
 
     def _written(self, deleted: Rows, fingerprint: str) -> FolderRecord:
-        scratch = new_scratch(self.directory)
+        scratch = self.writer.new_scratch()
         write_deleted(scratch, deleted)
-        return publish(scratch, self.directory, "deleted", fingerprint)
+        return self.writer.publish(scratch, "deleted", fingerprint)
 
     def _publish(self, corpus: CorpusRecord, n_kept: int, write: _Write, items: ItemTable) -> None:
         """Publish the index of these items; retrievers have the first ``n_kept`` segments, and ``write`` writes one more."""
         new = [(rows, ItemTable(self.directory / rows.folder / ITEMS_FILE)) for rows in corpus.segments[n_kept:]]
         retrievers = []
-        for builder, old in zip(self.builders, self.manifest.retrievers, strict=True):
-            fingerprint, segments, cost = fingerprint_of(corpus.fingerprint, builder.identity), old.segments[:n_kept], old.cost
+        for builder, identity, old in zip(self.builders, self.identities, self.manifest.retrievers, strict=True):
+            segments, cost = old.segments[:n_kept], old.cost
             for rows, new_items in new:
                 writes = partial(write, builder, old, new_items)
-                segment, added = write_segment(self._checkpoints, builder, fingerprint, rows, writes)
+                segment, more = self.writer.write_segment(builder, identity, corpus, rows, writes)
                 segments = [*segments, segment]
-                seconds, peak = round(cost.seconds + added.seconds, 3), max(cost.peak_bytes, added.peak_bytes)
-                cost = BuildCost(seconds=seconds, peak_bytes=peak)
+                cost = BuildCost(
+                    seconds=round(cost.seconds + more.seconds, 3), peak_bytes=max(cost.peak_bytes, more.peak_bytes)
+                )
+            fingerprint = fingerprint_of(corpus.fingerprint, identity)
             retrievers.append(old.model_copy(update={"fingerprint": fingerprint, "segments": segments, "cost": cost}))
-        generation = self.manifest.generation + 1
-        manifest = Manifest(generation=generation, version=__version__, corpus=corpus, retrievers=retrievers)
-        write_manifest(self.directory, manifest)
-        self.manifest, self.items = manifest, items
+        self.manifest = self.writer.publish_manifest(self.manifest, corpus, retrievers)
+        self.items = items
 
 
 def _fingerprint(*parts: str | bytes) -> str:
@@ -178,10 +154,6 @@ def _fingerprint(*parts: str | bytes) -> str:
         encoded = part.encode() if isinstance(part, str) else part
         digest.update(len(encoded).to_bytes(8, "little") + encoded)
     return digest.hexdigest()
-
-
-Resolve = Callable[[Path, Manifest], Sequence[Builder]]
-"""Returns a builder for each retriever in the manifest of a directory, in its order."""
 
 
 @dataclass(frozen=True)
@@ -220,38 +192,37 @@ def add_items(path: str | Path, items: Items, resolve: Resolve, *, replace: bool
     begin = time.perf_counter()
     with _updating(path, resolve, auto_compact) as update:
         source = checked_items(items)
-        first = list(islice(source, 1))
-        if first:
-            scratch = new_scratch(update.directory)
-            _, fingerprint = write_items(chain(first, source), scratch)
+        if first := list(islice(source, 1)):
+            scratch = update.writer.new_scratch()
+            n_new, fingerprint = write_items(chain(first, source), scratch)
             ids = ItemTable(scratch / ITEMS_FILE).ids()
-            replaced_rows = update.items.find(ids)
-            if not replace and (replaced_rows >= 0).any():
-                existing_id = ids[int(np.flatnonzero(replaced_rows >= 0)[0])]
+            there = update.items.find(ids)
+            if not replace and (there >= 0).any():
+                existing_id = ids[int(np.flatnonzero(there >= 0)[0])]
                 raise ItemError(f"item {existing_id!r} is in {update.directory} already; update it, or leave it out")
-            update.change(np.sort(replaced_rows[replaced_rows >= 0]), NewItems(scratch, fingerprint, ids))
-            update.replaced = int((replaced_rows >= 0).sum())
-            update.added = len(ids) - update.replaced
+            end = update.manifest.corpus.n_rows
+            segment = update.writer.publish_segment(scratch, "items", fingerprint, end, end + n_new)
+            update.change(np.sort(there[there >= 0]), segment, fingerprint)
+            update.replaced = int((there >= 0).sum())
+            update.added = n_new - update.replaced
     return _reported(update, begin)
 
 
 def delete_items(path: str | Path, item_ids: Iterable[str], resolve: Resolve, *, auto_compact: bool = True) -> UpdateReport:
     """Delete items from an index; if one does not exist, or none would be left, nothing is deleted."""
     begin = time.perf_counter()
+    if isinstance(item_ids, str) or not isinstance(item_ids, Iterable):
+        raise ItemError(f"item ids come as a list, not as {item_ids!r}; write [{item_ids!r}]")
+    ids = list(dict.fromkeys(item_ids))
+    if wrong := [item_id for item_id in ids if not isinstance(item_id, str)]:
+        raise ItemError(f"an item id is a string; found {wrong[0]!r}")
     with _updating(path, resolve, auto_compact) as update:
-        if isinstance(item_ids, str) or not isinstance(item_ids, Iterable):
-            raise ItemError(f"item ids come as a list, not as {item_ids!r}; write [{item_ids!r}]")
-        listed = list(item_ids)
-        if wrong := [item_id for item_id in listed if not isinstance(item_id, str)]:
-            raise ItemError(f"an item id is a string; found {wrong[0]!r}")
-        ids = list(dict.fromkeys(listed))
         if ids:
             rows = update.items.find(ids)
             if (rows < 0).any():
-                missing = [ids[position] for position in np.flatnonzero(rows < 0).tolist()]
-                others = f" and {len(missing) - 1:,} more of those given are not there either" if len(missing) > 1 else ""
-                raise ItemError(f"no item of {update.directory} has the id {missing[0]!r}{others}; nothing was deleted")
-            update.change(np.sort(rows), None)
+                missing = ids[int(np.flatnonzero(rows < 0)[0])]
+                raise ItemError(f"no item of {update.directory} has the id {missing!r}; nothing was deleted")
+            update.change(np.sort(rows))
             update.deleted = len(ids)
     return _reported(update, begin)
 
@@ -273,7 +244,7 @@ def drop_retriever(path: str | Path, name: str) -> Manifest:
     """
     directory = index_directory(path)
     require_manifest(directory)  # or a folder would be made for it
-    with explained_writes(directory), writing(directory):
+    with writing(directory) as writer:
         manifest = require_manifest(directory)
         by_name: dict[str, RetrieverRecord] = {}
         for record in manifest.retrievers:
@@ -286,9 +257,8 @@ def drop_retriever(path: str | Path, name: str) -> Manifest:
         if users or not by_name:
             why = f"{users[0]} searches with it; drop that first" if users else "it is the only one; remove the folder"
             raise ConfigurationError(f"{directory}: {name!r} cannot be dropped: {why}")
-        left = manifest.model_copy(update={"generation": manifest.generation + 1, "retrievers": [*by_name.values()]})
-        write_manifest(directory, left)
-        remove_unused(directory)
+        left = writer.publish_manifest(manifest, manifest.corpus, list(by_name.values()))
+        writer.remove_unused()
     return left
 
 
@@ -296,42 +266,21 @@ def drop_retriever(path: str | Path, name: str) -> Manifest:
 def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterator[IndexChange]:
     """Be the only writer to an existing index; folders published by a failed update are removed."""
     directory = index_directory(path)
-    with explained_writes(directory):
-        require_manifest(directory)
-        with writing(directory) as checkpoints:
-            manifest = require_manifest(directory)
-            update = IndexChange(directory, manifest, resolve(directory, manifest), checkpoints)
-            try:
-                yield update
-                if auto_compact:
-                    _join_segments_if_due(update)
-                checkpoints.remove()
-            finally:
-                remove_unused(directory)
-                drop_orphans(directory, update.builders)
-
-
-def _join_segments_if_due(update: IndexChange) -> None:
-    """Join segments if that is due; the update is already published, so a failure is only a warning."""
-    try:
-        update.join_where_due()
-    except Exception as error:  # engines may raise anything
-        warnings.warn(
-            f"{update.directory} was updated, but its segments could not be joined ({error}); it works as it is, and the next "
-            "update, or compact(), tries again",
-            RetrievalWarning,
-            stacklevel=2,
-        )
+    require_manifest(directory)
+    with writing(directory) as writer:
+        manifest = require_manifest(directory)
+        update = IndexChange(writer, manifest, resolve(directory, manifest))
+        try:
+            yield update
+            if auto_compact:
+                update.join_where_due()
+            writer.checkpoints.remove()
+        finally:
+            writer.remove_unused(update.builders)
 
 
 def _reported(update: IndexChange, begin: float) -> UpdateReport:
-    corpus = update.manifest.corpus
+    corpus, seconds = update.manifest.corpus, time.perf_counter() - begin
     return UpdateReport(
-        path=update.directory,
-        n_items=corpus.n_items,
-        added=update.added,
-        replaced=update.replaced,
-        deleted=update.deleted,
-        segments=len(corpus.segments),
-        seconds=time.perf_counter() - begin,
+        update.directory, corpus.n_items, update.added, update.replaced, update.deleted, len(corpus.segments), seconds
     )

@@ -25,7 +25,7 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.build import IndexReport, build_index, tidy
-from nlp_retrieval.core.index.generation import Builder, Generation, fingerprint_of, open_generation
+from nlp_retrieval.core.index.generation import Generation, fingerprint_of, open_generation
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE, Manifest, RetrieverRecord
 from nlp_retrieval.core.index.update import Resolve, UpdateReport, add_items, compact_index, delete_items
 from nlp_retrieval.core.models import RetrievalResult
@@ -40,7 +40,7 @@ from nlp_retrieval.errors import (
     nearest,
 )
 
-# The retrievers of a composition: their labels, under which their signals appear, and their builders.
+# The retrievers of a composition: their labels, under which their signals appear.
 
 
 def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], where: str) -> dict[str, BaseRetriever]:
@@ -57,22 +57,15 @@ def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], 
     return dict(retrievers)
 
 
-def builders_of(retrievers: Iterable[BaseRetriever]) -> list[Builder]:
-    """Return builders for these retrievers and their parts."""
-    needed = with_parts(retrievers)
-    require_distinct_names(needed)
-    return [retriever.builder() for retriever in needed]
-
-
 # The retrievers of an index, made from its manifest.
 
 
 def resolver(retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -> Resolve:
-    """Return a function that returns builders for all retrievers of an index: these, and others made from its manifest."""
+    """Return a function that returns all retrievers of an index: these, and others made from its manifest."""
     at_hand = with_parts(retrievers)
     cure = "; or update it in Python by a searcher that holds it, or index again without it"
 
-    def resolve(directory: Path, manifest: Manifest) -> list[Builder]:
+    def resolve(directory: Path, manifest: Manifest) -> list[BaseRetriever]:
         corpus = manifest.corpus.fingerprint
         known = {fingerprint_of(corpus, retriever.identity): retriever for retriever in at_hand}
         others = [record for record in manifest.retrievers if record.fingerprint not in known]
@@ -87,7 +80,7 @@ def resolver(retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -
                     f"the index also holds {record.config}, which cannot be kept up to date: made from these settings, it is "
                     f"another one (another model, or a setting that is a secret){cure}"
                 )
-        return [known[record.fingerprint].builder() for record in manifest.retrievers]
+        return [known[record.fingerprint] for record in manifest.retrievers]
 
     return resolve
 
@@ -305,8 +298,10 @@ class BaseSearcher(Component, ABC):
             IndexWriteError: the directory cannot be written.
             WorkerError: workers fail repeatedly, or the cluster is unreachable, full, or has other versions or models.
         """
+        needed = with_parts(self.retrievers.values())
+        require_distinct_names(needed)
         with use_workers(Workers(workers, ray)):
-            report = build_index(items, path, builders_of(self.retrievers.values()), replace=replace)
+            report = build_index(items, path, needed, replace=replace)
         self.open(path)
         return report
 

@@ -32,7 +32,7 @@ from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.files.opening import explain_file_limit
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.build import IndexReport, build_index
-from nlp_retrieval.core.index.generation import Builder, Generation, SegmentFolder, fingerprint_of, open_generation
+from nlp_retrieval.core.index.generation import Generation, SegmentFolder, fingerprint_of, open_generation
 from nlp_retrieval.core.index.items import ItemsDigest, ItemTable
 from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
@@ -308,7 +308,7 @@ class BaseRetriever(Component, Expression, ABC):
             IndexWriteError: the directory cannot be written.
         """
         require_distinct_names([self])
-        return build_index(items, output_path, [part.builder() for part in with_parts([self])], replace=replace)
+        return build_index(items, output_path, with_parts([self]), replace=replace)
 
     def retrieve(
         self,
@@ -351,11 +351,6 @@ class BaseRetriever(Component, Expression, ABC):
         raise ConfigurationError(
             f"a retriever is searched by a Searcher: Searcher([{shown}]).index(items, path), or .open(path), then .search(...)"
         )
-
-    def builder(self) -> Builder:
-        """This retriever as seen by the index store."""
-        calls = (self.build, self.extend, self.join, lambda: self.identity, self.settle, self.require_segments)
-        return Builder(self.name, self.identity, self.recorded_config, *calls)
 
     def open(self, generation: Generation) -> Self:
         """Return a copy of this retriever, and of its parts, that searches this generation.

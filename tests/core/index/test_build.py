@@ -146,7 +146,7 @@ def test_a_build_that_breaks_leaves_the_old_state_and_no_scratch(built, engine):
     assert state(built) == before
     assert found(built) == ["d0", "d1"]
     with pytest.raises((RuntimeError, KeyboardInterrupt)):
-        build_index(OTHER, built, [TermCount().builder(), engine().builder()], replace=True)
+        build_index(OTHER, built, [TermCount(), engine()], replace=True)
     assert contents(built) == ["alpha one", "alpha beta"]
     assert not [name for name in names(built) if name.startswith(".scratch")]
 
@@ -189,7 +189,7 @@ def test_scratch_and_folders_of_a_killed_build_are_cleared_by_the_next(built):
             def build(self, items, folder):
                 (folder / "part.json").write_text("half")
                 os._exit(7)
-        build_index(documents(["other"]), sys.argv[1], [TermCount().builder(), Dies().builder()], replace=True)
+        build_index(documents(["other"]), sys.argv[1], [TermCount(), Dies()], replace=True)
         """,
         built,
         expect=7,

@@ -13,7 +13,6 @@ from core.engines import TermCount, TermShare, documents
 from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.search.base_searcher import builders_of
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import IndexMismatchError, IndexMissingError
@@ -77,7 +76,6 @@ def test_parts_stand_before_what_is_made_of_them_and_each_index_once() -> None:
         "terms",
         "sum",
     ]
-    assert [builder.name for builder in builders_of([outer])] == ["terms", "share", "sum", "sum"]
     assert with_parts([]) == []
 
 
