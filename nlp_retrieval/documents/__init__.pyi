@@ -2,7 +2,6 @@
 
 from nlp_retrieval.documents.addresses import web_address as web_address
 from nlp_retrieval.documents.bibliography import Bibliography as Bibliography
-from nlp_retrieval.documents.blocks import Definition as Definition
 from nlp_retrieval.documents.blocks import Document as Document
 from nlp_retrieval.documents.blocks import Piece as Piece
 from nlp_retrieval.documents.blocks import Reference as Reference
@@ -10,7 +9,6 @@ from nlp_retrieval.documents.blocks import TextBlock as TextBlock
 from nlp_retrieval.documents.cleaning import Removed as Removed
 from nlp_retrieval.documents.cleaning import clean_text as clean_text
 from nlp_retrieval.documents.cleaning import clean_title as clean_title
-from nlp_retrieval.documents.folders import Described as Described
 from nlp_retrieval.documents.folders import LeftOut as LeftOut
 from nlp_retrieval.documents.folders import described as described
 from nlp_retrieval.documents.folders import field_of as field_of
@@ -21,8 +19,8 @@ from nlp_retrieval.documents.folders import is_manifest as is_manifest
 from nlp_retrieval.documents.folders import read_manifest as read_manifest
 from nlp_retrieval.documents.folders import refuse_faults as refuse_faults
 from nlp_retrieval.documents.markdown import read_markdown as read_markdown
-from nlp_retrieval.documents.pdf import LARGEST_TEXT as LARGEST_TEXT
 from nlp_retrieval.documents.reading import LARGEST_FILE as LARGEST_FILE
+from nlp_retrieval.documents.reading import LARGEST_TEXT as LARGEST_TEXT
 from nlp_retrieval.documents.reading import SUFFIXES as SUFFIXES
 from nlp_retrieval.documents.reading import bibliography_of as bibliography_of
 from nlp_retrieval.documents.reading import decode_text as decode_text

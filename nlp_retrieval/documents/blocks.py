@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 from typing import Literal
 
 from nlp_retrieval.documents.addresses import plain_links, web_address
@@ -39,6 +40,11 @@ class Piece:
     url: str = ""
     label: str = ""
     title: str = ""
+
+    @property
+    def is_shown(self) -> bool:
+        """Return whether it is visible text, and no mark."""
+        return self.kind not in ("note", "raised", "break") and bool(self.text.strip() or self.url)
 
 
 @dataclass(frozen=True)
@@ -72,12 +78,7 @@ class TextBlock:
 
 @dataclass(frozen=True)
 class Definition:
-    """A link's definition: ``[1]: https://example.org "Title"``.
-
-    Examples:
-        >>> Definition("1", "https://example.org", "Title", 7).label
-        '1'
-    """
+    """A link's definition: ``[1]: https://example.org "Title"``."""
 
     label: str
     url: str
@@ -146,97 +147,65 @@ class Document:
     @property
     def pages(self) -> tuple[tuple[int, int], ...]:
         """Of a PDF, the number of each page with text, from 1, and where it begins in the text."""
-        return self._written[1]
+        return self._written[1] if self.unit == "page" else ()
 
     @cached_property
     def _written(self) -> tuple[str, tuple[tuple[int, int], ...]]:
-        written = _Written(counts_pages=self.unit == "page")
+        parts: list[str] = []
+        pages: dict[int, int] = {}
+        length = 0
         before: TextBlock | None = None
         for block in self.blocks:
-            if block.outside or not any(_shows(piece) for cell in block.pieces for piece in cell):
+            if block.outside or not has_text([block]):
                 continue
-            is_next = before is not None and block.kind == before.kind and (block.kind == "item" or block.heads == before.heads)
+            is_next = before is not None and before.kind == block.kind and (block.kind == "item" or block.heads == before.heads)
             goes_on = is_next and block.kind in ("item", "row")
-            written.end(1 if goes_on else 2)
+            start = "" if before is None else "\n" if goes_on else "\n\n"
             if block.kind == "row" and not goes_on:
-                written.add(" | ".join(" ".join(head.split()) for head in block.heads))
-                written.end(1)
-            if block.kind == "item" and block.name:
-                written.add(f"{block.name}. " if block.name.isdecimal() else f"{block.name} ")
-            for number, cell in enumerate(block.pieces):
-                written.add(" | " if number else "")
-                written.cell(cell)
+                heads = " | ".join(" ".join(head.split()) for head in block.heads).rstrip()
+                start += f"{heads}\n" if heads else ""
+            elif block.kind == "item" and block.name:
+                start += f"{block.name}. " if block.name.isdecimal() else f"{block.name} "
+            text, begun = _written(block)
+            for page, at in begun:
+                if page > max(pages, default=0):
+                    pages[page] = length + len(start) + at
+            parts += (start, text)
+            length += len(start) + len(text)
             before = block
-        return written.finish()
+        return "".join(parts), tuple(pages.items())
 
 
-class _Written:
-    """Text in the making, in which white space is one space and a mark of a footnote is nothing."""
-
-    def __init__(self, *, counts_pages: bool) -> None:
-        self._parts: list[str] = []
-        self._length = 0
-        self._last = "\n"
-        self._due = 0
-        self._pages: list[tuple[int, int]] = []
-        self._counts_pages = counts_pages
-
-    def add(self, text: str) -> None:
-        if not text:
-            return
-        if self._due and self._length:
-            self._parts.append("\n" * self._due)
-            self._length += self._due
-        self._due = 0
-        self._parts.append(text)
-        self._length += len(text)
-        self._last = text[-1]
-
-    def end(self, lines: int) -> None:
-        """End a line, or a paragraph."""
-        while self._parts and self._parts[-1].isspace():
-            self._length -= len(self._parts.pop())
-        if self._parts and self._parts[-1][-1].isspace():
-            kept = self._parts[-1].rstrip()
-            self._length -= len(self._parts[-1]) - len(kept)
-            self._parts[-1] = kept
-        self._due = max(self._due, lines)
-        self._last = "\n"
-
-    def cell(self, pieces: Sequence[Piece]) -> None:
-        for piece in pieces:
-            if piece.kind in ("note", "raised"):
-                continue
-            text = piece.text or piece.url
-            if piece.kind == "break":
-                text = "" if self._last == "\n" else text
-            elif piece.kind != "code":
-                if "[" in text:
-                    text = _MARK_IN_TEXT.sub("", self._last + text)[1:]
-                text = _SPACES.sub(" ", text)
-                text = text.lstrip() if self._last.isspace() else text
-            if self._counts_pages and text.strip() and piece.line > (self._pages[-1][0] if self._pages else 0):
-                self._pages.append((piece.line, self._length + (self._due if self._length else 0)))
-            self.add(text)
-
-    def finish(self) -> tuple[str, tuple[tuple[int, int], ...]]:
-        self.end(1)
-        return "".join(self._parts), tuple(self._pages)
-
-
-_SPACES = re.compile(r"\s+")
 _MARK_IN_TEXT = re.compile(
     r"(?<=[\w.,;:?\"'\u201d\u2019)%])(?:\[(?:[0-9]{1,3}(?:\s?[,\u2013-]\s?[0-9]{1,3}){0,7}|note [0-9]{1,3})\])+"
 )
 
 
-def _shows(piece: Piece) -> bool:
-    return piece.kind not in ("note", "raised", "break") and bool(piece.text.strip() or piece.url)
+def _written(block: TextBlock) -> tuple[str, list[tuple[int, int]]]:
+    """Return the text of a block, in which white space is one space, and where each line of the document begins in it."""
+    text, begun = "", list[tuple[int, int]]()
+    for number, cell in enumerate(block.pieces):
+        text += " | " if number else ""
+        for piece in cell:
+            part = piece.text or piece.url
+            if piece.kind == "break":
+                text += part if text and not text.endswith("\n") else ""
+                continue
+            if piece.kind in ("text", "link"):
+                part = _MARK_IN_TEXT.sub("", text[-1:] + part)[len(text[-1:]) :] if "[" in part else part
+                part = re.sub(r"\s+", " ", part)
+                part = part.lstrip() if not text or text[-1].isspace() else part
+            elif piece.kind != "code":
+                continue
+            if part.strip():
+                begun.append((piece.line, len(text)))
+            text += part
+    return text.rstrip(), begun
 
 
 def has_text(blocks: Sequence[TextBlock]) -> bool:
-    """Return whether some block has text."""
-    return any(piece.text.strip() or piece.url for block in blocks for cell in block.pieces for piece in cell)
+    """Return whether some block has visible text."""
+    return any(piece.is_shown for block in blocks for cell in block.pieces for piece in cell)
 
 
 class Draft:
@@ -249,31 +218,31 @@ class Draft:
     def __bool__(self) -> bool:
         return any(piece.kind != "break" and (piece.text.strip() or piece.url) for piece in self._pieces)
 
-    def text(self, text: str, line: int) -> None:
-        """Add a stretch of text."""
-        if text:
-            self._pieces.append(Piece("text", self._seen(text), line))
-
-    def code(self, text: str, line: int) -> None:
-        """Add code within a line."""
-        self._pieces.append(Piece("code", self._seen(text), line))
-
-    def raised(self, text: str, line: int) -> None:
-        """Add raised text, which may be a power, or the number of a footnote."""
-        if text := self._seen(text).strip():
-            self._pieces.append(Piece("raised", text, line))
-
-    def note(self, name: str, line: int) -> None:
-        """Add the mark of a footnote, or the key of a work."""
-        self._pieces.append(Piece("note", name, line))
-
     def add(self, piece: Piece) -> None:
         """Add a piece as it is."""
         self._pieces.append(piece)
 
-    def drop_last(self) -> None:
-        """Remove the piece that was added last."""
-        del self._pieces[-1:]
+    def text(self, text: str, line: int) -> None:
+        """Add a stretch of text."""
+        if text:
+            self.add(Piece("text", self._seen(text), line))
+
+    def code(self, text: str, line: int) -> None:
+        """Add code within a line."""
+        self.add(Piece("code", self._seen(text), line))
+
+    def raised(self, text: str, line: int) -> None:
+        """Add raised text, which may be a power, or the number of a footnote."""
+        if text := self._seen(text).strip():
+            self.add(Piece("raised", text, line))
+
+    def note(self, name: str, line: int) -> None:
+        """Add the mark of a footnote, or the key of a work."""
+        self.add(Piece("note", name, line))
+
+    def line_break(self, line: int, text: str = "\n") -> None:
+        """Add the beginning of a line."""
+        self.add(Piece("break", text, line))
 
     def link(self, url: str, text: str, line: int) -> None:
         """Add a link; one that leads to no page is only its text."""
@@ -282,11 +251,7 @@ class Draft:
             self.text(text, line)
             return
         text = " ".join(self._seen(text).split())
-        self._pieces.append(Piece("link", "" if web_address(text) == address else text, line, address))
-
-    def line_break(self, line: int, text: str = "\n") -> None:
-        """Add the beginning of a line."""
-        self._pieces.append(Piece("break", text, line))
+        self.add(Piece("link", "" if web_address(text) == address else text, line, address))
 
     def take(self) -> list[Piece]:
         """Return the pieces so far, stretches of text joined, and begin anew."""
@@ -297,25 +262,18 @@ class Draft:
         if text.isascii() and text.isprintable():
             return text
         cleaned, removed = clean_text(text)
-        if removed:
-            self.removed += removed
+        self.removed += removed
         return unicodedata.normalize("NFC", cleaned)
 
 
 def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
     """Yield pieces with neighbouring text of one line joined, and the addresses in it as links."""
-    at = 0
-    while at < len(pieces):
-        end = at + 1
-        while end < len(pieces) and pieces[end].kind == pieces[at].kind == "text" and pieces[end].line == pieces[at].line:
-            end += 1
-        if pieces[at].kind == "text":
-            line = pieces[at].line
-            for text, url in plain_links("".join(piece.text for piece in pieces[at:end])):
-                yield Piece("link", "", line, url) if url else Piece("text", text, line)
-        else:
-            yield pieces[at]
-        at = end
+    for (kind, line), group in groupby(pieces, lambda piece: (piece.kind, piece.line)):
+        if kind != "text":
+            yield from group
+            continue
+        for text, url in plain_links("".join(piece.text for piece in group)):
+            yield Piece("link", "", line, url) if url else Piece("text", text, line)
 
 
 # Raised text: powers are written as such; the marks of footnotes are no part of a sentence.
@@ -348,34 +306,29 @@ def _settled(pieces: Sequence[Piece], at: int) -> Piece:
     piece = pieces[at]
     before = "".join(one.text for one in pieces[max(0, at - 3) : at] if one.kind in ("text", "code"))[-24:]
     after = pieces[at + 1].text if at + 1 < len(pieces) and pieces[at + 1].kind == "text" else ""
-    if _MARK.fullmatch(piece.text) and not is_power(piece.text, before, after):
+    if _MARK.fullmatch(piece.text) and not _is_power(piece.text, before, after):
         return piece
     return Piece("text", as_raised(piece.text), piece.line)
 
 
-def is_power(text: str, before: str, after: str) -> bool:  # noqa: PLR0911
+def _is_power(text: str, before: str, after: str) -> bool:
     """Return whether a raised number belongs to the text before it, or to the symbol after it."""
     last = before[-1:]
     if not before or last.isspace() or last in "([":
         return after[:1].isalpha()  # an isotope
     if not text.isdigit() or (len(text) > 2 and not last.isdigit()):
         return False
-    number, letters = _NUMBER_BEFORE.search(before), _LETTERS.search(before)
-    if after.lstrip().startswith(_ON_GOES_A_FORMULA):
-        return True
-    if number:
-        return number[1] in ("2", "10") or len(number[1]) == 1
-    if letters:
+    number = _NUMBER_BEFORE.search(before)
+    if number or after.lstrip().startswith(_ON_GOES_A_FORMULA):
+        return not number or after.lstrip().startswith(_ON_GOES_A_FORMULA) or number[1] == "10" or len(number[1]) == 1
+    if letters := _LETTERS.search(before):
         return len(letters[0]) == 1 or letters[0] in _UNITS
-    if last in ")]":
-        inner = before[before.rfind("(") + 1 : -1] if "(" in before else ""
-        return bool(inner) and not re.search(r"[^\W\d_]{3}", inner)
+    if last in ")]":  # of a formula, and not of words
+        return "(" in before and not re.search(r"[^\W\d_]{3}", before[before.rfind("(") :])
     return not last.isascii() and not last.isalnum() and last not in "\u201d\u2019\u00bb\u3002\u2026"
 
 
 # Tables.
-
-_IS_NUMBER = re.compile(r"\[[0-9]{1,4}\]|[0-9]{1,3}\.")
 
 
 def as_head(piece: Piece) -> str:
@@ -385,21 +338,17 @@ def as_head(piece: Piece) -> str:
 
 def row_blocks(rows: Sequence[tuple[int, list[list[Piece]]]], n_heads: int = 1) -> Iterator[TextBlock]:
     """Yield the rows of a table, each with its line, below those at its head, which name the columns."""
-    if rows and rows[0][1] and _IS_NUMBER.fullmatch("".join(piece.text for piece in rows[0][1][0]).strip()):
-        for line, cells in rows:  # a list of references without names of columns
-            yield TextBlock("row", line, cells)
+    first = "".join(piece.text for piece in rows[0][1][0]).strip() if rows and rows[0][1] else ""
+    if re.fullmatch(r"\[[0-9]{1,4}\]|[0-9]{1,3}\.", first):  # a list of references without names of columns
+        yield from (TextBlock("row", line, cells) for line, cells in rows)
         return
     n_heads = max(1, min(n_heads, len(rows) - 1))
     heads: list[str] = []
     for column in range(max((len(cells) for _, cells in rows[:n_heads]), default=0)):
-        names = [
-            "".join(as_head(piece) for piece in cells[column]).strip() for _, cells in rows[:n_heads] if column < len(cells)
-        ]
+        cells_of = [cells[column] for _, cells in rows[:n_heads] if column < len(cells)]
+        names = ["".join(map(as_head, cell)).strip() for cell in cells_of]
         heads.append(" ".join(dict.fromkeys(filter(None, names))) or " ")
-    if len(heads) == 1 or len(rows) == 1:
-        for line, cells in rows:  # a frame around text, not a table
-            for cell in cells:
-                yield TextBlock("paragraph", line, [cell])
-        return
-    for line, cells in rows[n_heads:]:
-        yield TextBlock("row", line, cells, heads=heads)
+    if len(heads) == 1 or len(rows) == 1:  # a frame around text, not a table
+        yield from (TextBlock("paragraph", line, [cell]) for line, cells in rows for cell in cells)
+    else:
+        yield from (TextBlock("row", line, cells, heads=heads) for line, cells in rows[n_heads:])

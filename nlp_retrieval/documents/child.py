@@ -1,49 +1,53 @@
-"""Reading a document of unknown origin in a child process with limits of time, memory and output.
+"""Reading a document by its kind: in this process, or in a child process with limits of time, memory and output.
 
-The child, ``python -m nlp_retrieval.documents.readers``, does not get this process's environment. Its input is a line of JSON
-(the kind of the document and its name) and the document's bytes, its output one JSON object: what was read, or an error
-message.
+The child, ``python -m nlp_retrieval.documents.child``, does not get this process's environment, and limits itself before it
+looks at the bytes. Its input is a line of JSON and the document's bytes, its output one JSON object.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
+from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from nlp_retrieval.errors import EngineError, SourceError
+from nlp_retrieval.errors import EngineError, InputError, SourceError
 
 Answer = TypeVar("Answer")
 
 CHILD_SECONDS = 60.0
 """Seconds that a child process may read one document."""
 
-CHILD_MEMORY = 2 * 2**30
-"""Bytes of address space that a child process may use."""
-
-LARGEST_REPLY = 100 * 2**20
-"""Bytes of an answer."""
-
+_MEMORY = 2 * 2**30
+_LARGEST_REPLY = 100 * 2**20
 _KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT", "TMPDIR")
 """Environment variables that Python needs. Others may hold keys, which the reader of an untrusted file must not get."""
 
-_KILLED = (-signal.SIGKILL, -signal.SIGXCPU, -signal.SIGXFSZ)
+_READERS = {
+    "text": "markdown.read_plain",
+    "markdown": "markdown.read_markdown",
+    "html": "html.read_html",
+    "latex": "latex.read_latex",
+    "pdf": "pdf.read_pdf",
+    "docx": "docx.read_docx",
+    "bibliography": "bibliography.read_bibliography",
+}
+
+
+def read_as(kind: str, data: bytes, where: str) -> Any:
+    """Read a document or bibliography of a kind in this process; the bytes of text are UTF-8."""
+    module, _, name = _READERS[kind].partition(".")
+    read = getattr(import_module(f"nlp_retrieval.documents.{module}"), name)
+    return read(data if kind in ("pdf", "docx") else data.decode(), where)
 
 
 def read_in_child(kind: str, data: bytes, where: str, answer: type[Answer], seconds: float = CHILD_SECONDS) -> Answer:
-    """Read a document or a bibliography in a process of its own.
-
-    Args:
-        kind: "html", "markdown", "latex", "pdf", "docx" or "bibliography".
-        data: the bytes; those of text are UTF-8.
-        where: its name, for messages.
-        answer: the dataclass that is returned.
-        seconds: limit of time.
+    """Read a document or bibliography in a process of its own, and return it as a dataclass.
 
     Raises:
         SourceError: it cannot be read, or exceeds the limit of time or memory.
@@ -54,7 +58,7 @@ def read_in_child(kind: str, data: bytes, where: str, answer: type[Answer], seco
         order.write(json.dumps({"kind": kind, "where": where}).encode() + b"\n" + data)
         order.seek(0)
         with subprocess.Popen(
-            [sys.executable, "-P", "-m", "nlp_retrieval.documents.readers"],
+            [sys.executable, "-P", "-m", "nlp_retrieval.documents.child"],
             stdin=order,
             stdout=reply,
             stderr=faults,
@@ -67,10 +71,10 @@ def read_in_child(kind: str, data: bytes, where: str, answer: type[Answer], seco
                 raise SourceError(f"{where}: reading it takes longer than {seconds:g} seconds; omit it") from None
             finally:
                 child.kill()
-        if status in _KILLED or -status in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS):
+        if status < 0:
             raise SourceError(
-                f"{where}: reading it was stopped by the system (signal {-status}): it takes more than {seconds:g} seconds "
-                f"or {CHILD_MEMORY >> 20:,} MiB of memory, or it crashes its reader; omit it"
+                f"{where}: reading it was stopped by signal {-status}: it takes more than {seconds:g} seconds or "
+                f"{_MEMORY >> 20:,} MiB of memory, or it crashes its reader; omit it"
             )
         if status:
             faults.seek(max(0, faults.seek(0, os.SEEK_END) - 500))
@@ -88,18 +92,45 @@ def _environment() -> dict[str, str]:
 
 
 def _answer(raw: bytes, where: str, answer: type[Answer]) -> Answer:
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import TypeAdapter
 
     from nlp_retrieval.core import parse_json
 
     try:
-        reply = parse_json(raw, max_bytes=LARGEST_REPLY)
+        reply = parse_json(raw, max_bytes=_LARGEST_REPLY)
+        if not (isinstance(reply, dict) and isinstance(reply.get("error"), str)):
+            return TypeAdapter(answer).validate_python(reply)
     except ValueError:
-        reply = None
-    if isinstance(reply, dict) and isinstance(message := reply.get("error"), str):
-        raise SourceError(message)
+        raise EngineError(f"{where}: the process that reads it gave no valid answer") from None
+    raise SourceError(reply["error"])
+
+
+def _limit() -> None:
+    import resource
+
+    limits = {
+        resource.RLIMIT_AS: _MEMORY,
+        resource.RLIMIT_CPU: int(CHILD_SECONDS) + 1,
+        resource.RLIMIT_FSIZE: _LARGEST_REPLY,
+        resource.RLIMIT_CORE: 0,
+    }
+    for what, most in limits.items():
+        hard = resource.getrlimit(what)[1]
+        resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def main() -> None:
+    """Read the document that standard input holds, as :func:`read_in_child` orders it."""
+    _limit()
+    order = json.loads(sys.stdin.buffer.readline())
     try:
-        return TypeAdapter(answer).validate_python(reply)
-    except ValidationError:
-        pass
-    raise EngineError(f"{where}: the process that reads it gave no valid answer")
+        reply = asdict(read_as(order["kind"], sys.stdin.buffer.read(), order["where"]))
+    except InputError as error:
+        reply = {"error": str(error)}
+    except MemoryError:
+        reply = {"error": f"{order['where']}: reading it takes more than {_MEMORY >> 20:,} MiB of memory; omit it"}
+    sys.stdout.buffer.write(json.dumps(reply, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+if __name__ == "__main__":
+    main()

@@ -14,7 +14,7 @@ import os
 import re
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path, PureWindowsPath
 
@@ -26,11 +26,11 @@ from nlp_retrieval.text import printable
 
 _UNSEEN = (".", "~$")
 _PAGES = (".html", ".htm", ".xhtml")
-_PARTS_OF_A_PAGE = tuple(
-    "_files _file -dateien _dateien _fichiers _archivos _ficheros _arquivos _bestanden -filer _filer _pliki _soubory "
-    "_tiedostot _bylos _dosyalar _fajlovi _datoteke _fitxers _elemei _failid _fails _fitxategiak".split()
+_PARTS_OF_A_PAGE = re.compile(
+    r"(.+)(?:_files?|[_-]dateien|_fichiers|_archivos|_ficheros|_arquivos|_bestanden|-filer|_filer|_pliki|_soubory)",
+    re.IGNORECASE | re.DOTALL,
 )
-_JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+"""Name of a page, and of the folder of its parts that browsers save beside it."""
 
 
 class LeftOut:
@@ -51,6 +51,15 @@ class LeftOut:
         self.failures: list[str] = []
         """Sources that could not be read or stored, and why."""
 
+    def add(self, reason: str, first: str) -> None:
+        """Count one case of a reason, with its description."""
+        self._found.setdefault(reason, []).append(first)
+
+    def fail(self, reason: str, what: str) -> None:
+        """Count a source that could not be read or stored."""
+        self.failures.append(what)
+        self.add(reason, what)
+
     def detail(self, where: str, why: str, text: str) -> None:
         """Note a text that was omitted from a source; an empty reason is the same as before."""
         self.details.append(f"{where}: {why}{': ' if why and text else ''}{printable(text)}")
@@ -62,15 +71,6 @@ class LeftOut:
     def lines(self) -> list[str]:
         """Return everything that was skipped, a line each."""
         return [f"{reason}: {case}" for reason, cases in self._found.items() for case in cases] + self.details
-
-    def add(self, reason: str, first: str) -> None:
-        """Count one case of a reason, with its description: "[reason]: 2 (first: ...)"."""
-        self._found.setdefault(reason, []).append(first)
-
-    def fail(self, reason: str, what: str) -> None:
-        """Count a source that could not be read or stored."""
-        self.failures.append(what)
-        self.add(reason, what)
 
     def warn(self) -> None:
         """Warn of the number for each reason, and the first case."""
@@ -87,7 +87,7 @@ def is_json_lines(path: Path) -> bool:
         >>> is_json_lines(Path("pages.jsonl.gz"))
         True
     """
-    return path.name.lower().endswith(_JSON_LINES)
+    return path.name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson"))
 
 
 def files_in(folder: Path, left_out: LeftOut, known: Collection[Path] = ()) -> Iterator[Path]:
@@ -104,24 +104,24 @@ def files_in(folder: Path, left_out: LeftOut, known: Collection[Path] = ()) -> I
         left_out.add("folders skipped because they cannot be opened", f"{printable(str(error.filename))}: {error.strerror}")
 
     saved: set[Path] = set()
-    for current, folders, names in os.walk(folder, onerror=unreadable, followlinks=False):
-        for name in [name for name in folders if (Path(current) / name).is_symlink()]:
-            left_out.add("symbolic links skipped", printable(str(Path(current) / name)))
-        folders[:] = sorted(
-            name for name in folders if not name.startswith(_UNSEEN) and not (Path(current) / name).is_symlink()
-        )
+    for current, folders, names in os.walk(folder, onerror=unreadable):
+        here = Path(current)
+        links = [name for name in folders if (here / name).is_symlink()]
+        folders[:] = sorted(name for name in folders if not name.startswith(_UNSEEN) and name not in links)
         pages = {Path(name).stem for name in names if name.lower().endswith(_PAGES)}
-        is_saved = Path(current) in saved
-        saved |= {Path(current) / name for name in folders if is_saved or _page_of(name) in pages}
-        for name in sorted(names):
-            path = Path(current) / name
-            if name.startswith(_UNSEEN) or path in known:
-                continue
-            if path.is_symlink():
+        for name in folders:
+            of_page = _PARTS_OF_A_PAGE.fullmatch(name)
+            if here in saved or (of_page and of_page[1] in pages):
+                saved.add(here / name)
+        for path in [here / name for name in (*links, *sorted(names))]:
+            is_page = path.suffix.lower() in _PAGES
+            if path.is_symlink() and not path.name.startswith(_UNSEEN):
                 left_out.add("symbolic links skipped", printable(str(path)))
+            elif path.name.startswith(_UNSEEN) or path in known:
+                continue
             elif not path.is_file():
                 left_out.add("devices, pipes and sockets skipped", printable(str(path)))
-            elif is_saved and path.suffix.lower() in _PAGES:
+            elif here in saved and is_page:
                 left_out.add("frames and other parts of saved pages skipped", printable(str(path)))
             elif is_json_lines(path) or path.suffix.lower() in SUFFIXES:
                 yield path
@@ -129,35 +129,26 @@ def files_in(folder: Path, left_out: LeftOut, known: Collection[Path] = ()) -> I
                 left_out.add("unsupported files skipped", printable(str(path)))
 
 
-def _page_of(folder: str) -> str | None:
-    """Return the name of the page whose parts a browser saves in a folder of this name, without ending, or None."""
-    ending = next((ending for ending in _PARTS_OF_A_PAGE if folder.lower().endswith(ending)), None)
-    return None if ending is None else folder[: -len(ending)]
-
-
 # Manifests, and the values of front matter.
 
-_NAMES = {
-    "file": "file filename filepath path document",
-    "url": "url uri link href address webaddress weburl",
-    "canonical": "canonical canonicalurl canonicaluri canonicallink",
-    "quality": "grade quality sourcegrade sourcequality",
-    "fetch_date": "fetchdate fetched accessed accessdate accesseddate dateaccessed retrieved retrievaldate dateretrieved",
-    "date": "date",
-    "title": "title headline",
-    "doi": "doi",
+_FIELDS = {
+    name: field_name
+    for field_name, names in {
+        "file": "file filename filepath path document",
+        "url": "url uri link href address webaddress weburl",
+        "canonical": "canonical canonicalurl canonicaluri canonicallink",
+        "quality": "grade quality sourcegrade sourcequality",
+        "fetch_date": "fetchdate fetched accessed accessdate accesseddate dateaccessed retrieved retrievaldate dateretrieved",
+        "date": "date",
+        "title": "title headline",
+        "doi": "doi",
+    }.items()
+    for name in names.split()
 }
-_FIELD_OF = {name: field_name for field_name, names in _NAMES.items() for name in names.split()}
 _MOST_ROWS = 100_000
 _SHOWN_FAULTS = 30
 _LONGEST_VALUE = 2_000
 _DAY_FIRST = re.compile(r"([0-9]{1,2})\.\s?([0-9]{1,2})\.\s?([0-9]{4})")
-
-
-def as_iso_date(text: str) -> str:
-    """Return a date that is written as in German, "19.1.2026", in ISO 8601; anything else as it is."""
-    found = _DAY_FIRST.fullmatch(text)
-    return f"{found[3]}-{int(found[2]):02}-{int(found[1]):02}" if found else text
 
 
 def is_date(text: str) -> bool:
@@ -178,15 +169,8 @@ def is_date(text: str) -> bool:
 class Described:
     """What a row of a manifest, or front matter, says about a document.
 
-    Args:
-        where: the place, for messages.
-        fields: text by name: "file", "url", "canonical", "quality", "fetch_date", "date", "title" and "doi", as far as said.
-        metadata: other values, text by name.
-        file: of a row, the file that it names, absolute; None for none.
-
-    Examples:
-        >>> described({"Title": "Krill", "Journal": "Polar Biology"}, "krill.md").metadata
-        {'Journal': 'Polar Biology'}
+    ``fields`` are text by name: "file", "url", "canonical", "quality", "fetch_date", "date", "title" and "doi", as far as said;
+    ``metadata`` other values; ``file`` the absolute path of the file that a row names.
     """
 
     where: str
@@ -206,8 +190,11 @@ def described(values: Mapping[str, str], where: str) -> Described:
     metadata: dict[str, str] = {}
     for name, value in values.items():
         cleaned = " ".join(clean_text(value)[0].split())[:_LONGEST_VALUE]
-        if field_name := field_of(name):
-            fields[field_name] = as_iso_date(cleaned) if field_name in ("date", "fetch_date") else cleaned
+        field_name = field_of(name)
+        if field_name in ("date", "fetch_date") and (german := _DAY_FIRST.fullmatch(cleaned)):
+            cleaned = f"{german[3]}-{int(german[2]):02}-{int(german[1]):02}"
+        if field_name:
+            fields[field_name] = cleaned
         elif cleaned:
             metadata[name] = cleaned
     return Described(where, fields, metadata)
@@ -220,7 +207,7 @@ def field_of(name: str) -> str:
         >>> field_of("Canonical URL")
         'canonical'
     """
-    return _FIELD_OF.get("".join(char for char in name.casefold() if char.isalnum()), "")
+    return _FIELDS.get("".join(char for char in name.casefold() if char.isalnum()), "")
 
 
 def is_manifest(path: Path) -> bool:
@@ -251,21 +238,18 @@ def read_manifest(path: Path) -> tuple[list[Described], list[str]]:
     folder = path.parent.resolve()
     rows: list[Described] = []
     faults: list[str] = []
-    is_first = True
-    for where, row in read_rows(path):
-        if is_first:
+    for number, (where, row) in enumerate(read_rows(path)):
+        if not number:
             _check_columns(where, list(row))
-            is_first = False
         values = {name: str(value) for name, value in row.items() if str(value).strip()}
         if not values:
             continue
         said = described(values, where)
         if name := said.fields.get("file", ""):
-            found = _file_of(name, folder)
-            if isinstance(found, str):
-                faults.append(f"{where}: {found}")
-            else:
-                said = Described(where, said.fields, said.metadata, found)
+            try:
+                said = replace(said, file=_file_of(name, folder))
+            except (OSError, ValueError, RuntimeError) as error:
+                faults.append(f"{where}: '{printable(name)[:120]}' {error}")
         rows.append(said)
         if len(rows) > _MOST_ROWS:
             raise SourceError(f"{path}: more than {_MOST_ROWS:,} rows; split it up")
@@ -298,31 +282,26 @@ def _check_columns(where: str, columns: Sequence[str]) -> None:
             raise SourceError(f"{where}: the columns {first!r} and {columns[number]!r} both mean the {name}; remove one")
     if not {"file", "url", "canonical", "doi"} & set(fields):
         raise SourceError(f'{where}: no column "file" or "url" (found: {quoted(dict.fromkeys(columns))})')
-    lacking = [name for name in ("file", "url", "grade", "date", "title", "doi") if _FIELD_OF[name] not in fields]
+    lacking = [name for name in ("file", "url", "grade", "date", "title", "doi") if _FIELDS[name] not in fields]
     for column, name in zip(columns, fields, strict=True):
         meant = next((other for other in lacking if likely(other, [column], ())), None)
         if not name and meant is not None:
             raise SourceError(f"{where}: there is no column {column[:40]!r}; rename it to {meant!r}, or to something else")
 
 
-def _file_of(name: str, folder: Path) -> Path | str:
-    """Return the file that a manifest names, or what is wrong with it."""
-    shown = printable(name)[:120]
-    fault = ""
-    try:
-        found = (folder / name).resolve()
-        if "\\" in name and not found.exists():  # as Windows writes it
-            found = (folder / name.replace("\\", "/")).resolve()
-        if Path(name).is_absolute() or (PureWindowsPath(name).anchor and not found.exists()):
-            fault = "is an absolute path; write it relative to the folder of the manifest"
-        elif not found.is_relative_to(folder):
-            fault = "leads out of the folder of the manifest; copy it there"
-        elif found.is_dir():
-            fault = "is a folder; list its files, or add the folder itself"
-        elif not found.is_file():
-            fault = f"is no file in {printable(str(folder))}; check its name, or copy it there"
-        elif found.suffix.lower() not in SUFFIXES:
-            fault = f"is of a kind that is not read; convert it to one of {', '.join(SUFFIXES)}"
-    except (OSError, ValueError, RuntimeError) as error:
-        return f"'{shown}' is not the name of a file ({error})"
-    return f"'{shown}' {fault}" if fault else found
+def _file_of(name: str, folder: Path) -> Path:
+    """Return the file that a manifest names; a ValueError says what is wrong with it."""
+    found = (folder / name).resolve()
+    if "\\" in name and not found.exists():  # as Windows writes it
+        found = (folder / name.replace("\\", "/")).resolve()
+    if Path(name).is_absolute() or (PureWindowsPath(name).anchor and not found.exists()):
+        raise ValueError("is an absolute path; write it relative to the folder of the manifest")
+    if not found.is_relative_to(folder):
+        raise ValueError("leads out of the folder of the manifest; copy it there")
+    if found.is_dir():
+        raise ValueError("is a folder; list its files, or add the folder itself")
+    if not found.is_file():
+        raise ValueError(f"is no file in {printable(str(folder))}; check its name, or copy it there")
+    if found.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"is of a kind that is not read; convert it to one of {', '.join(SUFFIXES)}")
+    return found

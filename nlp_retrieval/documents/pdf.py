@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 MOST_PAGES = 5000
 """Pages of a PDF."""
 
-LARGEST_TEXT = 20 * 2**20
-"""Characters of text of one document."""
 
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _BULLET = re.compile(r"[•‣◦▪●·] ?")
@@ -118,7 +116,7 @@ def _title_and_pages(reader: PdfReader, where: str) -> tuple[str, list[list[_Lin
     if count > MOST_PAGES:
         raise SourceError(f"{where}: {count:,} pages; at most {MOST_PAGES:,} are read, split it up")
     pages: list[list[_Line]] = []
-    n_damaged = length = 0
+    n_damaged = 0
     for number in range(count):
         try:
             lines = _lines_of(reader.pages[number], number + 1)
@@ -130,9 +128,6 @@ def _title_and_pages(reader: PdfReader, where: str) -> tuple[str, list[list[_Lin
             n_damaged += 1
             lines = []
         pages.append(lines)
-        length += sum(len(line.text) for line in lines)
-        if length > LARGEST_TEXT:
-            raise SourceError(f"{where}: it holds more than {LARGEST_TEXT:,} characters of text; split it up")
     if n_damaged and n_damaged == count:
         raise ValueError("none of its pages can be read")
     return title, pages, n_damaged

@@ -16,14 +16,15 @@ from pathlib import Path, PurePath
 
 from nlp_retrieval.documents.bibliography import Bibliography, read_bibliography
 from nlp_retrieval.documents.blocks import Document
-from nlp_retrieval.documents.child import CHILD_SECONDS, read_in_child
-from nlp_retrieval.documents.pdf import LARGEST_TEXT
-from nlp_retrieval.documents.readers import read_as
+from nlp_retrieval.documents.child import CHILD_SECONDS, read_as, read_in_child
 from nlp_retrieval.errors import DependencyError, SourceError, install
 from nlp_retrieval.text import printable
 
 LARGEST_FILE = 50 * 2**20
 """Bytes of a file."""
+
+LARGEST_TEXT = 20 * 2**20
+"""Characters of text of one document."""
 
 LARGEST_MARKUP = 10 * 2**20
 """Bytes of a page of HTML or Markdown: the time to find its main text is quadratic in its size."""
@@ -34,114 +35,13 @@ _CHILD_FROM = 100_000
 READ_HERE = {"text": LARGEST_FILE, "html": 2**18, "markdown": 2**15}
 """Bytes of a page that this process reads itself, since even a malicious one takes only seconds."""
 
-# Bytes to text: a byte order mark decides, then UTF-8 if it is valid, then what the source declares; nothing is guessed.
-
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-"""Byte order marks, UTF-32 before UTF-16, whose mark begins with the same two bytes."""
-
-_ACCEPTED = frozenset(
-    [f"iso8859-{part}" for part in range(1, 17)]
-    + [f"cp{number}" for number in (437, 850, 852, 866, 874, 932, 949, 950, *range(1250, 1259))]
-    + """utf-8 utf-8-sig utf-16 utf-16-le utf-16-be utf-32 utf-32-le utf-32-be ascii koi8-r koi8-u koi8-t mac-roman mac-cyrillic
-    tis-620 gb2312 gbk gb18030 hz big5 big5hkscs euc_jp euc_jis_2004 iso2022_jp iso2022_jp_1 iso2022_jp_2 shift_jis
-    shift_jis_2004 euc_kr johab iso2022_kr ptcp154 viscii""".split()
-)
-"""Encodings that pages and files are written in. Python knows others (UTF-7, punycode, its own escapes) which would turn plain
-bytes into text that nobody sees in them."""
-
-_AS_BROWSERS_READ = {
-    "ascii": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso8859-9": "cp1254",
-    "iso8859-11": "cp874",
-    "tis-620": "cp874",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-}
-"""Real encodings of pages that declare a narrower one (https://encoding.spec.whatwg.org/#names-and-labels)."""
-
-_STATEFUL = ("iso2022", "hz")
-"""Encodings whose bytes are valid UTF-8 as well, and mean something else."""
-
-
-def decode_text(data: bytes, declared: str = "", where: str = "this source") -> str:
-    """Return the text of some bytes, without a byte order mark.
-
-    Args:
-        data: the bytes.
-        declared: the encoding that the source or its server names; may be empty. It counts only if the bytes are not UTF-8,
-            since most pages that declare a wrong encoding are.
-        where: the source's name, for messages.
-
-    Raises:
-        SourceError: no encoding fits; the message names the first byte that does not.
-
-    Examples:
-        >>> decode_text("Krill".encode("utf-16"))
-        'Krill'
-    """
-    for mark, name in _MARKS:
-        if data.startswith(mark):
-            return _decoded(data, name, where, f"its byte order mark is that of {name.upper()}").removeprefix("\ufeff")
-    known = _known(declared)
-    beginning = data[:_DECLARED_WITHIN]
-    if not known.startswith(("utf-16", "utf-32")) and 4 * beginning.count(0) > len(beginning):
-        raise SourceError(
-            f"{where}: {beginning.count(0):,} of its first {len(beginning):,} bytes are zero, as in UTF-16 without a byte "
-            "order mark, or in a file that is no text; save it as UTF-8"
-        )
-    if known.startswith(_STATEFUL):
-        return _decoded(data, known, where, f"it declares {known}")
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        if not known:
-            declaration = f"it declares {declared[:40]!r}, which is not accepted" if declared else "it declares no encoding"
-            raise SourceError(
-                f"{where}: byte 0x{data[error.start]:02x} at {error.start:,} is not UTF-8, and {declaration}; "
-                "save it as UTF-8, for example with iconv -f WINDOWS-1252 -t UTF-8"
-            ) from None
-    return _decoded(data, known, where, f"it declares {known}")
-
-
-def _known(declared: str) -> str:
-    """Return Python's name of an accepted encoding, else an empty string."""
-    try:
-        name = codecs.lookup(declared.strip()).name if declared.strip() else ""
-    except (LookupError, ValueError):
-        return ""
-    return _AS_BROWSERS_READ.get(name, name) if name in _ACCEPTED else ""
-
-
-def _decoded(data: bytes, encoding: str, where: str, reason: str) -> str:
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError as error:
-        byte = f"byte 0x{data[error.start]:02x} at {error.start:,}" if error.start < len(data) else "its end"
-        raise SourceError(f"{where}: {reason}, but {byte} does not fit ({error.reason}); save it as UTF-8") from None
-
-
 SUFFIXES = {
-    ".txt": "text",
-    ".text": "text",
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".html": "html",
-    ".htm": "html",
-    ".xhtml": "html",
-    ".tex": "latex",
-    ".latex": "latex",
+    **dict.fromkeys((".txt", ".text"), "text"),
+    **dict.fromkeys((".md", ".markdown"), "markdown"),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
+    **dict.fromkeys((".tex", ".latex"), "latex"),
     ".pdf": "pdf",
-    ".docx": "docx",
-    ".docm": "docx",
+    **dict.fromkeys((".docx", ".docm"), "docx"),
 }
 """Suffixes of file names, and the kinds of documents that they mean."""
 
@@ -158,7 +58,6 @@ _MEDIA_TYPES = {
 _SAYS_NOTHING = ("", "application/octet-stream", "binary/octet-stream")
 _HTML = ("lxml", "trafilatura", "w3lib", "cssselect2")
 _NEEDED = {
-    "text": (),
     "html": _HTML,
     "markdown": ("markdown_it", "mdit_py_plugins", *_HTML),
     "latex": ("pylatexenc",),
@@ -169,9 +68,69 @@ _OTHERS = {
     b"\xd0\xcf\x11\xe0": "an old Word file, or a DOCX with a password; save it as DOCX without one",
     b"{\\rtf": "RTF; save it as DOCX",
 }
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark begins with the same two bytes
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 _INPUT_ENCODING = re.compile(rb"\\usepackage\s{0,9}\[\s{0,9}([a-z0-9]{1,20})\s{0,9}\]\s{0,9}\{inputenc\}")
+_INPUT_ENCODINGS = {"ansinew": "cp1252", "latin9": "iso-8859-15", "applemac": "macintosh", "utf8x": "utf-8"}
 _DECLARED_WITHIN = 4096
 """Bytes at the beginning of a page in which it may declare its encoding."""
+
+
+def decode_text(data: bytes, declared: str = "", where: str = "this source") -> str:
+    """Return the text of some bytes, without a byte order mark.
+
+    A byte order mark decides, then UTF-8 if the bytes are valid, then what the source declares; nothing is guessed.
+
+    Args:
+        data: the bytes.
+        declared: the encoding that the source or its server names, as browsers know it; may be empty.
+        where: the source's name, for messages.
+
+    Raises:
+        SourceError: no encoding fits; the message names the first byte that does not.
+
+    Examples:
+        >>> decode_text("Krill".encode("utf-16"))
+        'Krill'
+    """
+    encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "")
+    reason = f"its byte order mark is that of {encoding.upper()}"
+    if not encoding:
+        encoding = _known(declared)
+        reason = f"it declares {encoding}"
+        beginning = data[:_DECLARED_WITHIN]
+        if not encoding.startswith("utf-16") and 4 * beginning.count(0) > len(beginning):
+            raise SourceError(f"{where}: most of its bytes are zero, as in UTF-16 without a byte order mark; save it as UTF-8")
+        if encoding != "iso2022_jp":  # whose bytes are valid UTF-8 as well, and mean something else
+            try:
+                return data.decode()
+            except UnicodeDecodeError as error:
+                if not encoding:
+                    declaration = f"declares {declared[:40]!r}, which is not accepted" if declared else "declares no encoding"
+                    raise SourceError(
+                        f"{where}: byte 0x{data[error.start]:02x} at {error.start:,} is not UTF-8, and it {declaration}; "
+                        "save it as UTF-8, for example with iconv -f WINDOWS-1252 -t UTF-8"
+                    ) from None
+    try:
+        return data.decode(encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        byte = f"byte 0x{data[error.start]:02x} at {error.start:,}" if error.start < len(data) else "its end"
+        raise SourceError(f"{where}: {reason}, but {byte} does not fit ({error.reason}); save it as UTF-8") from None
+
+
+def _known(label: str) -> str:
+    """Return Python's name of the encoding that browsers mean by a label; empty for none."""
+    if not label.strip():
+        return ""
+    from webencodings import lookup
+
+    encoding = lookup(label.strip())
+    return "" if encoding is None or encoding.name in ("replacement", "x-user-defined") else str(encoding.codec_info.name)
 
 
 def read_document(
@@ -202,8 +161,8 @@ def read_document(
     for start, what in _OTHERS.items():
         if data.startswith(start):
             raise SourceError(f"{where}: {what}")
-    kind = kind or kind_of(data, name, media_type, where)
-    if missing := [package for package in _NEEDED[kind] if find_spec(package) is None]:
+    kind = kind or _kind_of(data, name, media_type, where)
+    if missing := [package for package in _NEEDED.get(kind, ()) if find_spec(package) is None]:
         raise DependencyError(f"reading {kind} needs {', '.join(missing)}: {install('evidence')}")
     if not data or data.isspace():
         raise SourceError(f"{where}: it is empty; there is nothing to read")
@@ -213,7 +172,7 @@ def read_document(
     if kind not in ("pdf", "docx"):
         data = decode_text(data, _declared(kind, data, media_type), where).encode("utf-8", "replace")
     in_child = len(data) > READ_HERE.get(kind, 0)
-    read = read_in_child(kind, data, where, Document, seconds) if in_child else read_as(kind, data, where)
+    read: Document = read_in_child(kind, data, where, Document, seconds) if in_child else read_as(kind, data, where)
     if not read.text:
         raise SourceError(f"{where}: it has no visible text")
     if len(read.text) > LARGEST_TEXT:
@@ -236,12 +195,7 @@ def bibliography_of(text: str, where: str = "the bibliography") -> Bibliography:
     return read_in_child("bibliography", text.encode("utf-8", "replace"), where, Bibliography)
 
 
-def kind_of(data: bytes, name: str, media_type: str, where: str) -> str:
-    """Return the kind of a document.
-
-    Raises:
-        SourceError: it is none that is read; the message says what to do.
-    """
+def _kind_of(data: bytes, name: str, media_type: str, where: str) -> str:
     if data.startswith(b"%PDF-"):
         return "pdf"
     stated = media_type.partition(";")[0].strip().lower()
@@ -256,14 +210,11 @@ def kind_of(data: bytes, name: str, media_type: str, where: str) -> str:
 
 def _declared(kind: str, data: bytes, media_type: str) -> str:
     """Return the encoding that the server, or else the page itself, declares; empty if none does."""
-    for parameter in media_type.split(";")[1:]:
-        key, _, value = parameter.partition("=")
-        if key.strip().lower() == "charset":
-            return value.strip().strip("\"'")[:40]
-    if kind == "latex":
-        declared = _INPUT_ENCODING.search(data[:_DECLARED_WITHIN])
-        name = declared[1].decode("ascii", "replace") if declared else ""
-        return {"ansinew": "cp1252", "latin9": "iso8859-15", "applemac": "mac-roman", "utf8x": "utf-8"}.get(name, name)
+    if charset := re.search(r";\s*charset\s*=\s*[\"']?([^\s\"';]{1,40})", media_type, re.IGNORECASE):
+        return charset[1]
+    if kind == "latex" and (declared := _INPUT_ENCODING.search(data[:_DECLARED_WITHIN])):
+        name = declared[1].decode("ascii")
+        return _INPUT_ENCODINGS.get(name, name)
     if kind != "html":
         return ""
     from w3lib.encoding import html_body_declared_encoding
@@ -288,9 +239,8 @@ def read_file(path: Path, follow_link: bool) -> bytes:
     try:
         descriptor = os.open(path, flags if follow_link else flags | os.O_NOFOLLOW)
     except FileNotFoundError:
-        is_url = shown.startswith(("http:/", "https:/"))
         fetching = "a page is fetched by nlp-retrieval evidence add PROJECT LIST.csv --fetch http, with its URL in a column url"
-        cure = fetching if is_url else "check the path"
+        cure = fetching if shown.startswith(("http:/", "https:/")) else "check the path"
         raise SourceError(f"{shown}: no such file; {cure}") from None
     except (OSError, ValueError) as error:
         reason = "it is a symbolic link" if getattr(error, "errno", None) == errno.ELOOP else str(error)

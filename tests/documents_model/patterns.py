@@ -56,6 +56,6 @@ DOCUMENTS = {
         "from nlp_retrieval.documents.reading import _INPUT_ENCODING",
     ),
     "documents/folders.py": in_prose(
-        "as_iso_date(text), field_of(text)", "from nlp_retrieval.documents.folders import as_iso_date, field_of"
+        "described({'date': text, text: text}, 'a.csv')", "from nlp_retrieval.documents.folders import described"
     ),
 }

@@ -152,7 +152,7 @@ def test_a_child_that_gives_no_answer_is_an_error_of_ours(reply: bytes) -> None:
 
 def test_the_child_limits_its_memory_time_and_output_before_it_reads() -> None:
     script = (
-        "import resource, json; from nlp_retrieval.documents import readers; readers._limit();"
+        "import resource, json; from nlp_retrieval.documents.child import _limit; _limit();"
         "limits = [getattr(resource, 'RLIMIT_' + name) for name in ('AS', 'CPU', 'FSIZE', 'CORE')];"
         "print(json.dumps([resource.getrlimit(limit)[0] for limit in limits]))"
     )

@@ -13,7 +13,7 @@ from documents_model.pdfs import content, encrypted, pdf_of
 
 from nlp_retrieval.documents import read_document
 from nlp_retrieval.documents.bibliography import read_bibliography
-from nlp_retrieval.documents.readers import read_as
+from nlp_retrieval.documents.child import read_as
 from nlp_retrieval.errors import InputError, SourceError
 from nlp_retrieval.systems.evidence.citations.formats import read_report_file, read_text
 from nlp_retrieval.systems.evidence.citations.report import CitedReport, read_report
