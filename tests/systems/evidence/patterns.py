@@ -64,7 +64,7 @@ EVIDENCE = {
         "\n    ".join(
             [
                 "for text in (text, '---' + chr(10) + text, '---' + chr(10) + 'a: ' + text + chr(10) + '---'):",
-                "    split_front_matter(text, 'a.txt', strict=False)",
+                "    split_front_matter(text, 'a.txt')",
                 "describe_front_matter([('url', text), ('source', text), ('permalink', text)], 'a.txt')",
             ]
         ),

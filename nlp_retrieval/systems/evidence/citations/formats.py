@@ -64,7 +64,7 @@ def read_text(text: str, kind: str = "markdown", where: str = "the report") -> D
         DependencyError: a package that its format needs is not installed.
     """
     if kind == "markdown":
-        return read_markdown(text, where, strict=False, with_html=False)
+        return read_markdown(text, where)
     return _headed(read_document(text.encode("utf-8", "replace"), where, kind=kind), kind)
 
 

@@ -459,7 +459,7 @@ def read_report(report: str | Document, bibliography: Sequence[Reference] = ()) 
         raise InputError(
             f"the report has {len(report):,} characters, and at most {MAX_CHARACTERS:,} are read; audit it in parts"
         )
-    text = read_markdown(report, "the report", strict=False, with_html=False) if isinstance(report, str) else report
+    text = read_markdown(report, "the report") if isinstance(report, str) else report
     references = references_of(replace(text, blocks=report_blocks(text)))
     references.works = {key_of(entry.mark): entry for entry in (*text.works, *bibliography)}
     known: dict[str, bool] = {}
