@@ -27,7 +27,6 @@ from nlp_retrieval.retrievers.link_graph.mentions import Hyperlinks as Hyperlink
 from nlp_retrieval.retrievers.link_graph.mentions import TitleMentions as TitleMentions
 from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever as LinkGraphRetriever
 from nlp_retrieval.retrievers.link_graph.tables import Hashes as Hashes
-from nlp_retrieval.retrievers.link_graph.tables import PassageTerms as PassageTerms
 from nlp_retrieval.retrievers.link_graph.tables import check_rising as check_rising
 from nlp_retrieval.retrievers.link_graph.tables import hash_of as hash_of
 from nlp_retrieval.retrievers.link_graph.tuning import tune as tune

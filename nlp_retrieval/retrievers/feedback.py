@@ -373,7 +373,7 @@ class FeedbackRetriever(BaseRetriever):
         *("seeds", "subject", "document", "position", "passages", "depth", "terms", "vector_weight", "term_weight"),
         *("neighbour_weight", "named_weight", "pool", "merge"),
     )
-    format_version = 2
+    format_version = 3
     search_only = frozenset(
         "seeds passages depth terms vector_weight term_weight neighbour_weight named_weight pool merge".split()
     )
@@ -415,7 +415,7 @@ class FeedbackRetriever(BaseRetriever):
         return list(self.seeds.values())
 
     def build(self, items: ItemTable, folder: Path) -> None:
-        PassageTerms.write(folder, items)
+        PassageTerms.of(items).write(folder)
         write_places(items, folder, self.subject, self.document, self.position)
 
     def load(self, folder: Path) -> None:

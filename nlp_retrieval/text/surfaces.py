@@ -72,23 +72,13 @@ def _pattern(text: str) -> re.Pattern[str]:
     return marked if mark.search(text) else _WORD
 
 
-@cache
-def _separators() -> re.Pattern[str]:
-    return re.compile(rf"(?:[^\w{marks()}]|_)+")
-
-
-@lru_cache(maxsize=2**16)
-def plain_part(part: str) -> str:
-    """Return a part of a text with its case, without accents, and with spaces between words."""
-    return unaccented(_separators().sub(" ", part))
-
-
 @lru_cache(maxsize=2**16)
 def _unaccented(word: str) -> str:
     return unaccented(word).casefold()
 
 
-def _compared(word: str) -> str:
+def compared(word: str) -> str:
+    """Return a word of a text in its compared form."""
     return word.lower() if word.isascii() else _unaccented(word)
 
 
@@ -99,7 +89,12 @@ def words_of(text: str) -> tuple[str, ...]:
         >>> words_of("The Café's twenty-one chairs")
         ('the', 'cafe', 'twenty', 'one', 'chairs')
     """
-    return tuple(map(_compared, _pattern(text).findall(text)))
+    return tuple(map(compared, written_words(text)))
+
+
+def written_words(text: str) -> list[str]:
+    """Return the words of a text as it writes them, without possessive endings."""
+    return _pattern(text).findall(text)
 
 
 def spans_of(text: str) -> list[tuple[int, int]]:
@@ -131,7 +126,7 @@ def stands_alone(text: str, spans: Sequence[tuple[int, int]], number: int) -> bo
             return False
         if between == " ":
             word = text[slice(*spans[neighbour])]
-            if (word[0].isupper() or word[0].isdecimal()) and _compared(word) not in FUNCTION_WORDS:
+            if (word[0].isupper() or word[0].isdecimal()) and compared(word) not in FUNCTION_WORDS:
                 return False
     return True
 
@@ -149,7 +144,7 @@ def surface_of(title: str, min_characters: int = 4) -> Surface | None:
     written = _pattern(title).findall(_without_qualifier(title))
     if not 1 <= len(written) <= MOST_WORDS:
         return None
-    words = tuple(map(_compared, written))
+    words = tuple(map(compared, written))
     if len(words) == 1:
         if len(words[0]) < min_characters and not (len(words[0]) >= 2 and written[0].isupper()):
             return None

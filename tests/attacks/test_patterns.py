@@ -102,11 +102,7 @@ for text in (chr(0xd7ff) * N, chr(0xd800) * N):
         f"{_FROM}.retrievers.feedback import NamedSubjects\n"
         "names = NamedSubjects(['Papua New Guinea', 'the the the', 'a'], 'country')",
     ),
-    "surfaces": in_all(
-        "words_of(text), spans_of(text), phrase.search(text)",
-        f"{_FROM}.text.surfaces import spans_of, surface_of, words_of\n{_FROM}.retrievers.link_graph.mentions import Phrase\n"
-        "phrase = Phrase(surface_of('Aaaa bbbb Aaaa cccc'))",
-    ),
+    "surfaces": in_all("words_of(text), spans_of(text)", f"{_FROM}.text.surfaces import spans_of, words_of"),
     "titles": in_all(
         "normalize_title(text), has_other_brackets(text)",
         f"{_FROM}.text.titles import normalize_title\n{_FROM}.text.registered_names import has_other_brackets",

@@ -59,6 +59,7 @@ class Builder(Protocol):
     """A retriever, as far as an index directory needs it; :class:`BaseRetriever` describes the methods."""
 
     name: ClassVar[str]
+    joins_by_extending: ClassVar[bool]
 
     @property
     def identity(self) -> Config:

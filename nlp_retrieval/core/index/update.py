@@ -96,11 +96,16 @@ class IndexChange:
         record = self._written(deleted, fingerprint) if len(deleted) else None
         changed = CorpusRecord(fingerprint=fingerprint, n_items=corpus.n_items, segments=segments, deleted=record)
 
+        items = open_items(self.directory, changed)
+
         def join(builder: Builder, old: RetrieverRecord, new_items: ItemTable, scratch: Path) -> None:
+            if builder.joins_by_extending and first:
+                builder.extend(new_items, scratch, checked_segments(self.directory, old.segments[:first], items), items)
+                return
             joined = checked_segments(self.directory, old.segments[first:], self.items, contents=True)
             builder.join(joined, new_items, scratch)
 
-        self._publish(changed, first, join, open_items(self.directory, changed))
+        self._publish(changed, first, join, items)
 
     def join_where_due(self) -> None:
         """Join segments if there are many, or if many items were deleted; the change is published, so a failure only warns."""

@@ -132,6 +132,9 @@ class BaseRetriever(Component, Expression, ABC):
     by_words: ClassVar[bool] = False
     """True if items are found only by their words: then items without text are never found and need no filter."""
 
+    joins_by_extending: ClassVar[bool] = False
+    """True if a segment depends on those before it: then segments behind the first are joined as if their items were added."""
+
     is_adapted: ClassVar[bool] = False
     """True if it defines ``index`` and ``retrieve`` alone."""
 

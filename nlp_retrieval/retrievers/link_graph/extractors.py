@@ -5,14 +5,12 @@ An extractor decides which passages point to which, and how strongly; storing an
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,15 +19,14 @@ from pydantic import Field
 from nlp_retrieval.core.components.component import Component, Config
 from nlp_retrieval.core.components.trust_rules import loads_pipeline, may_set
 from nlp_retrieval.core.index.generation import SegmentFolder
-from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
+from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.progress_bars import progress
-from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links, merged_links, open_graph
-from nlp_retrieval.retrievers.link_graph.tables import HashedRows, Hashes, PassageTerms, Placed, TitleTable, hash_of
+from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links, live_among, merged_links, open_graph
+from nlp_retrieval.retrievers.link_graph.tables import HashedRows, Hashes, PassageTerms, TitleTable, hash_of
 from nlp_retrieval.text.mentions import RULES, EntityFinder, EntityRule
+from nlp_retrieval.text.sentences import sentences_of
 from nlp_retrieval.text.surfaces import Surface, first_mention, grouped, words_of
-
-# Input of an extractor when items join an index: the items, and the stored data of the earlier segments.
 
 
 class Extracted(NamedTuple):
@@ -37,7 +34,7 @@ class Extracted(NamedTuple):
 
     Args:
         links: the links of its kind.
-        tables: data to look up when items join, by name; rows count from 0 in the items that it read.
+        tables: data to look up when items join, by name; rows count from 0 in the items that joined.
 
     Examples:
         >>> Extracted(Links(np.array([0]), np.array([2]), np.ones(1, np.float32))).links.targets.tolist()
@@ -50,16 +47,16 @@ class Extracted(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class JoiningItems:
-    """Items that join an index.
+    """Items that join an index, or all items of a new one.
 
     Args:
         items: the joining items.
         everything: the items of the whole index; the joining ones come last.
-        segments: the segments before them.
+        segments: the segments before them; none of a new index.
         kind: kind of the links to find.
         prefix: of the names of this kind's stored tables.
         titles: the titles of all items, if the extractor uses the same titles that are found in queries; else None.
-        scratch: the folder of the segment being written, which holds the terms of the joining items; also for temporary files.
+        folder: the folder of the segment being written, which holds the terms of the joining items; None without one.
 
     Examples:
         >>> from dataclasses import fields
@@ -69,11 +66,11 @@ class JoiningItems:
 
     items: ItemTable
     everything: ItemTable
-    segments: Sequence[SegmentFolder]
-    kind: str
-    prefix: str
-    titles: TitleTable | None
-    scratch: Path
+    segments: Sequence[SegmentFolder] = ()
+    kind: str = ""
+    prefix: str = ""
+    titles: TitleTable | None = None
+    folder: Path | None = None
 
     @property
     def first_row(self) -> int:
@@ -87,69 +84,33 @@ class JoiningItems:
 
     @cached_property
     def terms(self) -> PassageTerms:
-        """The terms of the passages of the earlier segments."""
-        return PassageTerms.open_all(self.segments)
+        """The terms of all passages."""
+        if self.folder is None:
+            return PassageTerms.of(self.items)
+        joining = SegmentFolder(self.folder, self.first_row, len(self.everything))
+        return PassageTerms.open_all([*self.segments, joining])
 
-    @cached_property
-    def all_terms(self) -> PassageTerms:
-        """The terms of all passages; those of the joining items are in the scratch folder, which is their segment's."""
-        joined = SegmentFolder(self.scratch, self.first_row, len(self.everything))
-        return PassageTerms.open_all([*self.segments, joined])
-
-    def known(self, name: str, hashes: Hashes) -> HashedRows:
-        """Look keys up in a table that this kind has stored.
+    def known(self, name: str, hashes: Hashes, new: HashedRows) -> HashedRows:
+        """Look keys up in a table that this kind has stored, and in that of the joining items.
 
         Args:
             name: name of the table.
             hashes: hashes of the keys, distinct.
+            new: the table of the joining items.
 
         Returns:
-            The keys that items of the earlier segments have, with the rows of those items in the index.
+            The keys, with the rows of their items in the index.
         """
-        return HashedRows.joined(kept_tables(self.segments, self.prefix + name), hashes)
-
-    def with_new(self, known: HashedRows, new: HashedRows) -> HashedRows:
-        """Join the result of :meth:`known` and a table of the joining items."""
-        return HashedRows.joined([Placed(known, 0), Placed(new, self.first_row)])
-
-    def of_all(self, extract: Callable[[ItemTable], Links]) -> Links:
-        """All links of the index, extracted again; deleted items have none.
-
-        Args:
-            extract: finds the links of items, none of which is deleted.
-        """
-        live = self.everything.live
-        if live is None:
-            return extract(self.everything)
-        with TemporaryDirectory(dir=self.scratch) as folder:
-            write_items(self.everything.stream_live(), Path(folder))
-            links = extract(ItemTable(Path(folder) / ITEMS_FILE))
-        rows = np.flatnonzero(live)
-        return Links(rows[links.sources], rows[links.targets], links.weights)
+        before = [(HashedRows.open(one.folder, self.prefix + name, len(one)), one.first_row, one.live) for one in self.segments]
+        return HashedRows.joined([*before, (new, self.first_row, None)], hashes) if before else new
 
     def touching(self, links: Links) -> Links:
         """Keep the links with a joining item at either end."""
-        return links.where(np.maximum(links.sources, links.targets) >= self.first_row)
-
-
-def kept_tables(segments: Sequence[SegmentFolder], name: str) -> list[Placed]:
-    """Open the table of a name that each of some segments stores."""
-    return [
-        Placed(HashedRows.open(segment.folder, name, len(segment)), segment.first_row, segment.live) for segment in segments
-    ]
+        return links.where(np.maximum(links.sources, links.targets) >= self.first_row) if self.first_row else links
 
 
 WalkWeight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 """Weight of walking links of one kind in one direction, relative to the others; 0 for never."""
-
-_CAP = 300  # characters of a sentence that are shown
-_SENTENCE_END = re.compile('(?<![.!?…])[.!?…]++["\'”’)\\]»]*+(?=\\s)|[。！？]["”’」』)]*|\n')  # noqa: RUF001
-_ABBREVIATIONS = frozenset(
-    """
-    Mr Mrs Ms Mx Dr Prof Rev Hon St Ste Mt Ft Lt Col Gen Capt Cpt Sgt Maj Cmdr Adm Gov Sen Rep Pres Jr Sr Bros Inc Ltd Co Corp
-    No Nos Vol Op Fig pp vs ca al cf eg ie approx est Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec
-    """.split()
-)
 
 
 @dataclass(frozen=True)
@@ -184,9 +145,6 @@ class BaseLinkExtractor(Component, ABC):
     directed: ClassVar[bool] = True
     """True if the text of the source says something of the target; links without a direction are given once."""
 
-    tables: ClassVar[tuple[str, ...]] = ()
-    """Names of the tables that it stores with its links."""
-
     along: float
     """Weight of walking a link of this kind from its source to its target; at least 0."""
 
@@ -202,44 +160,29 @@ class BaseLinkExtractor(Component, ABC):
         once, from the lower row to the higher.
         """
 
-    def extracted(self, items: ItemTable, terms: PassageTerms | None = None) -> Extracted:
-        """Find all links of a corpus, and the tables, named in ``tables``, that :meth:`extend` looks up when items join.
-
-        Args:
-            items: all items.
-            terms: the terms of all items, if they have been read before.
-        """
-        del terms
-        return Extracted(self.extract(items))
-
     def extend(self, joining: JoiningItems) -> Extracted:
         """Find the links that touch items which join an index; rows are those of the index, and deleted items have no links.
 
-        By default all links of all items are searched again, which takes as long as building the index.
+        By default all links are searched again, also among deleted items, which takes as long as building the index.
         """
-        links = joining.touching(joining.of_all(self.extract))
-        return Extracted(links, self.extracted(joining.items).tables if self.tables else {})
+        live = live_among(joining.everything, joining.segments)
+        return Extracted(joining.touching(self.extract(joining.everything).among(live)))
 
     @abstractmethod
     def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
         """Return the sentence that links two linked passages, or None if there is none."""
 
 
-def sentence_at(text: str, start: int, end: int) -> LinkSentence:
-    """Return the sentence around a mention, cut to about 300 characters.
+_CAP = 300  # characters of a sentence that are shown
 
-    A sentence ends at a full stop, question or exclamation mark before white space, unless a lower-case letter follows or an
-    abbreviation or an initial precedes; and at a line break. Only the neighbourhood of the mention is read.
-    """
+
+def sentence_at(text: str, start: int, end: int) -> LinkSentence:
+    """Return the sentence around a mention, cut to about 300 characters; only the neighbourhood of the mention is read."""
     end = min(end, start + _CAP)
     first, last = max(0, start - _CAP), min(len(text), end + _CAP)
-    begin, stop = first, last
-    for boundary in _boundaries(text, first, last):
-        if boundary <= start:
-            begin = boundary
-        elif boundary >= end:
-            stop = boundary
-            break
+    spans = [(first + a, first + b) for a, b in sentences_of(text[first:last])]
+    begin = max((a for a, _ in spans if a <= start), default=start)
+    stop = min((b for _, b in spans if b >= end), default=end)
     sentence = begin, stop
     if stop - begin > _CAP:
         begin = max(begin, start - (_CAP - (end - start)) // 2)
@@ -256,32 +199,23 @@ def sentence_at(text: str, start: int, end: int) -> LinkSentence:
     return LinkSentence(before + text[begin:stop] + after, len(before) + start - begin, len(before) + end - begin)
 
 
-def _boundaries(text: str, first: int, last: int) -> Iterator[int]:
-    """The positions between two others in a text at which a sentence ends, ascending."""
-    for match in _SENTENCE_END.finditer(text, first, last):
-        goes_on = text[match.end() : last].lstrip()[:1].islower() and match.group() != "\n"
-        if not goes_on and not (match.group() == "." and _is_abbreviated(text, match.start())):
-            yield match.end()
-
-
-def _is_abbreviated(text: str, stop: int) -> bool:
-    """Return whether the full stop at a position belongs to an abbreviation ("St.") or an initial ("J.")."""
-    begin = stop
-    while begin > 0 and stop - begin < 7 and text[begin - 1].isalpha():
-        begin -= 1
-    return stop - begin == 1 or text[begin:stop] in _ABBREVIATIONS
+def mention_of(text: str, surfaces: Iterable[Surface], others: Iterable[Surface] = ()) -> LinkSentence | None:
+    """Return the sentence that first mentions one of some surfaces; None if there is none."""
+    span = first_mention(text, surfaces, others)
+    return None if span is None else sentence_at(text, *span)
 
 
 # Links between passages that name the same entity.
 
-_ENTITY_TABLE = "entities"
+_ENTITIES = "entities"
 _STEP = 1024
 
 
 class SharedEntities(BaseLinkExtractor):
     """Links two passages whose titles or contents name the same entity; the links have no direction.
 
-    A link weighs the sum over the shared entities of 1 / (number of passages that name the entity).
+    A link weighs the sum over the shared entities of 1 / (number of passages that name the entity). Until ``compact``, links
+    among earlier passages keep their weights, and stay even where an entity is now too common.
 
     Args:
         max_passages: an entity that more passages name says too little about any two of them, and links nothing. An entity
@@ -299,7 +233,6 @@ class SharedEntities(BaseLinkExtractor):
     manifest_may_set = may_set("max_passages", "weight", mentions=loads_pipeline)
     search_only = frozenset({"weight"})
     directed = False
-    tables = (_ENTITY_TABLE,)
 
     def __init__(
         self,
@@ -317,45 +250,24 @@ class SharedEntities(BaseLinkExtractor):
         return super().index_identity() | self._finder.identity()
 
     def extract(self, items: ItemTable) -> Links:
+        return self.extend(JoiningItems(items, items)).links
+
+    def extend(self, joining: JoiningItems) -> Extracted:
         """Find the links, with 16 bytes of memory per entity and passage that names it.
 
         Raises:
             DependencyError: spaCy is not installed.
             ModelError: the pipeline does not load, or recognises no entities.
         """
-        return self.extracted(items).links
-
-    def extracted(self, items: ItemTable, terms: PassageTerms | None = None) -> Extracted:
-        """Find the links, and which passages name which entity."""
-        del terms
-        table = self._rows_of_entities(items)
-        return Extracted(self._links(table, len(items)), {_ENTITY_TABLE: table})
-
-    def extend(self, joining: JoiningItems) -> Extracted:
-        """Find the links of passages that join; they weigh the same as when all passages are indexed at once.
-
-        Until ``compact``, links among earlier passages keep their weights, and stay even where an entity is now too common.
-        """
-        new = self._rows_of_entities(joining.items)
-        table = joining.with_new(joining.known(_ENTITY_TABLE, new.hashes), new)
-        return Extracted(joining.touching(self._links(table, len(joining.everything))), {_ENTITY_TABLE: new})
-
-    def entities_of(self, items: Iterable[SearchableItem]) -> Iterator[set[str]]:
-        """Yield the names of the entities of each item, which has its title and no other metadata."""
-        return self._finder.find(item.text for item in items)
-
-    def _rows_of_entities(self, items: ItemTable) -> HashedRows:
         hashes, rows = array("Q"), array("q")
-        with progress("finding entities", len(items)) as advance:
-            for row, names in enumerate(self.entities_of(items.stream({"title"}))):
-                before = len(hashes)
+        with progress("finding entities", len(joining.items)) as advance:
+            for row, names in enumerate(self.entities_of(joining.items.stream({"title"}))):
                 hashes.extend(map(hash_of, names))
-                rows.extend([row] * (len(hashes) - before))
+                rows.extend([row] * (len(hashes) - len(rows)))
                 if row % _STEP == _STEP - 1:
                     advance(_STEP)
-        return HashedRows(*grouped(np.array(hashes, np.uint64), np.array(rows, np.int64)))
-
-    def _links(self, table: HashedRows, n_items: int) -> Links:
+        new = HashedRows(*grouped(np.array(hashes, np.uint64), np.array(rows, np.int64)))
+        table, n_items = joining.known(_ENTITIES, new.hashes, new), len(joining.everything)
         counts = np.diff(table.offsets)
         n_having = np.arange(self.max_passages + 1)
         n_pairs = n_having * (n_having - 1) // 2 * np.bincount(counts[counts <= self.max_passages], minlength=len(n_having))
@@ -366,17 +278,15 @@ class SharedEntities(BaseLinkExtractor):
             starts = table.offsets[:-1][counts == count]
             lower, higher = (table.rows[np.add.outer(starts, members)].ravel() for members in np.triu_indices(count, 1))
             keys[part], weights[part] = lower * n_items + higher, 1 / count
-        return merged_links(keys, weights, self.name, n_items)
+        return Extracted(joining.touching(merged_links(keys, weights, n_items)), {_ENTITIES: new})
+
+    def entities_of(self, items: Iterable[SearchableItem]) -> Iterator[set[str]]:
+        """Yield the names of the entities of each item, which has its title and no other metadata."""
+        return self._finder.find(item.text for item in items)
 
     def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
+        """Return the sentence that first mentions the longest entity that both name."""
         mine, theirs = self._finder.find([source.text, target.text])
-        return mention_of_longest(source.text, mine & theirs)
-
-
-def mention_of_longest(text: str, names: Iterable[str]) -> LinkSentence | None:
-    """Return the sentence that first mentions the longest of some names that a text mentions; None if it mentions none."""
-    for name in sorted(names, key=lambda name: (-len(name), name)):
-        span = first_mention(text, [Surface(words_of(name), lower=True)])
-        if span is not None:
-            return sentence_at(text, *span)
-    return None
+        names = sorted(mine & theirs, key=lambda name: (-len(name), name))
+        found = (mention_of(source.text, [Surface(words_of(name), lower=True)]) for name in names)
+        return next((sentence for sentence in found if sentence is not None), None)

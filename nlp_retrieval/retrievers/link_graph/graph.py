@@ -73,39 +73,30 @@ class Links:
         """Leave out self links, add up repeated ones, and sort by source and target.
 
         Raises:
-            EngineError: columns of unequal length, a row outside ``0..n_nodes - 1``, or a weight that is not above 0.
+            EngineError: a row outside ``0..n_nodes - 1``, or a weight that is not above 0.
         """
-        if not len(self.sources) == len(self.targets) == len(self.weights):
-            lengths = f"{len(self.sources)} sources, {len(self.targets)} targets and {len(self.weights)} weights"
-            raise EngineError(f"links of kind {kind!r}: {lengths}; the columns must be equally long")
         for rows in (self.sources, self.targets):
             if len(rows) and (rows.min() < 0 or rows.max() >= n_nodes):
                 wrong = int(rows[(rows < 0) | (rows >= n_nodes)][0])
                 raise EngineError(f"links of kind {kind!r} name the row {wrong}; rows are 0..{n_nodes - 1}")
-        if not (np.isfinite(self.weights) & (self.weights > 0)).all():
-            wrong_weight = self.weights[~(np.isfinite(self.weights) & (self.weights > 0))][0]
-            raise EngineError(f"links of kind {kind!r} have a weight of {wrong_weight}; weights are finite and above 0")
-        keys = np.multiply(self.sources, n_nodes, dtype=np.int64)
-        keys += self.targets
+        if len(wrong_weights := self.weights[~(np.isfinite(self.weights) & (self.weights > 0))]):
+            raise EngineError(f"links of kind {kind!r} have a weight of {wrong_weights[0]}; weights are finite and above 0")
+        keys = np.multiply(self.sources, n_nodes, dtype=np.int64) + self.targets
         keys[self.sources == self.targets] = -1
         is_typed = self.sources.dtype == self.targets.dtype == np.int64 and self.weights.dtype == np.float32
         if is_typed and (keys >= 0).all() and (keys[1:] > keys[:-1]).all():
             return self
-        return merged_links(keys, self.weights, kind, n_nodes)
+        return merged_links(keys, self.weights, n_nodes)
 
 
-def merged_links(keys: NDArray[np.int64], weights: NDArray[np.float32], kind: str, n_nodes: int) -> Links:
+def merged_links(keys: NDArray[np.int64], weights: NDArray[np.float32], n_nodes: int) -> Links:
     """Add up repeated links, given by ``source * n_nodes + target`` (dropped below 0), and sort by source and target."""
     order = np.argsort(keys, kind="stable")
     order = order[np.searchsorted(keys, 0, sorter=order) :]
     keys = keys[order]
-    is_first = np.ones(len(keys), bool)
-    is_first[1:] = keys[1:] != keys[:-1]
-    first = np.flatnonzero(is_first)
+    first = np.flatnonzero(np.diff(keys, prepend=-1))
     sums = weights[order].astype(np.float64)
     sums = np.add.reduceat(sums, first) if len(first) else sums
-    if sums.max(initial=0.0) > np.finfo(np.float32).max:
-        raise EngineError(f"links of kind {kind!r}: the weights of one repeated link add up to more than float32 holds")
     sources, targets = np.divmod(keys[first], max(n_nodes, 1))
     return Links(sources, targets, sums.astype(np.float32))
 
@@ -479,19 +470,6 @@ def open_graph(segments: Sequence[SegmentFolder]) -> LinkGraph:
     return LinkGraph.of(segments[-1].end_row, joined)
 
 
-def join_added_links(segments: Sequence[SegmentFolder]) -> dict[str, Links]:
-    """Join the links of adjacent segments into those of one segment of the items that are not deleted."""
-    first_row = segments[0].first_row
-    live = np.concatenate([np.ones(first_row, bool), live_of(segments)])
-    new_rows = np.cumsum(live) - 1
-    joined: dict[str, Links] = {}
-    links_of_segments = [open_added_links(segment) for segment in segments]
-    for kind in links_of_segments[0]:
-        links = Links.joined([added[kind] for added in links_of_segments]).among(live)
-        joined[kind] = Links(new_rows[links.sources], new_rows[links.targets], links.weights)
-    return joined
-
-
 def live_of(segments: Sequence[SegmentFolder]) -> Mask:
     """Return a mask of the items of adjacent segments that are not deleted.
 
@@ -502,7 +480,8 @@ def live_of(segments: Sequence[SegmentFolder]) -> Mask:
         >>> live_of(generation.checked_segments(generation.manifest.retrievers[0])).tolist()
         [True, True, True]
     """
-    return np.concatenate([np.ones(len(part), bool) if part.live is None else part.live for part in segments])
+    parts = [np.ones(len(part), bool) if part.live is None else part.live for part in segments]
+    return np.concatenate([np.zeros(0, bool), *parts])
 
 
 def live_among(everything: ItemTable, segments: Sequence[SegmentFolder]) -> Mask:

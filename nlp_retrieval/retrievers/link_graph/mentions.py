@@ -1,17 +1,14 @@
-"""Links from passages to the passages whose titles they mention."""
+"""Links made from names: those of the titles that a text mentions, and those that metadata give."""
 
 from __future__ import annotations
 
-import re
 import warnings
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain, islice
-from typing import Annotated, Protocol
+from itertools import islice
+from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import Mask, Rows, Scores, entries_of
@@ -26,101 +23,86 @@ from nlp_retrieval.retrievers.link_graph.extractors import (
     JoiningItems,
     LinkSentence,
     WalkWeight,
-    sentence_at,
+    mention_of,
 )
-from nlp_retrieval.retrievers.link_graph.graph import Links
-from nlp_retrieval.retrievers.link_graph.tables import HashedRows, PassageTerms, TitleTable, hash_of
-from nlp_retrieval.text.surfaces import (
-    Surface,
-    SurfaceMatcher,
-    first_mention,
-    grouped,
-    is_unspaced,
-    plain_part,
-    surface_of,
-    surfaces_of,
-    words_of,
-)
-
-# Links made from names: a name that several passages carry is shared among them.
-
-
-@dataclass(frozen=True)
-class Meant:
-    """Likelihoods that distinguish rows with the same name.
-
-    Args:
-        likely: returns, for sources and rows that carry a name they mention, the likelihood that they mean these rows; above 0.
-        bearers: ``[rows]``, equal for rows that are parts of one bearer of the name: one document, one title.
-    """
-
-    likely: Callable[[Rows, Rows], Scores]
-    bearers: Rows
-
+from nlp_retrieval.retrievers.link_graph.graph import Links, live_among
+from nlp_retrieval.retrievers.link_graph.tables import HashedRows, Hashes, PassageTerms, TitleTable, hash_of
+from nlp_retrieval.text.surfaces import Surface, surface_of, surfaces_of, words_of
 
 _MENTIONS_AT_ONCE = 1 << 14  # a name may have a hundred carriers
 _LEAST = 0.1
+_STEP = 1024
+
+Likely = Callable[[Rows, Rows], Scores]
+"""Returns, for sources and rows that carry a name they mention, the likelihood that they mean these rows; above 0."""
 
 
-class NamedRows(Protocol):
-    """Numbered names and the rows that carry them."""
+def links_by_name(
+    table: HashedRows,
+    sources: Rows,
+    names: Rows,
+    items: ItemTable,
+    max_shared: int,
+    likely: tuple[Likely, Rows] | None = None,
+) -> Links:
+    """Link each source to the rows that carry its name, with a share of the name for each.
 
-    @property
-    def offsets(self) -> Rows:
-        """``[names + 1]``; name n is carried by ``rows[offsets[n]:offsets[n + 1]]``."""
+    A name that may mean the source itself links nothing, and neither does one that more than ``max_shared`` rows carry.
 
-    @property
-    def rows(self) -> Rows:
-        """Ascending within a name."""
-
-
-def names_itself(table: NamedRows, sources: Rows, names: NDArray[np.int64], n_items: int) -> NDArray[np.bool_]:
-    """Return whether each source carries the name that it gives, so that the name may mean the source itself."""
-    carried = np.repeat(np.arange(len(table.offsets) - 1), np.diff(table.offsets)) * n_items + table.rows
-    wanted = names * n_items + sources
-    places = np.searchsorted(carried, wanted)
-    is_own_name = np.zeros(len(wanted), bool)
-    inside = places < len(carried)
-    is_own_name[inside] = carried[places[inside]] == wanted[inside]
-    return is_own_name
-
-
-def shared_links(table: NamedRows, sources: Rows, names: NDArray[np.int64], n_items: int, meant: Meant | None = None) -> Links:
-    """Link each source to the rows that carry its name, with a share of the name for each."""
-    keys: list[Rows] = [np.zeros(0, np.int64)]
-    shares: list[NDArray[np.float32]] = [np.zeros(0, np.float32)]
-    carried = np.diff(table.offsets)[names] > 0
-    sources, names = sources[carried], names[carried]
+    Args:
+        table: rows by name.
+        sources: rows.
+        names: number of a name that each source gives.
+        items: of all rows.
+        max_shared: most rows that share a name.
+        likely: distinguishes rows with the same name; with ``[rows]``, equal for the parts of one bearer of a name. By default
+            all rows of a name have the same share.
+    """
+    n_items = max(len(items), 1)
+    carried = np.repeat(np.arange(len(table.hashes)), np.diff(table.offsets)) * n_items + table.rows
+    foreign = ~np.isin(names * n_items + sources, carried)
+    sources, names = sources[foreign], names[foreign]
+    counts = np.diff(table.offsets)[names]
+    too_common = counts > max_shared
+    if too_common.any():
+        worst = int(counts.argmax())
+        (carrier,) = items.items(table.rows_of(int(names[worst]))[:1])
+        warnings.warn(
+            f"{too_common.sum()} mentions of {len(np.unique(names[too_common]))} names give no links, because more than "
+            f"max_shared={max_shared} passages share each; the most common is that of item {carrier.item_id!r} "
+            f"({carrier.title!r}), shared by {counts[worst]}: give passages distinct titles, or raise max_shared",
+            RetrievalWarning,
+            stacklevel=4,
+        )
+    sources, names = sources[~too_common], names[~too_common]
     order = np.argsort(sources, kind="stable")
+    keys, shares = [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
     for begin in range(0, len(order), _MENTIONS_AT_ONCE):
         part = order[begin : begin + _MENTIONS_AT_ONCE]
-        linking, linked, share = _rows_of_names(table, sources[part], names[part], meant)
+        linking, linked, share = _shares(table, sources[part], names[part], likely)
         keys.append(linking * n_items + linked)
         shares.append(share.astype(np.float32))
     key, weights = np.concatenate(keys), np.concatenate(shares)
     order = np.lexsort((-weights, key))
-    key, weights = key[order], weights[order]
-    first = np.ones(len(key), bool)
-    first[1:] = key[1:] != key[:-1]
-    linking, linked = np.divmod(key[first], max(n_items, 1))
-    return Links(linking, linked, weights[first])
+    order = order[np.diff(key[order], prepend=-1) > 0]  # the greatest share of each pair
+    return Links(*np.divmod(key[order], n_items), weights[order])
 
 
-def _rows_of_names(table: NamedRows, sources: Rows, names: NDArray[np.int64], meant: Meant | None) -> tuple[Rows, Rows, Scores]:
+def _shares(table: HashedRows, sources: Rows, names: Rows, likely: tuple[Likely, Rows] | None) -> tuple[Rows, Rows, Scores]:
     """For some mentions, the source and each row that carries the name, with its share."""
     places, counts = entries_of(table.offsets, names)
     linking, linked, several = np.repeat(sources, counts), table.rows[places], np.repeat(counts, counts)
-    if meant is None or not (several > 1).any():
+    if likely is None or not (several > 1).any():
         return linking, linked, 1.0 / several
-    mention = np.repeat(np.arange(len(counts)), counts)
-    likely = np.ones(len(linking))
-    likely[several > 1] = meant.likely(linking[several > 1], linked[several > 1])
-    likely, parts = of_bearers(mention, meant.bearers[linked], likely)
+    likelihood, bearers = likely
+    values = np.ones(len(linking))
+    values[several > 1] = likelihood(linking[several > 1], linked[several > 1])
+    values, parts = of_bearers(np.repeat(np.arange(len(counts)), counts), bearers[linked], values)
     begins = np.cumsum(counts) - counts
-    likely_enough = likely >= _LEAST * np.repeat(np.maximum.reduceat(likely, begins), counts)
-    weighed = np.where(likely_enough, likely / parts, 0.0)
+    enough = values >= _LEAST * np.repeat(np.maximum.reduceat(values, begins), counts)
+    weighed = np.where(enough, values / parts, 0.0)
     shares = weighed / np.repeat(np.add.reduceat(weighed, begins), counts)
-    return linking[likely_enough], linked[likely_enough], shares[likely_enough]
+    return linking[enough], linked[enough], shares[enough]
 
 
 def of_bearers(mention: Rows, bearers: Rows, likely: Scores) -> tuple[Scores, Rows]:
@@ -136,154 +118,47 @@ def of_bearers(mention: Rows, bearers: Rows, likely: Scores) -> tuple[Scores, Ro
     return best, parts
 
 
-# Finding earlier passages of an index that mention the titles of joining items, without reading every passage.
-#
-# The stored terms of a passage tell whether it can contain the words of a new title. Only such passages are read: first to
-# check whether the words are adjacent, and if so, to find every title that the passage mentions. A title whose words occur in
-# too many passages waits for the next ``compact``; otherwise each addition would reread a part of the collection.
-
-
-_STEP = 1024
-MOST_READ, ONE_IN = 1000, 500
-"""A title is searched for in at most MOST_READ passages, or in one of ONE_IN of the collection, whichever is more."""
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
-
-
-def mentions_before(
-    joining: JoiningItems, surfaces: Sequence[tuple[int, Surface]], is_new: Mask
-) -> tuple[Rows, NDArray[np.int64]]:
-    """Return the mentions of new titles in earlier passages: rows of the passages and numbers of the titles, each pair once."""
-    sources, mentioned = array("q"), array("q")
-    titles = joining.titles
-    if titles is not None:
-        for rows, texts in _read(joining, list(dict.fromkeys(surface for _, surface in surfaces))):
-            for row, named in zip(rows, titles.named_in(texts), strict=True):
-                new = [number for number in named if is_new[number]]
-                mentioned.extend(new)
-                sources.extend([row] * len(new))
-    return np.array(sources, np.int64), np.array(mentioned, np.int64)
-
-
-def _read(joining: JoiningItems, surfaces: list[Surface]) -> Iterator[tuple[list[int], list[str]]]:
-    """Rows and contents of the passages in which the words of any surface are adjacent."""
-    phrases = [Phrase(surface) for surface in surfaces]
-    rows_of_surfaces = joining.terms.holding([surface.words for surface in surfaces])
-    most = max(MOST_READ, joining.first_row // ONE_IN)
-    rows_of_surfaces = [rows if len(rows) <= most else rows[:0] for rows in rows_of_surfaces]
-    owner = np.repeat(np.arange(len(rows_of_surfaces)), [len(rows) for rows in rows_of_surfaces])
-    rows = np.concatenate([np.zeros(0, np.int64), *rows_of_surfaces])
-    order = np.argsort(rows, kind="stable")
-    distinct, begins = np.unique(rows[order], return_index=True)
-    bounds = [*begins.tolist(), len(rows)]
-    numbers = owner[order]
-    for first in range(0, len(distinct), _STEP):
-        part = distinct[first : first + _STEP]
-        batch: tuple[list[int], list[str]] = ([], [])
-        for number, (row, item) in enumerate(zip(part.tolist(), joining.everything.items(part), strict=True), first):
-            if holds_one(item.content, phrases, numbers[bounds[number] : bounds[number + 1]].tolist()):
-                batch[0].append(row)
-                batch[1].append(item.content)
-        yield batch
-
-
-class Phrase:
-    """The words of a surface, to be found adjacent in a text without accents and case."""
-
-    __slots__ = ("lower", "search")
-
-    def __init__(self, surface: Surface) -> None:
-        self.lower = surface.lower
-        self.search = re.compile("".join(_joined(surface.words))).search
-
-
-def _joined(words: Sequence[str]) -> Iterator[str]:
-    """The pattern of each word with its separator, which may be empty beside a character of a script without spaces."""
-    for position, word in enumerate(words):
-        if position:
-            yield r"(?:[\W_]s)?[\W_]" + ("*" if is_unspaced(word) or is_unspaced(words[position - 1]) else "+")
-        yield re.escape(word)
-
-
-def holds_one(text: str, phrases: Sequence[Phrase], numbers: Iterable[int]) -> bool:
-    """Return whether a text may mention any of some phrases; only False is certain."""
-    plain = text if text.isascii() else _NOT_ASCII.sub(_plain, text)
-    folded = plain.casefold()
-    aligned = len(folded) == len(plain)
-    for number in numbers:
-        phrase = phrases[number]
-        match = phrase.search(folded)
-        while match is not None:
-            if phrase.lower or not aligned or not plain[match.start()].islower():
-                return True
-            match = phrase.search(folded, match.start() + 1)
-    return False
-
-
-def _plain(match: re.Match[str]) -> str:
-    return plain_part(match.group())
-
-
 # Closeness of two passages by their words: the cosine of their terms, weighted by inverse document frequency squared.
 
-_PAIRS_AT_ONCE = 1 << 14
 
+def closeness(terms: PassageTerms, ones: Rows, others: Rows) -> Scores:
+    """Return the cosine of each pair of passages, 0 to 1; memory is bounded by some thousands of pairs.
 
-class TermCloseness:
-    """The closeness of pairs of passages.
-
-    A pair has the cosine of two vectors that hold, for each term of a passage, its inverse document frequency. Titles are part
-    of a passage. Stop words count like other terms: they are so common that they weigh next to nothing.
+    Titles are part of a passage. Stop words count like other terms: they are so common that they weigh next to nothing.
     """
-
-    def __init__(self, terms: PassageTerms) -> None:
-        self._terms = terms
-
-    def of_pairs(self, ones: Rows, others: Rows) -> Scores:
-        """Return the cosine of each pair, 0 to 1; memory is bounded by some thousands of pairs."""
-        cosines = np.zeros(len(ones))
-        for begin in range(0, len(ones), _PAIRS_AT_ONCE):
-            part = slice(begin, begin + _PAIRS_AT_ONCE)
-            cosines[part] = self._closeness(ones[part], others[part])
-        return cosines
-
-    def _closeness(self, ones: Rows, others: Rows) -> Scores:
-        distinct_ones, one_number = np.unique(ones, return_inverse=True)
-        distinct_others, other_number = np.unique(others, return_inverse=True)
-        rows, rows_number = np.unique(np.concatenate([distinct_ones, distinct_others]), return_inverse=True)
-        terms, counts = self._terms.of_rows(rows)
-        begins = np.cumsum(counts) - counts
-        vocabulary, number = np.unique(terms, return_inverse=True)
-        squares = (self._terms.information_of(vocabulary) ** 2)[number]
-        lengths = np.bincount(np.repeat(np.arange(len(rows)), counts), squares, len(rows))
-        one_rows, other_rows = rows_number[: len(distinct_ones)][one_number], rows_number[len(distinct_ones) :][other_number]
-        shared = _shared(number, squares, counts, begins, one_rows, other_rows, len(vocabulary))
-        cosines: Scores = shared / np.sqrt(np.maximum(lengths[one_rows] * lengths[other_rows], np.finfo(np.float64).tiny))
-        return cosines
+    cosines = np.zeros(len(ones))
+    for begin in range(0, len(ones), _MENTIONS_AT_ONCE):
+        part = slice(begin, begin + _MENTIONS_AT_ONCE)
+        cosines[part] = _cosines(terms, ones[part], others[part])
+    return cosines
 
 
-def _shared(
-    number: NDArray[np.int64],
-    squares: Scores,
-    counts: Rows,
-    begins: Rows,
-    one_rows: Rows,
-    other_rows: Rows,
-    n_terms: int,
-) -> Scores:
-    """The weights of the terms that both of a pair have, added up."""
-    owner = np.repeat(np.arange(len(counts)), counts)
-    keys = owner * n_terms + number  # rising: rows are, and the terms of each
+def _cosines(terms: PassageTerms, ones: Rows, others: Rows) -> Scores:
+    rows, number = np.unique(np.concatenate([ones, others]), return_inverse=True)
+    one_rows, other_rows = number[: len(ones)], number[len(ones) :]
+    hashes, counts = terms.of_rows(rows)
+    begins = np.cumsum(counts) - counts
+    vocabulary, term = np.unique(hashes, return_inverse=True)
+    squares = (terms.information_of(vocabulary) ** 2)[term]
+    owner = np.repeat(np.arange(len(rows)), counts)
+    lengths = np.bincount(owner, squares, len(rows))
+    keys = owner * len(vocabulary) + term  # rising: rows are, and the terms of each
     n_asked = counts[other_rows]
     entries = np.repeat(begins[other_rows] - (np.cumsum(n_asked) - n_asked), n_asked) + np.arange(n_asked.sum())
-    wanted = np.repeat(one_rows, n_asked) * n_terms + number[entries]
+    wanted = np.repeat(one_rows, n_asked) * len(vocabulary) + term[entries]
     places = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
     hit = keys[places] == wanted if len(keys) else np.zeros(0, bool)
-    pair = np.repeat(np.arange(len(other_rows)), n_asked)
-    shared: Scores = np.bincount(pair[hit], squares[entries[hit]], len(other_rows)).astype(np.float64)
-    return shared
+    pair = np.repeat(np.arange(len(others)), n_asked)
+    shared = np.bincount(pair[hit], squares[entries[hit]], len(others))
+    cosines: Scores = shared / np.sqrt(np.maximum(lengths[one_rows] * lengths[other_rows], np.finfo(np.float64).tiny))
+    return cosines
 
 
-_FLOOR = 0.05  # least evidence for a passage that carries a name: one without any is less likely, not impossible
+FLOOR = 0.05
+"""Least evidence for a passage that carries a name: one without any is less likely, not impossible."""
+
+MOST_READ, ONE_IN = 1000, 500
+"""A title is searched for in at most MOST_READ passages, or in one of ONE_IN of the collection, whichever is more."""
 
 
 class TitleMentions(BaseLinkExtractor):
@@ -296,8 +171,8 @@ class TitleMentions(BaseLinkExtractor):
 
     A title that one passage carries has a share of 1. One that several carry is shared among them by prior and context, as in
     entity linking: a passage counts more if it says its own name, and if its words are close to those of the passage that
-    mentions it (:class:`TermCloseness`). Passages with exactly the same title are parts of one document: it counts by its
-    likeliest part, and its parts share evenly. Unlikely passages are not linked.
+    mentions it. Passages with exactly the same title are parts of one document: it counts by its likeliest part, and its parts
+    share evenly. Unlikely passages are not linked.
 
     Args:
         aliases: metadata with other titles of a passage, a string or a list of strings.
@@ -336,24 +211,17 @@ class TitleMentions(BaseLinkExtractor):
         self.against = against
 
     def surfaces(self, items: ItemTable) -> Iterator[tuple[int, Surface]]:
-        """Yield the rows of the items and the surfaces of each, for a matcher or a title table."""
+        """Yield the rows of the items and the surfaces of each, for a title table."""
         for row, item in enumerate(items.stream({"title", self.aliases})):
-            for surface in self._surfaces(item):
+            for surface in self.surfaces_of(item):
                 yield row, surface
 
+    def surfaces_of(self, item: SearchableItem) -> list[Surface]:
+        """Return the surfaces of an item's title and aliases that count."""
+        return surfaces_of(item, self.aliases, self.min_characters)
+
     def extract(self, items: ItemTable) -> Links:
-        return self.extracted(items).links
-
-    def extracted(self, items: ItemTable, terms: PassageTerms | None = None) -> Extracted:
-        """Find the links in two passes, over the titles and over the contents; a third reads the terms, if none are given.
-
-        Warns:
-            RetrievalWarning: mentioned titles that more than ``max_shared`` passages carry.
-        """
-        matcher = SurfaceMatcher(self.surfaces(items))
-        sources, mentioned = _mentions(items, matcher)
-        links = self._shared(items, matcher, sources, mentioned, lambda: terms or PassageTerms.read_from(items))
-        return Extracted(self._weighed(links, np.bincount(links.targets, minlength=len(items))))
+        return self.extend(JoiningItems(items, items)).links
 
     def extend(self, joining: JoiningItems) -> Extracted:
         """Find the passages that joining ones mention, and the earlier ones that mention these; deleted passages do not count.
@@ -368,92 +236,65 @@ class TitleMentions(BaseLinkExtractor):
         - ``rarity`` uses the number of passages that mentioned the target when the link was found.
         - A new title is not looked for in earlier passages if its two rarest words occur together in more than 1,000 of
           them and in more than one of 500.
+
+        Warns:
+            RetrievalWarning: mentioned titles that more than ``max_shared`` passages carry.
         """
-        if joining.titles is None:
-            return super().extend(joining)
-        titles, first_row, n_items = joining.titles.table, joining.first_row, len(joining.everything)
-        sources, mentioned = _mentions(joining.items, joining.titles)
-        # rows ascend within a title, so a title is carried by a joining row if its last row joins
-        is_new = titles.rows[titles.offsets[1:] - 1] >= first_row
-        before, mentioned_before = mentions_before(joining, list(self.surfaces(joining.items)), is_new)
-        links = self._shared(
-            joining.everything,
-            titles,
-            np.concatenate([sources + first_row, before]),
-            np.concatenate([mentioned, mentioned_before]),
-            lambda: joining.all_terms,
-        )
+        titles, first_row, everything = joining.titles or self._titles_of_all(joining), joining.first_row, joining.everything
+        sources, mentioned = array("q"), array("q")
+
+        def note(rows: Iterable[int], texts: Sequence[str], counting: Mask | None = None) -> None:
+            for row, numbers in zip(rows, titles.named_in(texts), strict=True):
+                counted = numbers if counting is None else [number for number in numbers if counting[number]]
+                mentioned.extend(counted)
+                sources.extend([row] * len(counted))
+
+        contents = (item.content for item in joining.items.stream(()))
+        with progress("finding mentioned titles", len(joining.items)) as advance:
+            for row in range(first_row, len(everything), _STEP):
+                part = list(islice(contents, _STEP))
+                note(range(row, row + len(part)), part)
+                advance(len(part))
+        if joining.segments:
+            # rows ascend within a title, so a title is carried by a joining row if its last row joins
+            is_new = titles.table.rows[titles.table.offsets[1:] - 1] >= first_row
+            for rows, texts in self._earlier(joining):
+                note(rows, texts, is_new)
+        likely = None
+        numbers = np.array(mentioned, np.int64)
+        if self.context > 0 and (np.diff(titles.table.offsets)[numbers] > 1).any():
+            terms = joining.terms
+
+            def likelihood(ones: Rows, carriers: Rows) -> Scores:
+                return (FLOOR + closeness(terms, ones, carriers)) ** self.context * (FLOOR + terms.named(carriers))
+
+            likely = likelihood, terms.bearers
+        links = links_by_name(titles.table, np.array(sources, np.int64), numbers, everything, self.max_shared, likely)
         links = joining.touching(links)
-        times_mentioned = np.bincount(links.targets, minlength=n_items)
+        times_mentioned = np.bincount(links.targets, minlength=len(everything))
         targets = np.unique(links.targets[links.targets < first_row])
         if len(targets):
             times_mentioned[targets] += joining.graph.n_incoming(joining.kind, targets)
-        return Extracted(self._weighed(links, times_mentioned))
+        weights = links.weights / times_mentioned[links.targets] ** self.rarity
+        return Extracted(Links(links.sources, links.targets, weights.astype(np.float32)))
+
+    def _titles_of_all(self, joining: JoiningItems) -> TitleTable:
+        live = live_among(joining.everything, joining.segments)
+        return TitleTable.of((row, surface) for row, surface in self.surfaces(joining.everything) if live[row])
+
+    def _earlier(self, joining: JoiningItems) -> Iterator[tuple[list[int], list[str]]]:
+        """Rows and contents of earlier passages that may mention a new title, by the words that they have."""
+        surfaces = list(dict.fromkeys(surface for _, surface in self.surfaces(joining.items)))
+        most = max(MOST_READ, joining.first_row // ONE_IN)
+        holding = joining.terms.holding([surface.words for surface in surfaces])
+        before = [rows[rows < joining.first_row] for rows in holding]
+        rows = np.unique(np.concatenate([np.zeros(0, np.int64), *(part for part in before if len(part) <= most)]))
+        for first in range(0, len(rows), _STEP):
+            part = rows[first : first + _STEP]
+            yield part.tolist(), [item.content for item in joining.everything.items(part)]
 
     def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
-        span = first_mention(source.content, self._surfaces(target), self._surfaces(source))
-        return None if span is None else sentence_at(source.content, *span)
-
-    def _shared(
-        self,
-        items: ItemTable,
-        titles: NamedRows,
-        sources: Rows,
-        mentioned: NDArray[np.int64],
-        terms: Callable[[], PassageTerms],
-    ) -> Links:
-        """Links to those that carry the mentioned titles; a link weighs its share."""
-        names_own_title = names_itself(titles, sources, mentioned, len(items))
-        sources, mentioned = sources[~names_own_title], mentioned[~names_own_title]
-        too_common = np.diff(titles.offsets)[mentioned] > self.max_shared
-        if too_common.any():
-            self._warn(items, titles, mentioned[too_common])
-        sources, mentioned = sources[~too_common], mentioned[~too_common]
-        is_ambiguous = self.context > 0 and (np.diff(titles.offsets)[mentioned] > 1).any()
-        intended = self._disambiguation(terms()) if is_ambiguous else None
-        return shared_links(titles, sources, mentioned, len(items), intended)
-
-    def _disambiguation(self, terms: PassageTerms) -> Meant:
-        closeness = TermCloseness(terms)
-
-        def likely(sources: Rows, carriers: Rows) -> Scores:
-            context = (_FLOOR + closeness.of_pairs(sources, carriers)) ** self.context
-            return context * (_FLOOR + terms.named(carriers))
-
-        return Meant(likely, terms.bearers)
-
-    def _weighed(self, links: Links, times_mentioned: Rows) -> Links:
-        weights = links.weights / times_mentioned[links.targets] ** self.rarity
-        return Links(links.sources, links.targets, weights.astype(np.float32))
-
-    def _surfaces(self, item: SearchableItem) -> list[Surface]:
-        return surfaces_of(item, self.aliases, self.min_characters)
-
-    def _warn(self, items: ItemTable, titles: NamedRows, left_out: NDArray[np.int64]) -> None:
-        surfaces = np.unique(left_out)
-        counts = np.diff(titles.offsets)[surfaces]
-        worst = surfaces[counts.argmax()]
-        (carrier,) = items.items(titles.rows[titles.offsets[worst] :][:1])
-        warnings.warn(
-            f"{len(left_out)} mentions of {len(surfaces)} titles give no links, because more than max_shared={self.max_shared} "
-            f"passages share each; the most common is that of item {carrier.item_id!r} ({carrier.title!r}), shared by "
-            f"{counts.max()}: give passages distinct titles, or raise max_shared",
-            RetrievalWarning,
-            stacklevel=4,
-        )
-
-
-def _mentions(items: ItemTable, titles: SurfaceMatcher | TitleTable) -> tuple[Rows, NDArray[np.int64]]:
-    """Rows and the numbers of the titles that their contents mention, each pair once."""
-    sources, mentioned = array("q"), array("q")
-    contents = ((row, item.content) for row, item in enumerate(items.stream(())))
-    with progress("finding mentioned titles", len(items)) as advance:
-        while part := list(islice(contents, _STEP)):
-            for (row, _), numbers in zip(part, titles.named_in([content for _, content in part]), strict=True):
-                mentioned.extend(numbers)
-                sources.extend([row] * len(numbers))
-            advance(len(part))
-    return np.array(sources, np.int64), np.array(mentioned, np.int64)
+        return mention_of(source.content, self.surfaces_of(target), self.surfaces_of(source))
 
 
 # Links that the corpus itself states, as identifiers or titles in the metadata.
@@ -487,7 +328,6 @@ class Hyperlinks(BaseLinkExtractor):
     name = "hyperlinks"
     manifest_may_set = may_set("links", "max_shared", "along", "against")
     search_only = frozenset({"along", "against"})
-    tables = (_NAMES, _GIVEN)
 
     def __init__(
         self,
@@ -502,7 +342,13 @@ class Hyperlinks(BaseLinkExtractor):
         self.against = against
 
     def extract(self, items: ItemTable) -> Links:
-        """Find the links in two passes, over the names that items carry and over the names in their links.
+        return self.extend(JoiningItems(items, items)).links
+
+    def extend(self, joining: JoiningItems) -> Extracted:
+        """Find the links from and to items that join: the same as when all items are indexed at once.
+
+        Links among earlier items keep their weights until ``compact``, even if a new item carries the same name too, or if the
+        name now means only the new item.
 
         Raises:
             ItemError: the metadata is neither a string nor a list of strings; the message names the item.
@@ -510,64 +356,47 @@ class Hyperlinks(BaseLinkExtractor):
         Warns:
             RetrievalWarning: names that no item carries, or that more than ``max_shared`` items do.
         """
-        return self.extracted(items).links
+        items, first_row, everything = joining.items, joining.first_row, joining.everything
+        new = HashedRows.of((key, row) for row, item in enumerate(items.stream(_NAMING)) for key in _keys_of(item))
+        given = HashedRows.of((_by_words(name), row) for row, name in self._named(enumerate(items.stream({self.links}))))
+        called = _distinct(_by_words(name) for item in items.stream(_NAMING) for name in _names_of(item))
+        givers = np.unique(joining.known(_GIVEN, called, given).rows)
+        givers = givers[givers < first_row]
 
-    def extracted(self, items: ItemTable, terms: PassageTerms | None = None) -> Extracted:
-        """Find the links, the names that items carry, and which items link to which name."""
-        del terms
-        names = HashedRows.of(_names(items.stream(_NAMING)))
-        links, names_given = self._links(names, self._named_links(enumerate(items.stream({self.links}))), items)
-        return Extracted(links, {_NAMES: names, _GIVEN: names_given})
+        def named() -> Iterator[tuple[int, str]]:
+            for first in range(0, len(givers), _STEP):
+                part = givers[first : first + _STEP]
+                yield from self._named(zip(part.tolist(), everything.items(part), strict=True))
+            yield from self._named(enumerate(items.stream({self.links}), first_row))
 
-    def extend(self, joining: JoiningItems) -> Extracted:
-        """Find the links from and to items that join: the same as when all items are indexed at once.
-
-        Links among earlier items keep their weights until ``compact``, even if a new item carries the same name too, or if the
-        name now means only the new item.
-        """
-        new_names = HashedRows.of(_names(joining.items.stream(_NAMING)))
-        called = {_words_key(name) for item in joining.items.stream(_NAMING) for name in _names_of(item)}
-        givers = np.unique(joining.known(_GIVEN, _distinct(called)).rows)
-        everything, first_row = joining.everything, joining.first_row
-        rows = np.concatenate([givers, np.arange(first_row, len(everything))])
-        givers_items = (item for part in _parts(givers) for item in everything.items(part))
-        giving = zip(rows.tolist(), chain(givers_items, joining.items.stream({self.links})), strict=True)
-        names_given = [(row, name) for row, name in self._named_links(giving) if row >= first_row or _words_key(name) in called]
-        keys = _distinct(key(name) for _, name in names_given for key in _KEYS)
-        names = joining.with_new(joining.known(_NAMES, keys), new_names)
-        links, _ = self._links(names, iter(names_given), everything)
-        by_new = HashedRows.of((_words_key(name), row - first_row) for row, name in names_given if row >= first_row)
-        return Extracted(joining.touching(links), {_NAMES: new_names, _GIVEN: by_new})
-
-    def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
-        target_surface, source_surface = surface_of(target.title, min_characters=1), surface_of(source.title, min_characters=1)
-        if target_surface is None:
-            return None
-        span = first_mention(source.content, [target_surface], [source_surface] if source_surface is not None else [])
-        return None if span is None else sentence_at(source.content, *span)
-
-    def _links(self, table: HashedRows, names_of_rows: Iterator[tuple[int, str]], items: ItemTable) -> tuple[Links, HashedRows]:
-        """The links that some items state, and the rows of those items by the words of the names."""
+        names = joining.known(_NAMES, _distinct(key(name) for _, name in named() for key in _READINGS), new)
         sources, numbers = array("q"), array("q")
-        words, givers = array("Q"), array("q")
         unknown: list[tuple[int, str]] = []
         n_given = n_unknown = 0
-        while batch := list(islice(names_of_rows, _AT_ONCE)):
-            numbers_of_names = _resolved(table, [name for _, name in batch])
-            missing = np.flatnonzero(numbers_of_names < 0)
-            n_given, n_unknown = n_given + len(batch), n_unknown + len(missing)
-            unknown += [batch[position] for position in missing[: 1 - len(unknown)]]
-            sources.extend(row for (row, _), number in zip(batch, numbers_of_names, strict=True) if number >= 0)
-            numbers.extend(numbers_of_names[numbers_of_names >= 0].tolist())
-            words.extend(hash_of(_words_key(name)) for _, name in batch)
-            givers.extend(row for row, _ in batch)
-        if unknown:
-            row, name = unknown[0]
-            self._warn(items, row, f"{n_unknown} of {n_given} links", f"names {name!r}, which no item has as its id or title")
-        links = self._shared(items, table, np.array(sources, np.int64), np.array(numbers, np.int64))
-        return links, HashedRows(*grouped(np.array(words, np.uint64), np.array(givers, np.int64)))
+        pairs = named()
+        while batch := list(islice(pairs, _AT_ONCE)):
+            resolved = _resolved(names, [name for _, name in batch]).tolist()
+            sources.extend(row for (row, _), number in zip(batch, resolved, strict=True) if number >= 0)
+            numbers.extend(number for number in resolved if number >= 0)
+            missing = [pair for pair, number in zip(batch, resolved, strict=True) if number < 0 and pair[0] >= first_row]
+            unknown += missing[: 1 - len(unknown)]
+            n_given, n_unknown = n_given + sum(row >= first_row for row, _ in batch), n_unknown + len(missing)
+        for row, name in unknown:
+            (item,) = everything.items(np.array([row]))
+            warnings.warn(
+                f"{n_unknown} of {n_given} links in the metadata {self.links!r} are left out: item {item.item_id!r}, for "
+                f"example, names {name!r}, which no item has as its id or title",
+                RetrievalWarning,
+                stacklevel=3,
+            )
+        links = links_by_name(names, np.array(sources, np.int64), np.array(numbers, np.int64), everything, self.max_shared)
+        return Extracted(joining.touching(links), {_NAMES: new, _GIVEN: given})
 
-    def _named_links(self, items: Iterable[tuple[int, SearchableItem]]) -> Iterator[tuple[int, str]]:
+    def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
+        surfaces = [[surface] if (surface := surface_of(item.title, 1)) else [] for item in (target, source)]
+        return mention_of(source.content, *surfaces)
+
+    def _named(self, items: Iterable[tuple[int, SearchableItem]]) -> Iterator[tuple[int, str]]:
         """Rows and the names that they link to."""
         for row, item in items:
             value = item.metadata.get(self.links)
@@ -579,63 +408,34 @@ class Hyperlinks(BaseLinkExtractor):
                     )
                 yield row, name
 
-    def _shared(self, items: ItemTable, table: HashedRows, sources: Rows, numbers: NDArray[np.int64]) -> Links:
-        is_own_name = names_itself(table, sources, numbers, len(items))
-        sources, numbers = sources[~is_own_name], numbers[~is_own_name]
-        counts = np.diff(table.offsets)[numbers]
-        too_common = counts > self.max_shared
-        if too_common.any():
-            worst = int(counts.argmax())
-            (named,) = items.items(table.rows_of(int(numbers[worst]))[:1])
-            example = f"{named.item_id!r} ({named.title!r})"
-            why = f"names {counts[worst]} items at once, such as {example}; max_shared={self.max_shared}"
-            self._warn(items, int(sources[worst]), f"{np.count_nonzero(too_common)} links", why)
-        return shared_links(table, sources[~too_common], numbers[~too_common], len(items))
 
-    def _warn(self, items: ItemTable, row: int, count: str, why: str) -> None:
-        (item,) = items.items(np.array([row]))
-        message = f"{count} in the metadata {self.links!r} are left out: item {item.item_id!r}, for example, {why}"
-        warnings.warn(message, RetrievalWarning, stacklevel=4)
-
-
-def _names(items: Iterable[SearchableItem]) -> Iterator[tuple[str, int]]:
-    """Each name of an item, prefixed with the way it is read, and the item's row."""
-    for row, item in enumerate(items):
-        yield f"id {item.item_id}", row
-        parent = item.metadata.get(_PARENT)
-        if isinstance(parent, str):
-            yield f"parent {parent}", row
-        if item.title:
-            yield f"title {item.title}", row
-            yield _words_key(item.title), row
-
-
-def _names_of(item: SearchableItem) -> list[str]:
-    parent = item.metadata.get(_PARENT)
-    return [name for name in (item.item_id, parent, item.title) if isinstance(name, str) and name]
-
-
-def _distinct(keys: Iterable[str]) -> NDArray[np.uint64]:
-    return np.unique(np.fromiter(map(hash_of, keys), np.uint64))
-
-
-def _parts(rows: Rows) -> Iterator[Rows]:
-    return (rows[first : first + _STEP] for first in range(0, len(rows), _STEP))
-
-
-def _words_key(title: str) -> str:
+def _by_words(title: str) -> str:
     # a title without any word, such as "!!!", equals only itself
     return "\0".join(["words", *(words_of(title) or ["", title])])
 
 
-_KEYS: tuple[Callable[[str], str], ...] = ("id {}".format, "parent {}".format, "title {}".format, _words_key)
+_READINGS: tuple[Callable[[str], str], ...] = ("id {}".format, "parent {}".format, "title {}".format, _by_words)
+"""The ways to read a name, in their order; each gives a key."""
+
+
+def _names_of(item: SearchableItem) -> list[str]:
+    """The name of an item in each of the ways to read it; empty where it has none."""
+    parent = item.metadata.get(_PARENT)
+    return [item.item_id, parent if isinstance(parent, str) else "", item.title, item.title]
+
+
+def _keys_of(item: SearchableItem) -> list[str]:
+    return [key(name) for key, name in zip(_READINGS, _names_of(item), strict=True) if name]
+
+
+def _distinct(keys: Iterable[str]) -> Hashes:
+    return np.unique(np.fromiter(map(hash_of, keys), np.uint64))
 
 
 def _resolved(table: HashedRows, names: list[str]) -> Rows:
-    """The numbers of names in the table, read as an id, a parent, a title and words, in this order; -1 for none."""
+    """The numbers of names in the table, each by the first way to read it that finds one; -1 for none."""
     numbers = np.full(len(names), -1, np.int64)
-    for key in _KEYS:
+    for key in _READINGS:
         unresolved = np.flatnonzero(numbers < 0)
-        hashes = np.array([hash_of(key(names[position])) for position in unresolved], np.uint64)
-        numbers[unresolved] = table.find(hashes)
+        numbers[unresolved] = table.find(np.array([hash_of(key(names[position])) for position in unresolved], np.uint64))
     return numbers

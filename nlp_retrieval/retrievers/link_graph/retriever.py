@@ -35,25 +35,20 @@ from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncod
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 from nlp_retrieval.retrievers.link_graph.clauses import clauses_of, names_in
-from nlp_retrieval.retrievers.link_graph.extractors import (
-    BaseLinkExtractor,
-    Extracted,
-    JoiningItems,
-    SharedEntities,
-    kept_tables,
-)
+from nlp_retrieval.retrievers.link_graph.extractors import BaseLinkExtractor, JoiningItems, SharedEntities
 from nlp_retrieval.retrievers.link_graph.graph import (
     LinkGraph,
+    Links,
     WeightedGraph,
-    join_added_links,
     live_of,
     open_graph,
     write_added_links,
     write_link_graph,
 )
+from nlp_retrieval.retrievers.link_graph.mentions import FLOOR as LEAST_EVIDENCE
 from nlp_retrieval.retrievers.link_graph.mentions import TitleMentions, of_bearers
 from nlp_retrieval.retrievers.link_graph.relations import asked_relations, relation_evidence
-from nlp_retrieval.retrievers.link_graph.tables import HashedRows, PassageTerms, TitleTable
+from nlp_retrieval.retrievers.link_graph.tables import PassageTerms, TitleTable
 from nlp_retrieval.retrievers.link_graph.walk import (
     DEFAULT_WEIGHTS,
     FLOOR,
@@ -68,87 +63,6 @@ from nlp_retrieval.retrievers.link_graph.walk import (
     strongest_chains,
 )
 from nlp_retrieval.text.surfaces import surfaces_of
-
-# The files of a link graph: written for each segment, joined, and opened as one.
-#
-# The first segment holds a graph, every later one the links that touch its items; each holds its titles, its terms, and the
-# extractors' tables. Deleted items are left out when segments are opened.
-
-
-Kinds = Mapping[str, BaseLinkExtractor]
-"""Extractors by the names of their links."""
-
-
-def build_files(items: ItemTable, folder: Path, kinds: Kinds, titles: TitleMentions) -> None:
-    """Write the first segment of an index."""
-    # titles and terms first, so that their memory is free again when the links need the most
-    TitleTable.of(titles.surfaces(items)).write(folder)
-    PassageTerms.write(folder, items)
-    terms = PassageTerms.open_all([SegmentFolder(folder, 0, len(items))])
-    by_kind = {kind: extractor.extracted(items, terms) for kind, extractor in kinds.items()}
-    if not any(len(extracted.links.sources) for extracted in by_kind.values()):
-        warnings.warn(
-            f"link_graph found no links by {', '.join(by_kind) or 'anything'}: its results will be those of its seeds. Give "
-            "passages titles (metadata 'title') or aliases, explicit links (hyperlinks), or use shared_entities",
-            RetrievalWarning,
-            stacklevel=3,
-        )
-    write_link_graph(folder, len(items), {kind: extracted.links for kind, extracted in by_kind.items()})
-    _write_tables(folder, by_kind)
-
-
-def extend_files(
-    items: ItemTable,
-    folder: Path,
-    segments: Sequence[SegmentFolder],
-    everything: ItemTable,
-    kinds: Kinds,
-    titles: TitleMentions,
-) -> None:
-    """Write a segment of items that join an index."""
-    new_titles = TitleTable.of(titles.surfaces(items))
-    first_row = len(everything) - len(items)
-    all_titles = TitleTable.joined([(TitleTable.open_all(segments), 0, None), (new_titles, first_row, None)])
-    PassageTerms.write(folder, items)  # extractors read them
-    by_kind: dict[str, Extracted] = {}
-    for number, (kind, extractor) in enumerate(kinds.items()):
-        title_table = all_titles if extractor is titles else None
-        by_kind[kind] = extractor.extend(JoiningItems(items, everything, segments, kind, _prefix(number), title_table, folder))
-    write_added_links(folder, {kind: extracted.links for kind, extracted in by_kind.items()}, len(everything))
-    _write_tables(folder, by_kind)
-    new_titles.write(folder)
-
-
-def join_files(segments: Sequence[SegmentFolder], folder: Path, kinds: Kinds) -> None:
-    """Join several segments into one, without looking for links again; the first of the index is not among them."""
-    first_row, live = segments[0].first_row, live_of(segments)
-    new_rows = np.cumsum(live) - 1
-    write_added_links(folder, join_added_links(segments), first_row + int(live.sum()))
-    titles = [(TitleTable.open(part.folder, len(part)), part.first_row - first_row, part.live) for part in segments]
-    TitleTable.joined(titles).renumbered(new_rows).write(folder)
-    PassageTerms.open_all(segments).write_joined(folder)
-    for number, extractor in enumerate(kinds.values()):
-        for name in extractor.tables:
-            tables = kept_tables(segments, _prefix(number) + name)
-            placed = [table._replace(first_row=table.first_row - first_row) for table in tables]
-            HashedRows.joined(placed).renumbered(new_rows).write(folder, _prefix(number) + name)
-
-
-def open_files(segments: Sequence[SegmentFolder]) -> tuple[LinkGraph, TitleTable, PassageTerms]:
-    """Open all segments as one, with the rows of the index and without deleted items."""
-    return open_graph(segments), TitleTable.open_all(segments), PassageTerms.open_all(segments)
-
-
-def _write_tables(folder: Path, by_kind: Mapping[str, Extracted]) -> None:
-    for number, extracted in enumerate(by_kind.values()):
-        for name, table in extracted.tables.items():
-            table.write(folder, _prefix(number) + name)
-
-
-def _prefix(number: int) -> str:
-    """Return the prefix of the names of an extractor's tables, by its number."""
-    return f"links_{number}_"
-
 
 # The computations of the link graph retriever for one query.
 #
@@ -314,8 +228,6 @@ def _step(
 
 # Passages that a query names by their titles.
 
-_FLOOR = 0.05  # least evidence for a passage that carries a title: one without any is less likely, not impossible
-
 
 def titled_by(query: str, titles: TitleTable, terms: PassageTerms, max_shared: int) -> tuple[Rows, Scores]:
     """Return the rows whose titles a query names, ascending, and the certainty of each, above 0 and at most 1.
@@ -327,8 +239,8 @@ def titled_by(query: str, titles: TitleTable, terms: PassageTerms, max_shared: i
     wanted, information = terms.of_query(query)
     for mention in titles.find(query):
         if len(mention.rows) <= max_shared:
-            likely = (_FLOOR + terms.covered(wanted, mention.rows) @ information) ** 2
-            likely *= _FLOOR + terms.named(mention.rows)
+            likely = (LEAST_EVIDENCE + terms.covered(wanted, mention.rows) @ information) ** 2
+            likely *= LEAST_EVIDENCE + terms.named(mention.rows)
             likely, parts = of_bearers(np.zeros(len(likely), np.int64), terms.bearers[mention.rows], likely)
             likely /= parts
             for row, share in zip(mention.rows.tolist(), (likely / likely.sum()).tolist(), strict=True):
@@ -386,7 +298,8 @@ class LinkGraphRetriever(BaseRetriever):
         *("merge", "clauses"),
         encoder=reads_model,
     )
-    format_version = 4
+    format_version = 5
+    joins_by_extending = True
     search_only = frozenset(
         "seeds encoder depth seed_power title_weight damping pagerank epsilon pool weights merge clauses".split()
     )
@@ -434,16 +347,37 @@ class LinkGraphRetriever(BaseRetriever):
         return [*self.seeds.values(), *extra]
 
     def build(self, items: ItemTable, folder: Path) -> None:
-        build_files(items, folder, self._kinds(), self._titles())
+        links = self._written(items, folder, [], items)
+        write_link_graph(folder, len(items), links)
+        if not any(len(part.sources) for part in links.values()):
+            warnings.warn(
+                f"link_graph found no links by {', '.join(links) or 'anything'}: its results will be those of its seeds. Give "
+                "passages titles (metadata 'title') or aliases, explicit links (hyperlinks), or use shared_entities",
+                RetrievalWarning,
+                stacklevel=2,
+            )
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
-        extend_files(items, folder, segments, everything, self._kinds(), self._titles())
+        write_added_links(folder, self._written(items, folder, segments, everything), len(everything))
 
-    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
-        if segments[0].first_row == 0:
-            self.build(items, folder)
-        else:  # links lead to earlier items, which these do not include
-            join_files(segments, folder, self._kinds())
+    def _written(
+        self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable
+    ) -> dict[str, Links]:
+        """Write the titles and terms of a segment and the tables of its links, and return the links."""
+        rules = self._titles()
+        titles = TitleTable.of(rules.surfaces(items))
+        titles.write(folder)
+        PassageTerms.of(items).write(folder)  # extractors read them
+        if segments:
+            first_row = len(everything) - len(items)
+            titles = TitleTable.joined([(TitleTable.open_all(segments), 0, None), (titles, first_row, None)])
+        links: dict[str, Links] = {}
+        for number, (kind, extractor) in enumerate(self._kinds().items()):
+            table, prefix = titles if extractor is rules else None, f"links_{number}_"
+            links[kind], tables = extractor.extend(JoiningItems(items, everything, segments, kind, prefix, table, folder))
+            for name, columns in tables.items():
+                columns.write(folder, prefix + name)
+        return links
 
     def open(self, generation: Generation) -> LinkGraphRetriever:
         opened = super().open(generation)
@@ -455,8 +389,8 @@ class LinkGraphRetriever(BaseRetriever):
 
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
         kinds = {kind: (extractor.along, extractor.against) for kind, extractor in self._kinds().items()}
-        graph, self._title_table, self._terms = open_files(segments)
-        self._graph: WeightedGraph = graph.weighted(kinds)
+        self._graph: WeightedGraph = open_graph(segments).weighted(kinds)
+        self._title_table, self._terms = TitleTable.open_all(segments), PassageTerms.open_all(segments)
         self._undirected = {kind for kind, extractor in self._kinds().items() if not extractor.directed}
         self._n_live = int((live_of(segments) if self._live is None else self._live).sum())
         self._max_shared = self._titles().max_shared

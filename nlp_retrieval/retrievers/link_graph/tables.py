@@ -1,7 +1,8 @@
 """Tables from texts to rows, in flat files.
 
 Keys are stored as 64-bit hashes (BLAKE2b) in ascending order, so that a table is mapped, not loaded, and a look-up is a
-binary search. Among ten million keys, the probability that any two collide is 3 in a million.
+binary search. Among ten million keys, the probability that any two collide is 3 in a million. Tables of several segments are
+joined in memory, without deleted items.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from hashlib import blake2b
+from itertools import accumulate, chain
 from pathlib import Path
-from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -25,10 +26,12 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.queries import STOP_WORDS
 from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.text.surfaces import MOST_WORDS, Surface, grouped, is_mention, spans_of, words_of
+from nlp_retrieval.text.surfaces import MOST_WORDS, Surface, compared, grouped, is_mention, spans_of, words_of, written_words
 
 Hashes = NDArray[np.uint64]
 """``[n]`` hashes of terms."""
+
+_STEP = 1024
 
 
 def hash_of(key: str) -> int:
@@ -43,13 +46,7 @@ def hash_of(key: str) -> int:
 
 @dataclass(frozen=True, eq=False)
 class HashedRows:
-    """Rows by key.
-
-    Args:
-        hashes: ``[keys]`` uint64, ascending.
-        offsets: ``[keys + 1]`` int64; key number k has ``rows[offsets[k]:offsets[k + 1]]``.
-        rows: int64, ascending within a key.
-    """
+    """Rows by key: key number k has the hash ``hashes[k]``, ascending, and ``rows[offsets[k]:offsets[k + 1]]``, ascending."""
 
     hashes: Hashes
     offsets: Rows
@@ -65,15 +62,21 @@ class HashedRows:
         return cls(*grouped(np.array(hashes, np.uint64), np.array(rows, np.int64)))
 
     @classmethod
-    def joined(cls, placed: Sequence[Placed], keys: Hashes | None = None) -> HashedRows:
-        """Join tables of several segments, without the rows of deleted items, and without keys that only those rows have."""
-        pairs = [part.pairs(keys) for part in placed]
-        hashes = np.concatenate([np.zeros(0, np.uint64), *(hashes for hashes, _ in pairs)])
-        return cls(*grouped(hashes, np.concatenate([np.zeros(0, np.int64), *(rows for _, rows in pairs)])))
+    def joined(cls, tables: Sequence[tuple[HashedRows, int, Mask | None]], keys: Hashes | None = None) -> HashedRows:
+        """Join tables of segments, each with the segment's first row and mask of rows that are not deleted (None for all).
 
-    def renumbered(self, new_rows: Rows) -> HashedRows:
-        """Return the table with each row replaced by ``new_rows[row]``; ``new_rows`` must ascend."""
-        return HashedRows(self.hashes, self.offsets, new_rows[self.rows])
+        Args:
+            tables: their rows count from 0.
+            keys: distinct hashes of the keys to keep; all by default.
+        """
+        hashes, rows = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)]
+        for table, first_row, live in tables:
+            numbers = np.arange(len(table.hashes)) if keys is None else table.find(keys)
+            entries, counts = entries_of(table.offsets, numbers := numbers[numbers >= 0])
+            kept = np.ones(len(entries), bool) if live is None else live[table.rows[entries]]
+            hashes.append(np.repeat(table.hashes[numbers], counts)[kept])
+            rows.append(table.rows[entries][kept] + first_row)
+        return cls(*grouped(np.concatenate(hashes), np.concatenate(rows)))
 
     def write(self, folder: Path, name: str) -> None:
         """Write three files ``<name>_*.npy`` into an existing folder. Equal tables give equal bytes."""
@@ -84,10 +87,8 @@ class HashedRows:
     def open(cls, folder: Path, name: str, n_rows: int) -> HashedRows:
         """Map a table that :meth:`write` wrote, and check it once."""
         hashes: Hashes = mapped(folder / f"{name}_hashes.npy", np.uint64)
-        offsets: Rows = mapped(folder / f"{name}_offsets.npy", np.int64)
+        offsets: Rows = mapped(folder / f"{name}_offsets.npy", np.int64, (len(hashes) + 1,))
         rows: Rows = mapped(folder / f"{name}_rows.npy", np.int64)
-        if len(offsets) != len(hashes) + 1:
-            raise IndexDamagedError(f"the {name}_*.npy in {folder} contradict one another; {CURE}")
         check_offsets(folder / f"{name}_offsets.npy", offsets, len(rows))
         check_rising(folder / f"{name}_offsets.npy", offsets)
         check_rising(folder / f"{name}_hashes.npy", hashes)
@@ -107,34 +108,6 @@ class HashedRows:
         return self.rows[self.offsets[number] : self.offsets[number + 1]]
 
 
-class Placed(NamedTuple):
-    """A table of one segment.
-
-    Args:
-        table: its rows count from 0.
-        first_row: first row of the segment in the index.
-        live: True for its rows that are not deleted; None if none is.
-    """
-
-    table: HashedRows
-    first_row: int
-    live: Mask | None = None
-
-    def pairs(self, keys: Hashes | None = None) -> tuple[Hashes, Rows]:
-        """Return hashes of keys and the rows of the index that have them, without deleted items."""
-        table = self.table
-        if keys is None:
-            hashes, rows = np.repeat(table.hashes, np.diff(table.offsets)), table.rows
-        else:
-            numbers = table.find(keys)
-            entries, counts = entries_of(table.offsets, numbers[numbers >= 0])
-            hashes, rows = np.repeat(keys[numbers >= 0], counts), table.rows[entries]
-        if self.live is not None:
-            is_live = self.live[rows]
-            hashes, rows = hashes[is_live], rows[is_live]
-        return hashes, rows + self.first_row
-
-
 def check_rising(path: Path, numbers: NDArray[np.integer]) -> None:
     """Check that each number is larger than the one before, as a binary search requires.
 
@@ -148,7 +121,7 @@ def check_rising(path: Path, numbers: NDArray[np.integer]) -> None:
         raise damaged(path, "its numbers do not ascend")
 
 
-# The terms of the passages of one segment in flat files: those of title and content, and those of the title.
+# The terms of passages: those of title and content, and those of the title.
 #
 # A term is a stemmed word (Porter), stored as a 32-bit hash. In a collection of a million terms, a given term collides with
 # another with a probability of 1 in 4,000; a collision only changes a share of coverage.
@@ -156,104 +129,13 @@ def check_rising(path: Path, numbers: NDArray[np.integer]) -> None:
 
 Terms = NDArray[np.uint32]
 
-_STEP = 1024
-_DTYPES: dict[str, type[np.generic]] = {
-    "term_hashes": np.uint32,
-    "term_offsets": np.int64,
-    "term_vocabulary": np.uint32,
-    "term_passages": np.int32,
-    "title_term_hashes": np.uint32,
-    "title_term_offsets": np.int64,
-    "title_keys": np.int64,
-    "named": np.float32,
-}
-
-
-@dataclass(frozen=True, eq=False)
-class TermFiles:
-    """The terms of the passages of one segment, memory-mapped.
-
-    Args:
-        hashes: terms of title and content; passage i has ``hashes[offsets[i]:offsets[i + 1]]``, ascending, each once.
-        offsets: ``[passages + 1]``.
-        vocabulary: all terms, ascending.
-        passages: for each term of the vocabulary, the number of passages that have it.
-        title_hashes: the same for the titles alone.
-        title_offsets: ``[passages + 1]``.
-        title_keys: ``[passages]``, equal for equal titles; 0 without a title.
-        named: ``[passages]``, the share of the title's terms in the content, 0 to 1; 1 without a title.
-    """
-
-    hashes: Terms
-    offsets: Rows
-    vocabulary: Terms
-    passages: NDArray[np.int32]
-    title_hashes: Terms
-    title_offsets: Rows
-    title_keys: NDArray[np.int64]
-    named: NDArray[np.float32]
-
-    @classmethod
-    def read_from(cls, items: ItemTable) -> TermFiles:
-        """Read all items, streamed; memory holds 4 bytes per term of a passage."""
-        numbers_of_terms: dict[str, int] = {}
-        hashes, titles = array("I"), array("I")
-        counts, title_counts, keys = np.zeros((3, len(items)), np.int64)
-        named = np.ones(len(items), np.float32)
-        with progress("reading terms", len(items)) as advance:
-            for row, item in enumerate(items.stream({"title"})):
-                content, title = _terms_in(item.content, numbers_of_terms), _terms_in(item.title, numbers_of_terms)
-                hashes.extend(sorted(content | title))
-                titles.extend(sorted(title))
-                counts[row], title_counts[row] = len(content | title), len(title)
-                if title:
-                    keys[row], named[row] = (hash_of(item.title) >> 1) or 1, len(content & title) / len(title)
-                if row % _STEP == _STEP - 1:
-                    advance(_STEP)
-        return cls.of(np.array(hashes, np.uint32), counts, np.array(titles, np.uint32), title_counts, keys, named)
-
-    @classmethod
-    def of(
-        cls, hashes: Terms, counts: Rows, title_hashes: Terms, title_counts: Rows, keys: Rows, named: NDArray[np.float32]
-    ) -> TermFiles:
-        """Build from the terms of all passages, one passage after another, and how many terms each has."""
-        vocabulary, passages = np.unique(hashes, return_counts=True)
-        offsets, title_offsets = offsets_of(counts), offsets_of(title_counts)
-        return cls(hashes, offsets, vocabulary, passages.astype(np.int32), title_hashes, title_offsets, keys, named)
-
-    def write(self, folder: Path) -> None:
-        """Write eight files into an existing folder."""
-        columns: list[NDArray[np.generic]] = [self.hashes, self.offsets, self.vocabulary, self.passages]
-        columns += [self.title_hashes, self.title_offsets, self.title_keys, self.named]
-        for name, column in zip(_DTYPES, columns, strict=True):
-            np.save(folder / f"{name}.npy", column, allow_pickle=False)
-
-    @classmethod
-    def open(cls, folder: Path, n_passages: int) -> TermFiles:
-        """Map the files that :meth:`write` wrote."""
-        columns = {name: mapped(folder / f"{name}.npy", dtype) for name, dtype in _DTYPES.items()}
-        files = cls(*columns.values())
-        lengths = {len(files.offsets), len(files.title_offsets), len(files.title_keys) + 1, len(files.named) + 1}
-        fits = len(files.vocabulary) == len(files.passages) and files.title_offsets[-1:].tolist() == [len(files.title_hashes)]
-        fits = fits and lengths == {n_passages + 1}
-        if not fits or files.passages.min(initial=1) < 1 or files.passages.sum(dtype=np.int64) != len(files.hashes):
-            raise IndexDamagedError(
-                f"the term files (*term*.npy, title_keys.npy, named.npy) in {folder} contradict one another; {CURE}"
-            )
-        check_offsets(folder / "term_offsets.npy", files.offsets, len(files.hashes))
-        check_offsets(folder / "title_term_offsets.npy", files.title_offsets, len(files.title_hashes))
-        check_rising(folder / "term_vocabulary.npy", files.vocabulary)
-        if not ((files.named >= 0) & (files.named <= 1)).all():
-            raise IndexDamagedError(f"{folder / 'named.npy'} holds a number that is no share; {CURE}")
-        return files
-
-    def terms_of(self, rows: Rows) -> Terms:
-        """Return the terms of some passages, one passage after another."""
-        return self.hashes[entries_of(self.offsets, rows)[0]]
-
-    def title_terms_of(self, rows: Rows) -> Terms:
-        """Return the terms of the titles of some passages, one passage after another."""
-        return self.title_hashes[entries_of(self.title_offsets, rows)[0]]
+_AT_ONCE = 1 << 20
+_MARKED_BITS = 20
+_COMMON = 1 / 32
+ASKED = frozenset(
+    "also did do does from had has have he her his how its she that what when where which who whom whose were".split()
+)
+"""Words that ask or refer: a passage that happens to contain one does not answer the query by it."""
 
 
 def term_of(word: str) -> int:
@@ -266,10 +148,6 @@ def stem_of(word: str) -> str:
     return _stemmer()(word)
 
 
-def _terms_in(text: str, known: dict[str, int]) -> set[int]:
-    return {known.get(word) or known.setdefault(word, term_of(word)) for word in words_of(text)}
-
-
 @cache
 def _stemmer() -> Callable[[str], str]:
     import Stemmer
@@ -278,79 +156,106 @@ def _stemmer() -> Callable[[str], str]:
     return stem
 
 
-# The terms of the passages of an index, for the share of a query that one passage, or several together, cover.
+def _terms_in(text: str, known: dict[str, int]) -> set[int]:
+    return {known.get(word) or known.setdefault(word, term_of(word)) for word in words_of(text)}
 
 
-_AT_ONCE = 1 << 20
-_MARKED_BITS = 20
-_MOST_ASKED = 2
-_COMMON = 1 / 32
-ASKED = frozenset(
-    "also did do does from had has have he her his how its she that what when where which who whom whose were".split()
-)
-"""Words that ask or refer: a passage that happens to contain one does not answer the query by it."""
-
-
+@dataclass(frozen=True, eq=False)
 class PassageTerms:
-    """The terms of every passage of an index.
+    """The terms of every passage; a deleted one has none. The files of a single segment stay mapped.
 
     Args:
-        segments: the segments of the index.
-        files: the terms of each segment.
-
-    Examples:
-        >>> from nlp_retrieval.core import open_generation
-        >>> report = Searcher(["bm25"]).index(items, "index")
-        >>> Path("terms").mkdir()
-        >>> PassageTerms.write(Path("terms"), open_generation("index").items)
+        hashes: terms of title and content; passage i has ``hashes[offsets[i]:offsets[i + 1]]``, ascending, each once.
+        offsets: ``[passages + 1]``.
+        vocabulary: all terms, ascending.
+        passages: for each term of the vocabulary, the number of passages that have it.
+        title_hashes: the same as ``hashes`` for the titles alone.
+        title_offsets: ``[passages + 1]``.
+        title_keys: ``[passages]``, equal for equal titles; 0 without a title.
+        shares: ``[passages]``, the share of the title's terms in the content, 0 to 1; 1 without a title.
+        n_passages: number of passages that are not deleted.
     """
 
-    def __init__(self, segments: Sequence[SegmentFolder], files: Sequence[TermFiles]) -> None:
-        self._segments = segments
-        self._files = files
-        self._starts = np.array([segment.first_row for segment in segments], np.int64)
-        self._n_passages = sum(len(segment) if segment.live is None else int(segment.live.sum()) for segment in segments)
-        if len(files) == 1 and segments[0].live is None:
-            self._vocabulary, self._passages = files[0].vocabulary, files[0].passages.astype(np.int64)
-        else:
-            self._vocabulary, self._passages = _counted(segments, files)
-
-    @staticmethod
-    def write(folder: Path, items: ItemTable) -> None:
-        """Write the terms of all items, title and content, as files of :class:`TermFiles` into an existing folder."""
-        TermFiles.read_from(items).write(folder)
+    hashes: Terms
+    offsets: Rows
+    vocabulary: Terms
+    passages: NDArray[np.int32]
+    title_hashes: Terms
+    title_offsets: Rows
+    title_keys: NDArray[np.int64]
+    shares: NDArray[np.float32]
+    n_passages: int
 
     @classmethod
-    def read_from(cls, items: ItemTable) -> PassageTerms:
-        """Read the terms of all items into memory."""
-        return cls([SegmentFolder(Path(), 0, len(items))], [TermFiles.read_from(items)])
+    def of(cls, items: ItemTable) -> PassageTerms:
+        """Read all items, streamed; memory holds 4 bytes per term of a passage."""
+        known: dict[str, int] = {}
+        hashes, titles = array("I"), array("I")
+        counts, title_counts, keys = np.zeros((3, len(items)), np.int64)
+        shares = np.ones(len(items), np.float32)
+        with progress("reading terms", len(items)) as advance:
+            for row, item in enumerate(items.stream({"title"})):
+                content, title = _terms_in(item.content, known), _terms_in(item.title, known)
+                hashes.extend(sorted(content | title))
+                titles.extend(sorted(title))
+                counts[row], title_counts[row] = len(content | title), len(title)
+                if title:
+                    keys[row], shares[row] = (hash_of(item.title) >> 1) or 1, len(content & title) / len(title)
+                if row % _STEP == _STEP - 1:
+                    advance(_STEP)
+        of_passages, of_titles = np.array(hashes, np.uint32), np.array(titles, np.uint32)
+        vocabulary, passages = np.unique(of_passages, return_counts=True)
+        offsets, title_offsets = offsets_of(counts), offsets_of(title_counts)
+        ones = passages.astype(np.int32)
+        return cls(of_passages, offsets, vocabulary, ones, of_titles, title_offsets, keys, shares, len(items))
+
+    def write(self, folder: Path) -> None:
+        """Write eight files ``terms_*.npy`` into an existing folder."""
+        for name in _TERM_COLUMNS:
+            np.save(folder / f"terms_{name}.npy", getattr(self, name), allow_pickle=False)
 
     @classmethod
     def open_all(cls, segments: Sequence[SegmentFolder]) -> PassageTerms:
-        """Open the terms of all segments of an index; deleted passages do not count.
+        """Open the files that :meth:`write` wrote for each segment of an index.
 
         Raises:
             IndexDamagedError: a file is missing, cut off, or not such a file.
         """
-        return cls(segments, [TermFiles.open(segment.folder, len(segment)) for segment in segments])
+        parts = [_opened_terms(segment) for segment in segments]
+        if len(parts) == 1:
+            return parts[0]
+        none = np.zeros(0, np.uint32)
+        vocabulary, number = np.unique(np.concatenate([none, *(part.vocabulary for part in parts)]), return_inverse=True)
+        passages = np.bincount(number, np.concatenate([none, *(part.passages for part in parts)]), len(vocabulary))
+        return cls(
+            np.concatenate([none, *(part.hashes for part in parts)]),
+            offsets_of(np.concatenate([none, *(np.diff(part.offsets) for part in parts)])),
+            vocabulary,
+            passages.astype(np.int32),
+            np.concatenate([none, *(part.title_hashes for part in parts)]),
+            offsets_of(np.concatenate([none, *(np.diff(part.title_offsets) for part in parts)])),
+            np.concatenate([np.zeros(0, np.int64), *(part.title_keys for part in parts)]),
+            np.concatenate([np.zeros(0, np.float32), *(part.shares for part in parts)]),
+            sum(part.n_passages for part in parts),
+        )
 
-    def write_joined(self, folder: Path) -> None:
-        """Write the terms of passages that are not deleted as one segment."""
-        parts: list[list[NDArray[Any]]] = []
-        for segment, files in zip(self._segments, self._files, strict=True):
-            rows = np.arange(len(segment)) if segment.live is None else np.flatnonzero(segment.live)
-            counts, title_counts = np.diff(files.offsets)[rows], np.diff(files.title_offsets)[rows]
-            parts.append(
-                [
-                    files.terms_of(rows),
-                    counts,
-                    files.title_terms_of(rows),
-                    title_counts,
-                    files.title_keys[rows],
-                    files.named[rows],
-                ]
-            )
-        TermFiles.of(*(np.concatenate(column) for column in zip(*parts, strict=True))).write(folder)
+    def without(self, deleted: Mask) -> PassageTerms:
+        """Return the terms without those of deleted passages, ``[passages]``."""
+        kept, title_kept = ~np.repeat(deleted, np.diff(self.offsets)), ~np.repeat(deleted, np.diff(self.title_offsets))
+        gone = self.hashes[~kept]
+        gone = gone[np.isin(gone, self.vocabulary)]  # a damaged file may hold other values
+        passages = self.passages - np.bincount(np.searchsorted(self.vocabulary, gone), minlength=len(self.vocabulary))
+        return PassageTerms(
+            self.hashes[kept],
+            offsets_of(np.where(deleted, 0, np.diff(self.offsets))),
+            self.vocabulary[passages > 0],
+            passages[passages > 0].astype(np.int32),
+            self.title_hashes[title_kept],
+            offsets_of(np.where(deleted, 0, np.diff(self.title_offsets))),
+            np.where(deleted, 0, self.title_keys),
+            self.shares,
+            self.n_passages - int(deleted.sum()),
+        )
 
     def of_query(self, query: str) -> tuple[Terms, Scores]:
         """Return the terms of a query that at least one passage has, and the share of its information that each carries.
@@ -367,12 +272,13 @@ class PassageTerms:
     def information_of(self, terms: Terms) -> Scores:
         """Return the inverse document frequency of each term, as BM25 defines it."""
         having = self._n_passages_with(terms)
-        information: Scores = np.log1p((self._n_passages - having + 0.5) / (having + 0.5))
+        information: Scores = np.log1p((self.n_passages - having + 0.5) / (having + 0.5))
         return information
 
     def of_rows(self, rows: Rows) -> tuple[Terms, Rows]:
         """Return the terms of some passages, one passage after another, and how many each has."""
-        return self._entries_of_rows(rows, "hashes", "offsets")
+        entries, counts = entries_of(self.offsets, rows)
+        return self.hashes[entries], counts
 
     def named(self, rows: Rows) -> Scores:
         """Return for each passage the extent to which it is about its title: 0 to 1, and 1 without a title.
@@ -380,45 +286,33 @@ class PassageTerms:
         This is twice the share of the title's terms that its content has, at most 1 (for the parts of a document with one
         title, the greatest of their shares).
         """
-        named: Scores = np.minimum(1.0, 2.0 * self._named[rows].astype(np.float64))
+        named: Scores = np.minimum(1.0, 2.0 * self._greatest_shares[rows].astype(np.float64))
         return named
 
     @cached_property
     def bearers(self) -> Rows:
         """``[rows]``: equal for passages with the same title; each passage without one has a number of its own, below 0."""
-        keys = np.concatenate([np.zeros(0, np.int64), *(files.title_keys for files in self._files)])
-        return np.where(keys > 0, keys, -1 - np.arange(len(keys)))
+        return np.where(self.title_keys > 0, self.title_keys, -1 - np.arange(len(self.title_keys)))
 
     @cached_property
-    def _named(self) -> NDArray[np.float32]:
-        """``[rows]``: the share of the title's terms in a passage, or the greatest of all passages with the same title."""
-        named = np.concatenate([np.zeros(0, np.float32), *(files.named for files in self._files)])
-        for segment in self._segments:
-            if segment.live is not None:
-                named[segment.rows][~segment.live] = 0.0  # deleted passages do not count for the others
-        keys = self.bearers
-        order = np.argsort(keys, kind="stable")
-        ordered = keys[order]
-        begins = np.flatnonzero(np.append(np.ones(min(1, len(keys)), bool), ordered[1:] != ordered[:-1]))
-        most = np.maximum.reduceat(named[order], begins) if len(order) else named
-        named[order] = np.repeat(most, np.diff(begins, append=len(order)))
-        return named
+    def _greatest_shares(self) -> NDArray[np.float32]:
+        """``[rows]``: the greatest share of all passages with the same title."""
+        order = np.argsort(self.bearers, kind="stable")
+        begins = np.flatnonzero(np.diff(self.bearers[order], prepend=np.iinfo(np.int64).min))
+        shares = np.empty(len(order), np.float32)
+        shares[order] = np.repeat(np.maximum.reduceat(self.shares[order], begins), np.diff(begins, append=len(order)))
+        return shares
 
     def title_shares(self, query: str, rows: Rows) -> Scores:
         """Return for each passage the share of its title's terms in a query; 0 without a title."""
         wanted = np.array([term_of(word) for word in words_of(query)], np.uint32)
-        terms, counts = self._entries_of_rows(rows, "title_hashes", "title_offsets")
+        entries, counts = entries_of(self.title_offsets, rows)
         owner = np.repeat(np.arange(len(rows)), counts)
-        n_shared = np.bincount(owner[np.isin(terms, wanted)], minlength=len(rows))
+        n_shared = np.bincount(owner[np.isin(self.title_hashes[entries], wanted)], minlength=len(rows))
         return n_shared / np.maximum(counts, 1)
 
     def covered(self, terms: Terms, rows: Rows) -> NDArray[np.bool_]:
-        """Return ``[rows, terms]``: whether each passage has each term.
-
-        Args:
-            terms: ascending.
-            rows: rows of the passages.
-        """
+        """Return ``[rows, terms]``: whether each passage has each term; ``terms`` are ascending."""
         covered = np.zeros((len(rows), len(terms)), bool)
         if len(terms) == 0:
             return covered
@@ -432,164 +326,132 @@ class PassageTerms:
         """Return for each phrase the passages that may contain all its words, ascending, in one pass over all terms.
 
         Only the two rarest words of a phrase are looked up, and the second only if at most one of 32 passages has it.
-
-        Args:
-            phrases: the words of each as they are compared, at least one.
         """
-        wanted = [np.array(sorted({term_of(word) for word in words}), np.uint32) for words in phrases]
-        terms_of_phrases: list[Terms] = []
-        for terms in wanted:
+        asked: list[Terms] = []
+        for words in phrases:
+            terms = np.array(sorted(map(term_of, {*words})), np.uint32)
             having = self._n_passages_with(terms)
-            rarest = np.argsort(having, kind="stable")[:_MOST_ASKED]
-            terms_of_phrases.append(terms[rarest][: 1 + np.count_nonzero(having[rarest[1:]] <= self._n_passages * _COMMON)])
-        distinct = np.unique(np.concatenate([np.zeros(0, np.uint32), *terms_of_phrases]))
+            rarest = np.argsort(having, kind="stable")[:2]
+            asked.append(terms[rarest][: 1 + np.count_nonzero(having[rarest[1:]] <= self.n_passages * _COMMON)])
+        distinct = np.unique(np.concatenate([np.zeros(0, np.uint32), *asked]))
         begins, rows = self._postings(distinct)
-        by_phrase = []
-        for terms in terms_of_phrases:
+        holding = []
+        for terms in asked:
             lists = [rows[begins[number] : begins[number + 1]] for number in np.searchsorted(distinct, terms).tolist()]
-            lists.sort(key=len)
-            rows_with_all = lists[0]
-            for other in lists[1:]:
-                rows_with_all = rows_with_all[np.isin(rows_with_all, other, assume_unique=True)]
-            by_phrase.append(rows_with_all)
-        return by_phrase
-
-    def _by_segment(self, rows: Rows) -> Iterator[tuple[int, Rows]]:
-        """The segments of some rows, by number, and the positions of the rows."""
-        owner = np.searchsorted(self._starts, rows, "right") - 1
-        for number in np.unique(owner).tolist():
-            yield number, np.flatnonzero(owner == number)
-
-    def _entries_of_rows(self, rows: Rows, hashes: str, offsets: str) -> tuple[Terms, Rows]:
-        """Entries of a column of all segments for some rows, one row after another, and how many each has."""
-        places, terms, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.uint32)], np.zeros(len(rows), np.int64)
-        for number, in_segment in self._by_segment(rows):
-            files = self._files[number]
-            entries, counts[in_segment] = entries_of(getattr(files, offsets), rows[in_segment] - self._starts[number])
-            terms.append(getattr(files, hashes)[entries])
-            places.append(np.repeat(in_segment, counts[in_segment]))
-        order = np.argsort(np.concatenate(places), kind="stable") if len(terms) > 2 else slice(None)
-        return np.concatenate(terms)[order], counts
+            holding.append(lists[0] if len(lists) == 1 else np.intersect1d(*lists, assume_unique=True))
+        return holding
 
     def _n_passages_with(self, terms: Terms) -> Scores:
-        if len(self._vocabulary) == 0:
+        if len(self.vocabulary) == 0:
             return np.zeros(len(terms))
-        places = np.minimum(np.searchsorted(self._vocabulary, terms), len(self._vocabulary) - 1)
-        return np.where(self._vocabulary[places] == terms, self._passages[places], 0).astype(np.float64)
+        places = np.minimum(np.searchsorted(self.vocabulary, terms), len(self.vocabulary) - 1)
+        return np.where(self.vocabulary[places] == terms, self.passages[places], 0).astype(np.float64)
 
     def _postings(self, terms: Terms) -> tuple[Rows, Rows]:
-        """The passages that have each of some terms: the offsets of the lists, and all lists."""
+        """The passages that have each of some ascending terms: the offsets of the lists, and all lists."""
         marked = np.zeros(1 << _MARKED_BITS, bool)
         marked[terms >> (32 - _MARKED_BITS)] = True
-        numbers, rows = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        for segment, files in zip(self._segments, self._files, strict=True):
-            for first in range(0, len(files.hashes), _AT_ONCE):
-                part = files.hashes[first : first + _AT_ONCE]
-                entries = np.flatnonzero(marked[part >> (32 - _MARKED_BITS)])
-                places = np.minimum(np.searchsorted(terms, part[entries]), max(len(terms) - 1, 0))
-                hit = terms[places] == part[entries]
-                local = np.searchsorted(files.offsets, entries[hit] + first, "right") - 1
-                is_live = np.ones(len(local), bool) if segment.live is None else segment.live[local]
-                numbers.append(places[hit][is_live])
-                rows.append(local[is_live] + segment.first_row)
-        owner = np.concatenate(numbers)
-        order = np.argsort(owner, kind="stable")
-        return offsets_of(np.bincount(owner, minlength=len(terms))), np.concatenate(rows)[order]
+        parts = [np.zeros(0, np.int64)]
+        for first in range(0, len(self.hashes), _AT_ONCE):
+            parts.append(first + np.flatnonzero(marked[self.hashes[first : first + _AT_ONCE] >> (32 - _MARKED_BITS)]))
+        entries = np.concatenate(parts)
+        entries = entries[np.isin(self.hashes[entries], terms)]
+        number = np.searchsorted(terms, self.hashes[entries])
+        rows = np.searchsorted(self.offsets, entries, "right") - 1
+        return offsets_of(np.bincount(number, minlength=len(terms))), rows[np.argsort(number, kind="stable")]
 
 
-def _counted(segments: Sequence[SegmentFolder], files: Sequence[TermFiles]) -> tuple[Terms, NDArray[np.int64]]:
-    """All terms, and the number of passages that have each, without deleted ones."""
-    vocabulary = np.unique(np.concatenate([part.vocabulary for part in files]))
-    passages = np.zeros(len(vocabulary), np.int64)
-    for segment, part in zip(segments, files, strict=True):
-        passages[np.searchsorted(vocabulary, part.vocabulary)] += part.passages
-        if segment.live is not None:
-            deleted = part.terms_of(np.flatnonzero(~segment.live))
-            deleted = deleted[np.isin(deleted, vocabulary)]  # a damaged file may hold other values
-            passages -= np.bincount(np.searchsorted(vocabulary, deleted), minlength=len(vocabulary))
-    return vocabulary[passages > 0], passages[passages > 0]
+_TERM_COLUMNS: dict[str, type[np.generic]] = {
+    "hashes": np.uint32,
+    "offsets": np.int64,
+    "vocabulary": np.uint32,
+    "passages": np.int32,
+    "title_hashes": np.uint32,
+    "title_offsets": np.int64,
+    "title_keys": np.int64,
+    "shares": np.float32,
+}
 
 
-# The titles of an index in flat files, for finding them in queries and texts.
+def _opened_terms(segment: SegmentFolder) -> PassageTerms:
+    path = {name: segment.folder / f"terms_{name}.npy" for name in _TERM_COLUMNS}
+    columns = {name: mapped(path[name], dtype) for name, dtype in _TERM_COLUMNS.items()}
+    terms = PassageTerms(**columns, n_passages=len(segment))
+    lengths = {len(terms.offsets), len(terms.title_offsets), len(terms.title_keys) + 1, len(terms.shares) + 1}
+    fits = len(terms.vocabulary) == len(terms.passages) and lengths == {len(segment) + 1}
+    if not fits or terms.passages.min(initial=1) < 1 or terms.passages.sum(dtype=np.int64) != len(terms.hashes):
+        raise IndexDamagedError(f"the files terms_*.npy in {segment.folder} contradict one another; {CURE}")
+    check_offsets(path["offsets"], terms.offsets, len(terms.hashes))
+    check_offsets(path["title_offsets"], terms.title_offsets, len(terms.title_hashes))
+    check_rising(path["vocabulary"], terms.vocabulary)
+    if not ((terms.shares >= 0) & (terms.shares <= 1)).all():
+        raise damaged(path["shares"], "it holds a number that is no share")
+    return terms if segment.live is None else terms.without(~segment.live)
+
+
+# The titles of an index, for finding them in queries and texts.
 #
-# The table is mapped, not loaded. It also stores the beginnings of titles, so that the search for a title at a word of a text
-# stops as soon as no title continues in this way.
+# The key of a title is a polynomial of the hashes of its words; it begins with _LOWER where a mention may begin in lower case.
+# The beginnings of titles are stored too, so that the search at a word stops as soon as no title continues in this way.
 
 
 _FEWEST_ALONE = 6
+_TIMES, _LOWER, _BITS = 0x9E3779B97F4A7C15, 1, (1 << 64) - 1
 _TABLE, _PREFIXES = "title", "title_prefixes.npy"
 
 
 @dataclass(frozen=True, eq=False)
 class TitleMention:
-    """Mention of a title in a query.
-
-    Args:
-        rows: the items that carry the title or alias.
-        start: where in the query the mention begins, in characters.
-        end: where it ends.
-        text: the wording of the query there.
-    """
+    """Mention of a title in a query: the items that carry it, and where it begins and ends, in characters."""
 
     rows: Rows
     start: int
     end: int
-    text: str
 
 
+@dataclass(frozen=True, eq=False)
 class TitleTable:
-    """The surfaces of an index by their words, memory-mapped; opening it checks it once and loads nothing."""
+    """The surfaces of an index by their words, and the hashes of their beginnings, ascending."""
 
-    def __init__(self, table: HashedRows, prefixes: Hashes) -> None:
-        self.table = table
-        self._prefixes = prefixes
+    table: HashedRows
+    prefixes: Hashes
 
     @classmethod
     def of(cls, surfaces: Iterable[tuple[int, Surface]]) -> TitleTable:
         """Build a table from rows and their surfaces."""
-        prefixes = array("Q")
-
-        def pairs() -> Iterator[tuple[str, int]]:
-            for row, surface in surfaces:
-                for lower in (False, True) if surface.lower else (False,):
-                    prefixes.extend(hash_of(_key(surface.words[:n], lower=lower)) for n in range(1, len(surface.words)))
-                    yield _key(surface.words, lower=lower), row
-
-        table = HashedRows.of(pairs())
+        prefixes, keys, rows = array("Q"), array("Q"), array("q")
+        for row, surface in surfaces:
+            words = list(map(hash_of, surface.words))
+            for begin in (0, _LOWER) if surface.lower else (0,):
+                *beginnings, key = accumulate(words, lambda before, word: (before * _TIMES + word) & _BITS, initial=begin)
+                prefixes.extend(beginnings[1:])
+                keys.append(key)
+                rows.append(row)
+        table = HashedRows(*grouped(np.array(keys, np.uint64), np.array(rows, np.int64)))
         return cls(table, np.unique(np.array(prefixes, np.uint64)))
 
     def write(self, folder: Path) -> None:
         """Write four files ``title_*.npy`` into an existing folder. Equal surfaces give equal bytes."""
         self.table.write(folder, _TABLE)
-        np.save(folder / _PREFIXES, self._prefixes, allow_pickle=False)
-
-    @classmethod
-    def open(cls, folder: Path, n_rows: int) -> TitleTable:
-        """Map a table that :meth:`write` wrote."""
-        prefixes: Hashes = mapped(folder / _PREFIXES, np.uint64)
-        check_rising(folder / _PREFIXES, prefixes)
-        return cls(HashedRows.open(folder, _TABLE, n_rows), prefixes)
+        np.save(folder / _PREFIXES, self.prefixes, allow_pickle=False)
 
     @classmethod
     def open_all(cls, segments: Sequence[SegmentFolder]) -> TitleTable:
-        """Open the tables of all segments as one, with rows of the index that are not deleted.
-
-        The table of a single segment without deleted items stays mapped; other tables are joined in memory.
-        """
-        tables = [cls.open(segment.folder, len(segment)) for segment in segments]
-        if len(tables) == 1 and segments[0].live is None:
-            return tables[0]
-        return cls.joined([(table, part.first_row, part.live) for table, part in zip(tables, segments, strict=True)])
+        """Open the tables of all segments as one; that of a single segment without deleted items stays mapped."""
+        tables = []
+        for segment in segments:
+            prefixes: Hashes = mapped(segment.folder / _PREFIXES, np.uint64)
+            check_rising(segment.folder / _PREFIXES, prefixes)
+            tables.append(
+                (cls(HashedRows.open(segment.folder, _TABLE, len(segment)), prefixes), segment.first_row, segment.live)
+            )
+        return tables[0][0] if len(tables) == 1 and segments[0].live is None else cls.joined(tables)
 
     @classmethod
     def joined(cls, parts: Sequence[tuple[TitleTable, int, Mask | None]]) -> TitleTable:
         """Join tables, each given with the first row of its segment and its rows that are not deleted (None for all)."""
-        prefixes = np.unique(np.concatenate([part._prefixes for part, _, _ in parts]))  # prefixes of deleted titles do no harm
-        return cls(HashedRows.joined([Placed(part.table, first_row, live) for part, first_row, live in parts]), prefixes)
-
-    def renumbered(self, new_rows: Rows) -> TitleTable:
-        """Return the table with each row replaced by ``new_rows[row]``; ``new_rows`` must ascend."""
-        return TitleTable(self.table.renumbered(new_rows), self._prefixes)
+        prefixes = np.unique(np.concatenate([part.prefixes for part, _, _ in parts]))  # prefixes of deleted titles do no harm
+        return cls(HashedRows.joined([(part.table, first_row, live) for part, first_row, live in parts]), prefixes)
 
     def find(self, query: str) -> list[TitleMention]:
         """Return the titles that a query mentions, in order, by the same rules as in texts.
@@ -598,73 +460,74 @@ class TitleTable:
         begin in lower case.
         """
         (mentions,) = self._mentioned([query], has_case=any(map(str.isupper, query)))
-        return [TitleMention(self.table.rows_of(number), start, end, query[start:end]) for number, start, end in mentions]
+        return [TitleMention(self.table.rows_of(number), start, end) for number, start, end in mentions]
 
     def named_in(self, texts: Sequence[str]) -> list[set[int]]:
-        """Return the numbers of the titles that each text mentions, like a matcher; meant for hundreds of texts at once."""
+        """Return the numbers of the titles that each text mentions; meant for hundreds of texts at once."""
         return [{number for number, _, _ in mentions} for mentions in self._mentioned(texts, has_case=True)]
 
-    def _mentioned(self, texts: Sequence[str], *, has_case: bool) -> list[list[tuple[int, int, int]]]:
+    def _mentioned(self, texts: Sequence[str], *, has_case: bool) -> Iterator[Iterator[tuple[int, int, int]]]:
         """The mentions in each text, in order: number of the title, and where the mention begins and ends."""
-        words: list[str] = []
-        lower_only: list[bool] = []  # whether a title of one word must begin in lower case to be mentioned here
-        longer: list[bool] = []  # the same for a title of several words that begins here
-        ends: list[int] = []
-        spans = []
-        for text in texts:
-            spans.append(spans_of(text))
-            words += words_of(text)
-            ends += [len(words)] * len(spans[-1])
-            for (start, _), word in zip(spans[-1], words[len(lower_only) :], strict=True):
-                lower = text[start].islower()
-                longer.append(lower and has_case)
-                lower_only.append(lower and (has_case or len(word) < _FEWEST_ALONE))
-        numbers, lasts = self._longest(words, np.array(ends, np.int64), lower_only, longer)
-        first, mentions = 0, []
-        for text, spans_of_text in zip(texts, spans, strict=True):
-            part = slice(first, first + len(spans_of_text))
-            mentions.append(list(_without_overlaps(text, spans_of_text, numbers[part], lasts[part], first)))
-            first += len(spans_of_text)
-        return mentions
+        known: dict[str, int] = {}
+        words = [[known.setdefault(word, len(known)) for word in written_words(text)] for text in texts]
+        ends = offsets_of([len(words_of_text) for words_of_text in words])
+        numbers, lasts = self._longest(list(known), np.array([*chain(*words)], np.int64), ends, has_case)
+        hits = np.flatnonzero(numbers >= 0)
+        bounds = np.searchsorted(hits, ends)
+        for text, first, begin, end in zip(texts, ends.tolist(), bounds.tolist(), bounds[1:].tolist(), strict=False):
+            part = hits[begin:end]
+            columns = part - first, lasts[part] - first, numbers[part]
+            yield _without_overlaps(text, zip(*(column.tolist() for column in columns), strict=True))
 
-    def _longest(self, words: list[str], ends: Rows, lower_only: list[bool], longer: list[bool]) -> tuple[list[int], list[int]]:
-        """For each word, the number of the longest title that begins there (-1 for none), and the word after its last."""
-        numbers, lasts = np.full(len(words), -1, np.int64), np.zeros(len(words), np.int64)
-        single = list(zip(words, lower_only, strict=True)), list(zip(words, longer, strict=True))
-        hashes = {(word, lower): hash_of(_key((word,), lower=lower)) for word, lower in {*single[0], *single[1]}}
-        keys, beginnings = (np.array([hashes[pair] for pair in pairs], np.uint64) for pairs in single)
-        places = np.arange(len(words))
-        for width in range(1, MOST_WORDS + 1):
+    def _longest(self, known: list[str], words: Rows, ends: Rows, has_case: bool) -> tuple[Rows, Rows]:
+        """For each word of some texts, the number of the longest title that begins there (-1 for none), and the next word.
+
+        Args:
+            known: the distinct words, as they are written.
+            words: their numbers, in order of the texts.
+            ends: ``[texts + 1]``, where the texts end.
+            has_case: whether a title must begin in lower case to be mentioned in lower case.
+        """
+        folded = list(map(compared, known))
+        hashes = np.array(list(map(hash_of, folded)), np.uint64)
+        lower = np.array([word[0].islower() for word in known], bool)
+        short = np.array([len(word) < _FEWEST_ALONE for word in folded], bool)
+        in_lower_case = np.uint64(_LOWER * _TIMES & _BITS)
+        alone = hashes + in_lower_case * (lower & (short | has_case))
+        begins = hashes + in_lower_case * (lower & has_case)
+        numbers, lasts = self.table.find(alone)[words], np.arange(1, len(words) + 1)
+        end_of = np.repeat(ends[1:], np.diff(ends))
+        places = np.flatnonzero(self._continues(begins)[words])
+        keys = begins[words[places]]
+        for width in range(2, MOST_WORDS + 1):
+            inside = places + width <= end_of[places]
+            places, keys = places[inside], keys[inside]
+            if len(places) == 0:
+                break
+            keys = keys * np.uint64(_TIMES) + hashes[words[places + width - 1]]
             entries = self.table.find(keys)
             numbers[places[entries >= 0]] = entries[entries >= 0]
             lasts[places[entries >= 0]] = places[entries >= 0] + width
-            places = places[self._begins_title(beginnings) & (places + width < ends[places])]
-            if len(places) == 0:
-                break
-            parts = [_key(words[begin : begin + width + 1], lower=longer[begin]) for begin in places.tolist()]
-            keys = beginnings = np.array(list(map(hash_of, parts)), np.uint64)
-        return numbers.tolist(), lasts.tolist()
+            goes_on = self._continues(keys)
+            places, keys = places[goes_on], keys[goes_on]
+        return numbers, lasts
 
-    def _begins_title(self, hashes: Hashes) -> Mask:
-        if len(self._prefixes) == 0:
+    def _continues(self, hashes: Hashes) -> Mask:
+        """Whether a title begins with each of some words and goes on."""
+        if len(self.prefixes) == 0:
             return np.zeros(len(hashes), bool)
-        places = np.minimum(np.searchsorted(self._prefixes, hashes), len(self._prefixes) - 1)
-        matches: Mask = self._prefixes[places] == hashes
+        places = np.minimum(np.searchsorted(self.prefixes, hashes), len(self.prefixes) - 1)
+        matches: Mask = self.prefixes[places] == hashes
         return matches
 
 
-def _without_overlaps(
-    text: str, spans: list[tuple[int, int]], numbers: list[int], lasts: list[int], offset: int
-) -> Iterator[tuple[int, int, int]]:
+def _without_overlaps(text: str, found: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
     """Choose the mentions that do not overlap, from left to right."""
+    spans: list[tuple[int, int]] = []
     free = 0
-    for first, number in enumerate(numbers):
-        if number < 0 or first < free:
-            continue
-        free = lasts[first] - offset
-        if is_mention(text, spans, first, free):
-            yield number, spans[first][0], spans[free - 1][1]
-
-
-def _key(words: Sequence[str], *, lower: bool) -> str:
-    return "\0".join(["lower" if lower else "", *words])
+    for first, last, number in found:
+        spans = spans or spans_of(text)
+        if first >= free:
+            free = last
+            if is_mention(text, spans, first, last):
+                yield number, spans[first][0], spans[last - 1][1]

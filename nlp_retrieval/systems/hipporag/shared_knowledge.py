@@ -10,9 +10,9 @@ from typing import Annotated
 from pydantic import Field
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.core import Config, ItemTable, may_set
+from nlp_retrieval.core import Config, may_set
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.retrievers import Extracted, JoiningItems, PassageTerms, SharedEntities, WalkWeight
+from nlp_retrieval.retrievers import Extracted, JoiningItems, SharedEntities, WalkWeight
 from nlp_retrieval.systems.hipporag.knowledge import KnowledgeSource, PassageKnowledge, phrase_of
 from nlp_retrieval.systems.hipporag.sources import digest_of, joining_source_of, reads_knowledge, source_of
 
@@ -55,18 +55,14 @@ class SharedKnowledge(SharedEntities):
     def recorded_config(self) -> Config:
         return super().recorded_config | {"knowledge": digest_of(self.knowledge)}
 
-    def extracted(self, items: ItemTable, terms: PassageTerms | None = None) -> Extracted:
+    def extend(self, joining: JoiningItems) -> Extracted:
         """Return the links, and the entities of the passages.
 
         Raises:
             SourceError: the file is none of entities and triples.
             ConfigurationError: ``knowledge`` names no file.
         """
-        self._source = source_of(self.knowledge)
-        return super().extracted(items, terms)
-
-    def extend(self, joining: JoiningItems) -> Extracted:
-        self._source = joining_source_of(self.knowledge)
+        self._source = joining_source_of(self.knowledge) if joining.segments else source_of(self.knowledge)
         return super().extend(joining)
 
     def entities_of(self, items: Iterable[SearchableItem]) -> Iterator[set[str]]:

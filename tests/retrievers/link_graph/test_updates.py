@@ -56,6 +56,12 @@ def links_of_index(path: Path) -> LinksByKind:
     }
 
 
+def ids_from(path: Path, first_row: int) -> set[str]:
+    """The items of a row and those behind it."""
+    items = open_generation(path).items
+    return {item_id for item_id, row in zip(items.ids(), items.find(items.ids()).tolist(), strict=True) if row >= first_row}
+
+
 def same_links(found: LinksByKind, expected: LinksByKind) -> None:
     assert found.keys() == expected.keys()
     for kind, links in expected.items():
@@ -68,7 +74,7 @@ def same_tables(path: Path, live: list[SearchableItem], folder: Path) -> None:
     mask = np.concatenate([np.ones(len(one), bool) if one.live is None else one.live for one in segments])
     folder.mkdir()
     table = table_of(live, folder)
-    PassageTerms.write(folder, table)
+    PassageTerms.of(table).write(folder)
     titles = TitleTable.of(KINDS["title_mentions"].surfaces(table))  # type: ignore[attr-defined]
     terms, known, at_once = PassageTerms.open_all(segments), TitleTable.open_all(segments), titles
     plain = PassageTerms.open_all([type(segments[0])(folder, 0, len(live))])
@@ -111,14 +117,16 @@ def test_links_titles_and_terms_after_every_change_are_those_that_the_documentat
                 live = [*(item for item in live if item.item_id not in ids), *new]
             n_changes += 1
             segments = segments_of(path)
+            joined = len(segments) < n_segments + bool(new)
+            fresh = ids_from(path, segments[-1].first_row) if joined else {item.item_id for item in new}
             if segments[0].folder != first_folder:  # all were joined
                 expected = links_at_once(live, KINDS)
             else:
-                expected = after(expected, live, [item.item_id for item in new], KINDS)
-            old = {item.item_id for item in live} - {item.item_id for item in new}
+                expected = after(expected, live, fresh, KINDS)
+            old = {item.item_id for item in live} - fresh
             for kind, links in expected.items():
                 both_ways[kind] += [(source in old) - (target in old) for source, target in links]
-            n_joined += len(segments) < n_segments + bool(new) and len(segments) > 1
+            n_joined += joined and len(segments) > 1
             same_links(links_of_index(path), expected)
             same_tables(path, live, tmp_path / f"plain-{seed}-{change}")
         index.compact()

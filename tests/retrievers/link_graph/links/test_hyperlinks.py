@@ -62,7 +62,8 @@ def test_names_that_no_item_has_are_counted_and_the_first_is_shown() -> None:
 def test_a_name_that_too_many_items_carry_links_nothing_and_is_shown() -> None:
     items = [passage("s", links=["Heat", "t"]), passage("t"), *(passage("Heat", "", f"h{n}") for n in range(3))]
     with pytest.warns(
-        RetrievalWarning, match=r"1 links .* item 's', for example, names 3 items at once, such as 'h0'.*max_shared=2"
+        RetrievalWarning,
+        match=r"1 mentions of 1 names .*max_shared=2 passages share each; .* item 'h0' \('Heat'\), shared by 3",
     ):
         assert found(*items, max_shared=2) == {("s", "t"): 1.0}
 

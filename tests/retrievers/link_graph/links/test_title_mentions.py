@@ -107,7 +107,7 @@ def test_a_title_that_too_many_passages_carry_links_nothing_and_is_named() -> No
     with pytest.warns(RetrievalWarning) as caught:
         found = links_of(TitleMentions(max_shared=3), items)
     (warning,) = caught
-    assert "3 mentions of 2 titles give no links" in str(warning.message)
+    assert "3 mentions of 2 names give no links" in str(warning.message)
     assert "max_shared=3" in str(warning.message)
     assert "item 'd0' ('Dust'), shared by 5" in str(warning.message)
     assert found == {("a", "Paris"): 1.0}

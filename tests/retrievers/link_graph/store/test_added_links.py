@@ -15,7 +15,6 @@ from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.link_graph.graph import (
     LinkGraph,
     Links,
-    join_added_links,
     open_graph,
     write_added_links,
     write_link_graph,
@@ -59,18 +58,6 @@ def test_segments_are_one_graph_of_the_links_whose_ends_are_there(tmp_path: Path
     at_once = LinkGraph.of(6, {"k": links_of(kept), "other": links_of(others)})
     assert told(graph) == told(at_once)
     assert graph.sums.tolist() == at_once.sums.tolist()
-
-
-def test_segments_behind_the_first_are_joined_with_their_links_to_it(tmp_path: Path) -> None:
-    live = np.array([True, True, True, False, True, True])
-    segments = three_segments(tmp_path, live)
-    joined = join_added_links(segments[1:])
-    assert {kind: len(links.sources) for kind, links in joined.items()} == {"k": 3, "other": 2}
-    (tmp_path / "joined").mkdir()
-    write_added_links(tmp_path / "joined", joined, 5)
-    graph = open_graph([segments[0], SegmentFolder(tmp_path / "joined", 3, 5)])
-    kept = [*FIRST, (2, 3, 0.25), (1, 4, 3.0), (4, 3, 1.0)]
-    assert told(graph) == told(LinkGraph.of(5, {"k": links_of(kept), "other": links_of([(3, 0, 1.0), (4, 0, 1.0)])}))
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.sampled_from([0.5, 1.0, 3.0])), max_size=20))

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.retrievers.link_graph.tables import HashedRows, Placed, hash_of
+from nlp_retrieval.retrievers.link_graph.tables import HashedRows, hash_of
 
 PAIRS = st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 5)), max_size=20)
 
@@ -33,12 +33,10 @@ def test_rows_by_hash_are_rows_by_key(pairs: list[tuple[str, int]]) -> None:
 def test_tables_are_joined_without_deleted_rows(
     one: list[tuple[str, int]], other: list[tuple[str, int]], live: list[bool], keys: set[str] | None
 ) -> None:
-    placed = [Placed(HashedRows.of(one), 0), Placed(HashedRows.of(other), 6, np.array(live))]
+    placed = [(HashedRows.of(one), 0, None), (HashedRows.of(other), 6, np.array(live))]
     wanted = None if keys is None else np.array(sorted(map(hash_of, keys)), np.uint64)
     pairs = [*one, *((key, row + 6) for key, row in other if live[row])]
     assert told(HashedRows.joined(placed, wanted)) == by_hand([pair for pair in pairs if keys is None or pair[0] in keys])
-    kept = np.cumsum([True] * 6 + live) - 1
-    assert told(HashedRows.joined(placed).renumbered(kept)) == by_hand([(key, int(kept[row])) for key, row in pairs])
 
 
 def test_what_is_written_comes_back_and_equal_tables_give_equal_bytes(tmp_path: Path) -> None:

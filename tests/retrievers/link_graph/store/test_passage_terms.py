@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval.core.index.generation import SegmentFolder
-from nlp_retrieval.retrievers.link_graph.mentions import TermCloseness
+from nlp_retrieval.retrievers.link_graph.mentions import closeness
 from nlp_retrieval.retrievers.link_graph.tables import PassageTerms
 from retrievers.link_graph.corpora import passage, table_of
 
@@ -28,7 +28,7 @@ def opened(folder: Path, n_passages: int) -> PassageTerms:
 
 def terms_of(texts: list[str], folder: Path) -> PassageTerms:
     """The terms of passages with these contents, through files."""
-    PassageTerms.write(folder, table_of([passage(None, text, f"p{row}") for row, text in enumerate(texts)], folder))
+    PassageTerms.of(table_of([passage(None, text, f"p{row}") for row, text in enumerate(texts)], folder)).write(folder)
     return opened(folder, len(texts))
 
 
@@ -58,7 +58,7 @@ def test_words_are_compared_by_their_stems_without_case_accents_possessives_and_
 
 
 def test_titles_are_read_too(tmp_path: Path) -> None:
-    PassageTerms.write(tmp_path, table_of([passage("Old Tower", "copper"), passage("Quill", "walnut")], tmp_path))
+    PassageTerms.of(table_of([passage("Old Tower", "copper"), passage("Quill", "walnut")], tmp_path)).write(tmp_path)
     assert covers(opened(tmp_path, 2), "towers of copper", 2) == [0]
 
 
@@ -104,7 +104,7 @@ def test_a_passage_is_about_its_title_where_it_or_another_of_the_same_title_has_
         passage("Quill", "Nothing of it.", "e"),
         passage(None, "Nothing.", "f"),
     ]
-    PassageTerms.write(tmp_path, table_of(items, tmp_path))
+    PassageTerms.of(table_of(items, tmp_path)).write(tmp_path)
     terms = opened(tmp_path, len(items))
     assert terms.named(np.arange(6)).tolist() == pytest.approx([1, 1, 1, 0.4, 0, 1])
     assert terms.title_shares("Which mill is old?", np.arange(6)).tolist() == pytest.approx([2 / 3, 2 / 3, 0.5, 0.4, 0, 0])
@@ -131,5 +131,5 @@ def test_closeness_is_the_cosine_of_what_two_passages_say(tmp_path: Path) -> Non
         weight(sets[one] & sets[other]) / (math.sqrt(weight(sets[one]) * weight(sets[other])) or 1.0)
         for one, other in zip(ones, others, strict=True)
     ]
-    assert TermCloseness(terms).of_pairs(ones, others).tolist() == pytest.approx(expected)
-    assert TermCloseness(terms).of_pairs(np.zeros(0, np.int64), np.zeros(0, np.int64)).tolist() == []
+    assert closeness(terms, ones, others).tolist() == pytest.approx(expected)
+    assert closeness(terms, np.zeros(0, np.int64), np.zeros(0, np.int64)).tolist() == []
