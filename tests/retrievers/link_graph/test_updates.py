@@ -119,10 +119,8 @@ def test_links_titles_and_terms_after_every_change_are_those_that_the_documentat
             segments = segments_of(path)
             joined = len(segments) < n_segments + bool(new)
             fresh = ids_from(path, segments[-1].first_row) if joined else {item.item_id for item in new}
-            if segments[0].folder != first_folder:  # all were joined
-                expected = links_at_once(live, KINDS)
-            else:
-                expected = after(expected, live, fresh, KINDS)
+            all_joined = segments[0].folder != first_folder
+            expected = links_at_once(live, KINDS) if all_joined else after(expected, live, fresh, KINDS)
             old = {item.item_id for item in live} - fresh
             for kind, links in expected.items():
                 both_ways[kind] += [(source in old) - (target in old) for source, target in links]
