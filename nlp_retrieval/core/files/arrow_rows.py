@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from nlp_retrieval.core.files.json_text import parse_json
@@ -19,7 +18,7 @@ BATCH = 256
 """Rows at a time: few, because a row may be a whole book."""
 
 # A few kilobytes of Parquet may stand for gigabytes: a page may be compressed a thousandfold, and one long text may be that of
-# all rows. So the sizes in the footer are compared before the data are read.
+# all rows. So the sizes in the footer are compared before the data are read, and a table is read in parts.
 
 _LARGEST_UNPACKED = 2**28
 """Bytes of a column in a row group that may be packed more than ``_MOST_PACKED`` times."""
@@ -29,7 +28,7 @@ _ORDINARY = 10
 _LARGEST_TABLE = 2**31
 
 
-def open_parquet(source: str | Path | pa.NativeFile) -> tuple[pq.ParquetFile, int]:
+def open_parquet(source: str | Path) -> tuple[pq.ParquetFile, int]:
     """Open a Parquet file; return it and how many of its rows to read at a time.
 
     Raises:
@@ -37,47 +36,36 @@ def open_parquet(source: str | Path | pa.NativeFile) -> tuple[pq.ParquetFile, in
     """
     file = pq.ParquetFile(source, pre_buffer=False, buffer_size=2**20)
     rows = BATCH
-    for group in range(file.metadata.num_row_groups):
-        for number in range(file.metadata.num_columns):
-            column = file.metadata.row_group(group).column(number)
-            unpacked, packed = column.total_uncompressed_size, max(column.total_compressed_size, 1)
-            if unpacked > max(_LARGEST_UNPACKED, _MOST_PACKED * packed):
-                file.close()
-                name = column.path_in_schema
-                raise pa.ArrowInvalid(
-                    f"column {name!r} unpacks from {packed:,} bytes to {unpacked:,}; is this file what it should be?"
-                )
-            if unpacked > _ORDINARY * packed:  # any of its values may be as long as all of them together
-                rows = min(rows, max(1, MAX_ENTRY // unpacked))
+    groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+    for column in (group.column(number) for group in groups for number in range(group.num_columns)):
+        unpacked, packed = column.total_uncompressed_size, max(column.total_compressed_size, 1)
+        if unpacked > max(_LARGEST_UNPACKED, _MOST_PACKED * packed):
+            file.close()
+            raise pa.ArrowInvalid(
+                f"column {column.path_in_schema!r} unpacks from {packed:,} bytes to {unpacked:,}; is it what it should be?"
+            )
+        if unpacked > _ORDINARY * packed:  # any of its values may be as long as all of them together
+            rows = min(rows, max(1, MAX_ENTRY // unpacked))
     return file, rows
 
 
 def read_parquet(path: str | Path) -> pa.Table:
-    """Return a Parquet file as a table of at most 2 GiB; it is read once, because another process may replace it meanwhile.
+    """Return a Parquet file as a table of at most 2 GiB.
 
     Raises:
         pa.ArrowInvalid: it is no Parquet file, or a larger one.
         OSError: it cannot be read.
     """
-    content = pa.py_buffer(Path(path).read_bytes())
-    opened, _ = open_parquet(pa.BufferReader(content))
-    with opened:
-        schema, rows = opened.schema_arrow, opened.metadata.num_rows
-    if 8 * rows * len(schema) > _LARGEST_TABLE:
-        raise pa.ArrowInvalid(f"it holds {rows:,} rows, more than fit into {_LARGEST_TABLE >> 30} GiB")
-    texts = [field.name for field in schema if pa.types.is_string(field.type)]
-    table = pq.read_table(pa.BufferReader(content), read_dictionary=texts)
-    if table.nbytes + sum(map(_length_of_texts, table.columns)) > _LARGEST_TABLE:
-        raise pa.ArrowInvalid(f"its texts take more than {_LARGEST_TABLE >> 30} GiB")
-    return table.cast(schema)
-
-
-def _length_of_texts(column: pa.ChunkedArray) -> int:
-    """Bytes of the texts of a column that is read as a dictionary, each as often as it occurs."""
-    if not pa.types.is_dictionary(column.type):
-        return 0
-    lengths = (pc.sum(pc.take(pc.binary_length(chunk.dictionary), chunk.indices)).as_py() for chunk in column.chunks)
-    return sum(length or 0 for length in lengths)
+    file, rows = open_parquet(path)
+    batches: list[pa.RecordBatch] = []
+    size = 0
+    with file:
+        for batch in file.iter_batches(16 * rows):
+            size += batch.nbytes
+            if size > _LARGEST_TABLE:
+                raise pa.ArrowInvalid(f"it takes more than {_LARGEST_TABLE >> 30} GiB")
+            batches.append(batch)
+        return pa.Table.from_batches(batches, file.schema_arrow).combine_chunks()
 
 
 def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch], cure: str = LEAVE_OUT) -> Iterator[tuple[str, JsonObject]]:
@@ -90,51 +78,37 @@ def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch], cure: str = 
         for batch in batches:
             batch.validate(full=True)  # untrusted data may have offsets outside its memory
             odd = [(field.name, field.type) for field in batch.schema if not _is_plain(field.type)]
-            for part in _parts(_in_microseconds(batch)):
+            whole = _in_microseconds(batch)
+            for part in [whole] if whole.nbytes <= MAX_ENTRY else (whole.slice(row, 1) for row in range(len(whole))):
                 if part.nbytes > MAX_ENTRY:
                     raise too_long(f"{source}, row {number + 1}")
-                for row in _converted(f"{source}, row {number + 1} or soon after", part, cure):
+                for row in part.to_pylist(maps_as_pydicts="strict"):
                     number += 1
                     location = f"{source}, row {number}"
                     for column, kind in odd:
                         row[column] = plain_value(location, column, _parsed(kind, row[column]), cure=cure)
                     yield location, row
+    except SourceError:
+        raise
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{source}: damaged after row {number} ({str(error)[:200]}); fetch or write it again") from error
-
-
-def _converted(location: str, part: pa.RecordBatch, cure: str) -> list[dict[str, Any]]:
-    try:
-        return cast(list[dict[str, Any]], part.to_pylist(maps_as_pydicts="strict"))
-    except (pa.ArrowException, UnicodeDecodeError):
-        raise
-    except (
-        OverflowError,
-        ValueError,
-        LookupError,
-    ) as error:  # a date after the year 9999, an unknown zone, a key twice in a map
-        raise SourceError(f"{location}: a value that Python has no form for ({str(error)[:200]}); {cure}") from None
+    except (OverflowError, ValueError, LookupError) as error:  # a date after the year 9999, a key twice in a map
+        raise SourceError(
+            f"{source}, row {number + 1} or soon after: a value that Python has no form for ({str(error)[:200]}); {cure}"
+        ) from None
 
 
 def _in_microseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with times in microseconds, the finest that Python knows; so they are the same with and without pandas."""
-    for location, field in enumerate(batch.schema):
+    for position, field in enumerate(batch.schema):
         if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
-            coarser = batch.column(location).cast(pa.timestamp("us", field.type.tz), safe=False)
+            coarser = pa.timestamp("us", field.type.tz)
         elif field.type == pa.time64("ns"):
-            coarser = batch.column(location).cast(pa.time64("us"), safe=False)
+            coarser = pa.time64("us")
         else:
             continue
-        batch = batch.set_column(location, field.name, coarser)
+        batch = batch.set_column(position, field.name, batch.column(position).cast(coarser, safe=False))
     return batch
-
-
-def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """A batch, or, if it is very long, its rows one by one."""
-    if batch.nbytes <= MAX_ENTRY:
-        yield batch
-    else:
-        yield from (batch.slice(row, 1) for row in range(len(batch)))
 
 
 def _parsed(kind: pa.DataType, value: Any) -> Any:

@@ -13,6 +13,8 @@ import re
 import uuid
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
+from itertools import islice
+from types import NoneType
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -40,24 +42,10 @@ def too_long(location: str) -> SourceError:
 
 
 def kind(value: JsonValue) -> str:
-    """Name the JSON type of a value, for error messages.
-
-    Examples:
-        >>> kind([1, 2]), kind(None), kind(True)
-        ('a list', 'null', 'a boolean')
-    """
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case int() | float():
-            return f"a number ({value!r:.40})"
-        case str():
-            return "text"
-        case list():
-            return "a list"
-    return "an object"
+    """Name the JSON type of a value, for error messages."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"a number ({value!r:.40})"
+    return {NoneType: "null", bool: "a boolean", str: "text", list: "a list"}.get(type(value), "an object")
 
 
 def typed(value: object) -> str:
@@ -66,29 +54,13 @@ def typed(value: object) -> str:
 
 
 def quoted(names: Collection[str]) -> str:
-    """List names for an error message, in their order, shortened if they are very many or very long.
-
-    Examples:
-        >>> quoted(["id", "text"])
-        '"id", "text"'
-    """
-    shown = [f'"{name[:40]}"' for name in list(names)[:_SHOWN]]
-    more = [f"and {len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
-    return ", ".join(shown + more) or "none"
+    """List names for an error message, in their order, shortened if they are very many or very long."""
+    shown = [f'"{name[:40]}"' for name in islice(names, _SHOWN)] + [f"and {len(names) - _SHOWN} more"] * (len(names) > _SHOWN)
+    return ", ".join(shown) or "none"
 
 
 def likely(wanted: str, found: Iterable[str], aliases: Iterable[str]) -> str | None:
-    """Return which of the existing names was probably meant, or None.
-
-    Args:
-        wanted: the name that is missing.
-        found: the names that exist.
-        aliases: names that such a field often has, the most common first.
-
-    Examples:
-        >>> likely("content", ["_id", "text"], ["text", "body"])
-        'text'
-    """
+    """Return which of the existing names was probably meant by one that is missing: a usual name, or a similar one."""
     by_case = {name.lower(): name for name in found}
     for alias in (wanted.lower(), *aliases):
         if alias in by_case:
@@ -98,15 +70,7 @@ def likely(wanted: str, found: Iterable[str], aliases: Iterable[str]) -> str | N
 
 
 def as_id(location: str, field: str, value: JsonValue) -> str:
-    """Return an id as text.
-
-    Raises:
-        SourceError: it is neither text nor an integer, or is empty.
-
-    Examples:
-        >>> as_id("animals.csv, line 2", "id", 17)
-        '17'
-    """
+    """Return an id as text; SourceError if it is neither text nor an integer, or is empty."""
     if isinstance(value, str):
         if value and not value.isspace():
             return value
@@ -117,15 +81,7 @@ def as_id(location: str, field: str, value: JsonValue) -> str:
 
 
 def as_text(location: str, field: str, value: JsonValue) -> str:
-    """Return a text field as it is; it may be empty.
-
-    Raises:
-        SourceError: it is not text.
-
-    Examples:
-        >>> as_text("animals.csv, line 2", "text", "It hunts.")
-        'It hunts.'
-    """
+    """Return a text field as it is, which may be empty; SourceError if it is not text."""
     if isinstance(value, str):
         return value
     raise SourceError(f'{location}: "{field}" is {kind(value)}; expected text')
@@ -137,27 +93,14 @@ def as_title(location: str, field: str, value: JsonValue) -> str:
 
 
 def metadata_of(location: str, row: JsonObject, taken: Collection[str]) -> JsonObject:
-    """Return the unused fields of a row, joined by the fields of an object named ``metadata``.
-
-    Args:
-        location: location of the row.
-        row: the record.
-        taken: top-level fields with a meaning of their own.
-
-    Raises:
-        SourceError: a name has one value inside ``metadata`` and another outside.
-
-    Examples:
-        >>> metadata_of("line 1", {"id": "1", "text": "It hunts.", "year": 2021, "metadata": {"lang": "en"}}, {"id", "text"})
-        {'year': 2021, 'lang': 'en'}
-    """
+    """Return the fields of a row that are not taken, and those of an object named ``metadata``; SourceError if they differ."""
     metadata = {key: value for key, value in row.items() if key not in taken and key != "metadata"}
     nested = row.get("metadata")
     if not isinstance(nested, dict):
         return metadata if nested is None else metadata | {"metadata": nested}
     for key, value in nested.items():
         if key in metadata and metadata[key] != value:
-            raise SourceError(f'{location}: "{key}" is in the row and, with another value, in its "metadata"; rename one')
+            raise _two_values(location, key)
         metadata[key] = value
     return metadata
 
@@ -167,20 +110,16 @@ def with_title(location: str, title: str, metadata: JsonObject) -> JsonObject:
     if not title:
         return metadata
     if metadata.get("title") not in (None, "", title):
-        raise SourceError(f'{location}: "title" is in the row and, with another value, in its "metadata"; rename one')
+        raise _two_values(location, "title")
     return metadata | {"title": title}
 
 
+def _two_values(location: str, key: str) -> SourceError:
+    return SourceError(f'{location}: "{key}" is in the row and, with another value, in its "metadata"; rename one')
+
+
 def make_item(location: str, item_id: str, content: str, metadata: JsonObject) -> SearchableItem:
-    """Build an item.
-
-    Raises:
-        SourceError: a value cannot be stored: it is too deeply nested, not finite, or has a lone surrogate.
-
-    Examples:
-        >>> make_item("animals.jsonl, line 1", "fox", "It hunts.", {"title": "Arctic fox"})
-        SearchableItem(item_id='fox', title='Arctic fox', content='It hunts.')
-    """
+    """Build an item; SourceError if a value cannot be stored: it is too deeply nested, not finite, or has a lone surrogate."""
     try:
         return SearchableItem(item_id=item_id, content=content, metadata=metadata)
     except (ValidationError, RecursionError) as error:
@@ -188,15 +127,7 @@ def make_item(location: str, item_id: str, content: str, metadata: JsonObject) -
 
 
 def make_query(location: str, query_id: str, text: str, family: str | None = None, metadata: JsonObject | None = None) -> Query:
-    """Build a query.
-
-    Raises:
-        SourceError: as :func:`make_item`.
-
-    Examples:
-        >>> make_query("queries.tsv, line 1", "q1", "who eats krill").text
-        'who eats krill'
-    """
+    """Build a query; SourceError as :func:`make_item`."""
     try:
         return Query(query_id=query_id, text=text, family=family, metadata=metadata or {})
     except (ValidationError, RecursionError) as error:
@@ -204,10 +135,8 @@ def make_query(location: str, query_id: str, text: str, family: str | None = Non
 
 
 def _reason(error: ValidationError | RecursionError) -> str:
-    if isinstance(error, RecursionError):
-        return "nested too deeply; flatten it"
-    first = error.errors(include_url=False, include_input=False)[0]
-    if first["type"] == "recursion_loop":
+    first = error.errors(include_url=False, include_input=False)[0] if isinstance(error, ValidationError) else None
+    if first is None or first["type"] == "recursion_loop":
         return "its metadata is nested too deeply; flatten it"
     # the path into nested metadata names pydantic's union branches too; the first two parts are the user's own
     return f"{'.'.join(str(part) for part in first['loc'][:2])}: {first['msg']}"
@@ -224,15 +153,8 @@ def plain_value(  # noqa: PLR0911 -- one for each kind of value
 ) -> JsonValue:
     """Turn a value of a driver or a table into a JSON value; NaN, which tables use for missing values, becomes null.
 
-    Args:
-        location: its location.
-        column: its column.
-        value: to convert.
-        whole: a decimal without fraction becomes an integer (Oracle's ids).
-        cure: advice if it cannot be converted.
-
-    Raises:
-        SourceError: it cannot be converted: bytes, an interval.
+    With ``whole``, a decimal without fraction becomes an integer (Oracle's ids). SourceError, with the cure, for bytes and
+    other values that have no form in JSON.
     """
     match value:
         case None | bool() | int() | str():
