@@ -1,17 +1,16 @@
 """Configuration files: YAML with registry names and values, and nothing executable.
 
 It accepts what JSON can hold. The only words with a meaning of their own are ``true``, ``false``, ``null`` and ``~``, and only
-decimal numbers are numbers: ``no``, ``on``, ``010``, ``12:30`` and dates are text, and so is every key. Values are built from
-the parser's events, so nothing is nested or repeated without end, also by aliases.
+decimal numbers are numbers: ``no``, ``on``, ``010``, ``12:30`` and dates are text, and so is every key.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import yaml
 
@@ -23,130 +22,95 @@ from nlp_retrieval.errors import ConfigurationError, SourceError, nearest
 _LONGEST = 2**20
 _MOST_VALUES = 1_000_000
 _DEEPEST = 100
-"""Limits of a file: its bytes, its values once its aliases are written out, and its depth."""
+"""Limits of a file: its characters, its values once its aliases are written out, and its depth."""
 
 _TAG = "tag:yaml.org,2002:"
-_MEANINGS = {"true": True, "false": False, "null": None, "~": None, "": None}
-_WORDS = {form: value for word, value in _MEANINGS.items() for form in (word, word.title(), word.upper())}
-_INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,639})")
-_FLOAT = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
-_OPEN = object()
-"""Stands for an anchored value that is not complete."""
 
 
-class _Reader:
-    """Builds the value of one document."""
+class _Loader(yaml.CSafeLoader):
+    """Finds the nodes of a text, and no other words and numbers in it than these."""
 
-    def __init__(self, events: Iterator[yaml.Event]) -> None:
-        self._events = events
-        self._count = 0
-        self._anchors: dict[str, tuple[Any, int]] = {}
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
 
-    def document(self) -> Any:
-        """Return the value; None if there is none."""
-        next(self._events)  # the start of the stream
-        if isinstance(next(self._events), yaml.StreamEndEvent):
-            return None
-        value = self._value(next(self._events), 1)
-        next(self._events)  # the end of the document
-        if not isinstance(event := next(self._events), yaml.StreamEndEvent):
-            _refuse(event, "a second document begins here; keep one")
+
+for _kind, _form, _first in (
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", [*"tTfF"]),
+    ("int", r"[-+]?(0|[1-9][0-9]*)", [*"-+0123456789"]),
+    ("float", r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?", [*"-+.0123456789"]),
+):
+    _Loader.add_implicit_resolver(_TAG + _kind, re.compile(f"(?:{_form})$"), _first)
+
+
+def _finite(text: str) -> float:
+    if math.isfinite(value := float(text)):
         return value
+    raise ValueError
 
-    def _value(self, event: Any, depth: int) -> Any:
-        before = self._count
-        self._count += 1
-        if isinstance(event, yaml.AliasEvent):
-            if event.anchor not in self._anchors:
-                _refuse(event, f"there is no anchor {event.anchor!r} before this alias")
-            value, size = self._anchors[event.anchor]
-            if value is _OPEN:
-                _refuse(event, "an alias refers to a value that contains it")
-            self._count += size
-        else:
-            if event.anchor is not None:
-                self._anchors[event.anchor] = (_OPEN, 0)
-            value = self._built(event, depth)
-        if self._count > _MOST_VALUES:
-            _refuse(event, f"with its aliases written out this is more than {_MOST_VALUES:,} values")
-        if not isinstance(event, yaml.AliasEvent) and event.anchor is not None:
-            self._anchors[event.anchor] = (value, self._count - before)
-        return value
 
-    def _built(self, event: Any, depth: int) -> Any:
-        if isinstance(event, yaml.ScalarEvent):
-            return _scalar(event)
-        kind = "seq" if isinstance(event, yaml.SequenceStartEvent) else "map"
-        if event.tag not in (None, "!", _TAG + kind):
-            _refuse_tag(event)
+_SCALARS = {
+    "str": str,
+    "null": lambda text: {"": None, "~": None, "null": None}[text.lower()],
+    "bool": lambda text: {"true": True, "false": False}[text.lower()],
+    "int": int,
+    "float": _finite,
+}
+
+
+class _Values:
+    """The values of nodes, which are counted, because aliases may repeat or nest them without end."""
+
+    count = 0
+
+    def of(self, node: yaml.Node, depth: int = 1) -> Any:
+        """Return the value of a node."""
+        self.count += 1
+        if self.count > _MOST_VALUES:
+            _refuse(node, f"with its aliases written out this is more than {_MOST_VALUES:,} values")
         if depth > _DEEPEST:
-            _refuse(event, f"more than {_DEEPEST} levels inside each other")
-        if kind == "seq":
-            return [self._value(inner, depth + 1) for inner in iter(self._next, None)]
-        return self._mapping(depth)
+            _refuse(node, f"more than {_DEEPEST} levels inside each other")
+        if isinstance(node, yaml.MappingNode) and node.tag == f"{_TAG}map":
+            return self._mapping(node, depth + 1)
+        if isinstance(node, yaml.SequenceNode) and node.tag == f"{_TAG}seq":
+            return [self.of(inner, depth + 1) for inner in node.value]
+        kind = node.tag.removeprefix(_TAG)
+        if not isinstance(node, yaml.ScalarNode) or kind not in _SCALARS:
+            _refuse(node, f"the tag {node.tag!r} is refused: only plain values are read")
+        try:
+            return _SCALARS[kind](node.value)
+        except (ValueError, KeyError):
+            _refuse(node, f"{node.value[:40]!r} is no {kind}, or too large")
 
-    def _mapping(self, depth: int) -> dict[str, Any]:
+    def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, Any]:
         own: dict[str, Any] = {}
         merged: dict[str, Any] = {}
-        for event in iter(self._next, None):
-            if isinstance(event, yaml.ScalarEvent):
-                _scalar(event)  # which checks it
-                key = event.value
-            else:
-                key = self._value(event, depth + 1)
-            if not isinstance(key, str):
-                _refuse(event, f"a key is text, not {type(key).__name__}")
-            value = self._value(next(self._events), depth + 1)
-            if key == "<<" and not event.style:
+        for key_node, value_node in node.value:
+            key, value = self.of(key_node, depth), self.of(value_node, depth)
+            if isinstance(key, list | dict):
+                _refuse(key_node, f"a key is text, not {type(key).__name__}")
+            if key == "<<" and not key_node.style:
                 for other in value if isinstance(value, list) else [value]:
                     if not isinstance(other, dict):
-                        _refuse(event, "a merge key (<<) takes a mapping, or a list of them")
+                        _refuse(value_node, "a merge key (<<) takes a mapping, or a list of them")
                     merged = other | merged
-            elif key in own:
-                _refuse(event, f"{key!r} appears twice")
+            elif key_node.value in own:
+                _refuse(key_node, f"{key_node.value!r} appears twice")
             else:
-                own[key] = value
+                own[key_node.value] = value
         return merged | own
 
-    def _next(self) -> Any:
-        """The next event of a sequence or a mapping; None at its end."""
-        event = next(self._events)
-        return None if isinstance(event, yaml.CollectionEndEvent) else event
+
+def _check_depth(text: str) -> None:
+    """Refuse what is nested too deeply before nodes are made of it, which takes stack."""
+    depth = 0
+    for event in yaml.parse(text, _Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            _refuse(event, f"more than {_DEEPEST} levels inside each other")
 
 
-def _scalar(event: Any) -> Any:
-    text: str = event.value
-    kind = (event.tag or "").removeprefix(_TAG)
-    if kind not in ("", "!", "str", "null", "bool", "int", "float"):
-        _refuse_tag(event)
-    if kind in ("!", "str") or (not kind and event.style):  # in quotation marks, or a block
-        return text
-    value = _plain(event, text)
-    names = {"null": "NoneType", "bool": "bool", "int": "int", "float": "float"}
-    if kind and type(value).__name__ != names[kind]:
-        _refuse(event, f"{text[:40]!r} is no {kind}")
-    return value
-
-
-def _plain(event: Any, text: str) -> Any:
-    """Return the value that people mean by a text without quotation marks."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if _INT.fullmatch(text):
-        return int(text)
-    if _FLOAT.fullmatch(text):
-        if math.isfinite(value := float(text)):
-            return value
-        _refuse(event, f"{text[:40]} is not a finite number")
-    return text
-
-
-def _refuse_tag(event: Any) -> NoReturn:
-    _refuse(event, f"the tag {event.tag!r} is refused: only plain values are read")
-
-
-def _refuse(event: Any, problem: str) -> NoReturn:
-    raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+def _refuse(node: yaml.Node | yaml.Event, problem: str) -> NoReturn:
+    raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
 def parse_yaml(text: str, where: str) -> Any:
@@ -168,7 +132,9 @@ def parse_yaml(text: str, where: str) -> Any:
     if (surrogate := find_lone_surrogate(text)) is not None:
         raise ConfigurationError(f"{where}: {surrogate} is half of a surrogate pair, which is not text")
     try:
-        return _Reader(yaml.parse(text, yaml.CSafeLoader)).document()
+        _check_depth(text)
+        node = _Loader(text).get_single_node()
+        return None if node is None else _Values().of(node)
     except yaml.YAMLError as error:
         line, reason = "", str(error).splitlines()[0]
         if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
@@ -197,9 +163,7 @@ def read_yaml(path: str | Path) -> Config:
         raise SourceError(f"{file} cannot be read: {error}") from None
     content = parse_yaml(text, str(file))
     if not isinstance(content, dict):
-        raise ConfigurationError(
-            f"{file} holds {'nothing' if content is None else type(content).__name__}, not a mapping of settings"
-        )
+        raise ConfigurationError(f"{file} holds {type(content).__name__}, not a mapping of settings")
     return content
 
 
@@ -213,6 +177,5 @@ def check_keys(settings: Config, valid: Iterable[str], required: Iterable[str], 
     for key in settings:
         if key not in known:
             raise ConfigurationError(f"{where}: unknown key {key!r}; {nearest(str(key), known)}")
-    missing = [key for key in required if key not in settings]
-    if missing:
+    if missing := [key for key in required if key not in settings]:
         raise ConfigurationError(f"{where}: {', '.join(map(repr, missing))} missing; keys there can be: {', '.join(known)}")
