@@ -31,20 +31,12 @@ _inherited: list[sqlite3.Connection] = []
 """Connections of the parent process of a fork: closing them here could damage the file."""
 
 
-class _Opened:
-    """A connection, the process that opened it, and the file that it opened."""
-
-    def __init__(self, connection: sqlite3.Connection, file: tuple[int, int]) -> None:
-        self.connection = connection
-        self.process = os.getpid()
-        self.file = file
-
-    def close(self) -> None:
-        if self.process == os.getpid():
-            with suppress(sqlite3.Error):
-                self.connection.close()
-        else:
-            _inherited.append(self.connection)
+def _close(connection: sqlite3.Connection, process: int) -> None:
+    if process != os.getpid():
+        _inherited.append(connection)
+    else:
+        with suppress(sqlite3.Error):
+            connection.close()
 
 
 class DatabaseFile:
@@ -81,7 +73,8 @@ class DatabaseFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = Lock()
-        self._opened: _Opened | None = None
+        self._connection: sqlite3.Connection | None = None
+        self._opened: tuple[int, ...] = ()
         self._closing: weakref.finalize[..., Any] | None = None
 
     def close(self) -> None:
@@ -89,7 +82,7 @@ class DatabaseFile:
         with self._lock:
             if self._closing is not None:
                 self._closing()
-            self._opened = self._closing = None
+            self._connection = None
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[DatabaseRow]:
         """Return the rows that a statement selects; empty if there is no file.
@@ -99,8 +92,7 @@ class DatabaseFile:
             IndexLockedError: another process has locked it for a minute.
         """
         with self._lock, self._explained():
-            connection = self._connection(create=False)
-            return [] if connection is None else connection.execute(statement, values).fetchall()
+            return self._open().execute(statement, values).fetchall() if self.path.exists() else []
 
     @contextmanager
     def changing(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
@@ -115,9 +107,7 @@ class DatabaseFile:
             IndexWriteError: it cannot be written.
         """
         with self._lock, self._explained():
-            connection = self._connection(create=True)
-            if connection is None:  # pragma: no cover -- it was created
-                raise IndexDamagedError(f"{self.path} is missing")
+            connection = self._open()
             connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -128,27 +118,11 @@ class DatabaseFile:
                     connection.execute("ROLLBACK")
                 raise
 
-    def _connection(self, *, create: bool) -> sqlite3.Connection | None:
-        try:
-            status = self.path.stat()
-            file = (status.st_dev, status.st_ino)
-        except (FileNotFoundError, NotADirectoryError):
-            file = None
-        opened = self._opened
-        if opened is not None and (opened.process != os.getpid() or opened.file != file):
-            self.close()  # forked, or the file was replaced
-            opened = None
-        if opened is not None:
-            return opened.connection
-        if file is None and not create:
-            return None
-        connection = self._open()
-        status = self.path.stat()
-        opened = _Opened(connection, (status.st_dev, status.st_ino))
-        self._opened, self._closing = opened, weakref.finalize(self, opened.close)
-        return connection
-
     def _open(self) -> sqlite3.Connection:
+        """Return the connection, made anew after a fork, or where the file was replaced."""
+        if self._connection is not None and self._opened == self._state():
+            return self._connection
+        self.close()
         with explained_writes(self.path):
             make_folder(self.path.parent)
         writable = os.access(self.path.parent, os.W_OK) and (not self.path.exists() or os.access(self.path, os.W_OK))
@@ -157,37 +131,40 @@ class DatabaseFile:
         target = self.path.absolute().as_uri() + ("?mode=rwc" if writable else "?mode=ro" if logged else "?immutable=1")
         connection = sqlite3.connect(target, timeout=WAIT, isolation_level=None, check_same_thread=False, uri=True)
         try:
-            for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):
-                connection.execute(f"PRAGMA {pragma}")
-            if writable and not self._is_ready(connection):
+            connection.executescript("PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0")
+            if writable and (_value(connection, "user_version") == 0 or _value(connection, "journal_mode") != "wal"):
                 with FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=WAIT):
                     self._create(connection)
             self._check(connection)
         except BaseException:
             connection.close()
             raise
+        self._closing = weakref.finalize(self, _close, connection, os.getpid())
+        self._connection, self._opened = connection, self._state()
         return connection
 
-    def _is_ready(self, connection: sqlite3.Connection) -> bool:
-        return _value(connection, "user_version") != 0 and _value(connection, "journal_mode") == "wal"
+    def _state(self) -> tuple[int, ...]:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            status = self.path.stat()
+            return os.getpid(), status.st_dev, status.st_ino
+        return ()
 
     def _create(self, connection: sqlite3.Connection) -> None:
         if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in self.tables.values():
+            statements = [
+                *self.tables.values(),
+                f"PRAGMA application_id={self.application}",
+                f"PRAGMA user_version={self.version}",
+            ]
+            for statement in ("BEGIN IMMEDIATE", *statements, "COMMIT"):
                 connection.execute(statement)
-            connection.execute(f"PRAGMA application_id={self.application}")
-            connection.execute(f"PRAGMA user_version={self.version}")
-            connection.execute("COMMIT")
         if _value(connection, "application_id") == self.application:
             connection.execute("PRAGMA journal_mode=WAL")
 
     def _check(self, connection: sqlite3.Connection) -> None:
-        if _value(connection, "application_id") != self.application:
-            raise IndexDamagedError(f"{self.path} is a database of another program; move it away, and {self.remedy}")
-        if _value(connection, "user_version") != self.version:
+        if (_value(connection, "application_id"), _value(connection, "user_version")) != (self.application, self.version):
             raise IndexDamagedError(
-                f"{self.path} was made by another version of nlp_retrieval; move it away, and {self.remedy}"
+                f"{self.path} was made by another program, or another version of nlp_retrieval; move it away, and {self.remedy}"
             )
         tables = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall())
         if strange := sorted(str(name) for name, _ in tables.items() ^ self.tables.items()):
@@ -198,6 +175,8 @@ class DatabaseFile:
         """Turn SQLite's errors into this package's."""
         try:
             yield
+        except Timeout as error:
+            raise IndexLockedError(f"another process is creating {self.path}; wait for it, then try again") from error
         except sqlite3.Error as error:
             name = getattr(error, "sqlite_errorname", "") or ""
             if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
@@ -209,8 +188,6 @@ class DatabaseFile:
             raise IndexDamagedError(
                 f"{self.path} cannot be read ({error}); put back a copy of it, or move it away and {self.remedy}"
             ) from error
-        except Timeout as error:
-            raise IndexLockedError(f"another process is creating {self.path}; wait for it, then try again") from error
 
 
 def _value(connection: sqlite3.Connection, pragma: str) -> object:

@@ -63,14 +63,14 @@ def test_another_programs_database_is_refused_and_kept(tmp_path):
         connection.execute("CREATE TABLE texts (x)")
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(IndexDamagedError, match="database of another program"):
+    with pytest.raises(IndexDamagedError, match="made by another program"):
         lexical(tmp_path).add_document(LAKE_TEXT, LAKE)
     assert path.read_bytes() == before
 
 
 CHANGES = {
-    "newer": ("PRAGMA user_version=6", "made by another version of nlp_retrieval; move it away, and add the sources again"),
-    "older": ("PRAGMA user_version=4", "made by another version"),
+    "newer": ("PRAGMA user_version=6", "another version of nlp_retrieval; move it away, and add the sources again"),
+    "older": ("PRAGMA user_version=4", "another version"),
     "trigger": ("CREATE TRIGGER t AFTER INSERT ON versions BEGIN DELETE FROM texts; END", "it was tampered with"),
     "view": ("CREATE VIEW v AS SELECT load_extension('x')", "it was tampered with"),
     "column": ("ALTER TABLE texts ADD COLUMN x", "it was tampered with"),
