@@ -173,7 +173,7 @@ def is_table(source: object) -> bool:
 
 
 @dataclass(frozen=True)
-class _Field:
+class _Column:
     """What a field is called in messages, the names that it may have, in lower case, and others that it often has."""
 
     what: str
@@ -186,7 +186,7 @@ class _Kind:
     """Items or queries: their id, their text and a third field, which may be missing."""
 
     what: str
-    fields: tuple[_Field, _Field, _Field]
+    fields: tuple[_Column, _Column, _Column]
     model: type[SearchableItem | Query]
     make: Callable[..., SearchableItem | Query]
     error: type[InputError]
@@ -204,9 +204,9 @@ def _query(location: str, query_id: str, text: str, family: Any, metadata: JsonO
 _ITEM = _Kind(
     "item",
     (
-        _Field("the id", ("id", "item_id", "_id", "docno", "doc_id", "docid"), ID_NAMES),
-        _Field("the text", ("text", "content", "contents", "body"), CONTENT_NAMES),
-        _Field("the title", ("title",)),
+        _Column("the id", ("id", "item_id", "_id", "docno", "doc_id", "docid"), ID_NAMES),
+        _Column("the text", ("text", "content", "contents", "body"), CONTENT_NAMES),
+        _Column("the title", ("title",)),
     ),
     SearchableItem,
     _item,
@@ -216,9 +216,9 @@ _QUERY_ID_HINTS = ("query-id", "question_id", "topic_id", "number", "topic")
 _QUERY = _Kind(
     "query",
     (
-        _Field("the query's id", ("qid", "query_id", "id", "_id"), _QUERY_ID_HINTS),
-        _Field("the query", ("query", "text", "question"), ("title", "claim")),
-        _Field("the query's family", ("family",)),
+        _Column("the query's id", ("qid", "query_id", "id", "_id"), _QUERY_ID_HINTS),
+        _Column("the query", ("query", "text", "question"), ("title", "claim")),
+        _Column("the query's family", ("family",)),
     ),
     Query,
     _query,
