@@ -1,4 +1,4 @@
-"""Items of Parquet files, of Arrow tables, and of data sets of the Hugging Face library ``datasets``.
+"""Items of Parquet files, and of data sets of the Hugging Face library ``datasets``.
 
 Batches are checked for damage, and their values converted to JSON. No script of a data set is run: ``datasets`` 4 and later,
 which the extra asks for, have none.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,41 +21,16 @@ from nlp_retrieval.errors import DependencyError, RetrievalError, RetrievalWarni
 from nlp_retrieval.loaders.records import RecordLoader
 
 
-def check_schema(loader: RecordLoader, location: str, schema: pa.Schema) -> None:
-    """Refuse a table whose columns cannot be id, text and title, before a row of it is read."""
-    for name in schema.names:
-        if schema.names.count(name) > 1:
-            raise SourceError(f'{location}: {schema.names.count(name)} columns are called "{name[:40]}"; rename one')
-    loader.check_columns(location, schema.names)
-    for field in loader.taken_fields(schema.names):
-        kind = _type_of(schema, field)
-        if kind is None or not _is_no_text(kind):
-            continue
-        parameter = loader.parameter_of(field)
-        cure = f"pass {parameter}=... with another column"
-        if pa.types.is_struct(kind) and kind.num_fields:
-            cure = f'name a field in it, such as "{field}.{kind.field(0).name}", as {parameter}'
-        elif parameter in ("id_field", "title_field"):
-            cure = f"pass {parameter}=None where no column is fit, or name another"
-        raise SourceError(f'{location}: column "{field}" holds {str(kind)[:80]}, and not text; {cure}')
-
-
-def _is_no_text(kind: pa.DataType) -> bool:
-    types = pa.types
-    return any(is_one(kind) for is_one in (types.is_nested, types.is_binary, types.is_large_binary, types.is_temporal))
-
-
-def _type_of(schema: pa.Schema, field: str) -> Any:
-    """The type of a column, or of a field in a struct; None if it does not exist."""
-    if field in schema.names:
-        return schema.field(field).type
-    name, *inner = field.split(".")
-    kind = schema.field(name).type if name in schema.names else None
-    for part in inner:
-        if kind is None or not pa.types.is_struct(kind) or kind.get_field_index(part) < 0:
-            return None
-        kind = kind.field(part).type
-    return kind
+def _check_schema(loader: RecordLoader, location: str, schema: pa.Schema) -> None:
+    """Refuse a table without the columns in use, or with a time as id, text or title: it was guessed from a text."""
+    names = schema.names
+    loader.check_columns(location, names)
+    for name in names:
+        if names.count(name) > 1:
+            raise SourceError(f'{location}: {names.count(name)} columns are called "{name[:40]}"; rename one')
+    for field in loader.taken_fields(names):
+        if field in names and pa.types.is_temporal(schema.field(field).type):
+            raise SourceError(f'{location}: column "{field}" holds {schema.field(field).type}, and not text; name another')
 
 
 class ParquetLoader(RecordLoader):
@@ -95,7 +69,8 @@ class ParquetLoader(RecordLoader):
 
     def records(self) -> Iterator[tuple[str, JsonObject]]:
         """Yield the rows as objects, each with its number."""
-        for file in self._files():
+        path = Path(self.path).expanduser()
+        for file in sorted(path.glob("*.parquet")) or [path]:
             try:
                 with explain_file_limit(file):
                     opened, at_once = open_parquet(file)
@@ -105,22 +80,9 @@ class ParquetLoader(RecordLoader):
                 ) from error
             with opened:
                 schema = opened.schema_arrow
-                check_schema(self, str(file), schema)
+                _check_schema(self, str(file), schema)
                 used = None if self.metadata_fields is None else self.used_columns(schema.names)
                 yield from rows_of_batches(str(file), opened.iter_batches(at_once, columns=used))
-
-    def _files(self) -> list[Path]:
-        path = Path(self.path).expanduser()
-        if not path.exists():
-            raise SourceError(
-                f"{self.path}: no such file or folder; check the path (the current folder is {str(Path.cwd())!r})"
-            )
-        if not path.is_dir():
-            return [path]
-        files = sorted(path.glob("*.parquet"))
-        if not files:
-            raise SourceError(f"{self.path}: no *.parquet in this folder; name the folder that holds them, or a file")
-        return files
 
 
 class HuggingFaceLoader(RecordLoader):
@@ -172,16 +134,25 @@ class HuggingFaceLoader(RecordLoader):
         yield from rows_of_batches(source, self._batches(source))
 
     def _batches(self, source: str) -> Iterator[pa.RecordBatch]:
-        checked = False
-        with _clear_errors(source):
-            for table in self._open().with_format("arrow").iter(batch_size=BATCH):
-                if not checked:
-                    check_schema(self, source, table.schema)
-                    checked = True
+        try:
+            dataset = self._open()
+            _check_schema(self, source, dataset.features.arrow_schema)
+            for table in dataset.with_format("arrow").iter(batch_size=BATCH):
                 yield from table.select(self.used_columns(table.column_names)).to_batches()
+        except (RetrievalError, pa.ArrowException, UnicodeDecodeError):
+            raise
+        except Exception as error:  # the library and its readers raise any exceptions
+            raise SourceError(
+                f"{source}: datasets cannot read it ({str(error.__cause__ or error)[:300]}); check path, config, split and "
+                "network, or download it on another machine (save_to_disk) and name the folder"
+            ) from error
 
     def _open(self) -> Any:
-        datasets, folder = _datasets(), Path(self.path).expanduser()
+        try:
+            import datasets
+        except ImportError:
+            raise DependencyError(f"HuggingFaceLoader needs datasets: {install('huggingface')}") from None
+        folder = Path(self.path).expanduser()
         if folder.is_file():  # which would be looked up on the hub by this name
             raise SourceError(f"{self.path}: this is a file; name its folder, or read it with the loader csv, jsonl or parquet")
         if not any((folder / name).is_file() for name in ("dataset_dict.json", "state.json")):
@@ -190,52 +161,20 @@ class HuggingFaceLoader(RecordLoader):
             _say_what_was_guessed(place, dataset)
             return dataset
         dataset = datasets.load_from_disk(str(folder))
-        if isinstance(dataset, datasets.DatasetDict):
-            if self.split not in dataset:
-                raise SourceError(f'{self.path}: no split "{self.split}"; {nearest(self.split, dataset)}')
-            return dataset[self.split]
-        if dataset.split is not None and str(dataset.split) != self.split:
-            raise SourceError(
-                f'{self.path}: it was made of the split "{dataset.split}", and "{self.split}" is asked for; '
-                f'pass split="{dataset.split}"'
-            )
-        return dataset
-
-
-def _datasets() -> Any:
-    try:
-        import datasets
-    except ImportError:
-        raise DependencyError(f"HuggingFaceLoader needs datasets: {install('huggingface')}") from None
-    return datasets
-
-
-@contextmanager
-def _clear_errors(source: str) -> Iterator[None]:
-    """Turn exceptions of the library and its readers into an error that names the source."""
-    try:
-        yield
-    except (RetrievalError, pa.ArrowException, UnicodeDecodeError):
-        raise
-    except ConnectionError as error:
-        raise SourceError(
-            f"{source}: neither a folder here nor in the cache, and the hub cannot be reached ({str(error)[:200]}); "
-            "check path, name and network, or download it on another machine (save_to_disk) and name the folder"
-        ) from None
-    except Exception as error:
-        reason = str(error.__cause__ or error)[:300]
-        raise SourceError(f"{source}: datasets cannot read it: {reason}; check path, config and split") from error
+        splits = dataset if isinstance(dataset, datasets.DatasetDict) else {str(dataset.split or self.split): dataset}
+        if self.split not in splits:
+            raise SourceError(f'{self.path}: no split "{self.split}"; {nearest(self.split, splits)}')
+        return splits[self.split]
 
 
 def _say_what_was_guessed(name: str, dataset: Any) -> None:
     """Warn if ``datasets`` turned texts of a file into numbers or times, because the texts cannot be restored."""
-    form = dataset.info.builder_name
-    guessed = {"csv": ("int", "float", "bool", "timestamp", "date"), "json": ("timestamp",)}.get(form, ())
+    guessed = {"csv": ("int", "float", "bool", "timestamp", "date"), "json": ("timestamp",)}.get(dataset.info.builder_name, ())
     changed = [column for column, feature in dataset.features.items() if getattr(feature, "dtype", "").startswith(guessed)]
     if guessed and changed:
         warnings.warn(
-            f"{name}: datasets guessed the types of {quoted(changed)} from its {form.upper()} files (001 reads as 1, a date as "
-            "a time); to have the text as it is, read the files themselves, with the loaders csv and jsonl",
+            f"{name}: datasets guessed the types of {quoted(changed)} (001 reads as 1, a date as a time); to have the text as "
+            "it is, read the files themselves, with the loaders csv and jsonl",
             RetrievalWarning,
             stacklevel=2,
         )

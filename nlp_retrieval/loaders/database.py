@@ -11,7 +11,6 @@ import copy
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from urllib.parse import unquote, unquote_plus
@@ -31,20 +30,8 @@ _PASSWORD = re.compile(r"^(?!sqlite:///)((?>(?:[^:]*://)?)[^:@]*:)(.+)(?=@)", re
 _SETTING = re.compile(r"([?&;][^=&;?]*=)([^&;]+)")
 _KEYWORD = re.compile(r"(\b\w++\s*+=\s*+)('(?:[^'\\]|\\.)*+'?|[^\s'&]++)")  # host=... password=..., the form of libpq
 _SECRET_NAME = re.compile(r"pass|pwd|secret|token|key|credential|odbc_connect", re.IGNORECASE)
-
-_PACKAGES = {
-    "psycopg2": "psycopg2-binary",
-    "psycopg": '"psycopg[binary]"',
-    "MySQLdb": "mysqlclient",
-    "duckdb": "duckdb-engine",
-    "snowflake": "snowflake-sqlalchemy",
-    "bigquery": "sqlalchemy-bigquery",
-    "redshift": "sqlalchemy-redshift",
-    "clickhouse": "clickhouse-sqlalchemy",
-    "trino": "trino[sqlalchemy]",
-    "databricks": "databricks-sqlalchemy",
-}
-"""Package to install for a driver module or a dialect, where its name differs."""
+_PACKAGES = {"psycopg2": "psycopg2-binary", "psycopg": '"psycopg[binary]"', "MySQLdb": "mysqlclient"}
+"""Package to install for a driver's module, where its name differs."""
 
 
 def hide_secrets(url: str) -> str:
@@ -121,34 +108,6 @@ def resolve(url: str) -> str:
     return url
 
 
-@contextmanager
-def _connected(url: str, shown: str) -> Iterator[Connection]:
-    """Open a connection that only reads SQLite, streams its results, and is rolled back at the end."""
-    engine = make_engine(url, shown, read_only=True)
-    from sqlalchemy.exc import SQLAlchemyError
-
-    try:
-        try:
-            connection = engine.connect()
-        except (SQLAlchemyError, OSError) as error:
-            reason = scrub(getattr(error, "orig", None) or error, url)
-            raise SourceError(
-                f"{shown}: the database cannot be opened: {reason}; check host, name, user and password"
-            ) from None  # the driver's own message may show the password
-        with connection:
-            driver = connection.connection.driver_connection
-            if isinstance(driver, sqlite3.Connection):
-                driver.set_authorizer(_attaches_nothing)
-            yield connection.execution_options(stream_results=True)
-    finally:
-        engine.dispose()
-
-
-def _attaches_nothing(action: int, *_: str | None) -> int:
-    """Forbid what a database opened for reading still allows: ATTACH and VACUUM INTO create files."""
-    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
-
-
 def make_engine(
     url: str, shown: str, *, who: str = "DatabaseLoader", may_create: bool = False, read_only: bool = False
 ) -> Engine:
@@ -170,46 +129,44 @@ def make_engine(
     """
     try:
         from sqlalchemy import create_engine, make_url
-        from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+        from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
         from sqlalchemy.pool import NullPool
     except ImportError as error:
         raise DependencyError(f"{who} needs SQLAlchemy: {install('database')} ({error})") from error
     try:
         parsed = make_url(url)
-    except (ArgumentError, ValueError):
-        raise SourceError(
-            f"{shown}: not a database URL; write driver://host/name (user and password in front of the host, with : and @) or sqlite:///path/to/file.db"
-        ) from None
-    database = parsed.database or ":memory:"
-    is_file = parsed.get_backend_name() == "sqlite" and not database.startswith((":memory:", "file:"))
-    if is_file and database.startswith("~"):
-        database = str(Path(database).expanduser())
-        parsed = parsed.set(database=database)
-    if is_file and not may_create and not Path(database).is_file():
-        # SQLite would create the file, and the error would be about a missing table
-        raise SourceError(f"{shown}: no such file; check the path (sqlite:///relative.db, sqlite:////absolute.db)")
-    if read_only and (is_file or database.startswith("file:")):
-        address = Path(database).absolute().as_uri() if is_file else database
-        parsed = parsed.set(database=address).update_query_dict({"mode": "ro", "uri": "true"})
-    try:
+        database = parsed.database or ":memory:"
+        is_file = parsed.get_backend_name() == "sqlite" and not database.startswith((":memory:", "file:"))
+        if is_file:
+            database = str(Path(database).expanduser())
+            parsed = parsed.set(database=database)
+        if is_file and not may_create and not Path(database).is_file():
+            # SQLite would create the file, and the error would be about a missing table
+            raise SourceError(f"{shown}: no such file; check the path (sqlite:///relative.db, sqlite:////absolute.db)")
+        if read_only and (is_file or database.startswith("file:")):
+            address = Path(database).absolute().as_uri() if is_file else database
+            parsed = parsed.set(database=address).update_query_dict({"mode": "ro", "uri": "true"})
         engine = create_engine(parsed, poolclass=NullPool, hide_parameters=True)
     except NoSuchModuleError:
-        dialect = parsed.drivername.split("+")[0]
-        package = _PACKAGES.get(dialect, f"sqlalchemy-{dialect}")
-        raise DependencyError(
-            f"{shown}: SQLAlchemy knows no {parsed.drivername!r}; check its spelling, or install its dialect "
-            f"(probably pip install {package})"
-        ) from None
+        dialect = parsed.drivername
+        raise DependencyError(f"{shown}: SQLAlchemy knows no {dialect!r}; check its spelling, or install its dialect") from None
     except ImportError as error:
         module = (error.name or parsed.drivername).split(".")[0]
-        raise DependencyError(
-            f"{shown}: the driver {module} is not installed: pip install {_PACKAGES.get(module, module)}"
-        ) from error
+        package = _PACKAGES.get(module, module)
+        raise DependencyError(f"{shown}: the driver {module} is not installed: pip install {package}") from error
     except (SQLAlchemyError, TypeError, ValueError) as error:
-        raise SourceError(f"{shown}: not a usable database URL: {scrub(error, url)}") from None
+        raise SourceError(
+            f"{shown}: not a database URL ({scrub(error, url)}); write driver://host/name (user and password in front of the "
+            "host, with : and @) or sqlite:///path/to/file.db"
+        ) from None
     if engine.dialect.is_async:
         raise SourceError(f"{shown}: {parsed.drivername} is an asynchronous driver; use a synchronous one")
     return engine
+
+
+def _attaches_nothing(action: int, *_: str | None) -> int:
+    """Forbid what a database opened for reading still allows: ATTACH and VACUUM INTO create files."""
+    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
 
 
 Scalar = str | int | float | bool | None
@@ -287,35 +244,38 @@ class DatabaseLoader(RecordLoader):
         """Yield the rows as objects, in batches from the server."""
         url, shown = resolve(self._url), str(self.path)
         source = f"{shown}, {f'table {self.table}' if self.table is not None else 'query'}"
-        with _connected(url, shown) as connection:
-            for number, row in enumerate(self._rows(connection, source, url), start=1):
-                yield self._record(f"{source}, row {number}", row)
-
-    def _rows(self, connection: Connection, source: str, url: str) -> Iterator[dict[str, object]]:
+        engine = make_engine(url, shown, read_only=True)
         try:
-            statement = self._query() if self.table is None else self._select(connection, source, self.table)
-            values = {key: _as_list(value) for key, value in (self.parameters or {}).items()}
-            result = connection.execution_options(yield_per=_BATCH).execute(statement, values)
-            columns = self._columns(source, list(result.keys()) if result.returns_rows else [])
-            for row in result:
-                yield {column: row[position] for position, column in columns.items()}
+            with engine.connect() as connection:
+                driver = connection.connection.driver_connection
+                if isinstance(driver, sqlite3.Connection):
+                    driver.set_authorizer(_attaches_nothing)
+                statement = self._query() if self.table is None else self._select(connection, source, self.table)
+                values = {key: _as_list(value) for key, value in (self.parameters or {}).items()}
+                result = connection.execution_options(stream_results=True, yield_per=_BATCH).execute(statement, values)
+                names = list(result.keys()) if result.returns_rows else []
+                used = self._columns(source, names)
+                for number, row in enumerate(result, start=1):
+                    cells = dict(zip(names, row, strict=True))
+                    yield self._record(f"{source}, row {number}", {name: cells[name] for name in used})
         except RetrievalError:
             raise
         except Exception as error:  # drivers raise any exceptions, and their messages may show the password
             reason = scrub(getattr(error, "orig", None) or error, url)
-            raise SourceError(f"{source}: the database refused: {reason}; check the SQL") from None
+            raise SourceError(f"{source}: the database refused: {reason}; check the URL and the SQL") from None
+        finally:
+            engine.dispose()
 
     def _query(self) -> Executable:
         from sqlalchemy import bindparam, text
 
         statement = text(self.query or "")
         bound = self.parameters or {}
-        wanted = list(statement.compile().params)
-        for name in (*(name for name in wanted if name not in bound), *(name for name in bound if name not in wanted)):
-            state = "no value for" if name in wanted else "the query has no"
+        wanted = set(statement.compile().params)
+        if wanted != set(bound):
             raise ConfigurationError(
-                f"DatabaseLoader: {state} parameter {name!r}; {nearest(name, wanted)}. "
-                "A colon that starts no parameter is written \\:"
+                f"DatabaseLoader: the query has the parameters {sorted(wanted)}, and parameters gives {sorted(bound)}; give "
+                "each a value, and write a colon that starts no parameter \\:"
             )
         lists = [name for name, value in bound.items() if isinstance(_as_list(value), list)]
         return statement.bindparams(*(bindparam(name, expanding=True) for name in lists))
@@ -324,26 +284,24 @@ class DatabaseLoader(RecordLoader):
         from sqlalchemy import column, inspect, select, table
 
         inspector = inspect(connection)
-        schema, _, plain = name.rpartition(".")
-        readings: list[tuple[str | None, str]] = [(None, name)]
-        if schema and schema in inspector.get_schema_names():
-            readings.append((schema, plain))
-        known: list[str] = []
-        for schema_read, wanted in readings:
-            tables = [*inspector.get_table_names(schema=schema_read), *inspector.get_view_names(schema=schema_read)]
-            if wanted in tables:
-                columns = [described["name"] for described in inspector.get_columns(wanted, schema=schema_read)]
-                if self.id_field not in columns:
-                    raise missing_field(source, "id_field", str(self.id_field), columns, ID_NAMES)
-                used: list[ColumnClause[object]] = [column(columns[position]) for position in self._columns(source, columns)]
-                # the database's own spelling of the name says whether it must be quoted
-                rows = table(tables[tables.index(wanted)], *used, schema=schema_read)
-                return select(*used).select_from(rows).order_by(rows.c[str(self.id_field)])
-            known.extend(f"{schema_read}.{known_table}" if schema_read else known_table for known_table in tables)
-        raise SourceError(f"{source}: no such table or view; {nearest(name, known)}")
+        schema = name.rpartition(".")[0]
+        known: dict[str, tuple[str | None, str]] = {}
+        for read in (None, schema) if schema in inspector.get_schema_names() else (None,):
+            for found in [*inspector.get_table_names(schema=read), *inspector.get_view_names(schema=read)]:
+                known.setdefault(f"{read}.{found}" if read else found, (read, found))
+        if name not in known:
+            raise SourceError(f"{source}: no such table or view; {nearest(name, known)}")
+        schema_read, found = known[name]
+        columns = [described["name"] for described in inspector.get_columns(found, schema=schema_read)]
+        if self.id_field not in columns:
+            raise missing_field(source, "id_field", str(self.id_field), columns, ID_NAMES)
+        used: list[ColumnClause[object]] = [column(name) for name in self._columns(source, columns)]
+        # the database's own spelling of the name says whether it must be quoted
+        rows = table(found, *used, schema=schema_read)
+        return select(*used).select_from(rows).order_by(rows.c[str(self.id_field)])
 
-    def _columns(self, source: str, names: list[str]) -> dict[int, str]:
-        """The positions and names of the columns in use, each of which must be there once."""
+    def _columns(self, source: str, names: list[str]) -> list[str]:
+        """The columns in use, each of which must be there once."""
         if not names:
             raise SourceError(f"{source}: the statement gives no rows; pass a SELECT")
         self.check_columns(source, names)
@@ -351,7 +309,7 @@ class DatabaseLoader(RecordLoader):
         for column in used:
             if names.count(column) > 1:
                 raise SourceError(f'{source}: there are {names.count(column)} columns "{column}"; rename one with AS')
-        return {position: column for position, column in enumerate(names) if column in used}
+        return used
 
     def _record(self, location: str, row: dict[str, object]) -> tuple[str, JsonObject]:
         field = self.id_field

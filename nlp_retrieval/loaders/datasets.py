@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,7 +18,6 @@ from nlp_retrieval.core.files.records import (
     as_id,
     as_text,
     as_title,
-    kind,
     make_item,
     make_query,
     metadata_of,
@@ -31,7 +29,7 @@ from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.errors import DependencyError, RetrievalError, RetrievalWarning, SourceError, install, nearest
 from nlp_retrieval.loaders.files import read_json_lines, read_json_objects
 from nlp_retrieval.loaders.judgements import Judgement, collect_judgements, judged_queries, read_judgements
-from nlp_retrieval.loaders.records import RecordLoader, joined_text, released_field, supporting_titles, without_fields
+from nlp_retrieval.loaders.records import RecordLoader, joined_text, without_fields
 from nlp_retrieval.text.sentences import SENTENCE_STARTS
 
 
@@ -61,8 +59,9 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
 
     def stream(self) -> Iterator[SearchableItem]:
         """Yield the items of the corpus in the order of the file."""
-        for location, row in read_json_lines(self._corpus()):
-            item_id, content = _id_and_text(location, row)
+        folder = Path(self.path).expanduser()
+        for location, row in read_json_lines(self._file("corpus.jsonl") if folder.is_dir() else folder):
+            item_id, content = as_id(location, "_id", _own(location, row, "_id")), _text(location, row, "text")
             title = as_title(location, "title", row.get("title"))
             metadata = metadata_of(location, row, ("_id", "text", "title"))
             yield make_item(location, item_id, content, with_title(location, title, metadata))
@@ -76,63 +75,69 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
         return self._judged()[1]
 
     def _judged(self) -> tuple[list[Query], list[Gold]]:
-        qrels, path = self._qrels(), self._file("queries.jsonl")
+        qrels, path = self._file(f"qrels/{self.split}.tsv"), self._file("queries.jsonl")
         return judged_queries(path, self._read(path), read_judgements(qrels, "tsv"), qrels)
 
     def _read(self, path: Path) -> Iterator[tuple[str, Query]]:
         for location, row in read_json_lines(path):
-            query_id, text = _id_and_text(location, row)
+            query_id, text = as_id(location, "_id", _own(location, row, "_id")), _text(location, row, "text")
             metadata = metadata_of(location, row, ("_id", "text"))
             family = metadata.get("family")
             known = None if family is None else as_id(location, "family", family)
             yield location, make_query(location, query_id, text, known, metadata)
 
-    def _corpus(self) -> Path:
-        return self._file("corpus.jsonl") if self._folder().is_dir() else self._folder()
-
-    def _qrels(self) -> Path:
-        self._require_folder("qrels")
-        folder = self._folder() / "qrels"
-        for path in (folder / f"{self.split}.tsv", folder / f"{self.split}.tsv.gz"):
-            if path.is_file():
-                return path
-        splits = {path.name.split(".tsv")[0] for path in folder.glob("*.tsv*")}
-        raise SourceError(f'{folder}: no judgements for split "{self.split}"; {nearest(self.split, splits)}')
-
     def _file(self, name: str) -> Path:
-        self._require_folder(name)
-        for path in (self._folder() / name, self._folder() / f"{name}.gz"):
+        folder = Path(self.path).expanduser()
+        for path in (folder / name, folder / f"{name}.gz"):
             if path.is_file():
                 return path
-        existing = sorted(path.name for path in self._folder().iterdir())
-        raise SourceError(f"{self.path}: no {name} or {name}.gz in this folder (found: {quoted(existing)})")
-
-    def _require_folder(self, wanted: str) -> None:
-        folder = self._folder()
-        if folder.is_dir():
-            return
-        if folder.exists():
-            raise SourceError(
-                f"{self.path}: this is only a corpus file, without queries and gold; "
-                f"pass the folder that holds {wanted}, or another query loader"
-            )
-        raise SourceError(f"{self.path}: no such folder; check the path (the current folder is {str(Path.cwd())!r})")
-
-    def _folder(self) -> Path:
-        return Path(self.path).expanduser()
+        there = [str(path.relative_to(folder)) for path in sorted([*folder.glob("*"), *folder.glob("qrels/*")])]
+        raise SourceError(f"{self.path}: no {name} or {name}.gz in this folder (found: {quoted(there)}); check path, split")
 
 
-def _id_and_text(location: str, row: JsonObject) -> tuple[str, str]:
-    for field in ("_id", "text"):
-        if field not in row:
-            raise SourceError(
-                f'{location}: no "{field}" field (found: {quoted(row)}); BEIR\'s rows have "_id" and "text", '
-                "JsonlLoader reads items of other layouts"
-            )
-    return as_id(location, "_id", row["_id"]), as_text(location, "text", row["text"])
+def _own(location: str, row: JsonObject, field: str) -> JsonValue:
+    """Return a field that a published collection always has."""
+    if field not in row:
+        raise SourceError(
+            f'{location}: no "{field}" field (found: {quoted(row)}); is this the right file? JsonlLoader reads other forms'
+        )
+    return row[field]
 
 
-_HOVER_NO_GOLD = "HoVer's test release withholds the supporting facts: use the train or dev release"
+def _text(location: str, row: JsonObject, field: str) -> str:
+    return as_text(location, field, _own(location, row, field))
+
+
+# HoVer and HotpotQA: a JSON list, whose entries have ids, and supporting facts unless they are of a test release.
+
+
+def _once(rows: Iterator[tuple[str, JsonObject]], fields: Sequence[str]) -> Iterator[tuple[str, str, JsonObject]]:
+    """Yield the entries of a release file with their ids, each of which occurs once; without one, the number of the entry."""
+    locations: dict[str, str] = {}
+    for location, row in rows:
+        field = next((name for name in fields if name in row), None)
+        entry_id = str(len(locations)) if field is None else as_id(location, field, row[field])
+        if locations.setdefault(entry_id, location) is not location:
+            raise SourceError(f'{location}: the id "{entry_id}" is taken by {locations[entry_id]}; ids must be unique')
+        yield location, entry_id, row
+
+
+def _supporting(location: str, row: JsonObject) -> list[tuple[str, JsonValue]]:
+    """Return the supporting facts, in order: a title and the number of a sentence, or its text."""
+    facts = row.get("supporting_facts")
+    if not facts:
+        raise SourceError(
+            f'{location}: no "supporting_facts" (found: {quoted(row)}), so there is no gold; use the train or dev release, the '
+            "test release withholds them"
+        )
+    found: list[tuple[str, JsonValue]] = []
+    for fact in facts if isinstance(facts, list) else [facts]:
+        match fact:
+            case [str(title), sentence, *_] if title:
+                found.append((title, sentence))
+            case _:
+                raise SourceError(f'{location}: "supporting_facts" is not a list of [title, sentence number] pairs')
+    return found
 
 
 class HoverLoader(BaseQueryLoader):
@@ -169,53 +174,30 @@ class HoverLoader(BaseQueryLoader):
         queries: list[Query] = []
         for location, uid, row in self._claims():
             family = row.get("hpqa_id")
+            known = None if family is None else as_id(location, "hpqa_id", family)
             metadata: JsonObject = {
                 name: row[field] for name, field in (("hops", "num_hops"), ("label", "label")) if field in row
             }
-            text = as_text(location, "claim", _hover_field(location, row, "claim"))
-            queries.append(
-                make_query(location, uid, text, None if family is None else as_id(location, "hpqa_id", family), metadata)
-            )
+            queries.append(make_query(location, uid, _text(location, row, "claim"), known, metadata))
         return queries
 
     def gold(self) -> list[Gold]:
         """Return the supporting titles of these claims, in the same order."""
         return [
-            Gold(query_id=uid, relevance=dict.fromkeys(supporting_titles(location, row, _HOVER_NO_GOLD), 1), by="title")
+            Gold(query_id=uid, relevance={title: 1 for title, _ in _supporting(location, row)}, by="title")
             for location, uid, row in self._claims()
         ]
 
     def _claims(self) -> Iterator[tuple[str, str, JsonObject]]:
-        locations: dict[str, str] = {}
-        left_out: Counter[str] = Counter()
         kept = False
-        for location, row in read_json_objects(self.path):
-            uid = as_id(location, "uid", _hover_field(location, row, "uid"))
-            if uid in locations:
-                raise SourceError(f'{location}: the uid "{uid}" is taken by {locations[uid]}; uids must be unique')
-            locations[uid] = location
-            if self._fits(location, row):
+        for location, uid, row in _once(read_json_objects(self.path), ["uid"]):
+            _own(location, row, "uid")
+            right_hops = self.hops is None or _own(location, row, "num_hops") in self.hops
+            if right_hops and (self.label is None or _own(location, row, "label") == self.label):
                 kept = True
                 yield location, uid, row
-            else:
-                left_out[f"{row.get('num_hops')} hops {row.get('label')}"[:80]] += 1
         if not kept:
-            counts = ", ".join(f"{what}: {count}" for what, count in sorted(left_out.items())[:8]) or "an empty list"
-            raise SourceError(
-                f"{self.path}: no claim fits hops={self.hops!r}, label={self.label!r} (found: {counts}); change the filter"
-            )
-
-    def _fits(self, location: str, row: JsonObject) -> bool:
-        return (self.hops is None or _hover_field(location, row, "num_hops") in self.hops) and (
-            self.label is None or _hover_field(location, row, "label") == self.label
-        )
-
-
-def _hover_field(location: str, row: JsonObject, field: str) -> JsonValue:
-    return released_field(location, row, field, "HoVer")
-
-
-_HOTPOT_NO_GOLD = "HotpotQA's test release withholds the supporting facts: use the train or dev release"
+            raise SourceError(f"{self.path}: no claim fits hops={self.hops!r}, label={self.label!r}; change the filter")
 
 
 class HotpotqaLoader(BaseLoader, BaseQueryLoader):
@@ -250,24 +232,20 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
     def stream(self) -> Iterator[SearchableItem]:
         """Yield one item per title, in the order of first occurrence."""
         seen: dict[bytes, bytes] = {}
-        differing = 0
-        first = ""
+        differing: list[str] = []
         for location, row in _hotpot_rows(self.path):
             for title, sentences in _contexts(location, row):
                 content, starts = _join(sentences)
                 key, text = _digest(title), _digest(content)
                 if key not in seen:
                     seen[key] = text
-                    metadata: JsonObject = {"title": title}
-                    if self.sentence_facts:
-                        metadata[SENTENCE_STARTS] = starts
+                    metadata: JsonObject = {"title": title} | ({SENTENCE_STARTS: starts} if self.sentence_facts else {})
                     yield make_item(location, title, content, metadata)
                 elif seen[key] != text:
-                    differing += 1
-                    first = first or f'"{title}" ({location})'
+                    differing.append(f'"{title}" ({location})')
         if differing:
             warnings.warn(
-                f"{self.path}: {differing} contexts have a title seen before with another text, first {first}; "
+                f"{self.path}: {len(differing)} contexts have a title seen before with another text, first {differing[0]}; "
                 "the first text of each title was kept",
                 RetrievalWarning,
                 stacklevel=2,
@@ -280,8 +258,7 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
             metadata: JsonObject = {field: row[field] for field in ("answer", "type", "level") if field in row}
             if self.sentence_facts:
                 metadata["supporting_facts"] = _facts(location, query_id, row)
-            text = as_text(location, "question", _hotpot_field(location, row, "question"))
-            queries.append(make_query(location, query_id, text, metadata=metadata))
+            queries.append(make_query(location, query_id, _text(location, row, "question"), metadata=metadata))
         return queries
 
     def gold(self) -> list[Gold]:
@@ -291,46 +268,34 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
         wanted: dict[str, str] = {}
         for location, query_id, row in self._questions():
             titles.update(_digest(title) for title, _ in _contexts(location, row))
-            supporting = supporting_titles(location, row, _HOTPOT_NO_GOLD)
-            for title in supporting:
-                wanted.setdefault(title, location)
-            gold.append(Gold(query_id=query_id, relevance=dict.fromkeys(supporting, 1)))
-        absent = [title for title in wanted if _digest(title) not in titles]
-        if absent:
-            raise SourceError(
-                f'{wanted[absent[0]]}: the supporting fact "{absent[0]}" is in no context of the file, the first of '
-                f"{len(absent)} such titles; the fullwiki release may lack them: use the distractor release"
-            )
+            relevance = {title: 1 for title, _ in _supporting(location, row)}
+            wanted |= {title: location for title in relevance if title not in wanted}
+            gold.append(Gold(query_id=query_id, relevance=relevance))
+        for title, location in wanted.items():
+            if _digest(title) not in titles:
+                raise SourceError(
+                    f'{location}: the supporting fact "{title}" is in no context of the file; the fullwiki release may lack '
+                    "it: use the distractor release"
+                )
         return gold
 
     def _questions(self) -> Iterator[tuple[str, str, JsonObject]]:
-        locations: dict[str, str] = {}
-        for location, row in _hotpot_rows(self.path):
-            field = next((name for name in ("_id", "id") if name in row), None)
-            query_id = str(len(locations)) if field is None else as_id(location, field, row[field])
-            if query_id in locations:
-                raise SourceError(f'{location}: the id "{query_id}" is taken by {locations[query_id]}; ids must be unique')
-            locations[query_id] = location
-            yield location, query_id, row
-        if not locations:
-            raise SourceError(f"{self.path}: it holds no questions; is this a release file of HotpotQA?")
+        return _once(_hotpot_rows(self.path), ["_id", "id"])
 
 
 def _hotpot_rows(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
     """Yield the records; contexts and facts in columns, as the copy on the Hugging Face hub has them, become pairs."""
     for location, row in read_json_objects(path):
-        pairs: JsonObject = {}
-        for field, columns in (("context", ("title", "sentences")), ("supporting_facts", ("title", "sent_id"))):
-            held = row.get(field)
-            lists = [held.get(column) for column in columns] if isinstance(held, dict) else []
-            match lists:
-                case [list(first), list(second)] if len(first) == len(second):
-                    pairs[field] = [[*pair] for pair in zip(first, second, strict=True)]
-        yield location, row | pairs
+        for field, second in (("context", "sentences"), ("supporting_facts", "sent_id")):
+            match row.get(field):
+                case {"title": list(titles), **rest} if isinstance(values := rest.get(second), list):
+                    if len(titles) == len(values):
+                        row[field] = [[*pair] for pair in zip(titles, values, strict=True)]
+        yield location, row
 
 
 def _contexts(location: str, row: JsonObject) -> Iterator[tuple[str, list[JsonValue]]]:
-    contexts = _hotpot_field(location, row, "context")
+    contexts = _own(location, row, "context")
     for context in contexts if isinstance(contexts, list) else [contexts]:
         match context:
             case [str(title), list(sentences)] if title.strip() and all(isinstance(sentence, str) for sentence in sentences):
@@ -342,34 +307,21 @@ def _contexts(location: str, row: JsonObject) -> Iterator[tuple[str, list[JsonVa
 
 
 def _facts(location: str, query_id: str, row: JsonObject) -> list[JsonValue]:
-    """The supporting facts of a question, each of which names a sentence of its contexts."""
-    supporting_titles(location, row, _HOTPOT_NO_GOLD)  # refuses anything but a list of facts
-    counts: dict[str, int] = {}
-    number_of: dict[tuple[str, JsonValue], int] = {}
+    """The supporting facts of a question by the number of the sentence, which may be told by its text."""
+    numbers: dict[tuple[str, JsonValue], int] = {}
     for title, sentences in _contexts(location, row):
-        counts.setdefault(title, len(sentences))
         for number, sentence in enumerate(sentences):
-            number_of.setdefault((title, str(sentence).strip()), number)
-    facts = row["supporting_facts"]
+            numbers.setdefault((title, number), number)
+            numbers.setdefault((title, str(sentence).strip()), number)
     read: dict[tuple[str, int], None] = {}
-    for fact in facts if isinstance(facts, list) else []:
-        match fact:
-            case [str(title), int(number)] if not isinstance(number, bool) and 0 <= number < counts.get(title, 0):
-                read[title, number] = None
-            case [str(title), str(sentence)] if (title, sentence.strip()) in number_of:
-                read[title, number_of[title, sentence.strip()]] = None
-            case [str(title), int(number)] if not isinstance(number, bool):
-                held = f"has {counts[title]} sentences" if title in counts else "is in none of its contexts"
-                raise SourceError(
-                    f'{location}: question "{query_id}": the supporting fact names sentence {number} of "{title}", which '
-                    f"{held} (numbers begin at 0); correct it, leave the question out, or read the file without sentence_facts"
-                )
-            case _:
-                wrong = fact[1] if isinstance(fact, list) and len(fact) == 2 else None
-                raise SourceError(
-                    f'{location}: question "{query_id}": a supporting fact is not a title and the number of a sentence '
-                    f"(its number is {kind(wrong)}); read the file without sentence_facts where it has none"
-                )
+    for title, told in _supporting(location, row):
+        wanted = told.strip() if isinstance(told, str) else told
+        if not isinstance(wanted, str | int) or isinstance(wanted, bool) or (title, wanted) not in numbers:
+            raise SourceError(
+                f'{location}: question "{query_id}": the supporting fact [{title!r}, {told!r:.40}] names no sentence of its '
+                "contexts (numbers begin at 0); correct it, or read the file without sentence_facts"
+            )
+        read[title, numbers[title, wanted]] = None
     return [[title, number] for title, number in read]
 
 
@@ -390,10 +342,6 @@ def _join(sentences: list[JsonValue]) -> tuple[str, list[JsonValue]]:
 def _digest(text: str) -> bytes:
     # titles are compared by their digests: 128 bits, so that two never collide; unpaired surrogates are refused later
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _hotpot_field(location: str, row: JsonObject, field: str) -> JsonValue:
-    return released_field(location, row, field, "HotpotQA")
 
 
 class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
@@ -471,18 +419,18 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
             raise SourceError(
                 f"{self.path}: this data set has no {what}; name the part of it that has (such as {self.path}/test)"
             )
-        entries: Callable[[], Any] = getattr(dataset, f"{what}_iter")
-        number = 0
         try:
-            for number, entry in enumerate(entries(), start=1):
+            for number, entry in enumerate(getattr(dataset, f"{what}_iter")(), start=1):
                 yield f"{self.path}, {what} {number}", entry
         except RetrievalError:
             raise
-        except Exception as error:  # the library and its readers raise any exceptions
-            problem = f"after {number:,} it gives no more {what}" if number else f"it gives no {what}"
+        except (
+            Exception
+        ) as error:  # the library and its readers raise any exceptions, with those of all sources after a sentence
+            reason = str(error.args[0] if error.args else type(error).__name__)[:200]
             raise SourceError(
-                f"{self.path}: {problem} ({_first_words(error)}); where it is not downloaded, check the network, or copy the "
-                "folder of ir_datasets (IR_DATASETS_HOME) from a machine that has it"
+                f"{self.path}: its {what} cannot be read ({reason}); where it is not downloaded, check the network, or copy "
+                "the folder of ir_datasets (IR_DATASETS_HOME) from a machine that has it"
             ) from error
 
     def _opened(self) -> Any:
@@ -494,16 +442,7 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
             return ir_datasets.load(self.path)
         except KeyError:
             known = nearest(str(self.path), ir_datasets.registry).partition(" (valid:")[0]
-            hint = known if known.startswith("did you mean") else "its catalogue lists what there is: https://ir-datasets.com"
-            raise SourceError(f"{self.path}: ir_datasets knows no data set of this name; {hint}") from None
-
-
-def _first_words(error: Exception) -> str:
-    """Return the library's own message for an error: it puts the errors of all sources, unshortened, behind a sentence."""
-    reason = error.args[0] if error.args else type(error).__name__
-    while isinstance(reason, tuple) and reason:
-        reason = reason[0]
-    return str(reason)[:200]
+            raise SourceError(f"{self.path}: ir_datasets knows no data set of this name; {known[:200]}") from None
 
 
 def _as_row(location: str, entry: Any) -> JsonObject:

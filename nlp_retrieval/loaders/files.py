@@ -12,7 +12,6 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
 
 import ijson
 from ijson.common import ObjectBuilder
@@ -24,12 +23,6 @@ from nlp_retrieval.core.files.records import MAX_ENTRY, JsonObject, kind, too_lo
 from nlp_retrieval.errors import SourceError
 
 SAVE_AS_UTF8 = "save the file as UTF-8, for example with iconv -f ISO-8859-1 -t UTF-8"
-
-
-def encoding_error(location: str, error: UnicodeDecodeError) -> SourceError:
-    """Return the error for bytes that are not UTF-8."""
-    byte = error.object[error.start]
-    return SourceError(f"{location}: not UTF-8 (byte 0x{byte:02x}: {error.reason}); {SAVE_AS_UTF8}")
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
@@ -47,24 +40,19 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
         [(1, 'krill'), (2, 'whale')]
     """
     with open_bytes(path) as stream:
-        number = 0
-        while True:
-            number += 1
-            try:
-                raw = stream.readline(MAX_ENTRY + 1)
-            except READ_ERRORS as error:
-                raise read_error(f"{path}, line {number}", error) from error
-            if not raw:
-                return
-            if len(raw) > MAX_ENTRY:
-                raise too_long(f"{path}, line {number}")
-            if number == 1:
-                raw = raw.removeprefix(BOM_UTF8)
-            try:
-                text = raw.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise encoding_error(f"{path}, line {number}", error) from None
-            yield number, text.rstrip("\r\n")
+        number = 1
+        try:
+            while raw := stream.readline(MAX_ENTRY + 1):
+                if len(raw) > MAX_ENTRY:
+                    raise too_long(f"{path}, line {number}")
+                yield number, (raw.removeprefix(BOM_UTF8) if number == 1 else raw).decode("utf-8").rstrip("\r\n")
+                number += 1
+        except UnicodeDecodeError as error:
+            byte = error.object[error.start]
+            fault = f"not UTF-8 (byte 0x{byte:02x}: {error.reason})"
+            raise SourceError(f"{path}, line {number}: {fault}; {SAVE_AS_UTF8}") from None
+        except READ_ERRORS as error:
+            raise read_error(f"{path}, line {number}", error) from error
 
 
 def read_json_lines(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
@@ -87,24 +75,17 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
         if not line or line.isspace():
             continue
         location = f"{path}, line {number}"
+        if number == 1 and line.lstrip().startswith("["):
+            raise SourceError(
+                f"{location}: the file is one JSON list; write one object per line (jq -c '.[]' old.json > new.jsonl)"
+            )
         try:
             row = parse_json(line)
         except ValueError as error:
-            if number == 1 and line.lstrip().startswith("["):
-                raise SourceError(_IS_A_LIST.format(location=location)) from None
-            if "\r" in line:
-                raise SourceError(f"{location}: {_ENDS_WITH_CR}") from None
             raise SourceError(f"{location}: {error}") from None
         if not isinstance(row, dict):
-            if isinstance(row, list) and number == 1:
-                raise SourceError(_IS_A_LIST.format(location=location))
             raise SourceError(f"{location}: expected a JSON object, found {kind(row)}; write one object per line")
         yield location, row
-
-
-_ENDS_WITH_CR = "a carriage return within the line; end lines with a line feed (tr '\\r' '\\n' < old > new)"
-
-_IS_A_LIST = "{location}: the file is one JSON list; write one object per line (jq -c '.[]' old.json > new.jsonl)"
 
 
 def read_json_objects(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
@@ -125,19 +106,28 @@ def read_json_file_of_records(path: str | Path) -> Iterator[tuple[str, JsonObjec
 def read_json_list(path: str | Path) -> Iterator[tuple[str, JsonValue]]:
     """Yield the entries of a JSON list, of any type, each with its location; one entry is in memory at a time."""
     with open_bytes(path) as stream:
-        number = 0
+        number = depth = 0
+        entry, checked = ObjectBuilder(), _Checked(stream)
         try:
             if stream.peek(3).startswith(BOM_UTF8):
                 stream.read(len(BOM_UTF8))
             while (head := stream.peek(1024)).isspace():
                 stream.read(len(head))
-            if not (start := head.lstrip()).startswith(b"["):
-                raise _not_a_list(str(path), start)
-            measured = _Measured(stream)
-            for value in _values(ijson.basic_parse(measured, use_float=True)):
-                number += 1
-                measured.bytes = 0
-                yield f"{path}, entry {number}", value
+            if not head.lstrip().startswith(b"["):
+                found = repr(head.lstrip()[:1].decode("utf-8", "replace")) if head else "nothing"
+                cure = "make a list of JSON lines by jq -s . old.jsonl > new.json"
+                raise SourceError(f"{path}: expected one JSON list ('['), found {found}; {cure}")
+            for event, value in ijson.basic_parse(checked, use_float=True):
+                depth += {"start_map": 1, "start_array": 1, "end_map": -1, "end_array": -1}.get(event, 0)
+                if depth > MAX_DEPTH + 1:
+                    raise SourceError(f"{path}, entry {number + 1}: {TOO_DEEP}")
+                if depth == 0 or (depth == 1 and event == "start_array"):
+                    continue  # the list itself
+                entry.event(event, value)
+                if depth == 1:
+                    number += 1
+                    yield f"{path}, entry {number}", entry.value
+                    entry, checked.bytes = ObjectBuilder(), 0
         except READ_ERRORS as error:
             raise read_error(f"{path}, entry {number + 1}", error) from error
         except (ijson.JSONError, _BoundlessError, UnicodeDecodeError) as error:
@@ -145,38 +135,36 @@ def read_json_list(path: str | Path) -> Iterator[tuple[str, JsonValue]]:
 
 
 class _BoundlessError(Exception):
-    """An entry of a list is too long, or nested too deeply."""
+    """An entry of a list is too long, or holds half of a character."""
 
 
-class _Measured:
-    """A stream that counts the bytes of an entry."""
+_ESCAPE = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F]..)|\\.?", re.DOTALL)
+
+
+class _Checked:
+    """A stream that counts the bytes of an entry, and refuses half of an escaped surrogate pair: the parser would not."""
 
     def __init__(self, stream: BufferedReader) -> None:
         self._stream = stream
+        self._rest = b""
         self.bytes = 0
 
     def read(self, size: int = -1) -> bytes:
-        """Read, and count."""
+        """Read and check."""
         raw = self._stream.read(size)
         self.bytes += len(raw)
         if self.bytes > MAX_ENTRY:
             raise _BoundlessError(f"longer than {MAX_ENTRY >> 20} MiB; split the text up")
+        text, self._rest = self._rest + raw, b""
+        for escape in _ESCAPE.finditer(text) if b"\\" in text else ():
+            begin = escape.start()
+            if raw and begin + 12 > len(text) and rb"\ud".startswith(text[begin + 6 : begin + 9].lower()):
+                self._rest = text[begin:]  # it may go on
+                break
+            if escape["half"]:
+                shown = escape["half"].decode("ascii", "replace")
+                raise _BoundlessError(f"half of a surrogate pair ({shown}) here or soon after; write the character itself")
         return raw
-
-
-def _values(events: Iterator[tuple[str, Any]]) -> Iterator[JsonValue]:
-    """The entries of the list that the events of a parser describe."""
-    depth, entry = 0, ObjectBuilder()
-    for event, value in events:
-        depth += {"start_map": 1, "start_array": 1, "end_map": -1, "end_array": -1}.get(event, 0)
-        if depth > MAX_DEPTH + 1:
-            raise _BoundlessError(TOO_DEEP)
-        if depth == 0 or (depth == 1 and event == "start_array"):
-            continue  # the list itself
-        entry.event(event, value)
-        if depth == 1:
-            yield entry.value
-            entry = ObjectBuilder()
 
 
 def _fault(error: Exception) -> str:
@@ -186,19 +174,6 @@ def _fault(error: Exception) -> str:
         return message
     if "premature EOF" in message:
         return "the file ends within the list: it is cut off; fetch it again"
-    if isinstance(error, UnicodeDecodeError):
-        return "half of a surrogate pair; write the character itself"
-    if "UTF8" in message:
+    if isinstance(error, UnicodeDecodeError) or "UTF8" in message:
         return f"not UTF-8; {SAVE_AS_UTF8}"
     return f"not valid JSON: {message.splitlines()[0].partition(': ')[2]}; repair this entry, or write the file again"
-
-
-def _not_a_list(path: str, start: bytes) -> SourceError:
-    if not start:
-        return SourceError(f"{path}: the file is empty; expected one JSON list")
-    found = f"{start[:1].decode('utf-8', 'replace')!r}; is this the right file?"
-    if start.startswith(b"{"):
-        found = "a JSON object; pass the file whose top level is the list of entries"
-        if re.search(rb"\}[ \r]*\n\s*\{", start):
-            found = "JSON lines; make a list of them (jq -s . old.jsonl > new.json)"
-    return SourceError(f"{path}: expected one JSON list ('['), found {found}")

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from nlp_retrieval.core.files.records import as_id, decode_id, kind, likely, quoted
+from nlp_retrieval.core.files.records import as_id, decode_id, likely, quoted
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import RetrievalWarning, SourceError
 from nlp_retrieval.loaders.files import read_json_lines, read_json_objects, read_lines
@@ -34,11 +34,6 @@ Judgement = tuple[str, str, str, object, str]
 _SUFFIXES: dict[str, FileFormat] = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
 }  # fmt: skip
-_OTHERS = {
-    ".parquet": "write it as .jsonl or .csv",
-    ".xlsx": "save it as .csv",
-    ".db": "write the table as .csv",
-}
 _GRADE = re.compile(r"[+-]?[0-9]{1,9}(?:\.0{0,9})?")
 NAMES = {
     "query": ("query_id", "query-id", "qid", "query", "topic", "topic_id", "q_id"),
@@ -53,11 +48,6 @@ def format_of(path: str | Path, given: FileFormat | None) -> FileFormat:
     """Return the form of a file of queries or gold: the given one, or the one of its suffix, TREC's by default."""
     file = Path(path)
     suffix = (Path(file.stem) if file.suffix.lower() == ".gz" else file).suffix.lower()
-    if given is None and suffix in _OTHERS:
-        raise SourceError(
-            f"{path}: queries and gold are read from TREC files, .csv, .tsv, .jsonl and .json, and not from {suffix}; "
-            f"{_OTHERS[suffix]}"
-        )
     return given or _SUFFIXES.get(suffix, "trec")
 
 
@@ -116,51 +106,39 @@ def _json_rows(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
     for location, row in read_json_lines(path) if form == "jsonl" else read_json_objects(path):
         query, item, grade = (row[name] for name in columns_named(location, list(row)))
         subtopic = next((row[name] for name in row if name.strip().lower() in _SUBTOPICS), None)
-        if isinstance(grade, list | dict):
-            raise SourceError(f"{location}: the grade is {kind(grade)}; it must be an integer")
-        yield (
-            location,
-            as_id(location, "query_id", query),
-            as_id(location, "item_id", item),
-            grade,
-            "" if subtopic is None else str(subtopic),
-        )
+        ids = as_id(location, "query_id", query), as_id(location, "item_id", item)
+        yield location, *ids, grade, "" if subtopic is None else str(subtopic)
 
 
 def _cells(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
-    locations: Sequence[int] | None = None
-    width = 0
     lines: Iterator[tuple[int, list[str]]]
     if form == "trec":
         # only ASCII white space parts columns, as in C; an id may hold a no-break space
         lines = ((number, [cell for cell in re.split(r"[ \t\r\f\v]+", line) if cell]) for number, line in read_lines(path))
     else:
         lines = read_cells(path, "\t" if form == "tsv" else None, None if form == "tsv" else '"', "utf-8")
+    columns: Sequence[int] = ()
+    width = 0
     for number, line in lines:
         location, cells = f"{path}, line {number}", [cell.strip() for cell in line]
         while cells and not cells[-1] and len(cells) > (width or 3):
             cells.pop()
         if not any(cells):
             continue
-        if locations is None:
+        if not width:
             width = len(cells)
             if width > 2 and not _GRADE.fullmatch(cells[-1]) and _has_names(cells):
                 named = [cells.index(name) for name in columns_named(location, cells)]
-                subtopic = [cells.index(name) for name in cells if name.strip().lower() in _SUBTOPICS]
-                locations = [*named, *subtopic[:1]]
+                columns = [*named, *[cells.index(name) for name in cells if name.strip().lower() in _SUBTOPICS][:1]]
                 continue
-            locations = (0, 1, 2) if width == 3 else (0, 2, 3, 1)
-            if width not in (3, 4):
-                raise SourceError(
-                    f"{location}: {width} columns, where a judgement is query, item and grade, or query, 0, item and grade "
-                    "(4 columns); check what separates them, or name them in a first line (query_id, item_id, relevance) "
-                    "where there are more"
-                )
-        if len(cells) != width:
+            columns = {3: (0, 1, 2), 4: (0, 2, 3, 1)}.get(width, ())
+        if len(cells) != width or not columns:
             raise SourceError(
-                f"{location}: {len(cells)} columns in {' '.join(cells)[:60]!r}, where the lines before have {width}"
+                f"{location}: {len(cells)} columns in {' '.join(cells)[:60]!r}, where {width if columns else '3 or 4'} are "
+                "expected: query, item and grade, or query, 0, item and grade; check what separates them, or name them in a "
+                "first line (query_id, item_id, relevance) where there are more"
             )
-        query_id, item_id, grade, *subtopics = (cells[at] for at in locations)
+        query_id, item_id, grade, *subtopics = (cells[at] for at in columns)
         if form == "trec":
             query_id, item_id = decode_id(query_id), decode_id(item_id)
         yield location, query_id, item_id, grade, subtopics[0] if subtopics and subtopics[0] not in _NO_SUBTOPIC else ""
@@ -223,23 +201,23 @@ def judged_queries(
     missing.
     """
     locations: dict[str, str] = {}
-    judged: list[Query] = []
-    numbered: list[Query] = []
+    likely_judged: list[Query] = []
     numbers = {name.lstrip("0") for name in judgements if name.isascii() and name.isdigit()}
     for location, query in queries:
         name = query.query_id
-        if name in locations:
+        if locations.setdefault(name, location) is not location:
             raise SourceError(f'{location}: the id "{name}" is taken by {locations[name]}; ids must be unique')
-        locations[name] = location
-        if name in judgements:
-            judged.append(query)
-        elif name.isascii() and name.isdigit() and name.lstrip("0") in numbers:
-            judged.append(query)
-            numbered.append(query)
-    if numbered:
-        judged = _renamed(judged, {query.query_id for query in numbered}, locations, judgements, source, judged_in)
+        if name in judgements or (name.isascii() and name.isdigit() and name.lstrip("0") in numbers):
+            likely_judged.append(query)
+    ids = match_numbers(locations, judgements)
+    judged = [
+        query if query.query_id in judgements else query.model_copy(update={"query_id": ids[query.query_id]})
+        for query in likely_judged
+        if query.query_id in judgements or query.query_id in ids
+    ]
+    found = {query.query_id for query in judged}
+    unknown = [query_id for query_id in judgements if query_id not in found]
     hopeless = sum(not any(grade > 0 for grade in judgements[query.query_id].values()) for query in judged)
-    unknown = [query_id for query_id in judgements if query_id not in locations]
     if not judged:
         raise SourceError(
             f"{judged_in}: none of its {len(judgements):,} judged queries ({quoted(unknown[:3])}) is among the "
@@ -249,6 +227,12 @@ def judged_queries(
         raise SourceError(
             f"{judged_in}: none of its {len(judgements):,} judged queries has an item with a grade above 0; "
             "no ranking can find anything for them"
+        )
+    if ids:
+        name, other = next(iter(ids.items()))
+        _warn(
+            f'{source}: {len(ids):,} numbers have other zeros in front than in {judged_in} (first: "{name}", there "{other}"); '
+            "they are matched as numbers, and the queries have the ids of the judgements"
         )
     if unknown:
         _warn(
@@ -261,31 +245,6 @@ def judged_queries(
             "score 0, as in trec_eval"
         )
     return judged, [Gold(query_id=query.query_id, relevance=judgements[query.query_id]) for query in judged]
-
-
-def _renamed(
-    judged: list[Query],
-    numbered: set[str],
-    locations: dict[str, str],
-    judgements: Judgements,
-    source: str | Path,
-    judged_in: str | Path,
-) -> list[Query]:
-    """Give queries whose numbers differ from the judgements in leading zeros the ids of the judgements."""
-    ids = {name: other for name, other in match_numbers(locations, judgements).items() if name in numbered}
-    for name, other in ids.items():
-        locations[other] = locations[name]
-    if ids:
-        name, other = next(iter(ids.items()))
-        _warn(
-            f'{source}: {len(ids):,} numbers have other zeros in front than in {judged_in} (first: "{name}", there "{other}"); '
-            "they are matched as numbers, and the queries have the ids of the judgements"
-        )
-    return [
-        query.model_copy(update={"query_id": ids[query.query_id]}) if query.query_id in ids else query
-        for query in judged
-        if query.query_id in ids or query.query_id in judgements
-    ]
 
 
 def _warn(message: str) -> None:

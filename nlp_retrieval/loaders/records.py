@@ -1,14 +1,10 @@
-"""Loaders of records of any source, and the fields by which published data sets name what they hold.
-
-A missing field is an error that lists the existing fields.
-"""
+"""Loaders of records of any source: which field becomes the id, the text and the title; a missing one is an error."""
 
 from __future__ import annotations
 
-import json
 import warnings
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -29,28 +25,6 @@ from nlp_retrieval.core.files.records import (
 )
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
-
-
-def released_field(location: str, row: JsonObject, field: str, dataset: str) -> JsonValue:
-    """Return a field of a record in a data set's release file."""
-    if field not in row:
-        raise SourceError(f'{location}: no "{field}" field (found: {quoted(row)}); is this a release file of {dataset}?')
-    return row[field]
-
-
-def supporting_titles(location: str, row: Mapping[str, JsonValue], cure: str) -> list[str]:
-    """Return the distinct titles of ``supporting_facts``, in order: the form that HotpotQA and HoVer share."""
-    facts = row.get("supporting_facts")
-    if facts is None or facts == []:
-        raise SourceError(f'{location}: no "supporting_facts" (found: {quoted(row)}), so there is no gold; {cure}')
-    titles: dict[str, None] = {}
-    for fact in facts if isinstance(facts, list) else [facts]:
-        match fact:
-            case [str(title), *_] if title:
-                titles[title] = None
-            case _:
-                raise SourceError(f'{location}: "supporting_facts" is not a list of [title, sentence number] pairs')
-    return list(titles)
 
 
 def has_field(row: JsonObject, field: str) -> bool:
@@ -87,28 +61,10 @@ def without_fields(row: JsonObject, fields: Collection[str]) -> JsonObject:
     return kept
 
 
-def missing_field(
-    location: str,
-    parameter: str | None,
-    field: str,
-    found: Collection[str],
-    aliases: Sequence[str],
-    given: Sequence[str] | None = None,
-) -> SourceError:
-    """Return the error about a missing field, with the name that was probably meant.
-
-    ``parameter`` names the field, None where the reader cannot name another; ``given`` is its value if that is a list.
-    """
+def missing_field(location: str, parameter: str, field: str, found: Collection[str], aliases: Sequence[str]) -> SourceError:
+    """Return the error about a missing field, with the parameter that could name another and the name probably meant."""
     meant = likely(field, found, aliases)
-    if parameter is None:
-        cure = f'call "{meant}" so' if meant else "add it, or give the field that holds it this name"
-    elif meant is None and given is not None:
-        cure = f"name fields that are there in {parameter}"
-    elif meant is None:
-        cure = f"pass {parameter}= and the name of the field that holds it"
-    else:
-        corrected = meant if given is None else [meant if name == field else name for name in given]
-        cure = f"pass {parameter}={json.dumps(corrected, ensure_ascii=False)}"
+    cure = f'pass {parameter}="{meant}"' if meant else f"pass {parameter}= and the name of the field that holds it"
     return SourceError(f'{location}: no "{field}" field (found: {quoted(found)}); {cure}')
 
 
@@ -116,13 +72,12 @@ def joined_text(
     location: str, row: JsonObject, fields: str | Sequence[str], parameter: str, aliases: Sequence[str] = CONTENT_NAMES
 ) -> str:
     """Return a text field, or several joined by line ends; of several, some may be missing, null or empty."""
-    if isinstance(fields, str):
-        if not has_field(row, fields):
-            raise missing_field(location, parameter, fields, row, aliases)
-        return as_text(location, fields, field_of(row, fields))
-    there = [field for field in fields if has_field(row, field)]
+    names = [fields] if isinstance(fields, str) else fields
+    there = [field for field in names if has_field(row, field)]
     if not there:
-        raise missing_field(location, parameter, fields[0], row, aliases)
+        raise missing_field(location, parameter, names[0], row, aliases)
+    if isinstance(fields, str):
+        return as_text(location, fields, field_of(row, fields))
     return "\n".join(text for field in there if (text := as_title(location, field, field_of(row, field))))
 
 
@@ -138,10 +93,6 @@ class RecordLoader(BaseLoader):
 
     path: str | Path
     """Location of the records, for messages."""
-    id_field: str | None
-    content_field: str | Sequence[str]
-    title_field: str | None
-    metadata_fields: Sequence[str] | None
 
     def __init__(
         self,
@@ -165,38 +116,26 @@ class RecordLoader(BaseLoader):
             SourceError: the source is missing or malformed.
         """
 
-    def id_field_in(self, fields: Collection[str]) -> str | None:
-        """Return the field with the id: an item that was written as JSON has ``item_id`` in place of ``id``."""
+    def _id_field_in(self, fields: Collection[str]) -> str | None:
+        """The field with the id: an item that was written as JSON has ``item_id`` in place of ``id``."""
         return "item_id" if self.id_field == "id" and "id" not in fields and "item_id" in fields else self.id_field
+
+    def _texts(self) -> Sequence[str]:
+        return [self.content_field] if isinstance(self.content_field, str) else self.content_field
 
     def taken_fields(self, fields: Collection[str]) -> list[str]:
         """Return the fields that become id, text and title."""
-        texts = [self.content_field] if isinstance(self.content_field, str) else self.content_field
-        return [field for field in (self.id_field_in(fields), *texts, self.title_field) if field is not None]
-
-    def parameter_of(self, field: str) -> str:
-        """Return the parameter that names a field in use."""
-        return (
-            "id_field"
-            if field == self.id_field_in([field])
-            else "title_field"
-            if field == self.title_field
-            else "content_field"
-        )
+        return [field for field in (self._id_field_in(fields), *self._texts(), self.title_field) if field is not None]
 
     def check_columns(self, location: str, columns: Collection[str]) -> None:
-        """Refuse a table whose columns cannot hold id and text, before a row of it is read."""
-        wanted: list[tuple[str, str | Sequence[str], Sequence[str]]] = [("content_field", self.content_field, CONTENT_NAMES)]
-        if self.id_field is not None:
-            wanted.insert(0, ("id_field", self.id_field_in(columns) or self.id_field, ID_NAMES))
-        if self.title_field not in (None, "title"):  # a table without the default title field has none
-            wanted.append(("title_field", str(self.title_field), ("title",)))
-        wanted.append(("metadata_fields", self.metadata_fields or (), ()))
-        for parameter, given, aliases in wanted:
-            for field in [given] if isinstance(given, str) else given:
-                if field not in columns and field.partition(".")[0] not in columns:
-                    several = None if isinstance(given, str) else given
-                    raise missing_field(location, parameter, field, columns, aliases, several)
+        """Refuse a table without the columns in use, before a row of it is read; the default title may be missing."""
+        wanted: list[tuple[str, str | None, Sequence[str]]] = [("id_field", self._id_field_in(columns), ID_NAMES)]
+        wanted += [("content_field", field, CONTENT_NAMES) for field in self._texts()]
+        wanted += [("title_field", self.title_field, ("title",))]
+        wanted += [("metadata_fields", field, ()) for field in self.metadata_fields or ()]
+        for parameter, field, aliases in wanted:
+            if field not in (None, "title") and field not in columns and field.partition(".")[0] not in columns:
+                raise missing_field(location, parameter, field, columns, aliases)
 
     def used_columns(self, columns: Sequence[str]) -> list[str]:
         """Return the columns of a table that become items."""
@@ -208,30 +147,28 @@ class RecordLoader(BaseLoader):
 
     def stream(self) -> Iterator[SearchableItem]:
         """Yield the items in the order of the source."""
-        unseen = dict.fromkeys(self.metadata_fields or ())
+        unseen = set(self.metadata_fields or ())
         rows = 0
         for location, row in self.records():
-            id_field = self.id_field_in(row)
-            item_id = str(rows) if id_field is None else self._id(location, row, id_field)
+            id_field = self._id_field_in(row)
+            if id_field is not None and not has_field(row, id_field):
+                raise missing_field(location, "id_field", id_field, row, ID_NAMES)
+            item_id = str(rows) if id_field is None else as_id(location, id_field, field_of(row, id_field))
             rows += 1
             content = joined_text(location, row, self.content_field, "content_field")
-            metadata = self._metadata(location, row, self.taken_fields(row))
-            if unseen:
-                unseen = {field: None for field in unseen if field not in metadata}
+            metadata = self._metadata(location, row)
+            unseen -= metadata.keys()
             yield make_item(location, item_id, content, metadata)
         if unseen and rows:
             warnings.warn(
-                f"{self.path}: none of its {rows} rows has the metadata fields {quoted(unseen)}", RetrievalWarning, stacklevel=2
+                f"{self.path}: none of its {rows} rows has the metadata fields {quoted(sorted(unseen))}",
+                RetrievalWarning,
+                stacklevel=2,
             )
 
-    def _id(self, location: str, row: JsonObject, field: str) -> str:
-        if not has_field(row, field):
-            raise missing_field(location, "id_field", field, row, ID_NAMES)
-        return as_id(location, field, field_of(row, field))
-
-    def _metadata(self, location: str, row: JsonObject, taken: Iterable[str]) -> JsonObject:
+    def _metadata(self, location: str, row: JsonObject) -> JsonObject:
         title = "" if self.title_field is None else as_title(location, self.title_field, field_of(row, self.title_field))
-        metadata = metadata_of(location, without_fields(row, list(taken)), ())
+        metadata = metadata_of(location, without_fields(row, self.taken_fields(row)), ())
         if self.metadata_fields is not None:
             everything = row | metadata
             metadata = {field: field_of(everything, field) for field in self.metadata_fields if has_field(everything, field)}

@@ -9,11 +9,10 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import json
 import math
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -21,17 +20,12 @@ from pydantic import Field, JsonValue
 
 from nlp_retrieval.core.components.trust_rules import FIELD_NAMES, READS_FILE, may_set
 from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
-from nlp_retrieval.core.files.records import MAX_ENTRY, JsonObject, likely, quoted, too_long
+from nlp_retrieval.core.files.records import MAX_ENTRY, JsonObject, quoted, too_long
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.loaders.files import SAVE_AS_UTF8, read_json_lines
 from nlp_retrieval.loaders.records import RecordLoader
 
-_DELIMITERS = (",", "\t", ";", "|")
-_NAMES = {",": "','", "\t": "'\\t'", ";": "';'", "|": "'|'"}
-
-_MOST_NAMED = 12
-_OFFERS = ("delimiter", "quote", "columns", "encoding")
-"""The parameters that errors of :class:`CsvLoader` may suggest."""
+_DELIMITERS = ",\t;|"
 
 Character = Annotated[str, Field(min_length=1, max_length=1)]
 Quote = Character | Literal["auto"] | None
@@ -84,7 +78,10 @@ class CsvLoader(RecordLoader):
         encoding: str = "utf-8",
     ) -> None:
         super().__init__(id_field, content_field, title_field, metadata_fields)
-        check_encoding(encoding)
+        try:
+            "".encode(encoding)
+        except (LookupError, ValueError, TypeError):
+            raise ConfigurationError(f"encoding: {encoding!r} is no encoding of text; such as utf-8 or latin-1") from None
         self.path = path
         self.number_fields = number_fields
         self.decimal = decimal
@@ -99,48 +96,19 @@ class CsvLoader(RecordLoader):
         Raises:
             SourceError: the file is missing or damaged, a column is missing, or a row has too few or too many cells.
         """
-        first = True
-        numbers = set(self.number_fields)
-        is_tsv = _is_tsv(self.path)
+        is_tsv = Path(self.path).name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
         delimiter = self.delimiter or ("\t" if is_tsv else None)
         quote = (None if is_tsv else '"') if self.quote == "auto" else self.quote
-        for location, row in read_rows(self.path, delimiter, quote, self.columns, self.encoding, _OFFERS):
-            if first:
-                self._check_header(row)
-                first = False
-            for field in numbers:
+        unchecked = True
+        for location, row in read_rows(self.path, delimiter, quote, self.columns, self.encoding):
+            if unchecked:
+                self.check_columns(str(self.path) if self.columns else f"{self.path}, line 1", row)
+                unchecked = False
+            for field in self.number_fields:
+                if field not in row:
+                    raise SourceError(f'{location}: no column "{field}" for number_fields (found: {quoted(row)}); correct it')
                 row[field] = _number(location, field, str(row[field]), self.decimal)
             yield location, row
-
-    def _check_header(self, row: JsonObject) -> None:
-        where = str(self.path) if self.columns is not None else f"{self.path}, line 1"
-        try:
-            self.check_columns(where, row)
-        except SourceError as error:
-            if self.columns is None and any(_looks_like_value(name) for name in row):
-                raise SourceError(
-                    f"{where}: this looks like a row, and not like the names of columns: {quoted(row)}; "
-                    f"where the file has no line of names, {_names_cure(_OFFERS, len(row))}"
-                ) from None
-            raise error from None
-        for field in self.number_fields:
-            if field not in row:
-                meant = likely(field, row, ())
-                corrected = [meant if name == field and meant else name for name in self.number_fields]
-                cure = f"pass number_fields={json.dumps(corrected, ensure_ascii=False)}" if meant else "correct its name"
-                raise SourceError(f'{where}: no column "{field}" for number_fields (found: {quoted(row)}); {cure}')
-
-
-def _is_tsv(path: str | Path) -> bool:
-    return Path(path).name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
-
-
-def check_encoding(encoding: str) -> None:
-    """Refuse an encoding that is unknown, or not one of text."""
-    try:
-        "".encode(encoding)
-    except (LookupError, ValueError, TypeError):
-        raise ConfigurationError(f"encoding: {encoding!r} is no encoding of text; such as utf-8, utf-16, latin-1") from None
 
 
 def read_rows(
@@ -149,7 +117,6 @@ def read_rows(
     quote: str | None = '"',
     columns: Sequence[str] | None = None,
     encoding: str = "utf-8",
-    offers: Collection[str] = (),
 ) -> Iterator[tuple[str, JsonObject]]:
     r"""Yield the rows of a CSV file by the names of its columns, each with its location (``items.csv, line 17``).
 
@@ -159,7 +126,6 @@ def read_rows(
         quote: see :class:`CsvLoader`.
         columns: see :class:`CsvLoader`.
         encoding: see :class:`CsvLoader`.
-        offers: the parameters that the reader of an error can set.
 
     Raises:
         SourceError: the file is missing or damaged, or a row does not fit its header.
@@ -170,136 +136,89 @@ def read_rows(
         [('prey.csv, line 2', {'hunter': 'whale', 'prey': 'krill'})]
     """
     names = list(columns) if columns is not None else None
-    for line, cells in read_cells(path, delimiter, quote, encoding, offers):
+    for line, cells in read_cells(path, delimiter, quote, encoding):
         location = f"{path}, line {line}"
         if names is None:
-            names = _checked_names(location, cells, delimiter, offers)
-            while not names[-1]:  # a delimiter at the end of the line
+            names = [cell.strip() for cell in cells]
+            while names and not names[-1]:  # a delimiter at the end of the line
                 names.pop()
+            given = [name for name in names if name]
+            if not given or len(set(given)) < len(given):
+                raise SourceError(
+                    f"{location}: a column has no name of its own (found: {quoted(names)}); name each once, or pass columns= "
+                    "where the file has no line of names"
+                )
             continue
         while len(cells) > len(names) and not cells[-1].strip():
             cells.pop()
         if len(cells) != len(names):
             raise SourceError(
-                f"{location}: {len(cells)} cells, where {'columns' if columns is not None else 'the header'} has {len(names)}; "
-                "put quotation marks around cells that hold a delimiter or a line end"
-                + (", or pass delimiter=..." if "delimiter" in offers else "")
+                f"{location}: {len(cells)} cells, where there are {len(names)} columns ({quoted(names)}); put quotation marks "
+                "around cells that hold a delimiter or a line end, and see that the delimiter is the right one"
             )
         row: JsonObject = dict(zip(names, cells, strict=True))
         row.pop("", None)
         yield location, row
 
 
-def read_cells(
-    path: str | Path, delimiter: str | None, quote: str | None, encoding: str, offers: Collection[str] = ()
-) -> Iterator[tuple[int, list[str]]]:
+def read_cells(path: str | Path, delimiter: str | None, quote: str | None, encoding: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a CSV file as they are, except blank ones, each with the number of the line on which it begins."""
     # the limit of the csv module is global, and its 128 KiB are less than a long article
     if csv.field_size_limit() < MAX_ENTRY:
         csv.field_size_limit(MAX_ENTRY)
-    lines = _lines(path, encoding, offers)
+    lines = _lines(path, encoding)
     first = next(lines, None)
     if first is None:
         raise SourceError(f"{path}: the file is empty; a CSV file begins with the names of its columns")
+    bare = "".join(first.split(quote)[::2]) if quote else first
     reader = csv.reader(
-        _again(first, lines),
-        delimiter=delimiter or _sniffed(first, quote),
+        chain([first], lines),
+        delimiter=delimiter or max(_DELIMITERS, key=bare.count),
         quotechar=quote,
         quoting=csv.QUOTE_NONE if quote is None else csv.QUOTE_MINIMAL,
         strict=True,
     )
     before = 0
-    while True:
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            if str(error).startswith("field larger than"):
-                raise too_long(f"{path}, line {before + 1}") from None
-            raise SourceError(
-                f"{path}, line {before + 1}: not a row of CSV: {error}; "
-                "write a quotation mark within quoted cells twice"
-                + (", or pass quote=None where a quotation mark is text" if "quote" in offers else "")
-            ) from None
-        if cells is None:
-            return
-        if cells:
-            yield before + 1, cells
-        before = reader.line_num
+    try:
+        for cells in reader:
+            if cells:
+                yield before + 1, cells
+            before = reader.line_num
+    except csv.Error as error:
+        location = f"{path}, line {before + 1}"
+        if str(error).startswith("field larger than"):
+            raise too_long(location) from None
+        raise SourceError(
+            f"{location}: not a row of CSV: {error}; write a quotation mark within quoted cells twice, or pass quote=None to "
+            "the loader where a quotation mark is text"
+        ) from None
 
 
-def _again(first: str, lines: Iterator[str]) -> Iterator[str]:
-    yield first
-    yield from lines
-
-
-def _lines(path: str | Path, encoding: str, offers: Collection[str]) -> Iterator[str]:
+def _lines(path: str | Path, encoding: str) -> Iterator[str]:
     """The lines with their ends, decoded; a byte order mark is dropped."""
     name = codecs.lookup(encoding).name
-    with open_bytes(path, utf16=name.startswith("utf-16"), any_encoding="encoding" in offers) as stream:
+    with open_bytes(path, utf16=name.startswith("utf-16"), any_encoding=True) as stream:
         text = io.TextIOWrapper(stream, "utf-8-sig" if name == "utf-8" else encoding, newline="")
-        number = 0
+        number = 1
         try:
             while line := text.readline(MAX_ENTRY + 1):
-                number += 1
                 if len(line) > MAX_ENTRY:
                     raise too_long(f"{path}, line {number}")
                 if "\0" in line:
-                    cure = (
-                        'pass encoding="utf-16-le"' if "encoding" in offers else "save it as UTF-8 (iconv -f UTF-16LE -t UTF-8)"
-                    )
                     raise SourceError(
-                        f"{path}, line {number}: it holds a zero byte; {cure} where the file is UTF-16, or remove the byte "
-                        "(tr -d '\\000' < old > new)"
+                        f"{path}, line {number}: it holds a zero byte; remove it, or pass the encoding (such as utf-16-le)"
                     )
                 yield line
+                number += 1
         except UnicodeError as error:
             ahead = error.object[: error.start].count(b"\n") if isinstance(error, UnicodeDecodeError) else 0
             reason = getattr(error, "reason", error)
-            cure = 'pass encoding="latin-1" or "cp1252", whichever it is in' if "encoding" in offers else SAVE_AS_UTF8
-            raise SourceError(f"{path}, line {number + 1 + ahead}: not {encoding} ({reason}); {cure}") from None
+            cure = f"{SAVE_AS_UTF8}, or give CsvLoader its encoding (latin-1, cp1252)"
+            raise SourceError(f"{path}, line {number + ahead}: not {encoding} ({reason}); {cure}") from None
         except READ_ERRORS as error:
-            raise read_error(f"{path}, line {number + 1}", error) from error
+            raise read_error(f"{path}, line {number}", error) from error
         finally:
             text.detach()
-
-
-def _sniffed(header: str, quote: str | None) -> str:
-    """The most frequent delimiter of the first line, outside quotation marks; a comma if it has none."""
-    bare = "".join(header.split(quote)[::2]) if quote else header
-    counts = Counter(bare)
-    return max(_DELIMITERS, key=lambda character: counts[character])
-
-
-def _names_cure(offers: Collection[str], count: int) -> str:
-    names = [*("id", "content")[:count], *(f"column {number}" for number in range(3, count + 1))][:_MOST_NAMED]
-    return f"pass columns={json.dumps(names)}" if "columns" in offers else "write their names into its first line"
-
-
-def _checked_names(location: str, cells: list[str], delimiter: str | None, offers: Collection[str]) -> list[str]:
-    names = [cell.strip() for cell in cells]
-    if len(names) == 1 and delimiter is not None:
-        other = max((candidate for candidate in _DELIMITERS if candidate != delimiter), key=names[0].count)
-        if other in names[0]:
-            cure = f"pass delimiter={_NAMES[other]}" if "delimiter" in offers else f"separate the cells by {delimiter!r}"
-            raise SourceError(
-                f"{location}: one column with the delimiter {delimiter!r}, and {names[0].count(other) + 1} with "
-                f"{_NAMES[other]}; {cure}"
-            )
-    if not any(names):
-        raise SourceError(
-            f"{location}: no column has a name; where the file has no line of names, {_names_cure(offers, len(names))}"
-        )
-    for name, count in Counter(filter(None, names)).items():
-        if count > 1:
-            raise SourceError(
-                f'{location}: {count} columns are called "{name[:40]}"; rename one, or, where this is a row already and the '
-                f"file has no line of names, {_names_cure(offers, len(names))}"
-            )
-    return names
-
-
-def _looks_like_value(name: str) -> bool:
-    return len(name) > 60 or name.strip().lstrip("+-").replace(".", "", 1).isdigit()
 
 
 def _number(location: str, field: str, cell: str, decimal: str) -> JsonValue:
@@ -311,11 +230,10 @@ def _number(location: str, field: str, cell: str, decimal: str) -> JsonValue:
         with suppress(ValueError):
             if "_" not in plain and math.isfinite(number := kind(plain)):
                 return number
-    other = {".": ",", ",": "."}[decimal]
-    cure = f"correct or empty this cell, or take {field} out of number_fields"
-    if written.count(other) == 1 and written.replace(other, "", 1).lstrip("+-").isdecimal():
-        cure = f'pass decimal="{other}" where that separates the fraction, or {cure}'
-    raise SourceError(f'{location}: "{field}" is {cell[:40]!r}, which is no number; {cure}')
+    raise SourceError(
+        f'{location}: "{field}" is {cell[:40]!r}, which is no number with the decimal mark {decimal!r}; correct this cell, '
+        f"pass decimal=, or take {field} out of number_fields"
+    )
 
 
 class JsonlLoader(RecordLoader):

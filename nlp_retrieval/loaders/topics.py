@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import unescape
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
@@ -30,7 +31,6 @@ from nlp_retrieval.loaders.tables import Quote, read_cells, read_rows
 
 _CAR = re.compile(r"enwiki:\S+")
 _NUMBERED = re.compile(r"\d{1,9}:\s*\S")
-_OFFERS = ("columns", "quote")
 _MOST = 64 * 2**20
 _TAG = re.compile(
     r"(?P<comment><!--)|(?P<cdata><!\[CDATA\[)|(?P<instruction><\?)|(?P<declaration><![A-Za-z])"
@@ -77,8 +77,8 @@ _QUERY_ID_NAMES = (
 _TEXT_NAMES = ("text", "query", "question", "title", "claim", "query_text", "query_txt", "topic_title")
 _TOPIC_TEXT_NAMES = ("title", "query", "question", "text", "raw_query", "raw")
 
-_Fields = dict[str, list[str]]
-"""The texts of a topic by the name of the tag or attribute."""
+_Fields = dict[str, list[list[str]]]
+"""The texts of a topic, each in pieces, by the name of the tag or attribute."""
 
 
 class TopicsLoader(BaseQueryLoader):
@@ -136,19 +136,11 @@ class TopicsLoader(BaseQueryLoader):
         self.quote = quote
 
     def queries(self) -> list[Query]:
-        """Return the queries that are judged, or all if there are no judgements, in the order of the file.
-
-        Raises:
-            SourceError: a file is missing or malformed, two queries have one id, or none is judged.
-        """
+        """Return the queries that are judged, or all if there are no judgements, in the order of the file."""
         return self._judged()[0]
 
     def gold(self) -> list[Gold]:
-        """Return the judgements of these queries by item id, in the same order.
-
-        Raises:
-            SourceError: as :meth:`queries`.
-        """
+        """Return the judgements of these queries by item id, in the same order."""
         return self._judged()[1]
 
     def _judged(self) -> tuple[list[Query], list[Gold]]:
@@ -167,9 +159,7 @@ class TopicsLoader(BaseQueryLoader):
         fields: tuple[str, str | Sequence[str]] | None = None
         locations: dict[str, str] = {}
         for location, row in self._rows(form):
-            if fields is None:
-                fields = self._fields(form, row)
-            id_field, text_field = fields
+            id_field, text_field = fields = fields or self._fields(form, row)
             if not has_field(row, id_field):
                 raise missing_field(location, "id_field", id_field, row, _QUERY_ID_NAMES)
             query_id = as_id(location, id_field, field_of(row, id_field))
@@ -198,16 +188,15 @@ class TopicsLoader(BaseQueryLoader):
 
     def _fields(self, form: FileFormat, row: JsonObject) -> tuple[str, str | Sequence[str]]:
         """The fields of id and text: those that are given, or the usual names that the first entry has."""
+        ids, texts = ("id", *_QUERY_ID_NAMES), _TEXT_NAMES
         id_field, text_field = self.id_field, self.text_field
         if form == "trec":  # names of tags are in lower case
+            ids, texts = ("number", *_QUERY_ID_NAMES), _TOPIC_TEXT_NAMES
+            if not any(name in row for name in texts):
+                texts = (*(name for name in row if name.endswith(("-title", "_title"))), *texts)  # CLEF's <EN-title>
             id_field = id_field and id_field.lower()
-            text_field = (
-                text_field.lower() if isinstance(text_field, str) else text_field and [name.lower() for name in text_field]
-            )
-        ids = ("number", *_QUERY_ID_NAMES) if form == "trec" else ("id", *_QUERY_ID_NAMES)
-        texts = _TOPIC_TEXT_NAMES if form == "trec" else _TEXT_NAMES
-        if text_field is None and form == "trec" and not any(name in row for name in texts):
-            texts = (*(name for name in row if name.endswith(("-title", "_title"))), *texts)[:1]  # CLEF's <EN-title>
+            if text_field is not None:
+                text_field = text_field.lower() if isinstance(text_field, str) else [name.lower() for name in text_field]
         return (
             id_field or next((name for name in ids if name in row), ids[0]),
             text_field or next((name for name in texts if name in row), texts[0]),
@@ -224,7 +213,7 @@ class TopicsLoader(BaseQueryLoader):
         delimiter = "\t" if form == "tsv" else None
         columns = self.columns
         if columns is None and self.id_field is None and self.text_field is None:
-            _, first = next(read_cells(self.path, delimiter, quote, "utf-8", _OFFERS), (0, []))
+            _, first = next(read_cells(self.path, delimiter, quote, "utf-8"), (0, []))
             names = [cell.strip() for cell in first]
             while names and not names[-1]:
                 names.pop()
@@ -237,7 +226,7 @@ class TopicsLoader(BaseQueryLoader):
                         "where it has one, pass id_field= and text_field="
                     )
                 columns = ("id", "text")
-        return read_rows(self.path, delimiter, quote, columns, offers=_OFFERS)
+        return read_rows(self.path, delimiter, quote, columns)
 
 
 def write_queries(path: str | Path, queries: Iterable[Query]) -> None:
@@ -295,21 +284,14 @@ def _topics(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
             "another suffix, and write a tab between id and text where it is plain text"
         )
     for number, fields in _read_topics(path, text, tokens, wanted):
-        location = f"{path}, line {number}"
-        row: JsonObject = dict(_labelled(fields))
-        if "\n" in str(row.get("number", "")):
-            numbers = ", ".join(str(row["number"])[:60].split())
-            raise SourceError(
-                f"{location}: this topic has several numbers ({numbers}); write <{wanted}> in front of each topic"
-            )
-        yield location, row
+        yield f"{path}, line {number}", dict(_labelled(fields))
 
 
 class _Token(NamedTuple):
+    """The beginning of an element or its end, literal text (CDATA), or what is skipped (comments, declarations)."""
+
     kind: Literal["tag", "end", "text", "nothing"]
-    """The beginning of an element, its end, literal text (CDATA), or what is skipped (comments, declarations)."""
     name: str
-    """In lower case."""
     content: str
     """The attributes of a tag, or the text."""
     begin: int
@@ -338,35 +320,27 @@ def _tokens(path: str | Path, text: str) -> Iterator[_Token]:
 
 
 def _read_topics(path: str | Path, text: str, tokens: Sequence[_Token], wanted: str) -> Iterator[tuple[int, _Fields]]:
-    """The topics of a text: each from its tag to its end, or to the next such tag."""
-    line, counted, first = 1, 0, None
-    marks = [token for token in tokens if token.name == wanted and token.kind in ("tag", "end")]
-    if marks[-1].kind == "tag" and not marks[-1].content.endswith("/") and any(mark.kind == "end" for mark in marks):
-        last = text.count("\n", 0, marks[-1].begin) + 1
+    """The topics of a text, with their lines: each from its tag to its end, or to the next such tag."""
+    marks = [(number, token) for number, token in enumerate(tokens) if token.name == wanted and token.kind in ("tag", "end")]
+    _, last = marks[-1]
+    if last.kind == "tag" and not last.content.endswith("/") and any(mark.kind == "end" for _, mark in marks):
+        line = text.count("\n", 0, last.begin) + 1
         raise SourceError(
-            f"{path}, line {last}: <{wanted}> has no end: the file is cut off; fetch it again, or add </{wanted}>"
+            f"{path}, line {line}: <{wanted}> has no end: the file is cut off; fetch it again, or add </{wanted}>"
         )
-    for number, token in enumerate([*tokens, None]):
-        if token is not None and (token.name != wanted or token.kind not in ("tag", "end")):
-            if first is None and token.kind == "tag" and token.name in ("num", "number"):
-                outside = text.count("\n", 0, token.begin) + 1
-                raise SourceError(f"{path}, line {outside}: <{token.name}> is in no topic; write <{wanted}> in front of it")
-            continue
-        if first is not None:
-            opening = tokens[first]
+    line, counted = 1, 0
+    for (first, opening), (after, closing) in pairwise([*marks, (len(tokens), None)]):
+        if opening is not None and opening.kind == "tag":
             line += text.count("\n", counted, opening.begin)
             counted = opening.begin
-            stop = len(text) if token is None else token.begin
-            yield line, _fields_of(text, tokens[first + 1 : number], opening, stop)
-        first = number if token is not None and token.kind == "tag" else None
+            yield line, _fields_of(text, tokens[first + 1 : after], opening, closing.begin if closing else len(text))
 
 
 def _fields_of(text: str, tokens: Sequence[_Token], opening: _Token, stop: int) -> _Fields:
     """The fields of one topic: a field ends at its end tag, or, without one, where the next field begins."""
-    attributes = {match[1].lower(): match[2] or match[3] or match[4] or "" for match in _ATTRIBUTE.finditer(opening.content)}
     ends = _ends_of(tokens)
     own: list[str] = []
-    elements: list[tuple[str, list[str]]] = []
+    elements: _Fields = {}
     pieces, field, until, at = own, "", -1, opening.end
     for number, token in enumerate(tokens):
         pieces.append(_decoded(text[at : token.begin]))
@@ -381,18 +355,17 @@ def _fields_of(text: str, tokens: Sequence[_Token], opening: _Token, stop: int) 
         elif token.kind == "tag" and until < 0 and _begins_field(text, token, field):
             own.append(" ")
             pieces, field, until = [], token.name, ends[number]
-            elements.append((field, pieces))
+            elements.setdefault(field, []).append(pieces)
             if token.content.endswith("/"):
                 pieces, field, until = own, "", -1
         elif token.kind == "tag":
             is_markup = ends[number] >= 0 or token.name in _IN_TEXT or token.content.endswith("/")
             pieces.append(gap if is_markup else text[token.begin : token.end])  # or text that only looks like a tag
     pieces.append(_decoded(text[at:stop]))
-    names = {name for name, _ in elements}  # an element takes precedence over an attribute
-    fields: _Fields = {name: [_decoded(value)] for name, value in attributes.items() if name not in names}
-    for name, parts in elements:
-        fields.setdefault(name, []).append("".join(parts))
-    _add_own(fields, own)
+    attributes = {match[1].lower(): match[2] or match[3] or match[4] or "" for match in _ATTRIBUTE.finditer(opening.content)}
+    fields = {name: [[_decoded(value)]] for name, value in attributes.items()} | elements  # an element takes precedence
+    if "".join(own).strip():  # outside of all elements
+        fields.setdefault("text", []).append(own)
     return fields
 
 
@@ -419,12 +392,6 @@ def _begins_field(text: str, token: _Token, field: str) -> bool:
     return bool(line_end) and not same_line.strip()
 
 
-def _add_own(fields: _Fields, own: Sequence[str]) -> None:
-    """Add a topic's own text, outside of its elements, as the field ``text``."""
-    if (text := "".join(own)).strip():
-        fields.setdefault("text", []).append(text)
-
-
 def _decoded(text: str) -> str:
     return _ENTITY.sub(lambda match: unescape(match[0]), text) if "&" in text else text
 
@@ -434,7 +401,7 @@ def _labelled(fields: _Fields) -> Iterator[tuple[str, JsonValue]]:
     for name, texts in fields.items():
         label = _LABELS.get("title" if name.endswith("-title") else name)
         read = []
-        for text in map(str.lstrip, texts):
+        for text in ("".join(pieces).lstrip() for pieces in texts):
             match = label.match(text) if label else None
             read.append(" ".join((text[match.end() :] if match else text).split()))
         value = "\n".join(filter(None, read))

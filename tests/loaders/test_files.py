@@ -6,7 +6,6 @@ import gzip
 import json
 import re
 import tempfile
-import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,40 +74,38 @@ def test_a_list_is_accepted_exactly_where_json_load_accepts_it(text: str) -> Non
 
 def test_a_malformed_list_is_an_error_that_names_the_entry(write: Write, subtests: pytest.Subtests) -> None:
     for text, expected in [
-        ("", ": the file is empty; expected one JSON list"),
-        (" " * 5000, ": the file is empty"),
-        ("7", ": expected one JSON list ('['), found '7'"),
-        ('{"data": [1]}', ": expected one JSON list ('['), found a JSON object; pass the file whose top level is the list"),
+        ("", ": expected one JSON list ('['), found nothing"),
+        ('{"a": 1}\n{"a": 2}', ": expected one JSON list ('['), found '{'; make a list of JSON lines by jq -s"),
         ('[{"a": 1},\n{"a": }]', ", entry 2: not valid JSON: unallowed token"),
         ('[{"a": 1},\n{"a": 2', ", entry 2: the file ends within the list: it is cut off; fetch it again"),
         ("[1\n2]", ", entry 2: not valid JSON: after array element, I expect ',' or ']'"),
-        ("[1]\n]", ", entry 2: not valid JSON: trailing garbage"),
         ("[1, NaN]", ", entry 2: not valid JSON: invalid char in json text"),
         ("[1e999]", ", entry 1: not valid JSON: numeric (floating point) overflow"),
-        ("[" + "1" * 5000 + "]", ", entry 1: not valid JSON: integer overflow"),
     ]:
         with subtests.test(text=text, expected=expected):
             path = write("a.json", text)
             assert message_of(read_json_list(path)).startswith(f"{path}{expected}")
 
 
-def test_json_lines_in_the_place_of_a_list_are_recognised(write: Write) -> None:
-    path = write("a.json", [{"a": 1}, {"a": 2}])
-    assert "found JSON lines; make a list of them (jq -s" in message_of(read_json_list(path))
+ESCAPES = st.lists(st.sampled_from([r"\ud83d\ude42", r"\ud83d", r"\uDE42", "a", r"\n", r"\\", "ud83d"]), max_size=12)
+
+
+@given(ESCAPES, st.integers(0, 40))
+def test_half_of_an_escaped_surrogate_pair_is_an_error_wherever_a_read_ends(parts: list[str], ahead: int) -> None:
+    raw = f'["{"x" * (2**16 - 2 - ahead)}{"".join(parts)}"]'
+    expected = json.loads(raw)
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(raw.encode())
+        file.flush()
+        if any("\ud800" <= char <= "\udfff" for char in expected[0]):
+            assert "entry 1: half of a surrogate pair" in message_of(read_json_list(file.name))
+        else:
+            assert [value for _, value in read_json_list(file.name)] == expected
 
 
 def test_a_list_of_other_things_than_objects_is_refused_where_objects_are_needed(write: Write) -> None:
     path = write("a.json", '[{"a": 1}, [2]]')
     assert "a.json, entry 2: expected a JSON object, found a list" in message_of(read_json_objects(path))
-
-
-def test_nesting_without_end_is_an_error(write: Write, subtests: pytest.Subtests) -> None:
-    for opening in ["[", '{"a":']:
-        with subtests.test(opening=opening):
-            path = write("a.json", "[" + opening * 100_000)
-            assert "nested too deeply" in message_of(read_json_list(path))
-            path = write("a.jsonl", opening * 100_000)
-            assert "line 1: " in message_of(read_json_lines(path))
 
 
 def test_an_entry_and_a_line_have_a_greatest_length(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,13 +117,25 @@ def test_an_entry_and_a_line_have_a_greatest_length(write: Write, monkeypatch: p
     assert "line 2: longer than 1 MiB" in message_of(read_json_lines(path))
 
 
-def test_lines_are_numbered_and_byte_order_marks_and_blank_lines_passed_over(write: Write, subtests: pytest.Subtests) -> None:
-    for name in ["a.jsonl", "a.jsonl.gz"]:
-        with subtests.test(name=name):
-            path = write(name, '\ufeff{"a": "ü\u2028"}\r\n\n   \n{"a": 2}'.encode())
-            assert list(read_json_lines(path)) == [(f"{path}, line 1", {"a": "ü\u2028"}), (f"{path}, line 4", {"a": 2})]
-            listed = write("b.json", "\ufeff[1]")
-            assert [value for _, value in read_json_list(listed)] == [1]
+def test_lines_are_numbered_and_byte_order_marks_and_blank_lines_passed_over(write: Write) -> None:
+    path = write("a.jsonl.gz", '\ufeff{"a":\r"ü\u2028"}\r\n\n   \n{"a": 2}'.encode())
+    assert list(read_json_lines(path)) == [(f"{path}, line 1", {"a": "ü\u2028"}), (f"{path}, line 4", {"a": 2})]
+    assert [value for _, value in read_json_list(write("b.json", "\ufeff[1]"))] == [1]
+
+
+def test_a_malformed_line_is_an_error_that_names_it(write: Write, subtests: pytest.Subtests) -> None:
+    for line, expected in [
+        ("[1]", "line 2: expected a JSON object, found a list; write one object per line"),
+        ('{"a": 1} {"a": 2}', "line 2: not valid JSON: unexpected content after document (column 10)"),
+        ('{"a": NaN}', "line 2: not valid JSON: NaN is not JSON; leave the field out"),
+        (r'{"a": "\ud83d"}', "line 2: not valid JSON: half of a surrogate pair"),
+        ('{"a": 1e999}', "line 2: not valid JSON: number is infinity"),
+        ('{"a":' * 100_000, "line 2: JSON that is nested too deeply"),
+    ]:
+        with subtests.test(line=line, expected=expected):
+            path = write("a.jsonl", f"{{}}\n{line}\n")
+            assert f"{path}, {expected}" in message_of(read_json_lines(path))
+    assert "line 1: the file is one JSON list; write one object" in message_of(read_json_lines(write("b.jsonl", "[\n{}\n]")))
 
 
 def test_gzip_is_recognised_by_its_bytes_and_not_by_its_name(write: Write) -> None:
@@ -136,27 +145,6 @@ def test_gzip_is_recognised_by_its_bytes_and_not_by_its_name(write: Write) -> No
     assert [row for _, row in read_json_lines(packed)] == [row for _, row in read_json_lines(plain)] == [{"a": 1}]
 
 
-def test_a_malformed_line_is_an_error_that_names_it(write: Write, subtests: pytest.Subtests) -> None:
-    for line, expected in [
-        ("[1]", "line 2: expected a JSON object, found a list; write one object per line"),
-        ("null", "line 2: expected a JSON object, found null"),
-        ('{"a": 1} {"a": 2}', "line 2: not valid JSON: unexpected content after document (column 10)"),
-        ('{"a": NaN}', "line 2: not valid JSON: NaN is not JSON; leave the field out"),
-        ("id,text", "line 2: not valid JSON: unexpected character"),
-    ]:
-        with subtests.test(line=line, expected=expected):
-            path = write("a.jsonl", f"{{}}\n{line}\n")
-            assert f"{path}, {expected}" in message_of(read_json_lines(path))
-
-
-def test_a_list_in_the_place_of_json_lines_is_recognised(write: Write, subtests: pytest.Subtests) -> None:
-    for text in ['[{"id": "a"}]', '[\n{"id": "a"}\n]']:
-        with subtests.test(text=text):
-            assert "line 1: the file is one JSON list; write one object per line" in message_of(
-                read_json_lines(write("a.jsonl", text))
-            )
-
-
 def test_a_missing_file_is_an_error_with_the_likely_name(write: Write, tmp_path: Path) -> None:
     write("corpus.jsonl", "")
     message = message_of(read_lines(tmp_path / "corpus.json"))
@@ -164,26 +152,18 @@ def test_a_missing_file_is_an_error_with_the_likely_name(write: Write, tmp_path:
     assert "did you mean 'corpus.jsonl'?" in message
     assert "nor a folder" in message_of(read_lines(tmp_path / "data" / "corpus.json"))
     assert "cannot be opened" in message_of(read_lines("a\0b"))
+    assert "this is a folder; pass the path of a file in it" in message_of(read_lines(tmp_path))
 
 
-def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
-    assert f"{tmp_path}: this is a folder; pass the path of a file in it" == message_of(read_lines(tmp_path))
-
-
-def test_other_encodings_are_errors_that_name_the_line_and_the_cure(write: Write) -> None:
+def test_other_encodings_and_kinds_are_errors_that_name_the_line_and_the_cure(write: Write) -> None:
     path = write("a.jsonl", b'{"a": 1}\n{"a": "caf\xe9"}\n')
     assert f"{path}, line 2: not UTF-8 (byte 0xe9" in message_of(read_lines(path))
     assert "iconv" in message_of(read_lines(path))
-    listed = write("a.json", b'[1,\n2,\n"caf\xe9"]')
-    assert f"{listed}, entry 3: not UTF-8; save the file as UTF-8" in message_of(read_json_list(listed))
-    half = write("half.json", r'["\udc00"]')
-    assert f"{half}, entry 1: half of a surrogate pair; write the character itself" in message_of(read_json_list(half))
+    for content in (b'[1,\n2,\n"caf\xe9"]', b'[1, 2, {"\xed\xa0\x80id": 1}]'):
+        listed = write("a.json", content)
+        assert f"{listed}, entry 3: not UTF-8; save the file as UTF-8" in message_of(read_json_list(listed))
     assert "UTF-16 text; save it as UTF-8" in message_of(read_lines(write("b.jsonl", "{}".encode("utf-16"))))
-
-
-def test_other_kinds_of_file_are_named(write: Write) -> None:
-    assert "this is a zip archive; unpack it first" in message_of(read_lines(write("a.jsonl", b"PK\x03\x04....")))
-    assert "this is a Parquet file" in message_of(read_lines(write("b.jsonl", b"PAR1....")))
+    assert "this is a zip archive; unpack it first" in message_of(read_lines(write("c.jsonl", b"PK\x03\x04....")))
 
 
 def test_gzip_that_is_cut_off_or_damaged_is_an_error(write: Write, subtests: pytest.Subtests) -> None:
@@ -199,20 +179,3 @@ def test_gzip_that_is_cut_off_or_damaged_is_an_error(write: Write, subtests: pyt
                 message = message_of(reader(path))
                 assert message.startswith(f"{path}, ")
                 assert "the gzip data is cut off or damaged" in message
-
-
-@pytest.mark.soak
-def test_a_list_of_60_mb_streams_in_little_memory(tmp_path: Path) -> None:
-    path = tmp_path / "big.json"
-    entry = json.dumps({"id": "x", "text": "word " * 1000})
-    with path.open("w") as file:
-        file.write("[" + ",\n".join([entry] * 12_000) + "]")
-    assert path.stat().st_size > 60_000_000
-    tracemalloc.start()
-    try:
-        count = sum(1 for _ in read_json_list(path))
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert count == 12_000
-    assert peak < 12_000_000

@@ -1,0 +1,282 @@
+"""Loaders of published collections by their own files: BEIR, HoVer and HotpotQA."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nlp_retrieval.core.models import Gold, Query, SearchableItem
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
+from nlp_retrieval.loaders.datasets import BeirLoader, HotpotqaLoader, HoverLoader
+from nlp_retrieval.text.sentences import item_sentence_spans
+
+from .conftest import Write
+
+
+def error_of(call: Callable[[], object]) -> str:
+    with pytest.raises(SourceError) as caught:
+        call()
+    return str(caught.value)
+
+
+# BEIR
+
+CORPUS = [
+    {"_id": "d1", "title": "T", "text": "one", "metadata": {"url": "u"}, "year": 1},
+    {"_id": 2, "title": "", "text": "two"},
+]
+QUERIES = [
+    {"_id": "q3", "text": "third?", "metadata": {"hops": 2, "family": "f"}},
+    {"_id": "q2", "text": "unjudged"},
+    {"_id": "q1", "text": "first?", "lang": "en"},
+]
+QRELS = "query-id\tcorpus-id\tscore\nq1\td1\t2\nq3\td2\t1\nq1\td2\t0\n"
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_items_judged_queries_and_gold_of_a_beir_folder(write: Write, tmp_path: Path, suffix: str) -> None:
+    for name, content in [("corpus.jsonl", CORPUS), ("queries.jsonl", QUERIES), ("qrels/test.tsv", QRELS)]:
+        write(name + suffix, content)
+    loader = BeirLoader(tmp_path)
+    assert loader.load() == [
+        SearchableItem(item_id="d1", content="one", metadata={"title": "T", "url": "u", "year": 1}),
+        SearchableItem(item_id="2", content="two"),
+    ]
+    assert BeirLoader(tmp_path / f"corpus.jsonl{suffix}").load() == loader.load()
+    assert loader.queries() == [
+        Query(query_id="q3", text="third?", family="f", metadata={"hops": 2, "family": "f"}),
+        Query(query_id="q1", text="first?", metadata={"lang": "en"}),
+    ]
+    assert loader.gold() == [
+        Gold(query_id="q3", relevance={"d2": 1}),
+        Gold(query_id="q1", relevance={"d1": 2, "d2": 0}),
+    ]
+
+
+def test_a_header_is_optional_and_blank_lines_and_windows_line_ends_are_fine(write: Write, tmp_path: Path) -> None:
+    write("queries.jsonl", QUERIES)
+    write("qrels/dev.tsv", "q1\td1\t1\r\n\r\nq1\td1\t1\r\nq1\td2\t-1\r\n")
+    assert BeirLoader(tmp_path, split="dev").gold() == [Gold(query_id="q1", relevance={"d1": 1, "d2": -1})]
+
+
+def test_a_malformed_judgement_is_an_error_with_its_line(write: Write, tmp_path: Path, subtests: pytest.Subtests) -> None:
+    write("queries.jsonl", QUERIES)
+    for line, expected in [
+        ("q1 d1 1", "line 3: 1 columns in 'q1 d1 1', where 3 are expected"),
+        ("q1\t0\td1\t1", "line 3: 4 columns in 'q1 0 d1 1', where 3 are expected"),
+        ("q1\t\t1", "line 3: an id is empty"),
+        ("q1\td1\t1.5", "line 3: the grade is '1.5'; it must be an integer"),
+        ("q1\td2\t1", 'line 3: item "d2" has grade 1 here and 2 above for query "q1"; keep one'),
+    ]:
+        with subtests.test(line=line, expected=expected):
+            path = write("qrels/test.tsv", f"query-id\tcorpus-id\tscore\nq1\td2\t2\n{line}\n")
+            assert f"{path}, {expected}" in error_of(BeirLoader(tmp_path).gold)
+    write("qrels/test.tsv", "query-id\tcorpus-id\tscore\n")
+    assert "it holds no judgements" in error_of(BeirLoader(tmp_path).queries)
+
+
+def test_two_queries_with_one_id_are_an_error(write: Write, tmp_path: Path) -> None:
+    path = write("queries.jsonl", [*QUERIES, QUERIES[0]])
+    write("qrels/test.tsv", QRELS)
+    assert f'{path}, line 4: the id "q3" is taken by {path}, line 1' in error_of(BeirLoader(tmp_path).queries)
+
+
+def test_a_missing_file_or_split_is_an_error_that_lists_what_is_there(write: Write, tmp_path: Path) -> None:
+    write("qrels/test.tsv", QRELS)
+    for call, missing in [
+        (BeirLoader(tmp_path).queries, "queries.jsonl or queries.jsonl.gz"),
+        (BeirLoader(tmp_path, split="dev").gold, "qrels/dev.tsv or qrels/dev.tsv.gz"),
+        (BeirLoader(tmp_path).load, "corpus.jsonl or corpus.jsonl.gz"),
+    ]:
+        assert f'{tmp_path}: no {missing} in this folder (found: "qrels", "qrels/test.tsv")' in error_of(call)
+    assert "no such file" in error_of(BeirLoader(tmp_path / "nowhere").load)
+    assert "no qrels/test.tsv" in error_of(BeirLoader(tmp_path / "nowhere").queries)
+    for split in ["../test", "a/b", "..", "", "a\\b"]:
+        with pytest.raises(ConfigurationError, match="split"):
+            BeirLoader("x", split=split)
+
+
+def test_a_malformed_row_of_beir_is_an_error_with_its_line(write: Write, subtests: pytest.Subtests) -> None:
+    for row, expected in [
+        (
+            {"id": "a", "text": "c"},
+            'no "_id" field (found: "id", "text"); is this the right file?',
+        ),
+        ({"_id": "a", "text": None}, '"text" is null; expected text'),
+        ({"_id": "a", "text": "c", "url": 1, "metadata": {"url": 2}}, '"url" is in the row and, with another value'),
+    ]:
+        with subtests.test(row=row, expected=expected):
+            path = write("corpus.jsonl", [row])
+            message = error_of(BeirLoader(path).load)
+            assert message.startswith(f"{path}, line 1: ")
+            assert expected in message
+
+
+# HoVer
+
+
+def claim(uid: str, hops: int = 2, label: str = "SUPPORTED", **other: Any) -> dict[str, Any]:
+    facts = [["Eatza Pizza", 0], ["Your Pie", 0], ["Eatza Pizza", 3]]
+    row = {"uid": uid, "claim": f"claim {uid}", "supporting_facts": facts, "label": label, "num_hops": hops}
+    return row | {"hpqa_id": f"h-{uid}"} | other
+
+
+CLAIMS = [claim("a"), claim("b", 3, "NOT_SUPPORTED"), claim("c", 4), claim("d", 3)]
+
+
+def test_claims_carry_family_hops_and_label_and_gold_is_each_title_once(write: Write) -> None:
+    loader = HoverLoader(write("hover.json.gz", json.dumps(CLAIMS[:1], indent=1)))
+    assert loader.queries() == [Query(query_id="a", text="claim a", family="h-a", metadata={"hops": 2, "label": "SUPPORTED"})]
+    assert loader.gold() == [Gold(query_id="a", relevance={"Eatza Pizza": 1, "Your Pie": 1}, by="title")]
+
+
+def test_claims_are_filtered_by_hops_and_label_and_gold_lines_up(write: Write, subtests: pytest.Subtests) -> None:
+    path = write("hover.json", json.dumps(CLAIMS))
+    for filters, kept in [
+        ({}, "abcd"),
+        ({"hops": [3]}, "bd"),
+        ({"hops": (2, 4)}, "ac"),
+        ({"label": "SUPPORTED"}, "acd"),
+        ({"hops": [3], "label": "NOT_SUPPORTED"}, "b"),
+    ]:
+        with subtests.test(filters=filters, kept=kept):
+            loader = HoverLoader(path, **filters)
+            assert [query.query_id for query in loader.queries()] == list(kept)
+            assert [gold.query_id for gold in loader.gold()] == list(kept)
+    assert error_of(HoverLoader(path, hops=[5]).gold).startswith(
+        f"{path}: no claim fits hops=[5], label=None; change the filter"
+    )
+    for settings in [{"hops": []}, {"hops": [0]}, {"hops": ["2"]}, {"hops": 2}, {"label": "REFUTED"}]:
+        with subtests.test(settings=settings), pytest.raises(ConfigurationError):
+            HoverLoader("hover.json", **settings)
+
+
+def test_a_malformed_claim_is_an_error_with_its_place(write: Write, subtests: pytest.Subtests) -> None:
+    for row, expected in [
+        ({"claim": "c"}, 'no "uid" field (found: "claim")'),
+        (claim("a", claim=None), '"claim" is null; expected text'),
+        (claim("first"), 'the id "first" is taken by'),
+        ("text", "expected a JSON object, found text"),
+    ]:
+        with subtests.test(row=row, expected=expected):
+            path = write("hover.json", json.dumps([claim("first"), row], indent=0))
+            message = error_of(HoverLoader(path).queries)
+            assert message.startswith(f"{path}, entry 2: ")
+            assert expected in message
+    for facts in ["Title", [["", 0]], [[3, "Title"]], {"Title": 0}, [["T", 0], "U"], []]:
+        with subtests.test(facts=facts):
+            message = error_of(HoverLoader(write("hover.json", json.dumps([claim("a", supporting_facts=facts)]))).gold)
+            assert "entry 1: " in message
+            assert '"supporting_facts"' in message
+
+
+# HotpotQA
+
+
+def question(query_id: str, **other: Any) -> dict[str, Any]:
+    return {
+        "_id": query_id,
+        "question": f"question {query_id}?",
+        "answer": "yes",
+        "type": "bridge",
+        "level": "hard",
+        "supporting_facts": [["Kubrick", 0], ["Ballard", 1], ["Kubrick", 1]],
+        "context": [["Kubrick", ["He filmed.", " Much.", "Very much."]], ["Ballard", ["He wrote. ", "Novels."]]],
+    } | other
+
+
+def hotpot(write: Write, *questions: object, sentence_facts: bool = False) -> HotpotqaLoader:
+    return HotpotqaLoader(write("hotpot.json.gz", json.dumps(questions)), sentence_facts)
+
+
+def test_contexts_become_one_item_per_title_and_questions_have_gold(write: Write) -> None:
+    loader = hotpot(write, question("a"), question("b", context=[["Ballard", ["He wrote. ", "Novels."]], ["Third", []]]))
+    assert loader.load() == [
+        SearchableItem(item_id="Kubrick", content="He filmed. Much. Very much.", metadata={"title": "Kubrick"}),
+        SearchableItem(item_id="Ballard", content="He wrote. Novels.", metadata={"title": "Ballard"}),
+        SearchableItem(item_id="Third", content="", metadata={"title": "Third"}),
+    ]
+    assert loader.queries()[0] == Query(
+        query_id="a", text="question a?", metadata={"answer": "yes", "type": "bridge", "level": "hard"}
+    )
+    assert loader.gold()[0] == Gold(query_id="a", relevance={"Kubrick": 1, "Ballard": 1})
+
+
+def test_of_two_texts_with_one_title_the_first_is_kept_and_the_others_are_counted(write: Write) -> None:
+    loader = hotpot(write, question("a"), *(question(f"b{n}", context=[["Kubrick", ["Other."]]]) for n in range(3)))
+    with pytest.warns(RetrievalWarning, match=r'3 contexts have a title seen before.*first "Kubrick" \(.*entry 2\)'):
+        items = loader.load()
+    assert [item.content for item in items if item.item_id == "Kubrick"] == ["He filmed. Much. Very much."]
+
+
+def test_a_question_without_an_id_has_its_number_and_columns_are_read_as_pairs(write: Write) -> None:
+    plain = question("x")
+    del plain["_id"]
+    columns = {
+        "context": {"title": ["Kubrick", "Ballard"], "sentences": [["He filmed.", " Much."], ["He wrote.", " Novels."]]},
+        "supporting_facts": {"title": ["Ballard", "Ballard"], "sent_id": [0, 1]},
+    }
+    loader = hotpot(write, plain, plain | columns | {"id": "hub"}, plain)
+    assert [query.query_id for query in loader.queries()] == ["0", "hub", "2"]
+    assert [list(gold.relevance) for gold in loader.gold()] == [["Kubrick", "Ballard"], ["Ballard"], ["Kubrick", "Ballard"]]
+
+
+def test_a_supporting_fact_is_in_the_context_of_some_question(write: Write) -> None:
+    assert len(hotpot(write, question("a", context=[]), question("b")).gold()) == 2
+    message = error_of(hotpot(write, question("a"), question("b", supporting_facts=[["Nobody", 0]])).gold)
+    assert 'entry 2: the supporting fact "Nobody" is in no context of the file' in message
+    assert "use the distractor release" in message
+
+
+def test_test_releases_have_queries_but_no_gold_and_say_so(write: Write) -> None:
+    row = question("a")
+    for field in ("answer", "type", "level", "supporting_facts"):
+        del row[field]
+    for loader in (hotpot(write, row), HoverLoader(write("test.json", json.dumps([{"uid": "a", "claim": "question a?"}])))):
+        assert loader.queries() == [Query(query_id="a", text="question a?")]
+        assert "the test release withholds them" in error_of(loader.gold)
+    assert "the test release withholds them" in error_of(hotpot(write, row, sentence_facts=True).queries)
+
+
+def test_a_malformed_question_is_an_error_with_its_place(write: Write, subtests: pytest.Subtests) -> None:
+    for row, expected in [
+        ({"answer": "q"}, 'no "question" field (found: "answer")'),
+        (question("first"), 'the id "first" is taken by'),
+    ]:
+        with subtests.test(row=row, expected=expected):
+            message = error_of(hotpot(write, question("first"), row).queries)
+            assert "entry 2: " in message
+            assert expected in message
+    for context in [None, "text", {"title": ["T"]}, {"title": ["T"], "sentences": []}, [["T"]], [["T", [1]]], [[" ", ["s"]]]]:
+        with subtests.test(context=context):
+            message = error_of(hotpot(write, question("a", context=context)).load)
+            assert 'entry 1: "context" is not a list of [title, [sentences]] pairs' in message
+
+
+def test_items_tell_their_sentences_and_questions_their_facts(write: Write) -> None:
+    context = [["Kubrick", [" He filmed.", "", " Much.", "Very much. "]], ["Ballard", ["He wrote. ", "Novels."]], ["None", []]]
+    facts = [["Kubrick", 3], ["Ballard", "Novels. "], ["Kubrick", 3]]
+    loader = hotpot(write, question("a", context=context, supporting_facts=facts), sentence_facts=True)
+    items = {item.item_id: item for item in loader.load()}
+    assert items["Kubrick"].content == "He filmed. Much. Very much."
+    parts = {
+        name: [item.content[begin:end].strip() for begin, end in item_sentence_spans(item)] for name, item in items.items()
+    }
+    assert parts == {"Kubrick": ["He filmed.", "", "Much.", "Very much."], "Ballard": ["He wrote.", "Novels."], "None": []}
+    (query,) = loader.queries()
+    assert query.metadata["supporting_facts"] == [["Kubrick", 3], ["Ballard", 1]]
+    assert loader.gold() == [Gold(query_id="a", relevance={"Kubrick": 1, "Ballard": 1})]
+
+
+def test_a_fact_that_names_no_sentence_is_an_error_that_names_the_question(write: Write, subtests: pytest.Subtests) -> None:
+    for fact in [["Kubrick", 3], ["Kubrick", -1], ["Nobody", 0], ["Kubrick", "0"], ["Kubrick", True], ["Kubrick", 1.0]]:
+        with subtests.test(fact=fact):
+            rows = [question("first"), question("second", supporting_facts=[["Ballard", 0], fact])]
+            message = error_of(hotpot(write, *rows, sentence_facts=True).queries)
+            assert 'entry 2: question "second": the supporting fact' in message
+            assert "names no sentence of its contexts (numbers begin at 0); correct it" in message
+            assert len(hotpot(write, *rows).queries()) == 2
