@@ -102,7 +102,11 @@ class CsvLoader(RecordLoader):
         unchecked = True
         for location, row in read_rows(self.path, delimiter, quote, self.columns, self.encoding):
             if unchecked:
-                self.check_columns(str(self.path) if self.columns else f"{self.path}, line 1", row)
+                try:
+                    self.check_columns(str(self.path) if self.columns else f"{self.path}, line 1", row)
+                except SourceError as error:
+                    names = 'where the file has no line of names, pass columns=["id", "content"]'
+                    raise SourceError(f"{error}; {names}" if self.columns is None else str(error)) from None
                 unchecked = False
             for field in self.number_fields:
                 if field not in row:
@@ -154,7 +158,7 @@ def read_rows(
         if len(cells) != len(names):
             raise SourceError(
                 f"{location}: {len(cells)} cells, where there are {len(names)} columns ({quoted(names)}); put quotation marks "
-                "around cells that hold a delimiter or a line end, and see that the delimiter is the right one"
+                "around cells that hold a delimiter or a line end, or pass delimiter=..."
             )
         row: JsonObject = dict(zip(names, cells, strict=True))
         row.pop("", None)
