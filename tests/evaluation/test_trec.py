@@ -261,10 +261,7 @@ class TestRefusals:
         ("content", "message"),
         [
             ("query-id\tcorpus-id\tscore\n", "qrels: it holds no judgements"),
-            (
-                "q d\n",
-                "qrels, line 1: 2 columns in 'q d', where 3 or 4 are expected: query, item and grade, or query, 0, item and grade",
-            ),
+            ("q d\n", "qrels, line 1: 2 columns in 'q d', where 3 or 4 are expected: query, item and grade"),
             ("q 0 d 1.5\n", "qrels, line 1: the grade is '1.5'; it must be an integer"),
             ("q 0 d 1\n\nq 0 d 2\n", 'qrels, line 3: item "d" has grade 2 here and 1 above for query "q"; keep one'),
         ],
