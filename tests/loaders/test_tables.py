@@ -203,9 +203,7 @@ def test_a_name_on_the_hub_without_a_network_is_an_error_that_says_so(tmp_path: 
 
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path))
-    with pytest.raises(
-        SourceError, match=r"datasets cannot read it .*network, or .*save_to_disk"
-    ):
+    with pytest.raises(SourceError, match=r"datasets cannot read it .*network, or .*save_to_disk"):
         HuggingFaceLoader("nobody/nothing").load()
     file = tmp_path / "a.csv"
     file.write_text("id,content\n1,a\n")
