@@ -215,7 +215,7 @@ def delete(
     if retriever is not None:
         if item_id or file is not None:
             raise ConfigurationError("ids and --retriever are two things; give one of them")
-        left = drop_retriever(index, retriever)
+        left = drop_retriever(index, retriever, resolver(trust=trust))
         say(f"{retriever} dropped; {index} has {', '.join(str(record.config['name']) for record in left.retrievers)}")
         return
     ids = list(item_id or [])

@@ -283,3 +283,12 @@ def longer_than_read(model: SentenceTransformer | SparseEncoder, name: str, text
     with turn_of(model), as_model_error(name):
         token_lists = model.tokenizer(suspects, truncation=False, verbose=False)["input_ids"] if suspects else []
     return sum(len(tokens) > most for tokens in token_lists)
+
+
+def require_cosine(encoder: BaseEncoder, user: str) -> None:
+    """Raise a :class:`ModelError` if the vectors of an encoder are not to be compared by their cosine, as their user does."""
+    if isinstance(encoder, SentenceTransformerEncoder) and encoder.similarity != "cosine":
+        raise ModelError(
+            f"{user} compares vectors by the cosine, and {encoder.model} is to be compared by {encoder.similarity}; pass "
+            "normalize=True to its encoder, or use another model"
+        )

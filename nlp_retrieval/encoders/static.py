@@ -23,7 +23,7 @@ from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.encoders.models import ModelFolder, ModelHolder, as_model_error, find_model, kept_model, turn_of
-from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder, require_cosine
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ItemError, ModelError, OutputError, first_line, install
 
 if TYPE_CHECKING:
@@ -230,6 +230,7 @@ def distill_static(
     source = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
     if not isinstance(source, BaseEncoder):
         raise ConfigurationError(f"distill_static: {source!r} gives no vector for a text; name an encoder that does")
+    require_cosine(source, "distill_static")
     if folder is not None:
         check_folder_for_output(Path(folder))
         if Path(folder).exists() and any(Path(folder).iterdir()):

@@ -17,7 +17,7 @@ from nlp_retrieval.core.search.joining import FusionPool, normalized
 from nlp_retrieval.core.search.reranker import BaseListReranker
 from nlp_retrieval.core.search.retriever import current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
-from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder, require_cosine
 
 _TEXTS_AT_ONCE = 256
 
@@ -63,6 +63,7 @@ class MmrReranker(BaseListReranker):
     def score_lists(
         self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem]
     ) -> Mapping[str, NDArray[np.floating]]:
+        require_cosine(self.encoder, self.name)
         texts = [item.text for item in items]
         places = {text: number for number, text in enumerate(dict.fromkeys(texts))}
         vectors = _of_length_one(self._passages(list(places)))

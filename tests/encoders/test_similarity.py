@@ -9,8 +9,16 @@ import numpy as np
 import pytest
 from named_models import NAMED
 
-from nlp_retrieval import FaissRetriever, SearchableItem, Searcher, SentenceTransformerEncoder
-from nlp_retrieval.errors import ModelError
+from nlp_retrieval import (
+    FaissRetriever,
+    MmrReranker,
+    MultiSignalReranker,
+    SearchableItem,
+    Searcher,
+    SentenceTransformerEncoder,
+)
+from nlp_retrieval.encoders import distill_static
+from nlp_retrieval.errors import ConfigurationError, ModelError
 
 WORDS = "red fox and blue whale green tree who filmed the".split()
 TEXTS = [" ".join(np.random.default_rng(number).choice(WORDS, 1 + number % 7)) for number in range(40)]
@@ -46,6 +54,28 @@ def test_normalize_overrules_the_model(tmp_path: Path) -> None:
     np.testing.assert_allclose(np.linalg.norm(by_cosine, axis=1), 1, atol=1e-5)
     assert as_given.shape == by_cosine.shape
     assert np.ptp(np.linalg.norm(as_given, axis=1)) > 0.01
+
+
+@pytest.mark.parametrize("similarity", ["dot", "euclidean"])
+def test_what_compares_by_cosine_refuses_a_model_of_another_similarity(tmp_path: Path, similarity: str) -> None:
+    encoder = SentenceTransformerEncoder(str(model_that_says(tmp_path / "model", similarity)), device="cpu")
+    items = [SearchableItem(item_id=str(number), content=text) for number, text in enumerate(TEXTS)]
+    with pytest.raises(ModelError, match=f"distill_static compares .* by {similarity}; pass normalize=True"):
+        distill_static(encoder, items, tmp_path / "distilled")
+    for reranker in (MmrReranker(encoder), MultiSignalReranker(encoder=encoder)):
+        searcher = Searcher(["bm25"], reranker=reranker)
+        searcher.index(items, tmp_path / "index")
+        with pytest.raises(ModelError, match=f"{reranker.name} compares .* by {similarity}; pass normalize=True"):
+            searcher.search(["red fox"], k=3)
+
+
+def test_scores_of_a_retriever_that_are_no_cosines_are_no_signal(tmp_path: Path) -> None:
+    folder = str(model_that_says(tmp_path / "model", None))
+    long = SentenceTransformerEncoder(folder, normalize=False, device="cpu", precision="float32")
+    searcher = Searcher([FaissRetriever(long)], reranker=MultiSignalReranker())
+    searcher.index([SearchableItem(item_id=str(number), content=text) for number, text in enumerate(TEXTS)], tmp_path / "index")
+    with pytest.raises(ConfigurationError, match=r"faiss\.score is no cosine"):
+        searcher.search(["red fox"], k=3)
 
 
 def test_a_similarity_that_is_no_inner_product_is_an_error(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ from nlp_retrieval.core.index.manifest import (
     index_directory,
     require_manifest,
 )
-from nlp_retrieval.errors import ConfigurationError, ItemError, RetrievalWarning, nearest
+from nlp_retrieval.errors import ConfigurationError, ItemError, RetrievalError, RetrievalWarning, nearest
 
 _JOINED_AT = 0.5
 _DELETED_AT = 0.25
@@ -241,8 +241,8 @@ def compact_index(path: str | Path, resolve: Resolve) -> UpdateReport:
     return _reported(update, begin)
 
 
-def drop_retriever(path: str | Path, name: str) -> Manifest:
-    """Remove one retriever of an index with its files, and return what is left; the second of a name is ``bm25-2``.
+def drop_retriever(path: str | Path, name: str, resolve: Resolve) -> Manifest:
+    """Remove one retriever of an index with its files and tables, and return what is left; the second of a name is ``bm25-2``.
 
     Raises:
         ConfigurationError: there is none of this name, it is the only one, or another one searches with it.
@@ -257,13 +257,20 @@ def drop_retriever(path: str | Path, name: str) -> Manifest:
             by_name[f"{record.config['name']}-{same + 1}" if same else record.config["name"]] = record
         if name not in by_name:
             raise ConfigurationError(f"{directory} has no retriever {name!r}; {nearest(name, by_name)}")
-        identity = canonical_json(by_name.pop(name).identity)
+        dropped = by_name.pop(name)
+        identity = canonical_json(dropped.identity)
         users = [other for other, record in by_name.items() if identity in canonical_json(record.identity)]
         if users or not by_name:
             why = f"{users[0]} searches with it; drop that first" if users else "it is the only one; remove the folder"
             raise ConfigurationError(f"{directory}: {name!r} cannot be dropped: {why}")
         left = writer.publish_manifest(manifest, manifest.corpus, list(by_name.values()))
-        writer.remove_unused()
+        builders: Sequence[Builder] = ()
+        try:
+            builders = resolve(directory, manifest.model_copy(update={"retrievers": [dropped]}))
+        except RetrievalError as error:
+            told = f"{name} was dropped, and tables that it may have in a server were not: {error}"
+            warnings.warn(told, RetrievalWarning, stacklevel=2)
+        writer.remove_unused(builders)
     return left
 
 

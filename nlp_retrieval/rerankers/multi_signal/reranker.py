@@ -23,6 +23,7 @@ from nlp_retrieval.core.processes import Lock, use_one_thread_after_fork
 from nlp_retrieval.core.search.reranker import BaseReranker, Blend
 from nlp_retrieval.core.search.retriever import current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
+from nlp_retrieval.encoders.sentence_transformer import require_cosine
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.rerankers.multi_signal.features import (
     MENTIONED,
@@ -115,6 +116,7 @@ class SignalScoring:
 
 def _query_vectors(encoder: BaseEncoder, queries: Sequence[str]) -> dict[str, Vectors]:
     """The vector of each distinct query, of length 1; all NaN if it has none."""
+    require_cosine(encoder, "multi_signal")
     distinct = list(dict.fromkeys(queries))
 
     def encode(texts: list[str]) -> Vectors:
@@ -149,11 +151,25 @@ WORD_SIGNALS = ("chunk_vectors.word_vectors",)
 """Signals of retrievers that compare stored word vectors."""
 
 
+_LARGEST_COSINE = 1.01
+"""Rounding, and codes of quantised vectors, make cosines slightly larger than 1."""
+
+
 def dense_scores(batch: CandidateBatch, names: Iterable[str]) -> Scores:
-    """Return the cosine that came with each candidate, clipped to 0 and 1: vectors that point apart are not alike."""
+    """Return the cosine that came with each candidate, clipped to 0 and 1: vectors that point apart are not alike.
+
+    Raises:
+        ConfigurationError: a score is no cosine.
+    """
     scores = np.full(len(batch.rows), np.nan)
     for name in names:
         if name in batch.signals:
+            largest = np.nanmax(np.abs(batch.signals[name]), initial=0.0)
+            if largest > _LARGEST_COSINE:
+                raise ConfigurationError(
+                    f"multi_signal: {name} is no cosine (found: {largest:.4g}): its model compares by other products; use a "
+                    "model of cosines, or name another signal with transformer_signal and give an encoder"
+                )
             missing = np.isnan(scores)
             scores[missing] = batch.signals[name][missing]
     within: Scores = np.clip(scores, 0.0, 1.0)

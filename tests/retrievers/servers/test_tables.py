@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -14,6 +15,8 @@ import pytest
 from hashed_words import HashedWords
 
 from nlp_retrieval import Searcher
+from nlp_retrieval.core.index.update import drop_retriever
+from nlp_retrieval.core.search.base_searcher import resolver
 from nlp_retrieval.errors import (
     ForkError,
     IndexDamagedError,
@@ -89,6 +92,15 @@ def test_a_table_that_nothing_names_any_more_is_dropped_by_the_next_writer(store
     searcher.delete(["d0"], auto_compact=False)
     assert len(store.tables()) == 1
     assert not first & store.tables()
+
+
+def test_the_tables_of_a_retriever_that_is_dropped_go_with_it(store: Store, index: Path) -> None:
+    Searcher(["bm25", store.retriever()]).index(corpus(20), index)
+    assert len(store.tables()) == 1
+    gc.collect()  # a traceback that pymilvus keeps holds the searcher, which has the folder open
+    left = drop_retriever(index, store.engine, resolver([store.retriever()]))
+    assert [record.config["name"] for record in left.retrievers] == ["bm25"]
+    assert not store.tables()
 
 
 def test_a_copied_directory_answers_and_never_drops_what_the_original_uses(store: Store, index: Path, tmp_path: Path) -> None:
