@@ -16,7 +16,7 @@ from typing import Any
 
 from nlp_retrieval import Benchmarker, BenchmarkRun, HoverLoader, Query, Searcher
 from nlp_retrieval.core import BaseLoader, BaseQueryLoader, BaseRetriever
-from nlp_retrieval.core.index.manifest import RetrieverRecord
+from nlp_retrieval.core.index.generation import RetrieverRecord
 from nlp_retrieval.encoders import BaseEncoder, BaseTokenEncoder
 
 

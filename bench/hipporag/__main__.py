@@ -33,8 +33,7 @@ from nlp_retrieval import (
     Searcher,
 )
 from nlp_retrieval.core import BaseRetriever
-from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.core.index.manifest import RetrieverRecord
+from nlp_retrieval.core.index.generation import RetrieverRecord, open_generation
 from nlp_retrieval.retrievers import SharedEntities, TitleMentions
 from nlp_retrieval.retrievers.link_graph.graph import LinkGraph
 from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever

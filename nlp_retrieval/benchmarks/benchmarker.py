@@ -50,8 +50,7 @@ from nlp_retrieval.core.components.component import Component, Config, with_held
 from nlp_retrieval.core.context import use_workers
 from nlp_retrieval.core.files.atomic import check_folder_for_output
 from nlp_retrieval.core.files.frames import BaseLoader, Items, Queries
-from nlp_retrieval.core.index.generation import Generation
-from nlp_retrieval.core.index.manifest import MANIFEST_FILE
+from nlp_retrieval.core.index.generation import MANIFEST_FILE, Generation
 from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import OtherProcesses
 from nlp_retrieval.core.progress_bars import progress, tracked_each

@@ -17,8 +17,7 @@ from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.checksums import sha256_of
 from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.index.build import IndexReport
-from nlp_retrieval.core.index.generation import Generation
-from nlp_retrieval.core.index.manifest import RetrieverRecord
+from nlp_retrieval.core.index.generation import Generation, RetrieverRecord
 from nlp_retrieval.core.models import Query, RetrievalResult
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.errors import (

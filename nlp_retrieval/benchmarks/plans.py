@@ -19,8 +19,7 @@ from nlp_retrieval.benchmarks.grid import Grid, labels_of
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, held_components
 from nlp_retrieval.core.index.build import checked_items
-from nlp_retrieval.core.index.generation import fingerprint_of
-from nlp_retrieval.core.index.manifest import Manifest, read_manifest
+from nlp_retrieval.core.index.generation import Manifest, fingerprint_of, read_manifest
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever

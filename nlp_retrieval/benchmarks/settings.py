@@ -26,7 +26,7 @@ from nlp_retrieval.core.context import Workers
 from nlp_retrieval.core.files.frames import BaseLoader, Items, is_table, items_of, queries_of
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.filters import Where, parse_filter
-from nlp_retrieval.core.index.manifest import index_directory
+from nlp_retrieval.core.index.generation import index_directory
 from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.core.queries import check_k, first_repeated
 from nlp_retrieval.core.search.retriever import BaseRetriever

@@ -25,7 +25,7 @@ from nlp_retrieval.benchmarks.stage_store import Entry, StageStore, corpus_of, k
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.context import record_stages
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.index.manifest import RetrieverRecord
+from nlp_retrieval.core.index.generation import RetrieverRecord
 from nlp_retrieval.core.processes import OtherProcesses
 from nlp_retrieval.core.progress_bars import tracked_each
 from nlp_retrieval.core.queries import has_no_words

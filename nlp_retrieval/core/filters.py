@@ -143,13 +143,6 @@ def edge_of(period: tuple[int, int], operator: Operator) -> int:
     return period[0] if operator in ("gte", "lt") else period[1]
 
 
-def conditions_of(wanted: Filter) -> list[Condition]:
-    """Return the conditions of a filter, in order."""
-    if isinstance(wanted, Combination):
-        return [condition for part in wanted.parts for condition in conditions_of(part)]
-    return [wanted]
-
-
 def kind_of(value: object) -> str:
     """Return the kind of a single value: ``"text"``, ``"truth value"`` or ``"number"``."""
     if isinstance(value, str):
@@ -174,7 +167,7 @@ def parse_filter(where: object, place: str = "where", depth: int = 0) -> Filter:
         operator='in', values=('Norway', 'Sweden'))))
     """
     if not isinstance(where, Mapping) or not where:
-        raise QueryError(f'{place}: expected conditions such as {{"country": "Japan"}}, found {_shown(where)}')
+        raise QueryError(f'{place}: expected conditions such as {{"country": "Japan"}}, found {shown(where)}')
     if depth > _DEEPEST:
         raise QueryError(f"{place}: more than {_DEEPEST} filters inside each other; write it flatter")
     parts: list[Filter] = []
@@ -189,7 +182,7 @@ def parse_filter(where: object, place: str = "where", depth: int = 0) -> Filter:
         else:
             parts += _conditions(normalize("NFC", key.removeprefix(_PREFIX)), value, f"{place}.{key}")
     parsed = parts[0] if len(parts) == 1 else Combination("and", tuple(parts))
-    if not depth and (count := len(conditions_of(parsed))) > _MOST_CONDITIONS:
+    if not depth and (count := _count(parsed)) > _MOST_CONDITIONS:
         raise QueryError(
             f"{place}: {count:,} conditions are too many; at most {_MOST_CONDITIONS:,} "
             '({"in": [...]} is one, whatever the number of its values)'
@@ -197,9 +190,13 @@ def parse_filter(where: object, place: str = "where", depth: int = 0) -> Filter:
     return parsed
 
 
+def _count(wanted: Filter) -> int:
+    return sum(map(_count, wanted.parts)) if isinstance(wanted, Combination) else 1
+
+
 def _joined(key: str, value: object, where: str, depth: int) -> Combination:
     if not isinstance(value, Sequence) or isinstance(value, str) or not value:
-        raise QueryError(f"{where}: expected a list of filters, found {_shown(value)}")
+        raise QueryError(f"{where}: expected a list of filters, found {shown(value)}")
     parts = tuple(parse_filter(part, f"{where}[{number}]", depth + 1) for number, part in enumerate(value))
     return Combination("and" if key == "and" else "or", parts)
 
@@ -223,13 +220,13 @@ def _conditions(key: str, value: object, where: str) -> list[Condition]:
 def _operand(operator: Operator, wanted: object, where: str) -> tuple[Scalar, ...]:
     if operator == "in":
         if not isinstance(wanted, Sequence | set | frozenset) or isinstance(wanted, str):
-            raise QueryError(f"{where}: expected a list of values, found {_shown(wanted)}")
+            raise QueryError(f"{where}: expected a list of values, found {shown(wanted)}")
         if len(wanted) > _LONGEST_LIST:
             raise QueryError(f"{where}: {len(wanted):,} values are too many; at most {_LONGEST_LIST:,}")
         return tuple(_scalar(value, where) for value in wanted)
     if operator == "exists":
         if not isinstance(wanted, bool):
-            raise QueryError(f"{where}: expected true or false, found {_shown(wanted)}")
+            raise QueryError(f"{where}: expected true or false, found {shown(wanted)}")
         return (wanted,)
     single = _scalar(wanted, where)
     if operator != "eq" and isinstance(single, bool):
@@ -250,7 +247,7 @@ def _scalar(value: object, where: str) -> Scalar:
         hint = '; any of several: {"in": [...]}' if isinstance(value, list | tuple | set) else ""
         if isinstance(value, date):
             hint = f"; write it as text: {value.isoformat()!r}"
-        raise QueryError(f"{where}: expected a text, a number or a truth value, found {_shown(value)}{hint}")
+        raise QueryError(f"{where}: expected a text, a number or a truth value, found {shown(value)}{hint}")
     refuse_lone_surrogates(value, f"{where}: the value", QueryError)
     if isinstance(value, str):
         return normalize("NFC", value)
@@ -259,7 +256,8 @@ def _scalar(value: object, where: str) -> Scalar:
     return value
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """Return a value for a message, not too long."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # a number of thousands of digits, nesting without end

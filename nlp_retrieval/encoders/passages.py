@@ -215,10 +215,10 @@ def _resumed(
     all_batches = chain([first] if first else [], batches)
     if len(first) >= n_passages:
         return (batch for _, batch in encoded_here(task.do, all_batches))
-    slot = {"encoder": task.encoder.identity, "part": part}
+    settings = {"encoder": task.encoder.identity, "part": part} | _settings_of(task.encoder) | also
     pool = pool_at_hand() if task.encoder.in_workers and not names_gpu(task.encoder) else None
     encode = partial(encoded_here, task.do) if pool is None else partial(encoded_by, pool, task)
-    return resumed_batches(slot, _settings_of(task.encoder) | also, all_batches, encode, dtype)
+    return resumed_batches(settings, all_batches, encode, dtype)
 
 
 def _settings_of(encoder: AnyEncoder) -> Config:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.context import collected_notes, record_steps, search_steps
-from nlp_retrieval.core.index.manifest import MANIFEST_FILE
+from nlp_retrieval.core.index.generation import MANIFEST_FILE
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.search.base_searcher import BaseSearcher, retrievers_of

@@ -27,7 +27,7 @@ from nlp_retrieval.core.components.registry import (
     plan,
     require_trust,
 )
-from nlp_retrieval.core.index.manifest import _checksum
+from nlp_retrieval.core.index.generation import _checksum
 from nlp_retrieval.core.index.update import add_items
 from nlp_retrieval.core.search.base_searcher import resolver, retrievers_of
 from nlp_retrieval.core.search.searcher import Searcher

@@ -8,7 +8,7 @@ from pathlib import Path
 from embedding_server import embedded, embedding_server
 
 from cli.commands import refused, run
-from nlp_retrieval.core.index.manifest import read_manifest
+from nlp_retrieval.core.index.generation import read_manifest
 
 
 def more_than_a_batch(path: Path) -> list[str]:

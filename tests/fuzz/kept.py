@@ -28,9 +28,8 @@ from nlp_retrieval.benchmarks.comparing import judged_again
 from nlp_retrieval.benchmarks.runs import PER_QUERY, REPORT, read_run_folder
 from nlp_retrieval.benchmarks.stage_store import StageStore
 from nlp_retrieval.core.components.component import canonical_json
-from nlp_retrieval.core.index.generation import SegmentFolder
-from nlp_retrieval.core.index.manifest import MANIFEST_FILE
-from nlp_retrieval.core.index.manifest import read_manifest as read_index_manifest
+from nlp_retrieval.core.index.generation import MANIFEST_FILE, SegmentFolder
+from nlp_retrieval.core.index.generation import read_manifest as read_index_manifest
 from nlp_retrieval.encoders.endpoint import KeptVectors
 from nlp_retrieval.errors import IndexDamagedError, ModelError, RetrievalError, SourceError
 from nlp_retrieval.evaluation.ranking_files import HITS, PASSAGES, QUERIES, read_lists

@@ -19,7 +19,7 @@ from sparse_models import HashedTerms
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.benchmarks.runs import PER_QUERY, REPORT
 from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
-from nlp_retrieval.core.index.manifest import MANIFEST_FILE
+from nlp_retrieval.core.index.generation import MANIFEST_FILE
 from nlp_retrieval.encoders.endpoint import KeptVectors
 from nlp_retrieval.evaluation.ranking_files import HITS, PASSAGES, QUERIES
 from nlp_retrieval.retrievers.link_graph.graph import Links, write_added_links, write_link_graph

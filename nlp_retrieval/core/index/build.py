@@ -27,9 +27,7 @@ from nlp_retrieval.core.files.atomic import clear_asides, explained_writes, make
 from nlp_retrieval.core.files.checksums import record_folder
 from nlp_retrieval.core.files.frames import Items, items_of
 from nlp_retrieval.core.index.checkpoint import Checkpoints
-from nlp_retrieval.core.index.generation import SegmentFolder, check_folder, fingerprint_of
-from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
-from nlp_retrieval.core.index.manifest import (
+from nlp_retrieval.core.index.generation import (
     MANIFEST_FILE,
     BuildCost,
     CorpusRecord,
@@ -37,11 +35,15 @@ from nlp_retrieval.core.index.manifest import (
     Manifest,
     RetrieverRecord,
     Segment,
+    SegmentFolder,
+    check_folder,
+    fingerprint_of,
     index_directory,
     manifest_state,
     read_manifest,
     write_manifest,
 )
+from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.processes import PeakMemory, use_one_thread_after_fork
 from nlp_retrieval.core.secrets import without_secrets

@@ -30,18 +30,12 @@ from nlp_retrieval.errors import RetrievalWarning
 PREFIX = ".encoding-"
 _DIGEST = hashlib.sha256().digest_size
 _HEAD = struct.Struct("<IIQ")
-"""Head of a batch: dimension, texts that are longer than the encoder reads, nanoseconds."""
+"""Dimension, texts that are longer than the encoder reads, nanoseconds; the numbers of rows and the rows follow."""
 
 
 @dataclass(frozen=True)
 class EncodedBatch:
-    """Vectors of a batch of texts.
-
-    Args:
-        rows: ``[rows, dimension]``, vectors of all texts, in order.
-        counts: ``[texts]``, how many rows each text has.
-        n_cut: how many texts were longer than the encoder's limit.
-    """
+    """The vectors of a batch of texts in order, how many each text has, and how many texts the encoder cut."""
 
     rows: NDArray[Any]
     counts: NDArray[np.uint32]
@@ -50,11 +44,10 @@ class EncodedBatch:
 
 @dataclass
 class Checkpoints:
-    """The checkpoints of one writer of an index directory, and statistics of their use.
+    """The checkpoints of one writer of an index directory.
 
     Args:
         directory: the index directory.
-        known: the batches read or written by this writer.
         resumed: how many texts an earlier run had encoded.
         shared: how many texts another retriever of this run had needed too.
         kept: how many texts are stored.
@@ -62,11 +55,11 @@ class Checkpoints:
     """
 
     directory: Path
-    known: set[Path] = field(default_factory=set)
     resumed: int = 0
     shared: int = 0
     kept: int = 0
     seconds: float = 0.0
+    _known: set[Path] = field(default_factory=set)
     _writable: bool = True
 
     @contextmanager
@@ -88,20 +81,18 @@ class Checkpoints:
         """Return the batch of a file; None if it is missing or damaged, or anyone else could have written it."""
         try:
             content = read_own(path)
-            head, rest = content[_DIGEST : _DIGEST + _HEAD.size], content[_DIGEST + _HEAD.size :]
-            if hashlib.sha256(content[_DIGEST:]).digest() != content[:_DIGEST]:
-                return None
+            digest, head, rest = content[:_DIGEST], content[_DIGEST:][: _HEAD.size], content[_DIGEST + _HEAD.size :]
             dimension, n_cut, nanoseconds = _HEAD.unpack(head)
             counts = np.frombuffer(rest, "<u4", n_texts).astype(np.uint32)
             rows = np.frombuffer(rest, dtype, offset=4 * n_texts).reshape(int(counts.sum()), dimension)
         except (OSError, ValueError, struct.error):
             return None
-        if not np.isfinite(rows).all():
+        if hashlib.sha256(content[_DIGEST:]).digest() != digest or not np.isfinite(rows).all():
             return None
-        if path in self.known:
+        if path in self._known:
             self.shared += n_texts
         else:
-            self.known.add(path)
+            self._known.add(path)
             self.resumed += n_texts
             self.kept += n_texts
         self.seconds += nanoseconds / 1e9
@@ -116,7 +107,7 @@ class Checkpoints:
         content = head + batch.counts.astype("<u4").tobytes() + rows.tobytes()
         try:
             write_atomically(path, hashlib.sha256(content).digest() + content, durable=False)
-            self.known.add(path)
+            self._known.add(path)
             self.kept += len(batch.counts)
         except OSError as error:
             self._writable = False
@@ -135,13 +126,12 @@ EncodeAll = Callable[[Iterator[list[str]]], Iterator[tuple[list[str], EncodedBat
 
 
 def resumed_batches(
-    slot: Config, settings: Config, batches: Iterator[list[str]], encode: EncodeAll, dtype: DTypeLike
+    settings: Config, batches: Iterator[list[str]], encode: EncodeAll, dtype: DTypeLike
 ) -> Iterator[EncodedBatch]:
     """Yield the result of ``encode`` for each batch; batches already encoded with the same settings are reused.
 
     Args:
-        slot: name of the encoded data within the segment, including the encoder.
-        settings: everything else that determines the result of ``encode``, apart from the texts.
+        settings: everything that determines the result of ``encode``, apart from the texts.
         batches: the texts, in the same batches in every build.
         encode: encodes the batches that are missing.
         dtype: type of the stored rows; it must be precise enough for the caller.
@@ -151,31 +141,26 @@ def resumed_batches(
         yield from (batch for _, batch in encode(batches))
         return
     kind: np.dtype[Any] = np.dtype(dtype)
-    decided = canonical_json([__version__, slot, settings, kind.str]).encode("utf-8", "surrogatepass")
+    found: EncodedBatch | None = None
 
     def path_of(texts: list[str]) -> Path:
-        named = canonical_json(texts).encode("utf-8", "surrogatepass")
-        return site.directory / f"{PREFIX}{hashlib.sha256(decided + named).hexdigest()[:32]}"
-
-    found: list[tuple[list[str], EncodedBatch]] = []
+        decided = canonical_json([__version__, settings, kind.str, texts]).encode("utf-8", "surrogatepass")
+        return site.directory / f"{PREFIX}{hashlib.sha256(decided).hexdigest()[:32]}"
 
     def missing() -> Iterator[list[str]]:
         """The batches up to the next one that is stored, which is found."""
+        nonlocal found
         for texts in batches:
-            batch = site.find(path_of(texts), len(texts), kind)
-            if batch is not None:
-                found.append((texts, batch))
+            if (found := site.find(path_of(texts), len(texts), kind)) is not None:
                 return
             yield texts
 
     while True:
-        begin, n_encoded = time.perf_counter_ns(), 0
+        begin, found = time.perf_counter_ns(), None
         for texts, batch in encode(missing()):
             site.keep(path_of(texts), batch, kind, time.perf_counter_ns() - begin)
-            n_encoded += 1
             yield batch
             begin = time.perf_counter_ns()
-        if not found and not n_encoded:
+        if found is None:
             return
-        yield from (batch for _, batch in found)
-        found.clear()
+        yield found

@@ -1,12 +1,12 @@
-"""Reading an index directory: a reader keeps the generation it opened.
+"""An index directory as its readers see it: the manifest, and the generation that it describes.
 
-A generation is the state described by one manifest. A reader holds a shared lock on each of its folders, so that a writer
-that removes old folders keeps these until the reader has finished.
+Only ``manifest.json`` is ever replaced; the files it names never change. It contains its own checksum, and only plain file
+names, so that neither a flipped bit nor a planted path can lead a reader elsewhere. A reader holds a shared lock on each
+folder of the generation that it opened, so that a writer that removes old folders keeps these until the reader has finished.
 """
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import hashlib
 import os
@@ -14,33 +14,225 @@ import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.core.components.component import Config, canonical_json
-from nlp_retrieval.core.files.checksums import check_file
+from nlp_retrieval.core.files.atomic import write_atomically
+from nlp_retrieval.core.files.checksums import FileRecord, check_file
 from nlp_retrieval.core.files.columns import CURE, damaged, mapped
-from nlp_retrieval.core.files.opening import explain_file_limit
+from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.core.files.opening import explain_file_limit, open_regular
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable
-from nlp_retrieval.core.index.manifest import (
-    CorpusRecord,
-    FolderRecord,
-    Manifest,
-    RetrieverRecord,
-    Segment,
-    index_directory,
-    manifest_state,
-    read_manifest,
-    require_manifest,
-)
-from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.core.unicode import find_lone_surrogate
+from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMissingError
 
+MANIFEST_FILE = "manifest.json"
+"""The name of the manifest in an index directory."""
+
+FORMAT = 4
+_MOST_BYTES = 2**26
+_DELETED_FILE = "rows.npy"
 _FOLLOWED_BLINDLY = (".faiss",)
 """Endings of files whose contents are compared at opening: their reader follows whatever numbers it finds in them."""
 
-_DELETED_FILE = "rows.npy"
+_PlainName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$", max_length=255)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class FolderRecord(_Record):
+    """A folder of the index, and the expected state of each of its files."""
+
+    folder: _PlainName
+    files: dict[_PlainName, FileRecord]
+
+    @property
+    def bytes(self) -> int:
+        """Size of all files together."""
+        return sum(record.bytes for record in self.files.values())
+
+
+class Segment(FolderRecord):
+    """The folder of one indexing run, which covers the item rows from ``first_row`` up to, not including, ``end_row``."""
+
+    first_row: int = Field(ge=0)
+    end_row: int = Field(ge=1)
+
+
+class CorpusRecord(_Record):
+    """The items: how many are not deleted, their segments in the order of their rows, and the rows of deleted ones.
+
+    The fingerprint is that of the items and, if they were updated since they were indexed, of the updates.
+    """
+
+    fingerprint: str
+    n_items: int = Field(ge=1)
+    segments: Annotated[list[Segment], Field(min_length=1)]
+    deleted: FolderRecord | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Return how many rows there are, including those of deleted items."""
+        return self.segments[-1].end_row
+
+    @property
+    def updated(self) -> bool:
+        """Return whether items were added or deleted since the segments were last joined."""
+        return len(self.segments) > 1 or self.deleted is not None
+
+    @property
+    def records(self) -> list[FolderRecord]:
+        """All folders of the items."""
+        return [*self.segments, *([] if self.deleted is None else [self.deleted])]
+
+
+class BuildCost(_Record):
+    """The cost of a build: seconds, and the peak resident memory of the process."""
+
+    seconds: float
+    peak_bytes: int
+
+
+class RetrieverRecord(_Record):
+    """One retriever: the identity that its fingerprint covers, and its configuration, both without secrets.
+
+    It has one segment for each segment of the items, with the same rows.
+    """
+
+    fingerprint: str
+    identity: dict[str, Any]
+    config: dict[str, Any]
+    segments: list[Segment]
+    cost: BuildCost
+
+
+class Manifest(_Record):
+    """The state of an index directory."""
+
+    format: Literal[4] = 4
+    generation: int = Field(ge=1)
+    version: str
+    corpus: CorpusRecord
+    retrievers: list[RetrieverRecord]
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> Manifest:
+        bounds = [(segment.first_row, segment.end_row) for segment in self.corpus.segments]
+        if [first for first, _ in bounds] != [0, *(end for _, end in bounds[:-1])] or any(a >= b for a, b in bounds):
+            raise ValueError("the segments of the items are not consecutive")
+        for record in self.retrievers:
+            if not isinstance(record.config.get("name"), str):
+                raise ValueError("a retriever has no name")  # noqa: TRY004 -- for pydantic
+            if [(segment.first_row, segment.end_row) for segment in record.segments] != bounds:
+                raise ValueError(f"the segments of {record.config['name']!r} are not those of the items")
+        return self
+
+    @property
+    def records(self) -> list[FolderRecord]:
+        """All folders in use."""
+        return [*self.corpus.records, *(segment for record in self.retrievers for segment in record.segments)]
+
+    @property
+    def folders(self) -> list[str]:
+        """Names of all folders in use."""
+        return [record.folder for record in self.records]
+
+    def retriever(self, fingerprint: str) -> RetrieverRecord | None:
+        """The retriever with this fingerprint, or None."""
+        return next((record for record in self.retrievers if record.fingerprint == fingerprint), None)
+
+
+def fingerprint_of(corpus: str, identity: Config) -> str:
+    """Return the fingerprint of a retriever's index over the corpus with this fingerprint."""
+    return hashlib.sha256(canonical_json({"corpus": corpus, "retriever": identity}).encode()).hexdigest()
+
+
+# The manifest.
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(canonical_json(content).encode()).hexdigest()
+
+
+def write_manifest(directory: Path, manifest: Manifest) -> None:
+    """Replace the manifest of a directory atomically."""
+    content = manifest.model_dump(mode="json")
+    stated = canonical_json(content | {"checksum": _checksum(content)})
+    write_atomically(directory / MANIFEST_FILE, f"{stated}\n".encode())
+
+
+def manifest_state(directory: Path) -> tuple[int, int, int] | None:
+    """Return a state that changes whenever the manifest is replaced: inode, time of change, size; None without a manifest."""
+    try:
+        status = (directory / MANIFEST_FILE).stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_ctime_ns, status.st_size
+
+
+def index_directory(path: str | Path) -> Path:
+    """Return the path of an index directory; ConfigurationError if it is none."""
+    if not isinstance(path, str | PathLike):
+        raise ConfigurationError(f"an index directory is named by its path, not by {path!r}")
+    if find_lone_surrogate(str(path)) is not None or "\0" in str(path):
+        raise ConfigurationError(f"the path {str(path)!r} is not valid text; choose a folder of another name")
+    return Path(path)
+
+
+def read_manifest(directory: Path) -> Manifest | None:
+    """Return the manifest of a directory, or None if there is none.
+
+    Raises:
+        IndexDamagedError: it was not written by :func:`write_manifest`, or by another version.
+
+    Examples:
+        >>> report = Searcher(["bm25"]).index(items, "index")
+        >>> manifest = read_manifest(Path("index"))
+        >>> manifest.corpus.n_items, manifest.retrievers[0].config["name"]
+        (3, 'bm25')
+    """
+    path = directory / MANIFEST_FILE
+    try:
+        with explain_file_limit(path), open_regular(path) as file:
+            raw = file.read(_MOST_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise IndexDamagedError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        content = parse_json(raw, max_bytes=_MOST_BYTES)
+        stated, written = content.pop("checksum"), content["format"]
+        actual = _checksum(content)
+    except (ValueError, KeyError, AttributeError, TypeError):
+        raise damaged(path, "it is not a manifest") from None
+    if isinstance(written, int) and written != FORMAT:
+        raise IndexDamagedError(f"{path} was made by another version of nlp_retrieval; index again with replace=True")
+    if stated != actual:
+        raise damaged(path, "its checksum does not match its content")
+    try:
+        return Manifest.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise damaged(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+def require_manifest(directory: Path) -> Manifest:
+    """Return the manifest of a directory; IndexMissingError if there is none."""
+    manifest = read_manifest(directory)
+    if manifest is None:
+        raise IndexMissingError(f"there is no index at {directory} (no {MANIFEST_FILE}); index a corpus there first")
+    return manifest
+
+
+# The folders that it names.
 
 
 @dataclass(frozen=True)
@@ -67,7 +259,6 @@ class SegmentFolder:
     live: Mask | None = None
 
     def __len__(self) -> int:
-        """Return how many rows it has."""
         return self.end_row - self.first_row
 
     @property
@@ -76,84 +267,20 @@ class SegmentFolder:
         return slice(self.first_row, self.end_row)
 
 
-def write_deleted(folder: Path, rows: Rows) -> None:
-    """Write the rows of deleted items, ascending, into an empty folder."""
-    np.save(folder / _DELETED_FILE, rows.astype(np.int64), allow_pickle=False)
-
-
-def fingerprint_of(corpus: str, identity: Config) -> str:
-    """Return the fingerprint of a retriever's index over the corpus with this fingerprint."""
-    return hashlib.sha256(canonical_json({"corpus": corpus, "retriever": identity}).encode()).hexdigest()
-
-
-class Generation:
-    """One published state of an index directory, held open: its files stay readable as long as this object exists.
-
-    Examples:
-        >>> report = Searcher(["bm25"]).index(items, "index")
-        >>> generation = open_generation("index")
-        >>> len(generation.items), generation.is_current()
-        (3, True)
-    """
-
-    def __init__(self, path: Path, manifest: Manifest, state: object) -> None:
-        self.path = path
-        self.manifest = manifest
-        self._state = state
-        descriptors: list[int] = []
-        weakref.finalize(self, _close_all, descriptors)
-        for folder in manifest.folders:
-            with explain_file_limit(path / folder):
-                descriptor = os.open(path / folder, os.O_RDONLY | os.O_DIRECTORY)
-            descriptors.append(descriptor)
-            _hold(descriptor)
-            if os.fstat(descriptor).st_nlink == 0:
-                raise FileNotFoundError(path / folder)
-        self.items = open_items(path, manifest.corpus)
-
-    def __repr__(self) -> str:
-        return f"<generation {self.manifest.generation} of {self.path}: {self.manifest.corpus.n_items:,} items>"
-
-    def checked_segments(self, record: RetrieverRecord) -> list[SegmentFolder]:
-        """Return the segments of a retriever, each file of which has its size.
-
-        Raises:
-            IndexDamagedError: a file is missing or has changed.
-        """
-        return checked_segments(self.path, record.segments, self.items)
-
-    def is_current(self) -> bool:
-        """Return whether this is still the latest generation."""
-        return manifest_state(self.path) == self._state or read_manifest(self.path) == self.manifest
-
-
-_NO_LOCKS = {errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS, errno.EBADF, errno.EINVAL}
-"""Errors of file systems without locks; writing is refused there as well, so no folder is removed."""
-
-
-def _hold(descriptor: int) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
-    except OSError as error:
-        if error.errno not in _NO_LOCKS:
-            raise
-
-
-def _close_all(descriptors: list[int]) -> None:
-    for descriptor in descriptors:
-        with suppress(OSError):
-            os.close(descriptor)
-
-
 def check_folder(directory: Path, record: FolderRecord, *, contents: bool = False) -> None:
     """Compare the files of a folder with its record: their sizes, or their contents."""
     for name, file in record.files.items():
         check_file(directory / record.folder / name, file, content=contents or name.endswith(_FOLLOWED_BLINDLY))
 
 
+def write_deleted(folder: Path, rows: Rows) -> None:
+    """Write the rows of deleted items, ascending, into an empty folder."""
+    np.save(folder / _DELETED_FILE, rows.astype(np.int64), allow_pickle=False)
+
+
 def open_items(directory: Path, corpus: CorpusRecord) -> ItemTable:
     """Open the items of an index."""
-    for record in corpus.folders:
+    for record in corpus.records:
         check_folder(directory, record)
     items = ItemTable([directory / record.folder / ITEMS_FILE for record in corpus.segments])
     if len(items) == corpus.n_rows and corpus.deleted is not None:
@@ -181,6 +308,53 @@ def checked_segments(
         live = None if items.live is None else items.live[segment.first_row : segment.end_row]
         opened.append(SegmentFolder(directory / segment.folder, segment.first_row, segment.end_row, live))
     return opened
+
+
+class Generation:
+    """One published state of an index directory, held open: its files stay readable as long as this object exists.
+
+    Examples:
+        >>> report = Searcher(["bm25"]).index(items, "index")
+        >>> generation = open_generation("index")
+        >>> len(generation.items), generation.is_current()
+        (3, True)
+    """
+
+    def __init__(self, path: Path, manifest: Manifest, state: object) -> None:
+        self.path = path
+        self.manifest = manifest
+        self._state = state
+        descriptors: list[int] = []
+        weakref.finalize(self, _close_all, descriptors)
+        for folder in manifest.folders:
+            with explain_file_limit(path / folder):
+                descriptors.append(os.open(path / folder, os.O_RDONLY | os.O_DIRECTORY))
+            with suppress(OSError):  # a file system without locks; nothing can be written there
+                fcntl.flock(descriptors[-1], fcntl.LOCK_SH)
+            if os.fstat(descriptors[-1]).st_nlink == 0:
+                raise FileNotFoundError(path / folder)
+        self.items = open_items(path, manifest.corpus)
+
+    def __repr__(self) -> str:
+        return f"<generation {self.manifest.generation} of {self.path}: {self.manifest.corpus.n_items:,} items>"
+
+    def checked_segments(self, record: RetrieverRecord) -> list[SegmentFolder]:
+        """Return the segments of a retriever, each file of which has its size.
+
+        Raises:
+            IndexDamagedError: a file is missing or has changed.
+        """
+        return checked_segments(self.path, record.segments, self.items)
+
+    def is_current(self) -> bool:
+        """Return whether this is still the latest generation."""
+        return manifest_state(self.path) == self._state or read_manifest(self.path) == self.manifest
+
+
+def _close_all(descriptors: list[int]) -> None:
+    for descriptor in descriptors:
+        with suppress(OSError):
+            os.close(descriptor)
 
 
 def open_generation(path: str | Path) -> Generation:

@@ -1,7 +1,7 @@
 """The items of an index: memory-mapped Arrow streams, one per segment, written once and read by row.
 
 Rows count through all files; a deleted item keeps its row until segments are joined, and no look-up, filter or search finds it.
-A file may come from a stranger: it is never compressed, so it takes no more memory than disk, and Arrow checks each batch
+A file may come from a stranger: it is never compressed, so it takes no more memory than disk, and Arrow checks each column
 before its values are read.
 """
 
@@ -11,11 +11,10 @@ import hashlib
 import json
 import struct
 from bisect import bisect_right
-from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
-from itertools import accumulate
+from functools import cached_property, partial
+from itertools import accumulate, chain, compress, islice
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +26,15 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.context import add_note
-from nlp_retrieval.core.files.columns import CURE, damaged
+from nlp_retrieval.core.files.columns import CURE
 from nlp_retrieval.core.files.opening import explain_file_limit
-from nlp_retrieval.core.filters import Where, conditions_of, parse_filter
-from nlp_retrieval.core.index.masks import check_filter, mask_of
+from nlp_retrieval.core.filters import Where, parse_filter
+from nlp_retrieval.core.index.masks import mask_of
 from nlp_retrieval.core.models import SearchableItem, join_title
-from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.core.unicode import normalize
 from nlp_retrieval.errors import IndexDamagedError, ItemError, QueryError
-
-# Writing the items of an index into one Arrow file, once.
-
 
 ITEMS_FILE = "items.arrow"
 PREFIX = "metadata."
@@ -53,13 +48,15 @@ TYPES: dict[str, pa.DataType] = {
 }
 """Column types by the kind of their values."""
 
-WITHOUT_TEXT = b"without_text"
-"""Metadata key of the file: the rows of items that have neither a letter nor a digit, as a JSON list."""
+_FIXED = [pa.field("item_id", pa.string()), pa.field("content", pa.string()), pa.field("has_words", pa.bool_())]
+"""The columns before those of the metadata; an item without a letter or a digit has no words."""
 
 _SPOOL_FILE = "spool.arrows"
 _BATCH = 8192
 _BATCH_CHARACTERS = 64 * 2**20
 _EXACT_IN_FLOAT = 2**53
+
+# Writing the items of an index into one Arrow file, once.
 
 
 def _kind(value: Any) -> str:
@@ -77,7 +74,7 @@ def _kind(value: Any) -> str:
     return "json"
 
 
-def joint_kind(one: str | None, other: str) -> str:
+def _joint_kind(one: str | None, other: str) -> str:
     """The column type that stores values of both types exactly."""
     if one is None or one == other:
         return other
@@ -90,22 +87,39 @@ class ItemsDigest:
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
 
-    def add(self, item: SearchableItem, metadata: str) -> None:
-        """Add the next item, with its metadata as canonical JSON."""
-        line = canonical_json([item.item_id, item.content])
+    def add(self, item: SearchableItem) -> tuple[dict[str, Any], str]:
+        """Add the next item; return its metadata as it is stored, and as canonical JSON.
+
+        Keys are in Unicode's normal form C, in which filters name them. In the fingerprint, 3.0 is written as 3, because a
+        column of both returns only one form of equal numbers.
+        """
+        metadata = item.metadata
+        if not all(map(str.isascii, metadata)):
+            metadata = {normalize("NFC", key): value for key, value in metadata.items()}
+            if len(metadata) < len(item.metadata):
+                raise ItemError(
+                    f"item {item.item_id!r:.80}: two of its metadata keys are one in Unicode's normal form C; rename one"
+                )
         try:
-            self._digest.update(f"{line}{_same_numbers(item, metadata)}\n".encode())
+            text = stated = canonical_json(metadata)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ItemError(f"item {item.item_id!r:.80}: its metadata cannot be stored as JSON: {error}") from None
+        whole = {key: int(value) for key, value in metadata.items() if isinstance(value, float) and value.is_integer()}
+        if whole:
+            stated = canonical_json(metadata | whole)
+        try:
+            self._digest.update(f"{canonical_json([item.item_id, item.content])}{stated}\n".encode())
         except UnicodeEncodeError as error:
             raise ItemError(
                 f"item {item.item_id!r} holds a lone surrogate ({error.object[error.start]!r}), which is not valid "
                 "Unicode text; decode the source with errors='replace'"
             ) from None
+        return metadata, text
 
     def passing(self, items: Iterable[SearchableItem]) -> Iterator[SearchableItem]:
         """Yield the items and add each."""
         for item in items:
-            composed = _with_composed_keys(item)
-            self.add(composed, _metadata_json(composed))
+            self.add(item)
             yield item
 
     def hexdigest(self) -> str:
@@ -119,39 +133,31 @@ def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str
     Raises:
         ItemError: an empty or repeated id, text that is not valid Unicode, an object that is not an item, or no items at all.
     """
-    kinds: dict[str, str] = {}
-    digest = ItemsDigest()
+    digest, kinds, n_items, spool = ItemsDigest(), dict[str, str](), 0, folder / _SPOOL_FILE
     hashes: list[NDArray[np.int64]] = []
-    spool = folder / _SPOOL_FILE
-    schema = pa.schema([("item_id", pa.string()), ("content", pa.string()), ("metadata", pa.string())])
-    n_items = 0
-    without_text: list[int] = []
+    schema = pa.schema([*_FIXED, pa.field("metadata", pa.string())])
     with (
         pa.OSFile(str(spool), "wb") as sink,
         pa.ipc.new_stream(sink, schema) as writer,
         progress("reading items", None) as advance,
     ):
         for batch in _batches(items):
-            columns: tuple[list[str], list[str], list[str]] = ([], [], [])
+            rows = []
             for item in batch:
-                _check_item(item, n_items + len(columns[0]))
-                item = _with_composed_keys(item)  # noqa: PLW2901 -- the same item
-                metadata = _metadata_json(item)
-                digest.add(item, metadata)
-                if has_no_words(item.content) and has_no_words(item.title):
-                    without_text.append(n_items + len(columns[0]))
-                for key, value in item.metadata.items():
-                    kinds[key] = joint_kind(kinds.get(key), _kind(value))
-                for column, value in zip(columns, (item.item_id, item.content, metadata), strict=True):
-                    column.append(value)
-            hashes.append(np.fromiter(map(hash, columns[0]), np.int64, len(batch)))
-            writer.write_batch(pa.record_batch([pa.array(column, pa.string()) for column in columns], schema=schema))
+                metadata, text = digest.add(item)
+                for key, value in metadata.items():
+                    kinds[key] = _joint_kind(kinds.get(key), _kind(value))
+                has_words = not (has_no_words(item.content) and has_no_words(item.title))
+                rows.append((item.item_id, item.content, has_words, text))
+            columns = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), schema, strict=True)]
+            writer.write_batch(pa.record_batch(columns, schema=schema))
+            hashes.append(np.fromiter((hash(item.item_id) for item in batch), np.int64, len(batch)))
             n_items += len(batch)
             advance(len(batch))
     if n_items == 0:
         raise ItemError("the corpus is empty: the loader gave no items; check its path and its filters")
     _check_unique(np.concatenate(hashes), spool)
-    _type_columns(spool, folder / ITEMS_FILE, kinds, without_text)
+    _write_typed(spool, folder / ITEMS_FILE, kinds)
     spool.unlink()
     return n_items, digest.hexdigest()
 
@@ -159,21 +165,18 @@ def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str
 def _batches(items: Iterable[SearchableItem]) -> Iterator[list[SearchableItem]]:
     batch: list[SearchableItem] = []
     n_characters = 0
-    for item in items:
+    for number, item in enumerate(items, start=1):
+        if not isinstance(item, SearchableItem):
+            raise ItemError(f"item {number} is a {type(item).__name__}, not a SearchableItem; pass a loader or items")
+        if not item.item_id:
+            raise ItemError(f"item {number} has an empty id; give every item an id of its own")
         batch.append(item)
-        n_characters += len(item.content) if isinstance(item, SearchableItem) else 0
+        n_characters += len(item.content)
         if len(batch) == _BATCH or n_characters > _BATCH_CHARACTERS:
             yield batch
             batch, n_characters = [], 0
     if batch:
         yield batch
-
-
-def _check_item(item: object, position: int) -> None:
-    if not isinstance(item, SearchableItem):
-        raise ItemError(f"item {position + 1} is a {type(item).__name__}, not a SearchableItem; pass a loader or items")
-    if not item.item_id:
-        raise ItemError(f"item {position + 1} has an empty id; give every item an id of its own")
 
 
 def _check_unique(hashes: NDArray[np.int64], spool: Path) -> None:
@@ -191,34 +194,11 @@ def _check_unique(hashes: NDArray[np.int64], spool: Path) -> None:
                 )
 
 
-def _with_composed_keys(item: SearchableItem) -> SearchableItem:
-    """The item with the keys of its metadata in normal form C, in which filters name them."""
-    if all(map(str.isascii, item.metadata)):
-        return item
-    metadata = {normalize("NFC", key): value for key, value in item.metadata.items()}
-    if len(metadata) < len(item.metadata):
-        raise ItemError(f"item {item.item_id!r:.80}: two of its metadata keys are one in Unicode's normal form C; rename one")
-    return SearchableItem.trusted(item.item_id, item.content, metadata)
-
-
-def _metadata_json(item: SearchableItem) -> str:
-    try:
-        return canonical_json(item.metadata)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ItemError(f"item {item.item_id!r:.80}: its metadata cannot be stored as JSON: {error}") from None
-
-
-def _same_numbers(item: SearchableItem, metadata: str) -> str:
-    """Metadata as text with 3.0 written as 3, because a column of both returns only one form of equal numbers."""
-    whole = {key: int(value) for key, value in item.metadata.items() if isinstance(value, float) and value.is_integer()}
-    return canonical_json({**item.metadata, **whole}) if whole else metadata
-
-
-def _type_columns(spool: Path, target: Path, kinds: dict[str, str], without_text: list[int]) -> None:
+def _write_typed(spool: Path, target: Path, kinds: dict[str, str]) -> None:
+    """Copy the spooled items into a file with one column for each metadata key."""
     keys = sorted(kinds)
-    fields = [pa.field("item_id", pa.string()), pa.field("content", pa.string())]
-    fields += [pa.field(PREFIX + key, TYPES[kinds[key]], metadata={"kind": kinds[key]}) for key in keys]
-    schema = pa.schema(fields, metadata={WITHOUT_TEXT: json.dumps(without_text)})
+    fields = [pa.field(PREFIX + key, TYPES[kinds[key]], metadata={"kind": kinds[key]}) for key in keys]
+    schema = pa.schema([*_FIXED, *fields])
     with (
         pa.OSFile(str(spool), "rb") as source,
         pa.ipc.open_stream(source) as reader,
@@ -227,7 +207,7 @@ def _type_columns(spool: Path, target: Path, kinds: dict[str, str], without_text
     ):
         for batch in reader:
             metadata = [json.loads(text) for text in batch.column("metadata").to_pylist()]
-            columns = [batch.column("item_id"), batch.column("content")]
+            columns = batch.columns[: len(_FIXED)]
             for key in keys:
                 values = [_stored(row[key], kinds[key]) if key in row else None for row in metadata]
                 columns.append(pa.array(values, TYPES[kinds[key]]))
@@ -240,34 +220,31 @@ def _stored(value: Any, kind: str) -> Any:
     return float(value) if kind == "float" else value
 
 
+# Reading them.
+
 _STREAMED = 1024
 _FEW = 64  # below this many rows, single values are cheaper than a take per column
-_MANY = 10_000  # above this many ids, one pass over all ids is cheaper than a look-up in every batch
 _MASKS_KEPT = 8
 _COMPRESSION = 3
 """The field of a record batch's message that names its compression, in Arrow's format."""
 
+_Values = Callable[[int], list[Any]]
+"""Returns the values of some rows in the column at a position."""
+
 
 class _ItemFile:
-    """One opened file: its batches, and its metadata keys with their kinds, in the order of the columns."""
+    """One opened file: its batches, and the keys of its metadata with their kinds, in the order of the columns."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         with self._explained():
             schema, batches = _stream(pa.memory_map(str(path)))
-            kinds = [(name.removeprefix(PREFIX), schema.field(name).metadata[b"kind"].decode()) for name in schema.names[2:]]
-            types = [pa.string(), pa.string(), *(TYPES[kind] for _, kind in kinds)]
-            if schema.types != types:
+            fields = list(schema)[len(_FIXED) :]
+            self.kinds = {field.name.removeprefix(PREFIX): field.metadata[b"kind"].decode() for field in fields}
+            if schema.types != [field.type for field in _FIXED] + [TYPES[kind] for kind in self.kinds.values()]:
                 raise ValueError("its columns are of other types")
-            self.kinds = dict(kinds)
-            self.keys = [(key, kind == "json") for key, kind in kinds]
-            self._batches = list(batches)
-            without_text = np.array(json.loads(schema.metadata[WITHOUT_TEXT]), np.int64).reshape(-1)
-        self._checked: set[int] = set()
-        self.lengths = [len(batch) for batch in self._batches]
-        if len(without_text) and not 0 <= without_text.min() <= without_text.max() < sum(self.lengths):
-            raise damaged(path, "its list of items without text names rows that it does not have")
-        self.without_text: Rows = without_text
+            self.batches = list(batches)
+        self._checked: set[tuple[int, int]] = set()
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -286,63 +263,62 @@ class _ItemFile:
         ) as error:
             raise IndexDamagedError(f"{self.path} is not an items file ({str(error)[:200]}); {CURE}") from error
 
-    def batch(self, number: int) -> pa.RecordBatch:
-        """Return a mapped batch, checked before its first use."""
-        if number not in self._checked:
-            self._check(self._batches[number])
-            self._checked.add(number)
-        return self._batches[number]
+    def column(self, number: int, position: int) -> pa.Array:
+        """Return a column of a batch, checked before its first use."""
+        column = self.batches[number].column(position)
+        if (number, position) not in self._checked:
+            self._check(column, position)
+            self._checked.add((number, position))
+        return column
 
-    def _check(self, batch: pa.RecordBatch) -> None:
-        """Check a batch: damaged offsets would lead outside its memory."""
+    def _check(self, column: pa.Array, position: int) -> None:
+        """Check a column: damaged offsets would lead outside its memory."""
         with self._explained():
-            batch.validate(full=True)
-            if batch.column(0).null_count or batch.column(1).null_count:
-                raise ValueError("an item has no id or no content")
-            for number, (_, is_json) in enumerate(self.keys, start=2):
-                for text in batch.column(number).to_pylist() if is_json else ():
-                    json.loads("null" if text is None else text)
+            column.validate(full=True)
+            if position < len(_FIXED):
+                if column.null_count:
+                    raise ValueError("an item has no id or no content")
+            elif list(self.kinds.values())[position - len(_FIXED)] == "json":
+                for text in column.drop_null().to_pylist():
+                    json.loads(text)
 
-    def mapped(self) -> Iterator[pa.RecordBatch]:
-        """Yield all batches."""
-        return map(self.batch, range(len(self._batches)))
+    def values(self, number: int, rows: NDArray[np.int64] | None, position: int) -> list[Any]:
+        """The values of a column of a batch, in some of its rows or in all."""
+        column = self.column(number, position)
+        if rows is not None and len(rows) <= _FEW:
+            return [column[row].as_py() for row in rows.tolist()]
+        values: list[Any] = (column if rows is None else column.take(pa.array(rows))).to_pylist()
+        return values
 
-    def read(self) -> Iterator[pa.RecordBatch]:
-        """Yield all batches, read instead of mapped, so that reading all of them does not fill memory."""
+    def read(self) -> Iterator[tuple[int, _Values]]:
+        """Yield the lengths of short parts and what returns their columns; read, not mapped, so that memory stays small."""
         with self._explained(), pa.OSFile(str(self.path), "rb") as source:
             _, batches = _stream(source)
             for batch in batches:
-                self._check(batch)
-                yield batch
+                for position, column in enumerate(batch.columns):
+                    self._check(column, position)
+                for start in range(0, len(batch), _STREAMED):
+                    part = batch.slice(start, _STREAMED)
+                    yield len(part), lambda position, part=part: part.column(position).to_pylist()
 
-    def titles_of(self, batch: pa.RecordBatch) -> list[str]:
-        """The titles of a batch of this file; empty if there is none."""
-        titles = [metadata.get("title") for metadata in self._metadata_of(batch, {"title"})]
+    def metadata(self, n_rows: int, values: _Values, keys: Collection[str] | None = None) -> list[dict[str, Any]]:
+        """The metadata of some rows, with these keys; None for all."""
+        rows: list[dict[str, Any]] = [{} for _ in range(n_rows)]
+        for position, (key, kind) in enumerate(self.kinds.items(), start=len(_FIXED)):
+            if keys is None or key in keys:
+                for row, value in zip(rows, values(position), strict=True):
+                    if value is not None:
+                        row[key] = json.loads(value) if kind == "json" else value
+        return rows
+
+    def titles(self, n_rows: int, values: _Values) -> list[str]:
+        """The titles of some rows; empty if there is none."""
+        titles = [metadata.get("title") for metadata in self.metadata(n_rows, values, {"title"})]
         return [title if isinstance(title, str) else "" for title in titles]
 
-    def texts_of(self, batch: pa.RecordBatch) -> list[str]:
-        """The texts of a batch of this file."""
-        contents = batch.column(1).to_pylist()
-        return [join_title(title, content) for title, content in zip(self.titles_of(batch), contents, strict=True)]
-
-    def items_of(self, batch: pa.RecordBatch, keys: Collection[str] | None) -> Iterator[SearchableItem]:
-        """The items of a batch of this file, with these keys of their metadata; None for all."""
-        for start in range(0, len(batch), _STREAMED):
-            part = batch.slice(start, _STREAMED)
-            metadata = self._metadata_of(part, keys)
-            yield from map(SearchableItem.trusted, part.column(0).to_pylist(), part.column(1).to_pylist(), metadata)
-
-    def _metadata_of(self, batch: pa.RecordBatch, keys: Collection[str] | None) -> list[dict[str, Any]]:
-        wanted = [number for number, (key, _) in enumerate(self.keys) if keys is None or key in keys]
-        columns = [batch.column(number + 2).to_pylist() for number in wanted]
-        return _metadata_of([self.keys[number] for number in wanted], columns, len(batch))
-
-    def columns(self, key: str, kind: str) -> Iterator[tuple[str, pa.Array]]:
-        """The metadata of a key in each batch, with its kind; all null, of the given kind, if this file has none."""
-        position = next((position for position, (known, _) in enumerate(self.keys) if known == key), None)
-        if position is None:
-            return ((kind, pa.nulls(length, TYPES[kind])) for length in self.lengths)
-        return ((self.kinds[key], batch.column(position + 2)) for batch in self.mapped())
+    def items(self, n_rows: int, values: _Values, keys: Collection[str] | None = None) -> Iterator[SearchableItem]:
+        """The items in some rows, with these keys of their metadata; None for all."""
+        return map(SearchableItem.trusted, values(0), values(1), self.metadata(n_rows, values, keys))
 
 
 def _stream(source: pa.NativeFile) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
@@ -401,16 +377,16 @@ class ItemTable:
 
     def __init__(self, paths: Path | Sequence[Path]) -> None:
         self._files = [_ItemFile(path) for path in ([paths] if isinstance(paths, Path) else paths)]
-        self._batches = [(file, number) for file in self._files for number in range(len(file.lengths))]
-        self._starts = [0, *accumulate(file.lengths[number] for file, number in self._batches)]
-        self._kinds: dict[str, str] = {}
+        self._batches = [(file, number) for file in self._files for number in range(len(file.batches))]
+        self._starts = [0, *accumulate(len(file.batches[number]) for file, number in self._batches)]
+        self.kinds: dict[str, str] = {}
+        """The kinds of the metadata values by key: bool, int, float, str, strings, or json for all others."""
         for file in self._files:
             for key, kind in file.kinds.items():
-                self._kinds[key] = joint_kind(self._kinds.get(key), kind)
+                self.kinds[key] = _joint_kind(self.kinds.get(key), kind)
         self.live: Mask | None = None
         """``[rows]``, the items that are not deleted; None if none is deleted."""
-        self._masks: OrderedDict[str, Mask] = OrderedDict()
-        self._keeping = Lock()
+        self._masks: dict[str, Mask] = {}
 
     def delete(self, rows: Rows) -> None:
         """Find the items of these rows no more; called once, before any search."""
@@ -421,11 +397,10 @@ class ItemTable:
     @cached_property
     def findable(self) -> Mask | None:
         """``[rows]``, the items that are not deleted and have a letter or a digit; None if that is true of all."""
-        findable = np.ones(len(self), np.bool_) if self.live is None else self.live.copy()
-        first = 0
-        for file in self._files:
-            findable[first + file.without_text] = False
-            first += sum(file.lengths)
+        has_words = [pc.fill_null(file.batches[number].column(2), True) for file, number in self._batches]
+        findable = np.concatenate([np.zeros(0, np.bool_), *(each.to_numpy(zero_copy_only=False) for each in has_words)])
+        if self.live is not None:
+            findable &= self.live
         findable.flags.writeable = False
         return None if findable.all() else findable
 
@@ -433,20 +408,18 @@ class ItemTable:
         """Return how many rows there are, including those of deleted items."""
         return self._starts[-1]
 
-    @property
-    def kinds(self) -> dict[str, str]:
-        """Return the kinds of the metadata values by key: bool, int, float, str, strings, or json for all others."""
-        return dict(self._kinds)
-
     def ids(self) -> list[str]:
         """All item ids, by row; empty for a deleted item."""
-        return self._without_deleted([item_id for file in self._files for b in file.mapped() for item_id in b[0].to_pylist()])
+        return self._without_deleted(file.values(number, None, 0) for file, number in self._batches)
 
     def titles(self) -> list[str]:
         """All titles, by row; empty if there is none, and for a deleted item."""
-        return self._without_deleted([title for file in self._files for b in file.mapped() for title in file.titles_of(b)])
+        return self._without_deleted(
+            file.titles(len(file.batches[number]), partial(file.values, number, None)) for file, number in self._batches
+        )
 
-    def _without_deleted(self, values: list[str]) -> list[str]:
+    def _without_deleted(self, values_of_batches: Iterable[list[str]]) -> list[str]:
+        values = list(chain.from_iterable(values_of_batches))
         if self.live is not None:
             for row in np.flatnonzero(~self.live).tolist():
                 values[row] = ""
@@ -468,23 +441,17 @@ class ItemTable:
         places = {item_id: position for position, item_id in enumerate(dict.fromkeys(item_ids))}
         # as bytes: an id from a command line or JSON may be invalid Unicode, and then no item has it
         wanted = pa.array([item_id.encode("utf-8", "surrogatepass") for item_id in places], pa.binary())
+        ids = pa.chunked_array([file.column(number, 0).cast(pa.binary()) for file, number in self._batches], pa.binary())
+        positions = pc.index_in(ids, value_set=wanted)
+        here = np.flatnonzero(positions.is_valid().to_numpy())
+        found = positions.drop_null().to_numpy()
+        is_live = slice(None) if self.live is None else self.live[here]
         rows = np.full(len(places), -1, np.int64)
-        for start, (file, number) in zip(self._starts, self._batches, strict=False):
-            ids = file.batch(number)[0]
-            kept = None if self.live is None else np.flatnonzero(self.live[start : start + len(ids)])
-            ids = ids if kept is None else ids.take(pa.array(kept))
-            if len(places) > _MANY:
-                pairs = [(places[item_id], row) for row, item_id in enumerate(ids.to_pylist()) if item_id in places]
-                here, positions = np.array(pairs, np.int64).reshape(-1, 2).T
-            else:
-                matches = pc.index_in(wanted, value_set=ids.cast(pa.binary()))
-                here = np.flatnonzero(matches.is_valid().to_numpy(zero_copy_only=False))
-                positions = matches.drop_null().to_numpy()
-            rows[here] = start + (positions if kept is None else kept[positions])
+        rows[found[is_live]] = here[is_live]
         return rows[[places[item_id] for item_id in item_ids]] if item_ids else rows
 
     def mask(self, where: Where | None) -> Mask | None:
-        """Return which items may be found: ``[rows]``, or None for all; masks of the last few filters are cached.
+        """Return which items may be found: ``[rows]``, or None for all; masks of the last few filters are kept.
 
         Args:
             where: see :mod:`nlp_retrieval.core.filters`; None for all items that are not deleted.
@@ -495,25 +462,24 @@ class ItemTable:
         if where is None:
             return self.live
         wanted = parse_filter(where)
-        key = repr(wanted)
-        with self._keeping:
-            mask = self._masks.get(key)
+        mask = self._masks.get(repr(wanted))
         if mask is None:
-            check_filter(wanted, self._kinds)
-            kinds = {condition.key: self._kinds[condition.key] for condition in conditions_of(wanted)}
-            columns = {
-                name: (kind, [column for file in self._files for column in file.columns(name, kind)])
-                for name, kind in kinds.items()
-            }
-            mask = mask_of(wanted, columns)
+            mask = mask_of(wanted, self.kinds, self._columns)
             mask = mask if self.live is None else mask & self.live
             mask.flags.writeable = False
-        with self._keeping:
-            self._masks[key] = mask
-            self._masks.move_to_end(key)
-            while len(self._masks) > _MASKS_KEPT:
-                self._masks.popitem(last=False)
+            self._masks = dict([*self._masks.items()][1 - _MASKS_KEPT :]) | {repr(wanted): mask}
         return mask
+
+    def _columns(self, key: str) -> list[tuple[str, pa.Array]]:
+        """The metadata of a key in each batch, with its kind there; all null if the file has none."""
+        columns = []
+        for file, number in self._batches:
+            kind = file.kinds.get(key, self.kinds[key])
+            if key in file.kinds:
+                columns.append((kind, file.column(number, len(_FIXED) + list(file.kinds).index(key))))
+            else:
+                columns.append((kind, pa.nulls(len(file.batches[number]), TYPES[kind])))
+        return columns
 
     def allowed(self, where: Where | None) -> Mask | None:
         """Return the :meth:`mask` of a user's filter; if no item meets it, the search has a note that says so."""
@@ -527,69 +493,41 @@ class ItemTable:
 
         They are read, not mapped, so that reading all of them does not fill the memory of the process.
         """
-        pending: list[str] = []
-        for file in self._files:
-            for batch in file.read():
-                for start in range(0, len(batch), batch_size):
-                    pending += file.texts_of(batch.slice(start, batch_size))
-                    while len(pending) >= batch_size:
-                        yield pending[:batch_size]
-                        pending = pending[batch_size:]
-        if pending:
-            yield pending
+        texts = (
+            text
+            for file in self._files
+            for n_rows, values in file.read()
+            for text in map(join_title, file.titles(n_rows, values), values(1))
+        )
+        while batch := list(islice(texts, batch_size)):
+            yield batch
 
-    def stream(self, keys: Collection[str] | None = None) -> Iterator[SearchableItem]:
+    def stream(self, keys: Collection[str] | None = None, first_row: int = 0) -> Iterator[SearchableItem]:
         """Yield the items of all rows in order, read as in :meth:`texts`, including deleted ones.
 
         Args:
             keys: the metadata to read ("title" is one of them); by default all of it.
+            first_row: where to start; a row where a segment begins.
         """
-        for file in self._files:
-            for batch in file.read():
-                yield from file.items_of(batch, keys)
-
-    def stream_live(self, first_row: int = 0) -> Iterator[SearchableItem]:
-        """Yield the items that are not deleted, in order, starting at a row where a file begins."""
         start = 0
         for file in self._files:
-            for batch in file.read():
-                if start >= first_row:
-                    items = file.items_of(batch, None)
-                    live = None if self.live is None else self.live[start : start + len(batch)].tolist()
-                    yield from items if live is None else (item for item, is_live in zip(items, live, strict=True) if is_live)
-                start += len(batch)
+            if start >= first_row:
+                for n_rows, values in file.read():
+                    yield from file.items(n_rows, values, keys)
+            start += sum(map(len, file.batches))
+
+    def stream_live(self, first_row: int = 0) -> Iterator[SearchableItem]:
+        """Yield the items that are not deleted, as :meth:`stream` does."""
+        items = self.stream(first_row=first_row)
+        return items if self.live is None else compress(items, self.live[first_row:].tolist())
 
     def items(self, rows: Rows) -> list[SearchableItem]:
         """Return the items in these rows, in this order; equal rows give the same object."""
         wanted, inverse = np.unique(rows, return_inverse=True)
-        items_of_rows: list[SearchableItem] = []
-        for file, batch, local in self._spread(wanted):
-            columns = [_values(batch.column(number), local) for number in range(2 + len(file.keys))]
-            metadata = _metadata_of(file.keys, columns[2:], len(local))
-            items_of_rows += map(SearchableItem.trusted, columns[0], columns[1], metadata)
-        return [items_of_rows[position] for position in inverse.tolist()]
-
-    def _spread(self, sorted_rows: Rows) -> Iterator[tuple[_ItemFile, pa.RecordBatch, NDArray[np.int64]]]:
-        begin = 0
-        while begin < len(sorted_rows):
-            position = bisect_right(self._starts, int(sorted_rows[begin])) - 1
-            end = int(np.searchsorted(sorted_rows, self._starts[position + 1]))
-            file, number = self._batches[position]
-            yield file, file.batch(number), sorted_rows[begin:end] - self._starts[position]
-            begin = end
-
-
-def _values(column: pa.Array, local: NDArray[np.int64]) -> list[Any]:
-    if len(local) <= _FEW:
-        return [column[row].as_py() for row in local.tolist()]
-    values: list[Any] = column.take(pa.array(local)).to_pylist()
-    return values
-
-
-def _metadata_of(keys: list[tuple[str, bool]], columns: Sequence[list[Any]], n_rows: int) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = [{} for _ in range(n_rows)]
-    for (key, is_json), column in zip(keys, columns, strict=True):
-        for row, value in zip(rows, column, strict=True):
-            if value is not None:
-                row[key] = json.loads(value) if is_json else value
-    return rows
+        found: list[SearchableItem] = []
+        while len(found) < len(wanted):
+            position = bisect_right(self._starts, int(wanted[len(found)])) - 1
+            end = int(np.searchsorted(wanted, self._starts[position + 1]))
+            (file, number), local = self._batches[position], wanted[len(found) : end] - self._starts[position]
+            found += file.items(len(local), partial(file.values, number, local))
+        return [found[place] for place in inverse.tolist()]

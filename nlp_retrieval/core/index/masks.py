@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -29,43 +29,54 @@ from nlp_retrieval.core.filters import (
     instant_of,
     kind_of,
     period_of,
+    shown,
 )
 from nlp_retrieval.core.unicode import normalize
 from nlp_retrieval.errors import QueryError, nearest
 
 _KINDS = {"bool": "truth value", "int": "number", "float": "number", "str": "text", "strings": "text"}
 _ORDERED = {"gt": pc.greater, "gte": pc.greater_equal, "lt": pc.less, "lte": pc.less_equal}
-_LONGEST_SHOWN = 80
-
 
 Batches = Sequence[tuple[str, pa.Array]]
 """For each batch of a metadata key, its kind there and its values."""
 
-Columns = Mapping[str, tuple[str, Batches]]
-"""For each metadata key, its kind in the whole index and its batches."""
 
+def mask_of(wanted: Filter, kinds: Mapping[str, str], batches_of: Callable[[str], Batches]) -> Mask:
+    """Return the items that meet a filter.
 
-def check_filter(wanted: Filter, kinds: Mapping[str, str]) -> None:
-    """Raise a QueryError if a filter names a key that no item has, or a value of another type than the key's."""
+    Args:
+        wanted: the filter.
+        kinds: for each metadata key, the kind of its values in the whole index.
+        batches_of: returns the values of such a key.
+
+    Raises:
+        QueryError: it names a key that no item has, or a value of another type than the key's.
+    """
     if isinstance(wanted, Combination):
-        for part in wanted.parts:
-            check_filter(part, kinds)
-        return
+        masks = [mask_of(part, kinds, batches_of) for part in wanted.parts]
+        if wanted.operator == "not":
+            return ~masks[0]
+        joined = np.logical_and if wanted.operator == "and" else np.logical_or
+        result: Mask = joined.reduce(masks)
+        return result
     if wanted.key not in kinds:
-        has = nearest(wanted.key, kinds) if kinds else "its items have no metadata"
-        outer = wanted.key.partition(".")[0]
-        if outer != wanted.key and outer in kinds:
-            has = (
-                f"a value inside {outer!r} cannot be reached by a path: store it as a metadata key of its own, and index again"
-            )
-        raise QueryError(
-            f"where: no item of this index has the metadata key {wanted.key!r}; {has}. A key that the source has and the "
-            "index lacks was not kept by its loader (metadata_fields)"
-        )
+        raise _unknown(wanted.key, kinds)
     kind = _KINDS.get(kinds[wanted.key])
     for value in wanted.values if wanted.operator != "exists" else ():
         if kind is not None and kind_of(value) != kind:
             raise _mistyped(wanted.key, value, f"is a {kind}", {kind})
+    batches = batches_of(wanted.key)
+    return _of_mixed(wanted, batches) if kind is None else np.concatenate([_of_batch(wanted, *part) for part in batches])
+
+
+def _unknown(key: str, kinds: Mapping[str, str]) -> QueryError:
+    has = nearest(key, kinds) if kinds else "its items have no metadata"
+    if (outer := key.partition(".")[0]) != key and outer in kinds:
+        has = f"a value inside {outer!r} cannot be reached by a path: store it as a metadata key of its own, and index again"
+    return QueryError(
+        f"where: no item of this index has the metadata key {key!r}; {has}. A key that the source has and the index lacks "
+        "was not kept by its loader (metadata_fields)"
+    )
 
 
 def _mistyped(key: str, value: Any, found: str, kinds: Collection[str]) -> QueryError:
@@ -75,50 +86,27 @@ def _mistyped(key: str, value: Any, found: str, kinds: Collection[str]) -> Query
         cure = "; a value inside a value cannot be compared: keep it as a metadata key of its own"
     elif kind_of(value) != "text" and "text" in kinds:
         cure = f'; write it in quotation marks: "{json.dumps(value)}"'
-        cure += ", or, to compare numbers, index them as numbers (a CSV file: number_fields)" if value is not True else ""
     elif kind_of(value) == "text":
         with suppress(ValueError):
             meant = parse_json(str(value))
             if isinstance(meant, bool | int | float) and kind_of(meant) in kinds:
-                cure = f"; write it without quotation marks: {value}" + (
-                    f" ({meant} in Python)" if isinstance(meant, bool) else ""
-                )
-    return QueryError(f"where: {key} {found} in this index, and {_shown(value)} is a {kind_of(value)}{cure}")
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
-
-
-def mask_of(wanted: Filter, columns: Columns) -> Mask:
-    """Return the items that meet a checked filter; QueryError if none has a value of the type that it compares with."""
-    if isinstance(wanted, Combination):
-        masks = [mask_of(part, columns) for part in wanted.parts]
-        if wanted.operator == "not":
-            return ~masks[0]
-        joined = np.logical_and if wanted.operator == "and" else np.logical_or
-        result: Mask = joined.reduce(masks)
-        return result
-    joint, batches = columns[wanted.key]
-    return _of_mixed(wanted, batches) if joint == "json" else np.concatenate([_of_batch(wanted, *part) for part in batches])
+                cure = f"; write it without quotation marks: {value}"
+    return QueryError(f"where: {key} {found} in this index, and {shown(value)} is a {kind_of(value)}{cure}")
 
 
 def _of_mixed(condition: Condition, batches: Batches) -> Mask:
     """Return which values of a column of several types meet a condition; QueryError if none has a type it asks for."""
-    values = [value for kind, batch in batches for value in _values_of(kind, batch)]
+    values = [
+        None if value is None else json.loads(value) if kind == "json" else value
+        for kind, batch in batches
+        for value in batch.to_pylist()
+    ]
     if condition.operator != "exists" and condition.values:
         counts = Counter(kind for value in values for kind in _kinds_in(value))
-        kinds = set(map(kind_of, condition.values))
-        if not kinds & set(counts):
+        if not set(map(kind_of, condition.values)) & set(counts):
             held = ", ".join(f"{kind} ({count:,})" for kind, count in counts.most_common()) or "no value"
             raise _mistyped(condition.key, condition.values[0], f"holds {held}", set(counts))
     return np.fromiter(map(condition.holds, values), np.bool_, len(values))
-
-
-def _values_of(kind: str, batch: pa.Array) -> list[Any]:
-    values: list[Any] = batch.to_pylist()
-    return [None if value is None else json.loads(value) for value in values] if kind == "json" else values
 
 
 def _kinds_in(value: Any) -> set[str]:

@@ -26,18 +26,22 @@ from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.index.build import Builder, IndexWriter, checked_items, writing
-from nlp_retrieval.core.index.generation import check_folder, checked_segments, fingerprint_of, open_items, write_deleted
-from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
-from nlp_retrieval.core.index.manifest import (
+from nlp_retrieval.core.index.generation import (
     BuildCost,
     CorpusRecord,
     FolderRecord,
     Manifest,
     RetrieverRecord,
     Segment,
+    check_folder,
+    checked_segments,
+    fingerprint_of,
     index_directory,
+    open_items,
     require_manifest,
+    write_deleted,
 )
+from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.errors import ConfigurationError, ItemError, RetrievalError, RetrievalWarning, nearest
 
 _JOINED_AT = 0.5

@@ -25,8 +25,14 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.build import IndexReport, build_index, tidy
-from nlp_retrieval.core.index.generation import Generation, fingerprint_of, open_generation
-from nlp_retrieval.core.index.manifest import MANIFEST_FILE, Manifest, RetrieverRecord
+from nlp_retrieval.core.index.generation import (
+    MANIFEST_FILE,
+    Generation,
+    Manifest,
+    RetrieverRecord,
+    fingerprint_of,
+    open_generation,
+)
 from nlp_retrieval.core.index.update import Resolve, UpdateReport, add_items, compact_index, delete_items
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.search.retriever import BaseRetriever, current_stages, with_parts

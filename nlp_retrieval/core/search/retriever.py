@@ -32,9 +32,8 @@ from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.files.opening import explain_file_limit
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.build import IndexReport, build_index
-from nlp_retrieval.core.index.generation import Generation, SegmentFolder, fingerprint_of, open_generation
+from nlp_retrieval.core.index.generation import Generation, SegmentFolder, fingerprint_of, index_directory, open_generation
 from nlp_retrieval.core.index.items import ItemsDigest, ItemTable
-from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import forked, use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_k, check_processed, has_no_words

@@ -17,7 +17,7 @@ import pytest
 
 from nlp_retrieval import ParquetLoader, Query, SearchableItem, Searcher
 from nlp_retrieval.core.files.frames import items_of, queries_of, texts_of
-from nlp_retrieval.core.index.manifest import read_manifest
+from nlp_retrieval.core.index.generation import read_manifest
 from nlp_retrieval.errors import ItemError, QueryError
 
 ROWS = [

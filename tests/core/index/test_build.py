@@ -16,8 +16,7 @@ from soaking import mostly_soaked
 
 from core.engines import TermCount, TermShare, documents
 from nlp_retrieval.core.index.build import build_index
-from nlp_retrieval.core.index.generation import open_generation, verify_index
-from nlp_retrieval.core.index.manifest import MANIFEST_FILE, read_manifest
+from nlp_retrieval.core.index.generation import MANIFEST_FILE, open_generation, read_manifest, verify_index
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import (
     IndexConflictError,
@@ -404,7 +403,7 @@ def rewrite(path: Path, change) -> None:
     content = json.loads((path / MANIFEST_FILE).read_text())
     content.pop("checksum")
     change(content)
-    from nlp_retrieval.core.index.manifest import _checksum
+    from nlp_retrieval.core.index.generation import _checksum
 
     content["checksum"] = _checksum(content)
     (path / MANIFEST_FILE).write_text(json.dumps(content))

@@ -200,7 +200,7 @@ def test_an_index_of_a_stranger_loads_no_model_from_a_folder(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     searcher = Searcher([TermCount()])
     searcher.index(documents(TEXTS), tmp_path / "index")
-    from nlp_retrieval.core.index.manifest import read_manifest, write_manifest
+    from nlp_retrieval.core.index.generation import read_manifest, write_manifest
 
     manifest = read_manifest(tmp_path / "index")
     assert manifest is not None
