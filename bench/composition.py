@@ -61,7 +61,7 @@ def _dense(
         index.search(model.encode(queries, batch_size=64, normalize_embeddings=True, show_progress_bar=False), 100)
 
     def ours() -> None:
-        searcher._ranked(searcher.open_retrievers(), queries, [[query] for query in queries], 100, None)
+        searcher.ranked(searcher.open_retrievers(), queries, [[query] for query in queries], 100, None)
 
     by_hand(), ours()
     ours_s, hand_s = best_of_each(3, ours, by_hand)

@@ -24,7 +24,7 @@ from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, codes_in, with_held
 from nlp_retrieval.core.components.registry import ByName, numbered_names, require_distinct_names, resolve_components
 from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
-from nlp_retrieval.core.context import SearchContext, changed_context, record_steps, search_context, search_steps
+from nlp_retrieval.core.context import changed_context, record_steps, search_steps, stage
 from nlp_retrieval.core.explanation import Explanation, Explanations
 from nlp_retrieval.core.files.frames import Queries, texts_of
 from nlp_retrieval.core.filters import Where
@@ -101,34 +101,58 @@ class Searcher(BaseSearcher, Expression):
     ) -> None:
         parts = {"retrievers": _as_retrievers(retrievers), "processor": processor, "fusion": fusion, "reranker": reranker}
         resolved = resolve_components(self, Searcher, **parts)
-        self.retrievers = _labelled(resolved["retrievers"])
+        self.retrievers = labelled(resolved["retrievers"], "Searcher: retrievers")
         self.processor: BaseUserQueryProcessor | None = resolved["processor"]
         several = len(self.retrievers) > 1
         self.fusion: BaseFusion = resolved["fusion"] or (ReciprocalRankFusion() if several else RawScore())
-        if several:
-            self._arguments["fusion"] = self.fusion  # the default, spelled out or not, is the same configuration
+        self._fuses = several or not isinstance(self.fusion, RawScore)
         given: list[Any] = resolved["reranker"] if isinstance(resolved["reranker"], list) else [resolved["reranker"]]
         listed = [part.reranker if isinstance(part, FirstCandidates) else part for part in given if part is not None]
-        self.reranker: BaseReranker | list[BaseReranker] | None = listed if len(listed) > 1 else next(iter(listed), None)
         labels = numbered_names(reranker.name for reranker in listed)
         self.rerankers: dict[str, BaseReranker] = dict(zip(labels, listed, strict=True))
-        self.scope: Scope = scope
+        self.reranker: BaseReranker | list[BaseReranker] | None = listed if len(listed) > 1 else next(iter(listed), None)
         firsts = {label: part.n for label, part in zip(labels, given, strict=False) if isinstance(part, FirstCandidates)}
-        self.depth = self._settled_depth(depth, firsts)
-        settled = {"reranker": self.reranker, "depth": self.depth}
-        self._arguments |= {key: value for key, value in settled.items() if key in self._arguments}
+        self.depth = self._depths(depth, firsts)
+        self.scope: Scope = scope
         self.quota = quota
         if quota is not None and scope != "per_subquery":
             raise ConfigurationError(f"Searcher: quota={quota} has a meaning only with scope='per_subquery'")
-        if both := self.retrievers.keys() & self.rerankers.keys():
-            raise ConfigurationError(
-                f"Searcher: a retriever and the reranker are both called {min(both)!r}; give the retriever another label"
-            )
+        if taken := self.retrievers.keys() & {"process", "fuse", "fusion", "items", *self.rerankers}:
+            raise ConfigurationError(f"Searcher: {min(taken)!r} is the name of another stage; give the retriever another label")
         require_distinct_names([self])
+        # equal configurations are equal, however they are written
+        settled = {"reranker": self.reranker, "depth": self.depth} | ({"fusion": self.fusion} if several else {})
+        self._arguments |= {key: value for key, value in settled.items() if key in self._arguments or key == "fusion"}
+
+    def _depths(
+        self, depth: Depth | Mapping[str, Depth] | None, firsts: Mapping[str, int]
+    ) -> int | Literal["all"] | dict[str, Any] | None:
+        """The depth by label; one number if all retrievers have it and no reranker has one."""
+        if not isinstance(depth, Mapping):
+            if not firsts:
+                return depth
+            depth = {} if depth is None else dict.fromkeys(self.retrievers, depth)
+        for label in depth:
+            if label not in self.retrievers and label not in self.rerankers:
+                cure = nearest(label, [*self.retrievers, *self.rerankers])
+                raise ConfigurationError(f"Searcher: depth: there is no retriever or reranker {label!r}; {cure}")
+            if label in firsts:
+                raise ConfigurationError(
+                    f"Searcher: {label!r} has two depths, {depth[label]} and % {firsts[label]}; leave one out"
+                )
+        by_label = {label: n for label, n in {**depth, **firsts}.items() if label in self.retrievers or n != "all"}
+        if by_label.keys() == self.retrievers.keys() and len(set(by_label.values())) == 1:
+            return next(iter(by_label.values()))
+        return by_label or None
+
+    def depth_for(self, k: int, label: str | None = None) -> int | Literal["all"]:
+        """Return how many candidates are fetched from the retriever with a label for lists of length ``k``."""
+        depth = self.depth if not isinstance(self.depth, Mapping) else self.depth.get(label or "")
+        is_single = len(self.retrievers) == 1 and not self.rerankers and self.scope == "pooled"
+        return depth or (k if is_single else max(k, POOL_DEPTH))
 
     @property
     def fingerprint(self) -> str:
-        """Fingerprint of the whole configuration: equal searchers have equal fingerprints."""
         parts = [*with_parts(self.retrievers.values()), *filter(None, [self.processor]), *self.rerankers.values()]
         parts += [part for retriever in self.retrievers.values() if not retriever.has_index for part in with_held(retriever)]
         models = [part.identity for part in parts]
@@ -138,15 +162,10 @@ class Searcher(BaseSearcher, Expression):
 
     @property
     def stages(self) -> list[str]:
-        """Names of the stages, in order, as :func:`nlp_retrieval.core.context.record_stages` reports them."""
         names = ["process"] if self.processor else []
         names += self.retrievers
         names += ["fuse"] if self._fuses else []
         return [*names, *self.rerankers, "items"]
-
-    @property
-    def _fuses(self) -> bool:
-        return len(self.retrievers) > 1 or not isinstance(self.fusion, RawScore)
 
     def search(
         self,
@@ -177,20 +196,69 @@ class Searcher(BaseSearcher, Expression):
         """
         (ids, nlqs), cut = texts_of(queries), check_k(k)
         with record_steps(search_steps(nlqs, cut, where)) as steps:
-            context, opened = search_context(), self.open_retrievers()
-            allowed = opened.generation.items.allowed(where)
+            opened = self.open_retrievers()
+            items = opened.generation.items
+            allowed = items.allowed(where)
             if allowed is not None and not allowed.any():
                 return RankedLists(nlqs, ([] for _ in nlqs), ids)
-            batch = self._found(context, opened, nlqs, cut, allowed, subqueries)
-            with context.stage("items"):
-                ranked = RankedLists(nlqs, to_results(batch, opened.generation.items), ids)
+            batch = self.found(opened, nlqs, cut, allowed, subqueries)
+            with stage("items"):
+                ranked = RankedLists(nlqs, to_results(batch, items), ids)
             for step, results in zip(steps, ranked, strict=False):
                 step["results"] = [result.item.item_id for result in results]
             return ranked
 
+    def found(
+        self,
+        opened: OpenedRetrievers,
+        nlqs: list[str],
+        k: int,
+        allowed: Mask | None,
+        subqueries: Sequence[Sequence[str]] | None = None,
+    ) -> CandidateBatch:
+        """Return the best k candidates of every query: all stages but the last."""
+        if subqueries is not None:
+            processed = check_processed(subqueries, len(nlqs))
+        elif self.processor is not None:
+            with stage("process"):
+                processed = current_stages().subqueries(self.processor, nlqs)
+        else:
+            processed = [[nlq] for nlq in nlqs]
+        if self.scope == "pooled":
+            return self.ranked(opened, nlqs, processed, k, allowed).head(k)
+        counts = [len(subqueries) for subqueries in processed]
+        each_alone = [[subquery] for subqueries in processed for subquery in subqueries]
+        originals = [nlq for nlq, count in zip(nlqs, counts, strict=True) for _ in range(count)]
+        return interleave(self.ranked(opened, originals, each_alone, k, allowed), counts, k, self.quota)
+
+    def ranked(
+        self, opened: OpenedRetrievers, nlqs: list[str], processed: list[list[str]], k: int, allowed: Mask | None
+    ) -> CandidateBatch:
+        """Retrieve, fuse and rerank: one list per entry of ``processed``, reranked against its original query."""
+        generation, batches = opened.generation, dict[str, CandidateBatch]()
+        for label, retriever in opened.retrievers.items():
+            wanted = self.depth_for(k, label)
+            depth = max(len(generation.items), 1) if wanted == "all" else wanted
+            with stage(label):
+                batches[label] = current_stages().candidates(retriever, processed, depth, generation, label, allowed)
+        batch = next(iter(batches.values()))
+        if self._fuses:
+            with stage("fuse"):
+                batch = self.fusion.fuse(batches)
+                if not self.rerankers and self.scope == "pooled":
+                    batch = batch.head(k)
+        for label, reranker in self.rerankers.items():
+            n_rows = len(batch.rows)
+            if not n_rows:
+                break
+            first = self.depth.get(label, n_rows) if isinstance(self.depth, Mapping) else n_rows
+            with stage(label):
+                reordered = current_stages().reranked(reranker, nlqs, batch.head(first), generation, label)
+                batch = reordered.followed_by(batch.below(first))
+        return batch
+
     @property
     def explains(self) -> bool:
-        """Return whether one of the retrievers can give reasons why it found an item."""
         return any(retriever.explains for retriever in self.retrievers.values())
 
     def explain(self, query: str, results: Sequence[RetrievalResult]) -> Explanations:
@@ -210,152 +278,39 @@ class Searcher(BaseSearcher, Expression):
         (nlq,) = check_queries(query)
         opened = self.open_retrievers()
         rows = opened.generation.items.rows_of([result.item.item_id for result in check_results(results)])
-        return self._reasons(opened, nlq, rows)
+        return self.reasons(opened, nlq, rows)
 
-    def _reasons(self, opened: OpenedRetrievers, nlq: str, rows: Rows) -> Explanations:
-        subqueries = [nlq]
-        if self.processor is not None:
-            (subqueries,) = check_processed(self.processor.process([nlq]), 1)
+    def reasons(self, opened: OpenedRetrievers, nlq: str, rows: Rows) -> Explanations:
+        """Return the strongest explanation by each retriever of why the items in these rows were found."""
+        subqueries = [nlq] if self.processor is None else check_processed(self.processor.process([nlq]), 1)[0]
         explanations = Explanations({} for _ in rows)
         for label, retriever in opened.retrievers.items():
             retriever.check_opened()
             for subquery in subqueries:
                 if has_no_words(subquery):
                     continue
-                for by_label, explanation in zip(
-                    explanations, retriever.explain(subquery, rows, opened.generation.items), strict=True
-                ):
+                found = retriever.explain(subquery, rows, opened.generation.items)
+                for by_label, explanation in zip(explanations, found, strict=True):
                     if explanation and (label not in by_label or explanation.strength > by_label[label].strength):
                         by_label[label] = explanation
         return explanations
 
     @staticmethod
     def expressed(left: Any, operator: str, right: Any) -> Searcher | FirstCandidates:
-        """Return what an expression means; see :mod:`nlp_retrieval.core.search.expressions`.
-
-        Args:
-            left: the operand before the operator.
-            operator: ``%``, ``*``, ``+`` or ``>>``.
-            right: the operand after it.
-
-        Raises:
-            ConfigurationError: it has no meaning.
-        """
+        """Return what an expression means (see :mod:`nlp_retrieval.core.search.expressions`), or raise a ConfigurationError."""
         return {"%": _limited, "*": _weighted, "+": _fused, ">>": _followed}[operator](left, right)
 
-    def depth_for(self, k: int, label: str | None = None) -> int | Literal["all"]:
-        """Return how many candidates are fetched from a retriever for lists of this length.
 
-        Args:
-            k: length of the lists.
-            label: the label of the retriever; None for one without a depth of its own.
-        """
-        depth = self.depth if not isinstance(self.depth, Mapping) else self.depth.get(label or "")
-        is_single = len(self.retrievers) == 1 and not self.rerankers and self.scope == "pooled"
-        return depth or (k if is_single else max(k, POOL_DEPTH))
-
-    def _settled_depth(
-        self, depth: Depth | Mapping[str, Depth] | None, firsts: Mapping[str, int]
-    ) -> int | Literal["all"] | dict[str, Any] | None:
-        """The depth by label, or one number if all retrievers have it and no reranker has one: equal settings are equal."""
-        if not isinstance(depth, Mapping):
-            if not firsts:
-                return depth
-            depth = {} if depth is None else dict.fromkeys(self.retrievers, depth)
-        for label in depth:
-            if label not in {**self.retrievers, **self.rerankers}:
-                cure = nearest(label, [*self.retrievers, *self.rerankers])
-                raise ConfigurationError(f"Searcher: depth: there is no retriever or reranker {label!r}; {cure}")
-            if label in firsts:
-                raise ConfigurationError(
-                    f"Searcher: {label!r} has two depths, {depth[label]} and % {firsts[label]}; leave one out"
-                )
-        by_label = {label: n for label, n in {**depth, **firsts}.items() if label in self.retrievers or n != "all"}
-        if by_label.keys() == self.retrievers.keys() and len(set(by_label.values())) == 1:
-            return next(iter(by_label.values()))
-        return by_label or None
-
-    def _found(
-        self,
-        context: SearchContext,
-        opened: OpenedRetrievers,
-        nlqs: list[str],
-        k: int,
-        allowed: Mask | None,
-        subqueries: Sequence[Sequence[str]] | None = None,
-    ) -> CandidateBatch:
-        """All stages but the last: the best k of every query."""
-        with context.stage("process"):
-            if subqueries is not None:
-                processed = check_processed(subqueries, len(nlqs))
-            elif self.processor is not None:
-                processed = current_stages(context).subqueries(self.processor, nlqs)
-            else:
-                processed = [[nlq] for nlq in nlqs]
-        if self.scope == "pooled":
-            return self._ranked(context, opened, nlqs, processed, k, allowed).head(k)
-        counts = [len(subqueries) for subqueries in processed]
-        each_alone = [[subquery] for subqueries in processed for subquery in subqueries]
-        originals = [nlq for nlq, count in zip(nlqs, counts, strict=True) for _ in range(count)]
-        return interleave(self._ranked(context, opened, originals, each_alone, k, allowed), counts, k, self.quota)
-
-    def _ranked(
-        self,
-        context: SearchContext,
-        opened: OpenedRetrievers,
-        nlqs: list[str],
-        processed: list[list[str]],
-        k: int,
-        allowed: Mask | None,
-    ) -> CandidateBatch:
-        """Retrieve, fuse and rerank: one list per entry of ``processed``, reranked against its original query."""
-        stages = current_stages(context)
-        batches: dict[str, CandidateBatch] = {}
-        for label, retriever in opened.retrievers.items():
-            wanted = self.depth_for(k, label)
-            depth = max(len(opened.generation.items), 1) if wanted == "all" else wanted
-            with context.stage(label):
-                batches[label] = stages.candidates(retriever, processed, depth, opened.generation, label, allowed)
-        batch = next(iter(batches.values()))
-        if self._fuses:
-            with context.stage("fuse"):
-                batch = self.fusion.fuse(batches)
-                if not self.rerankers and self.scope == "pooled":
-                    batch = batch.head(k)
-        for label, reranker in self.rerankers.items():
-            if not len(batch.rows):
-                break
-            with context.stage(label):
-                first = self.depth.get(label) if isinstance(self.depth, Mapping) else None
-                if first is None:
-                    batch = stages.reranked(reranker, nlqs, batch, opened.generation, label)
-                else:
-                    ranked = stages.reranked(reranker, nlqs, batch.head(first), opened.generation, label)
-                    batch = ranked.followed_by(batch.below(first))
-        return batch
-
-
-def _labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever]) -> dict[str, BaseRetriever]:
-    if isinstance(retrievers, Mapping) and (reserved := {"process", "fuse", "fusion", "items"} & set(retrievers)):
-        raise ConfigurationError(f"Searcher: {min(reserved)!r} is a stage's name; choose another label")
-    return labelled(retrievers, "Searcher: retrievers")
-
-
-def _as_retrievers(retrievers: Any) -> Any:
-    """The retrievers as given, with each searcher among them as a retriever."""
-    if isinstance(retrievers, Mapping):
-        return {label: _as_retriever(given) for label, given in retrievers.items()}
-    return [_as_retriever(given) for given in retrievers]
-
-
-def _as_retriever(given: Any) -> Any:
-    if type(given) is Searcher:
-        return SearcherRetriever(**given._arguments)
-    if isinstance(given, BaseSearcher):
-        raise ConfigurationError(
-            f"Searcher: retrievers: {given.name!r} cannot be among them; of searchers, only 'searcher' can"
-        )
-    return given
+def _as_retrievers(given: Any) -> Any:
+    """Retrievers as given, with each searcher among them as a retriever."""
+    if isinstance(given, Mapping):
+        return dict(zip(given, _as_retrievers(given.values()), strict=True))
+    retrievers = []
+    for part in given:
+        if isinstance(part, BaseSearcher) and type(part) is not Searcher:
+            raise ConfigurationError(f"Searcher: retrievers: {part.name!r} cannot be one; of searchers, only a Searcher can")
+        retrievers.append(SearcherRetriever(**part._arguments) if isinstance(part, Searcher) else part)
+    return retrievers
 
 
 # A searcher as a retriever of another one.
@@ -381,6 +336,7 @@ class SearcherRetriever(BaseRetriever):
     has_index = False
     search_only = frozenset({"retrievers", "processor", "fusion", "reranker", "scope", "depth", "quota"})
     manifest_may_set = Searcher.manifest_may_set
+    _inner: OpenedRetrievers
 
     def __init__(
         self,
@@ -403,18 +359,17 @@ class SearcherRetriever(BaseRetriever):
 
     def open(self, generation: Generation) -> Self:
         opened = copy.copy(self)
-        opened.searcher = copy.copy(self.searcher)
-        opened.searcher._opened = self.searcher.opened_on(generation)
+        opened._inner = self.searcher.opened_on(generation)
         return opened
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         # it is one stage of the outer search, which notes what finds nothing
-        with changed_context(seconds=None, notes_empty=False) as context:
-            batch = self.searcher._found(context, self.searcher.open_retrievers(), queries, k, allowed)
+        with changed_context(seconds=None, notes_empty=False):
+            batch = self.searcher.found(self._inner, queries, k, allowed)
         return Hits(batch.offsets, batch.rows, batch.scores, batch.signals)
 
     def check_opened(self) -> None:
-        for retriever in self.searcher.open_retrievers().retrievers.values():
+        for retriever in self._inner.retrievers.values():
             retriever.check_opened()
 
     @property
@@ -423,7 +378,7 @@ class SearcherRetriever(BaseRetriever):
 
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
         del items
-        reasons = self.searcher._reasons(self.searcher.open_retrievers(), query, rows)
+        reasons = self.searcher.reasons(self._inner, query, rows)
         return [max(by_label.values(), key=lambda reason: reason.strength, default=None) for by_label in reasons]
 
     def build(self, items: ItemTable, folder: Path) -> None:
@@ -436,36 +391,34 @@ class SearcherRetriever(BaseRetriever):
 # Functions in an expression.
 
 
-class FunctionProcessor(BaseUserQueryProcessor):
-    """A function before ``>>``: it takes a query, and returns the sub-query, or a list of sub-queries."""
+class _OfFunction(Component):
+    """What a function in an expression becomes; no file can hold it.
+
+    Args:
+        function: a name of its own, by which it differs from other functions.
+    """
 
     name = "function"
     only_in_memory = True
-    function: Callable[[str], str | list[str]]
+    function: Callable[..., Any]
 
     def __init__(self, function: str) -> None:
         del function
 
     def extra_state(self) -> dict[str, Any]:
         return {"function": self.function}
+
+
+class FunctionProcessor(_OfFunction, BaseUserQueryProcessor):
+    """A function before ``>>``: it takes a query, and returns the sub-query, or a list of sub-queries."""
 
     def process(self, nlqs: list[str]) -> list[list[str]]:
         made = map(self.function, nlqs)
         return [[one] if isinstance(one, str) else one for one in made]
 
 
-class FunctionReranker(BaseReranker):
+class FunctionReranker(_OfFunction, BaseReranker):
     """A function after ``>>``: it takes a query and its results, and returns them in another order."""
-
-    name = "function"
-    only_in_memory = True
-    function: Callable[[str, list[RetrievalResult]], list[RetrievalResult]]
-
-    def __init__(self, function: str) -> None:
-        del function
-
-    def extra_state(self) -> dict[str, Any]:
-        return {"function": self.function}
 
     def rerank(self, nlqs: list[str], results: list[list[RetrievalResult]], k: int) -> list[list[RetrievalResult]]:
         ordered = [self.function(query, hits) for query, hits in zip(nlqs, results, strict=True)]
@@ -475,7 +428,7 @@ class FunctionReranker(BaseReranker):
 _function_names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 
-def _of_function(cls: type[FunctionProcessor] | type[FunctionReranker], x: Any) -> Any:
+def _of_function(cls: type[_OfFunction], x: Any) -> Any:
     if not callable(x) or isinstance(x, type | Component | Expression):
         return x
     named = f"{getattr(x, '__qualname__', type(x).__name__)} {uuid4().hex[:12]}"
@@ -500,10 +453,10 @@ class _Term(NamedTuple):
 
 def _limited(x: Any, n: Any) -> Searcher | FirstCandidates:
     if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
-        raise ConfigurationError(f"{_name(x)} % {_name(n)}: a number of candidates is an integer from 1, as in {_name(x)} % 50")
+        raise _no_meaning(x, "%", n, f"a number of candidates is an integer from 1, as in {_name(x)} % 50")
     if isinstance(x, FirstCandidates):
-        raise ConfigurationError(f"{x.name} % {n}: two depths for one reranker; write {x.reranker.name} % {min(x.n, n)}")
-    if _is_reranker(x):
+        raise _no_meaning(x, "%", n, f"two depths for one reranker; write {x.reranker.name} % {min(x.n, n)}")
+    if isinstance(x, BaseReranker):
         return FirstCandidates(x, int(n))
     searcher = _searcher(x, f"% {n}")
     if len(searcher.retrievers) > 1 or searcher.rerankers or searcher.scope != "pooled":
@@ -513,18 +466,15 @@ def _limited(x: Any, n: Any) -> Searcher | FirstCandidates:
 
 
 def _weighted(weight: Any, x: Any) -> Searcher:
-    if isinstance(weight, Expression | Component):
-        raise ConfigurationError(
-            f"{_name(x)} * {_name(weight)}: a weight is a number; write a + b to fuse, or 0.7 * a + 0.3 * b to weight them"
-        )
-    if isinstance(weight, bool) or not isinstance(weight, int | float | np.number) or not 0 < weight < math.inf:
-        raise ConfigurationError(
-            f"{_name(weight)} * {_name(x)}: a weight is a number above 0, as in 0.7 * {_name(x)}; leave out what has none"
-        )
+    is_number = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
+    if not is_number or not 0 < weight < math.inf:
+        raise _no_meaning(weight, "*", x, f"a weight is a number above 0, as in 0.7 * {_name(x)}; leave out what has none")
     if _is_reranker(x):
-        raise ConfigurationError(
-            f"{_name(weight)} * {_name(x)}: only what retrieves has a weight; a reranker is blended with the list before it by "
-            "its parameter blend"
+        raise _no_meaning(
+            weight,
+            "*",
+            x,
+            "only what retrieves has a weight; a reranker is blended by its parameter blend with the list before it",
         )
     searcher = _searcher(x, f"{_name(weight)} *")
     terms = _terms(searcher)
@@ -535,66 +485,60 @@ def _weighted(weight: Any, x: Any) -> Searcher:
 
 
 def _fused(x: Any, y: Any) -> Searcher:
+    for reranker in filter(_is_reranker, (x, y)):
+        cure = f"write x >> {_name(reranker)}, or x >> a >> b for two of them"
+        raise _no_meaning(x, "+", y, f"what retrieves is fused, and a reranker follows; {cure}")
     where = f"{_name(x)} + {_name(y)}"
-    if any(map(_is_reranker, (x, y))):
-        reranker = _name(x if _is_reranker(x) else y)
-        raise ConfigurationError(
-            f"{where}: what retrieves is fused, and a reranker follows; write x >> {reranker}, or x >> a >> b for two of them"
-        )
     terms = [*_terms(_searcher(x, where)), *_terms(_searcher(y, where))]
-    if any(term.weight is None for term in terms) and any(term.weight is not None for term in terms):
-        without = ", ".join(_name(term.retriever) for term in terms if term.weight is None)
-        raise ConfigurationError(
-            f"{where}: {without} has no weight and the rest has; give one to each part, as in 0.7 * a + 0.3 * b, or to none "
-            "(a sum takes one as a whole: 0.7 * (a + b) + 0.3 * c)"
-        )
+    without = [_name(term.retriever) for term in terms if term.weight is None]
+    if 0 < len(without) < len(terms):
+        cure = "give one to each part, as in 0.7 * a + 0.3 * b (a sum takes one as a whole: 0.7 * (a + b)), or to none"
+        raise _no_meaning(x, "+", y, f"{', '.join(without)} has no weight and the rest has; {cure}")
     return _sum(terms)
 
 
 def _followed(x: Any, y: Any) -> Searcher:
-    x = _of_function(FunctionProcessor, x)
-    y = _of_function(FunctionReranker, y)
-    where = f"{_name(x)} >> {_name(y)}"
-    if isinstance(y, BaseUserQueryProcessor):
-        raise ConfigurationError(f"{where}: a processor comes first; write {_name(y)} >> {_name(x)}")
+    x, y = _of_function(FunctionProcessor, x), _of_function(FunctionReranker, y)
+    where, is_processor = f"{_name(x)} >> {_name(y)}", isinstance(x, BaseUserQueryProcessor)
     if _is_reranker(y):
-        if _is_reranker(x) or isinstance(x, BaseUserQueryProcessor):
-            raise ConfigurationError(
-                f"{where}: there is nothing to rerank; begin with what retrieves, as in bm25 >> {_name(y)}"
-            )
+        if _is_reranker(x) or is_processor:
+            raise _no_meaning(x, ">>", y, f"there is nothing to rerank; begin with what retrieves, as in bm25 >> {_name(y)}")
         searcher = _searcher(x, where)
         return _changed(searcher, reranker=[*searcher.rerankers.values(), y])
-    if not isinstance(x, BaseUserQueryProcessor):
-        raise ConfigurationError(f"{where}: after >> comes a reranker; write a + b to fuse the lists of two retrievers")
+    if not is_processor or isinstance(y, BaseUserQueryProcessor):
+        cure = "write a + b to fuse the lists of two retrievers, and a processor before what it searches"
+        raise _no_meaning(x, ">>", y, f"after >> comes a reranker; {cure}")
     searcher = _searcher(y, where)
     if searcher.processor is not None:
-        raise ConfigurationError(
-            f"{where}: {_name(y)} has the processor {searcher.processor.name} already; join the two by Chain([a, b])"
-        )
+        cure = "join the two by Chain([a, b])"
+        raise _no_meaning(x, ">>", y, f"{_name(y)} has the processor {searcher.processor.name} already; {cure}")
     return _changed(searcher, processor=x)
+
+
+def _no_meaning(x: Any, operator: str, y: Any, why: str) -> ConfigurationError:
+    return ConfigurationError(f"{_name(x)} {operator} {_name(y)}: {why}")
 
 
 def _terms(searcher: Searcher) -> list[_Term]:
     """The parts of a sum; a searcher that is more than a sum is one part."""
-    fusion, labels = searcher.fusion, list(searcher.retrievers)
-    given = fusion.weights if isinstance(fusion, WeightedSum) and fusion.normalization == "minmax" else None
-    weights: list[float] | list[None] = [None] * len(labels)
-    if given is not None:
-        weights = weights_for(given, labels).tolist()
-    is_sum = given is not None or fusion == (RawScore() if len(labels) == 1 else ReciprocalRankFusion())
-    if not is_sum or len(weights) != len(labels) or searcher.processor or searcher.rerankers or searcher.scope != "pooled":
+    fusion, labels, weights = searcher.fusion, list(searcher.retrievers), dict[str, float]()
+    is_sum = fusion == (RawScore() if len(labels) == 1 else ReciprocalRankFusion())
+    if isinstance(fusion, WeightedSum) and fusion.normalization == "minmax" and fusion.weights is not None:
+        weights = dict(zip(labels, weights_for(fusion.weights, labels).tolist(), strict=True))
+        is_sum = True
+    if not is_sum or searcher.processor or searcher.rerankers or searcher.scope != "pooled":
         return [_Term("", searcher)]
     named = isinstance(searcher._arguments["retrievers"], Mapping)
     depth = searcher.depth if isinstance(searcher.depth, Mapping) else dict.fromkeys(labels, searcher.depth)
     return [
-        _Term(label if named else "", retriever, depth.get(label), weight)
-        for (label, retriever), weight in zip(searcher.retrievers.items(), weights, strict=True)
+        _Term(label if named else "", retriever, depth.get(label), weights.get(label))
+        for label, retriever in searcher.retrievers.items()
     ]
 
 
 def _sum(terms: list[_Term]) -> Searcher:
-    usual = numbered_names([term.retriever.name for term in terms])
-    labels = numbered_names([term.label or term.retriever.name for term in terms])
+    usual = numbered_names(term.retriever.name for term in terms)
+    labels = numbered_names(term.label or term.retriever.name for term in terms)
     retrievers = [term.retriever for term in terms]
     weights = [term.weight for term in terms if term.weight is not None]
     return Searcher(
@@ -613,8 +557,6 @@ def _searcher(x: Any, where: str) -> Searcher:
         return x
     if isinstance(x, BaseRetriever):
         return Searcher([x])
-    if isinstance(x, BaseUserQueryProcessor):
-        raise ConfigurationError(f"{where}: a processor comes before what it searches; write {x.name} >> (...)")
     cure = "of searchers, only a Searcher can" if isinstance(x, Component) else "write a retriever or a searcher"
     raise ConfigurationError(f"{where}: {_name(x)} cannot be a part of an expression; {cure}")
 
