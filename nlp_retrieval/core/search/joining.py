@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
@@ -18,56 +19,45 @@ from nlp_retrieval.core.context import add_note, search_context
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ConfigurationError
 
-# Interleaving several ranked lists of a query: in turn, each document once, each list up to its quota.
+# Interleaving several ranked lists of a query: in turn, each item once, each list up to its quota.
 
 
-def interleave(batch: CandidateBatch, counts: list[int], k: int, quota: int | None) -> CandidateBatch:
-    """Interleave the lists of every query by rank."""
+def interleave(batch: CandidateBatch, counts: Sequence[int], k: int, quota: int | None) -> CandidateBatch:
+    """Interleave the lists of every query by rank; without a quota, each gets an even share, and then what others left."""
     rows, bounds = batch.rows.tolist(), batch.offsets.tolist()
-    taken_by_query: list[list[int]] = []
-    owners: list[list[int]] = []
+    lengths, positions, owners = list[int](), list[int](), list[int]()
     first = 0
     for count in counts:
         lists = [range(bounds[number], bounds[number + 1]) for number in range(first, first + count)]
-        share = quota if quota is not None else -(-k // max(count, 1))
-        positions_of, owner = _take_in_turn(rows, lists, k, share, fill=quota is None)
-        taken_by_query.append(positions_of)
-        owners.append(owner)
+        limits = [-(-k // max(count, 1)), len(rows)] if quota is None else [quota]
+        taken = _take_in_turn(rows, lists, k, limits)
+        lengths.append(len(taken))
+        positions += [position for position, _ in taken]
+        owners += [owner for _, owner in taken]
         first += count
-    positions = np.array([position for positions_of in taken_by_query for position in positions_of], np.int64)
-    picked = batch.take(positions, offsets_of([len(positions_of) for positions_of in taken_by_query]))
-    return CandidateBatch(
-        picked.offsets,
-        picked.rows,
-        np.reciprocal(picked.ranks.astype(np.float64)),
-        np.array([number for owner in owners for number in owner], np.int32),
-        picked.signals,
-    )
+    picked = batch.take(np.array(positions, np.int64), offsets_of(lengths))
+    scores = np.reciprocal(picked.ranks.astype(np.float64))
+    return CandidateBatch(picked.offsets, picked.rows, scores, np.array(owners, np.int32), picked.signals)
 
 
-def _take_in_turn(rows: list[int], lists: list[range], k: int, share: int, *, fill: bool) -> tuple[list[int], list[int]]:
-    """Positions used, and the source list of each."""
-    chosen: list[int] = []
-    owner: list[int] = []
+def _take_in_turn(rows: list[int], lists: list[range], k: int, limits: list[int]) -> list[tuple[int, int]]:
+    """Positions taken, each with its list: every list up to the first limit, then up to the next."""
+    taken: list[tuple[int, int]] = []
     seen: set[int] = set()
-    cursor = [positions.start for positions in lists]
-    counts = [0] * len(lists)
-    limits = [share, len(rows)] if fill else [share]
+    counts, cursors = [0] * len(lists), list(map(iter, lists))
     for limit in limits:
-        moved = True
-        while moved and len(chosen) < k:
-            moved = False
-            for number, positions in enumerate(lists):
-                while cursor[number] < positions.stop and rows[cursor[number]] in seen:
-                    cursor[number] += 1
-                if cursor[number] == positions.stop or counts[number] >= limit or len(chosen) == k:
-                    continue
-                seen.add(rows[cursor[number]])
-                chosen.append(cursor[number])
-                owner.append(number)
-                counts[number] += 1
-                moved = True
-    return chosen, owner
+        turns = deque(range(len(lists)))
+        while turns and len(taken) < k:
+            owner = turns.popleft()
+            if counts[owner] == limit:
+                continue
+            position = next((at for at in cursors[owner] if rows[at] not in seen), None)
+            if position is not None:
+                seen.add(rows[position])
+                taken.append((position, owner))
+                counts[owner] += 1
+                turns.append(owner)
+    return taken
 
 
 # Merging the hits of several sub-queries into one ranked list per query, without duplicates.
@@ -117,34 +107,28 @@ def merge_candidates(
     places = np.fromiter((distinct.get(query, len(distinct)) for query in flat), np.int64, len(flat))
     counts = np.fromiter(map(len, unrepeated), np.int64, len(unrepeated))
     batch = merge_subqueries(hits, places, counts, rule, label, k)
-    note_empty(batch, unrepeated, retriever, ignored)
+    if (batch.offsets[1:] == batch.offsets[:-1]).any():
+        note_empty(batch, unrepeated, retriever, ignored)
     return batch
 
 
 def note_empty(
     batch: CandidateBatch, processed: list[list[str]], retriever: str, ignored: Callable[[str], str | None] = lambda _: None
 ) -> None:
-    """Note how many queries found nothing, and why."""
-    empty = np.flatnonzero(np.diff(batch.offsets) == 0)
-    if len(empty) and search_context().notes_empty:
-        reasons = _why_empty([processed[number] for number in empty.tolist()], ignored)
-        add_note(f"{retriever} {FOUND_NOTHING} {len(empty)} of {len(processed)} queries: {reasons}")
-
-
-def _why_empty(processed: list[list[str]], ignored: Callable[[str], str | None]) -> str:
-    """Count the reasons why queries found nothing, with the first query for each reason."""
-    counted: dict[str, tuple[int, str]] = {}
-    for subqueries in processed:
+    """Note how many queries found nothing, and count the reasons, with the first query for each reason."""
+    empty = np.flatnonzero(np.diff(batch.offsets) == 0).tolist()
+    if not empty or not search_context().notes_empty:
+        return
+    counted: dict[str, list[str]] = {}
+    for subqueries in map(processed.__getitem__, empty):
         asked = [subquery for subquery in subqueries if not has_no_words(subquery)]
         notes = list(map(ignored, asked))
         reason = "empty or without a letter or digit"
-        if None in notes:
-            reason = "no item that may be found matches"
-        elif notes:
-            reason = str(notes[0])
-        count, first = counted.get(reason, (0, repr((asked or subqueries)[0][:60]) if subqueries else "no sub-queries"))
-        counted[reason] = count + 1, first
-    return "; ".join(f"{count}: {reason} (the first: {first})" for reason, (count, first) in counted.items())
+        if notes:
+            reason = "no item that may be found matches" if None in notes else str(notes[0])
+        counted.setdefault(reason, []).append(repr((asked or subqueries)[0][:60]) if subqueries else "no sub-queries")
+    reasons = "; ".join(f"{len(found)}: {reason} (the first: {found[0]})" for reason, found in counted.items())
+    add_note(f"{retriever} {FOUND_NOTHING} {len(empty)} of {len(processed)} queries: {reasons}")
 
 
 def merge_subqueries(
@@ -156,31 +140,33 @@ def merge_subqueries(
     within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
     positions = np.repeat(hits.offsets[:-1][places], lengths) + within
     rows, scores = hits.rows[positions], hits.scores[positions]
-    if counts.size == 0 or counts.max() <= 1:  # one list each: nothing to merge
-        list_offsets = np.concatenate([[0], offsets[np.cumsum(counts)]]).astype(np.int64)
-        signals = {f"{label}.{key}": column[positions] for key, column in hits.signals.items()}
-        batch = CandidateBatch(list_offsets, rows, scores, np.zeros(len(rows), np.int32), signals)
-        return _with_signals(batch.head(k), label)
+    signals = {f"{label}.{name}": column[positions] for name, column in hits.signals.items()}
+    if counts.max(initial=0) <= 1:  # one list each: nothing to merge
+        whole = CandidateBatch(offsets[offsets_of(counts)], rows, scores, np.zeros(len(rows), np.int32), signals)
+        return _cut(whole, k, label)
     query_of = np.repeat(np.repeat(np.arange(len(counts)), counts), lengths)
     first = np.cumsum(counts) - counts
     subquery = np.repeat(np.arange(len(places)) - np.repeat(first, counts), lengths).astype(np.int32)
     value = _values(rule, scores, within, subquery, np.repeat(np.repeat(counts, counts), lengths))
-    width = int(rows.max()) + 1 if len(rows) else 1
-    key = query_of * width + rows
+    key = query_of * (int(rows.max(initial=0)) + 1) + rows
     order = np.lexsort((subquery, -value, key))
-    sorted_key = key[order]
-    begins = np.flatnonzero(np.concatenate([[True], sorted_key[1:] != sorted_key[:-1]])) if len(order) else order
+    kept, begins = np.unique(key[order], return_index=True)
     best = order[begins]
     merged = np.add.reduceat(value[order], begins) if rule == "rrf" and len(begins) else value[best]
-    batch = CandidateBatch(
-        offsets_of(np.bincount(query_of[best], minlength=len(counts))),
-        rows[best],
-        merged,
-        subquery[best],
-        _subquery_signals(label, key, key[best], subquery, scores, int(counts.max()))
-        | {f"{label}.{name}": column[positions][best] for name, column in hits.signals.items()},
-    )
-    return _with_signals(batch.with_scores(merged, {}).head(k), label)
+    own = np.full((int(counts.max()), len(kept)), np.nan)  # the engine's own score, per sub-query, of every candidate
+    own[subquery, np.searchsorted(kept, key)] = scores
+    signals = {f"{label}[{number}].score": column for number, column in enumerate(own)} | {
+        name: column[best] for name, column in signals.items()
+    }
+    list_offsets = offsets_of(np.bincount(query_of[best], minlength=len(counts)))
+    return _cut(CandidateBatch(list_offsets, rows[best], merged, subquery[best], signals).with_scores(merged, {}), k, label)
+
+
+def _cut(batch: CandidateBatch, k: int, label: str) -> CandidateBatch:
+    """The best k of each list, with their scores and ranks as signals."""
+    head = batch.head(k)
+    signals = {f"{label}.score": head.scores, f"{label}.rank": head.ranks.astype(np.float64)} | head.signals
+    return CandidateBatch(head.offsets, head.rows, head.scores, head.subquery, signals)
 
 
 def _values(
@@ -197,20 +183,6 @@ def _values(
             turn = np.where(subquery == 0, 2 * within, 2 * (within * (n_subqueries - 1) + subquery - 1) + 1)
         value = np.reciprocal(1.0 + turn.astype(np.float64))
     return np.where(n_subqueries == 1, scores, value)  # with one, there is nothing to merge
-
-
-def _subquery_signals(
-    label: str, key: Rows, kept: Rows, subquery: NDArray[np.int32], scores: Scores, n_subqueries: int
-) -> dict[str, Scores]:
-    """The engine's own score, per sub-query, of every candidate it found (``kept`` is ascending)."""
-    columns = np.full((n_subqueries, len(kept)), np.nan)
-    columns[subquery, np.searchsorted(kept, key)] = scores
-    return {f"{label}[{number}].score": column for number, column in enumerate(columns)}
-
-
-def _with_signals(batch: CandidateBatch, label: str) -> CandidateBatch:
-    signals = {f"{label}.score": batch.scores, f"{label}.rank": batch.ranks.astype(np.float64)} | batch.signals
-    return CandidateBatch(batch.offsets, batch.rows, batch.scores, batch.subquery, signals)
 
 
 # Fusion: the lists of several retrievers become one, without duplicates.
@@ -268,10 +240,10 @@ class BaseFusion(Component, ABC):
         width = 1 + max((int(batch.rows.max()) for batch in batches.values() if len(batch.rows)), default=0)
         keys = [batch.owner * width + batch.rows for batch in batches.values()]
         pooled, inverse = np.unique(np.concatenate(keys), return_inverse=True)
-        places = np.split(inverse, np.cumsum([len(key) for key in keys])[:-1])
+        columns_of = np.split(inverse, np.cumsum([len(key) for key in keys])[:-1])
         position = np.full((len(labels), len(pooled)), -1)
         scores, ranks = np.full((2, len(pooled), len(labels)), np.nan)
-        for number, (batch, columns) in enumerate(zip(batches.values(), places, strict=True)):
+        for number, (batch, columns) in enumerate(zip(batches.values(), columns_of, strict=True)):
             position[number, columns] = np.arange(len(columns))
             scores[columns, number], ranks[columns, number] = batch.scores, batch.ranks
         owner, rows = pooled // width, pooled % width
@@ -279,30 +251,15 @@ class BaseFusion(Component, ABC):
         order = sort_lists(owner, fused, rows)
         if order is not None:
             rows, fused, position, scores = rows[order], fused[order], position[:, order], scores[order]
-        return CandidateBatch(
-            offsets_of(np.bincount(owner, minlength=n_lists)),
-            rows,
-            fused,
-            _best_subquery(list(batches.values()), position),
-            _joined_signals(list(batches.values()), position) | {"fusion.score": fused},
-        )
-
-
-def _joined_signals(batches: list[CandidateBatch], position: NDArray[np.int64]) -> dict[str, Scores]:
-    joined: dict[str, Scores] = {}
-    for batch, rows in zip(batches, position, strict=True):
-        is_present = rows >= 0
-        for key, column in batch.signals.items():
-            joined[key] = np.full(len(rows), np.nan)
-            joined[key][is_present] = column[rows[is_present]]
-    return joined
-
-
-def _best_subquery(batches: list[CandidateBatch], position: NDArray[np.int64]) -> NDArray[np.int32]:
-    subquery = np.zeros(position.shape[1], np.int32)
-    for batch, rows in zip(reversed(batches), position[::-1], strict=True):
-        subquery[rows >= 0] = batch.subquery[rows[rows >= 0]]
-    return subquery
+        subquery, signals = np.zeros(len(rows), np.int32), dict[str, Scores]()
+        for batch, places in zip([*batches.values()][::-1], position[::-1], strict=True):  # the first that found it counts
+            subquery[places >= 0] = batch.subquery[places[places >= 0]]
+        for batch, places in zip(batches.values(), position, strict=True):
+            for key, column in batch.signals.items():
+                signals[key] = np.full(len(rows), np.nan)
+                signals[key][places >= 0] = column[places[places >= 0]]
+        offsets = offsets_of(np.bincount(owner, minlength=n_lists))
+        return CandidateBatch(offsets, rows, fused, subquery, signals | {"fusion.score": fused})
 
 
 class RawScore(BaseFusion):

@@ -386,10 +386,9 @@ class BaseRetriever(Component, Expression, ABC):
                 f"{generation.path} holds no index of {self.name!r} (retrievers there: {indexed}); index with it first: what "
                 "is there already will not be built again"
             )
-        differences = [_differences(identity, wanted) for identity in alike]
-        listed = "; ".join(min(differences, key=len))
+        fewest = min((_differences(identity, wanted) for identity in alike), key=len)
         return IndexMismatchError(
-            f"the {self.name} index at {generation.path} was built with another configuration ({listed}); search with the "
+            f"the {self.name} index at {generation.path} was built with another configuration ({'; '.join(fewest)}); search with the "
             "configuration that was indexed, or index again with this one as well"
         )
 

@@ -117,7 +117,8 @@ class Searcher(BaseSearcher, Expression):
         self.quota = quota
         if quota is not None and scope != "per_subquery":
             raise ConfigurationError(f"Searcher: quota={quota} has a meaning only with scope='per_subquery'")
-        if taken := self.retrievers.keys() & {"process", "fuse", "fusion", "items", *self.rerankers}:
+        reserved = {"process", "fuse", "fusion", "items"} if isinstance(resolved["retrievers"], Mapping) else set()
+        if taken := self.retrievers.keys() & (reserved | self.rerankers.keys()):
             raise ConfigurationError(f"Searcher: {min(taken)!r} is the name of another stage; give the retriever another label")
         require_distinct_names([self])
         # equal configurations are equal, however they are written
