@@ -190,8 +190,8 @@ def record_steps(steps: Iterable[Mapping[str, Any]]) -> Iterator[list[dict[str, 
 
 
 def search_steps(queries: Iterable[str], k: int, where: Mapping[str, Any] | None) -> Iterator[dict[str, Any]]:
-    """Yield a step for each query, for :func:`record_steps`."""
-    yield from ({"kind": "search", "query": query, "k": k, "where": where} for query in queries)
+    """Return a step for each query, for :func:`record_steps`."""
+    return ({"kind": "search", "query": query, "k": k, "where": where} for query in queries)
 
 
 # Notes: what was skipped or found nothing, and what to do about it. Python and the command line show them as warnings;

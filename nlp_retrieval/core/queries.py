@@ -97,7 +97,8 @@ def check_queries(queries: object, what: str = "query", plural: str = "queries")
     for position, query in enumerate(queries):
         if not isinstance(query, str):
             raise QueryError(f"{what} {position + 1} of {len(queries)} is {query!r} ({type(query).__name__}), not a string")
-        refuse_lone_surrogates(query, f"{what} {position + 1} of {len(queries)}", QueryError)
+        if not query.isascii():
+            refuse_lone_surrogates(query, f"{what} {position + 1} of {len(queries)}", QueryError)
     return list(queries)
 
 

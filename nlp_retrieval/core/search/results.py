@@ -14,7 +14,6 @@ from typing import Any, SupportsIndex, overload
 
 import numpy as np
 import pyarrow as pa
-from pydantic import JsonValue
 
 from nlp_retrieval.core.candidates import CandidateBatch
 from nlp_retrieval.core.index.items import ItemTable
@@ -184,14 +183,14 @@ def _shown(lists: Iterable[RankedList], most: int, note: str = "") -> str:
     )
 
 
-_NESTED = (dict, list)
-
-
 def to_results(batch: CandidateBatch, items: ItemTable) -> list[list[RetrievalResult]]:
     """Return one list of results per list of candidates."""
+    signals = _signals(batch)
     with no_collection():
-        items_found = _copied_repeats(items.items(batch.rows))
-        created = list(map(RetrievalResult.trusted, items_found, batch.scores.tolist(), _signals(batch)))
+        found = items.items(batch.rows)
+        if len(np.unique(batch.rows)) < len(found):
+            found = _copied_repeats(found)
+        created = list(map(RetrievalResult.trusted, found, batch.scores.tolist(), signals))
     return [created[begin:end] for begin, end in pairwise(batch.offsets.tolist())]
 
 
@@ -212,27 +211,22 @@ def _copied_repeats(items: list[SearchableItem]) -> list[SearchableItem]:
     seen: set[int] = set()
     for position, item in enumerate(items):
         if id(item) in seen:
-            metadata = item.metadata.copy()
-            for key, value in metadata.items():
-                if isinstance(value, _NESTED):
-                    metadata[key] = _copied(value)
-            items[position] = SearchableItem.trusted(item.item_id, item.content, metadata)
-        else:
-            seen.add(id(item))
+            items[position] = SearchableItem.trusted(item.item_id, item.content, _copied(item.metadata))
+        seen.add(id(item))
     return items
 
 
-def _copied(value: JsonValue) -> JsonValue:
+def _copied(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _copied(inner) for key, inner in value.items()}
     return [_copied(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _signals(batch: CandidateBatch) -> Iterator[dict[str, float]]:
-    keys = tuple(batch.signals)
+    """The finite signals of each candidate."""
+    keys, columns = tuple(batch.signals), [column.tolist() for column in batch.signals.values()]
     if not keys:
         return iter([{} for _ in batch.rows])
-    columns = [column.tolist() for column in batch.signals.values()]
     if all(np.isfinite(column).all() for column in batch.signals.values()):
         return (dict(zip(keys, values, strict=True)) for values in zip(*columns, strict=True))
     return (

@@ -388,8 +388,8 @@ class BaseRetriever(Component, Expression, ABC):
             )
         fewest = min((_differences(identity, wanted) for identity in alike), key=len)
         return IndexMismatchError(
-            f"the {self.name} index at {generation.path} was built with another configuration ({'; '.join(fewest)}); search with the "
-            "configuration that was indexed, or index again with this one as well"
+            f"the {self.name} index at {generation.path} was built with another configuration ({'; '.join(fewest)}); "
+            "search with the configuration that was indexed, or index again with this one as well"
         )
 
     def candidates(

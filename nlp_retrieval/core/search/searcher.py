@@ -24,7 +24,7 @@ from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, codes_in, with_held
 from nlp_retrieval.core.components.registry import ByName, numbered_names, require_distinct_names, resolve_components
 from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
-from nlp_retrieval.core.context import changed_context, record_steps, search_steps, stage
+from nlp_retrieval.core.context import changed_context, record_steps, search_context, search_steps, stage
 from nlp_retrieval.core.explanation import Explanation, Explanations
 from nlp_retrieval.core.files.frames import Queries, texts_of
 from nlp_retrieval.core.filters import Where
@@ -205,8 +205,8 @@ class Searcher(BaseSearcher, Expression):
             batch = self.found(opened, nlqs, cut, allowed, subqueries)
             with stage("items"):
                 ranked = RankedLists(nlqs, to_results(batch, items), ids)
-            for step, results in zip(steps, ranked, strict=False):
-                step["results"] = [result.item.item_id for result in results]
+            for number, step in enumerate(steps):
+                step["results"] = [result.item.item_id for result in ranked[number]]
             return ranked
 
     def found(
@@ -236,15 +236,15 @@ class Searcher(BaseSearcher, Expression):
         self, opened: OpenedRetrievers, nlqs: list[str], processed: list[list[str]], k: int, allowed: Mask | None
     ) -> CandidateBatch:
         """Retrieve, fuse and rerank: one list per entry of ``processed``, reranked against its original query."""
-        generation, batches = opened.generation, dict[str, CandidateBatch]()
+        context, generation, batches = search_context(), opened.generation, dict[str, CandidateBatch]()
         for label, retriever in opened.retrievers.items():
             wanted = self.depth_for(k, label)
             depth = max(len(generation.items), 1) if wanted == "all" else wanted
-            with stage(label):
-                batches[label] = current_stages().candidates(retriever, processed, depth, generation, label, allowed)
+            with context.stage(label):
+                batches[label] = current_stages(context).candidates(retriever, processed, depth, generation, label, allowed)
         batch = next(iter(batches.values()))
         if self._fuses:
-            with stage("fuse"):
+            with context.stage("fuse"):
                 batch = self.fusion.fuse(batches)
                 if not self.rerankers and self.scope == "pooled":
                     batch = batch.head(k)
@@ -253,8 +253,8 @@ class Searcher(BaseSearcher, Expression):
             if not n_rows:
                 break
             first = self.depth.get(label, n_rows) if isinstance(self.depth, Mapping) else n_rows
-            with stage(label):
-                reordered = current_stages().reranked(reranker, nlqs, batch.head(first), generation, label)
+            with context.stage(label):
+                reordered = current_stages(context).reranked(reranker, nlqs, batch.head(first), generation, label)
                 batch = reordered.followed_by(batch.below(first))
         return batch
 
