@@ -7,12 +7,12 @@ authors with a year both find it. The format is recognised by the text, not by a
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from unicodedata import normalize
 
+from nlp_retrieval.core import parse_json
 from nlp_retrieval.documents.addresses import plain_links, web_address
 from nlp_retrieval.documents.blocks import Reference
 from nlp_retrieval.documents.cleaning import clean_text
@@ -25,7 +25,7 @@ LARGEST_BIBLIOGRAPHY = 20_000_000
 _KEY = re.compile(r"[^\s{}(),=\"#%'\\~@]{1,200}")
 _ENTRY = re.compile(r"@[ \t]{0,20}([A-Za-z]{1,40})\s{0,20}[{(]\s{0,20}([^\s,{}()=]{1,200})?\s{0,20}(=?)")
 _YEAR = re.compile(r"(?<![0-9])[12][0-9]{3}(?![0-9])")
-_NAMELESS = ("comment", "string", "preamble")
+_KEY_IN_JSON = re.compile(r'"(?:id|citationKey)"\s{0,20}:')
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,7 @@ class Bibliography:
 
 
 def read_bibliography(text: str, where: str = "the bibliography") -> Bibliography:
-    """Read a bibliography.
-
-    Args:
-        text: BibTeX, BibLaTeX, CSL-JSON, or JSON of Better BibTeX.
-        where: its name, for messages.
+    """Read BibTeX, BibLaTeX, CSL-JSON, or JSON of Better BibTeX.
 
     Raises:
         InputError: it is of another format, longer than 20 million characters, damaged, an entry has no key, or two have the
@@ -66,21 +62,24 @@ def read_bibliography(text: str, where: str = "the bibliography") -> Bibliograph
     notes: list[str] = []
     if start in "[{":
         entries = _read_json(text, where)
-    elif re.search(r"@[ \t]{0,20}[A-Za-z]{1,40}\s{0,20}[{(]", text):
+    elif _ENTRY.search(text):
         entries, notes = _read_bibtex(text, where)
     else:
-        raise InputError(
-            f"{where}: neither BibTeX nor CSL-JSON; it begins {printable(text.strip()[:40])!r}: export it as one of them"
-        )
-    first: dict[str, Reference] = {}
-    for entry in entries:
-        before = first.setdefault(entry.mark.casefold(), entry)
-        if before is not entry:
-            raise InputError(
-                f"{where}, line {entry.line}: the key {printable(entry.mark[:80])!r} is also that of the entry in line "
-                f"{before.line}; give each entry a key of its own"
-            )
+        shown = printable(text.strip()[:40])
+        raise InputError(f"{where}: neither BibTeX nor CSL-JSON; it begins {shown!r}: export it as one of them")
+    _refuse_twice(((entry.mark, entry.line) for entry in entries), where)
     return Bibliography(entries, notes)
+
+
+def _refuse_twice(keys: Iterable[tuple[str, int]], where: str) -> None:
+    first: dict[str, int] = {}
+    for key, line in keys:
+        if key.casefold() in first:
+            raise InputError(
+                f"{where}, line {line}: the key {printable(key[:80])!r} is also that of the entry in line "
+                f"{first[key.casefold()]}; give each entry a key of its own"
+            )
+        first[key.casefold()] = line
 
 
 def entry_of(key: str, surnames: Sequence[str], year: str, title: str, addresses: Iterable[str], line: int) -> Reference:
@@ -89,9 +88,8 @@ def entry_of(key: str, surnames: Sequence[str], year: str, title: str, addresses
     authors = f"{', '.join(names[:-1])} & {names[-1]}" if len(names) > 1 else "".join(names)
     found = list(dict.fromkeys(filter(None, map(web_address, filter(None, addresses)))))
     text = f"{authors} ({year or 'n.d.'}). {title}".strip() if authors or year else title
-    return Reference(
-        key, " ".join(normalize("NFC", clean_text(text)[0]).split()), found[0] if found else "", line, tuple(found[1:])
-    )
+    cleaned = " ".join(normalize("NFC", clean_text(text)[0]).split())
+    return Reference(key, cleaned, "".join(found[:1]), line, tuple(found[1:]))
 
 
 # BibTeX and BibLaTeX.
@@ -104,43 +102,35 @@ def _read_bibtex(text: str, where: str) -> tuple[list[Reference], list[str]]:
         from pybtex.scanner import PybtexSyntaxError
     except ImportError as error:
         raise DependencyError(f"reading BibTeX needs pybtex: {install('evidence')} ({error})") from None
-    lines = [-1, *(match.start() for match in re.finditer("\n", text))]
-    at: dict[str, int] = {}
-    for match in _ENTRY.finditer(text):
-        line = bisect_right(lines, match.start() - 1)
-        if match[1].lower() in _NAMELESS:
+    begins: list[tuple[str, int]] = []
+    for line, match in _with_lines(text, _ENTRY):
+        if match[1].lower() in ("comment", "string", "preamble"):
             continue
-        key = match[2] or ""
-        if not _KEY.fullmatch(key) or match[3]:
+        if not _KEY.fullmatch(match[2] or "") or match[3]:
             raise InputError(
                 f"{where}, line {line}: the @{match[1]} there has no key that can be cited; write one after its bracket, as in "
                 f"@{match[1].lower()}{{frisch1965,"
             )
-        before = at.setdefault(key.casefold(), line)
-        if before != line:
-            raise InputError(
-                f"{where}, line {line}: the key {printable(key[:80])!r} is also that of the entry in line {before}; give each "
-                "entry a key of its own"
-            )
+        begins.append((match[2], line))
+    _refuse_twice(begins, where)
     with errors.capture() as found:
         try:
             data = Parser(encoding="utf-8").parse_string(text)
         except RecursionError:
             raise InputError(f"{where}: its braces are nested too deeply; remove some of them") from None
-    undefined = 0
+    undefined = sum(isinstance(problem, UndefinedMacro) for problem in found)
     for problem in found:
-        if isinstance(problem, UndefinedMacro):
-            undefined += 1
-        elif isinstance(problem, PybtexSyntaxError):
+        if isinstance(problem, PybtexSyntaxError) and not isinstance(problem, UndefinedMacro):
             place = f", line {problem.lineno}" if problem.lineno else ""
             what = str(problem).partition(": ")[2] or str(problem)
             raise InputError(f"{where}{place}: broken BibTeX ({printable(what)[:120]}); check its braces, quotes and commas")
     notes = [f"{where}: {undefined:,} abbreviations are not defined (@string) and were left empty"] if undefined else []
     if not data.entries:
         raise InputError(f"{where}: no entry could be read; write entries as @article{{key, title = {{...}}}}")
+    lines = {key.casefold(): line for key, line in begins}
     entries = []
     for key, entry in data.entries.items():
-        read = _bibtex_entry(entry, data.entries, at.get(key.casefold(), 1))
+        read = _bibtex_entry(entry, data.entries, lines.get(key.casefold(), 1))
         # other keys of it have no authors and title, or these would name several works
         others = filter(_KEY.fullmatch, re.split(r"[\s,]+", entry.fields.get("ids", "")))
         entries += [read, *(Reference(other, "", read.url, read.line, read.other_urls) for other in others)]
@@ -148,36 +138,23 @@ def _read_bibtex(text: str, where: str) -> tuple[list[Reference], list[str]]:
 
 
 def _bibtex_entry(entry: Any, entries: Mapping[str, Any], line: int) -> Reference:
-    fields = {name.lower(): value for name, value in entry.fields.items()}
-    named = fields.get("crossref", "")
-    whole = entries.get(named, entry)  # the volume that a chapter is in
+    fields = {name.lower(): value.strip() for name, value in entry.fields.items()}
+    whole = entries.get(fields.get("crossref", ""), entry)  # the volume that a chapter is in
     fields = {name.lower(): value for name, value in whole.fields.items() if name.lower() != "title"} | fields
     people = entry.persons.get("author") or entry.persons.get("editor") or whole.persons.get("editor") or []
-    surnames = [_plain(" ".join([*person.prelast_names, *person.last_names])) for person in people]
+    surnames = [plain_text(" ".join([*person.prelast_names, *person.last_names])) for person in people]
     surnames = [name for name in surnames if name and name.casefold() != "others"]
-    surnames = surnames or [_plain(fields[name]) for name in ("organization", "institution") if fields.get(name)][:1]
+    surnames = surnames or [plain_text(fields[name]) for name in ("organization", "institution") if fields.get(name)][:1]
     year = _YEAR.search(fields.get("year", "") or fields.get("date", ""))
-    doi, eprint = fields.get("doi", "").strip(), fields.get("eprint", "").strip()
-    url = re.sub(r"\A\\url\s*\{(.*)\}\Z", r"\1", fields.get("url", "").strip())
-    addresses = [as_doi(doi), url.replace("\\", "")]
-    if eprint and (fields.get("archiveprefix") or fields.get("eprinttype") or "").lower() == "arxiv":
-        addresses.append(f"arXiv:{eprint}")
-    if fields.get("pmid", "").strip().isdecimal():
-        addresses.append(f"PMID:{fields['pmid'].strip()}")
+    url = re.sub(r"\A\\url\s*\{(.*)\}\Z", r"\1", fields.get("url", ""))
+    addresses = [as_doi(fields.get("doi", "")), url.replace("\\", "")]
+    if "arxiv" in (fields.get("archiveprefix", "").lower(), fields.get("eprinttype", "").lower()):
+        addresses.append(f"arXiv:{fields.get('eprint', '')}")
+    if fields.get("pmid", "").isdecimal():
+        addresses.append(f"PMID:{fields['pmid']}")
     elsewhere = " ".join(fields.get(name, "") for name in ("howpublished", "note", "journal", "journaltitle"))
     addresses += [url for _, url in plain_links(re.sub(r"\\url\s*\{|[{}\\]", " ", elsewhere)) if url]
-    return entry_of(entry.key, surnames, _suffixed(year), _plain(fields.get("title", "")), addresses, line)
-
-
-def _suffixed(year: re.Match[str] | None) -> str:
-    return year[0] if year else ""
-
-
-def _plain(text: str) -> str:
-    """Return text of BibTeX without its markup."""
-    if "\\" not in text and "$" not in text:
-        return " ".join(text.replace("{", "").replace("}", "").replace("~", " ").split())
-    return plain_text(text)
+    return entry_of(entry.key, surnames, year[0] if year else "", plain_text(fields.get("title", "")), addresses, line)
 
 
 def as_doi(text: str) -> str:
@@ -188,29 +165,27 @@ def as_doi(text: str) -> str:
 
 def plain_text(source: str) -> str:
     """Return LaTeX as plain text: accents, quotes and dashes as characters, formulas as far as they can be."""
-    try:
-        from pylatexenc.latex2text import LatexNodes2Text
-    except ImportError as error:
-        raise DependencyError(f"reading LaTeX needs pylatexenc: {install('evidence')} ({error})") from None
-    try:
-        return " ".join(LatexNodes2Text().latex_to_text(source[:10_000], tolerant_parsing=True).split())
-    except RecursionError:
-        return " ".join(source.replace("{", "").replace("}", "").split())
+    if "\\" in source or "$" in source:
+        try:
+            from pylatexenc.latex2text import LatexNodes2Text
+
+            return " ".join(LatexNodes2Text().latex_to_text(source[:10_000], tolerant_parsing=True).split())
+        except ImportError as error:
+            raise DependencyError(f"reading LaTeX needs pylatexenc: {install('evidence')} ({error})") from None
+        except RecursionError:
+            pass
+    return " ".join(source.replace("{", "").replace("}", "").replace("~", " ").split())
 
 
 # CSL-JSON, and the JSON of Better BibTeX.
 
 
 def _read_json(text: str, where: str) -> list[Reference]:
-    from nlp_retrieval.core import parse_json
-
     try:
         data = parse_json(text.encode("utf-8", "replace"))
     except ValueError as error:
         raise InputError(f"{where}: broken JSON ({printable(str(error))[:120]}); export it again as CSL-JSON") from None
-    items: object = data
-    if isinstance(data, dict):
-        items = data.get("items") or data.get("references")
+    items = (data.get("items") or data.get("references")) if isinstance(data, dict) else data
     if not isinstance(items, list):
         raise InputError(f"{where}: JSON without a list of works; export it as CSL-JSON")
     return entries_of_csl(items, where, text)
@@ -222,7 +197,7 @@ def entries_of_csl(items: Sequence[object], where: str, text: str = "") -> list[
     Raises:
         InputError: one is not a mapping, or has no key.
     """
-    places = iter(_lines_of_keys(text))
+    places = _with_lines(text, _KEY_IN_JSON)
     entries = []
     for number, item in enumerate(items, start=1):
         if not isinstance(item, dict):
@@ -230,52 +205,48 @@ def entries_of_csl(items: Sequence[object], where: str, text: str = "") -> list[
         key = _text(item, "citation-key", "citationKey", "citekey", "id")
         if not key:
             raise InputError(f'{where}: work {number} has no key ({printable(_text(item, "title"))[:60]!r}); give it an "id"')
-        entries.append(_csl_entry(key, item, next(places, number)))
+        entries.append(_csl_entry(key, item, next((line for line, _ in places), number)))
     return entries
 
 
-def _lines_of_keys(text: str) -> Iterator[int]:
+def _with_lines(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[str]]]:
+    """Yield the matches in a text, each with its line, from 1."""
     line, begin = 1, 0
-    for match in re.finditer(r'"(?:id|citationKey)"\s{0,20}:', text):
+    for match in pattern.finditer(text):
         line += text.count("\n", begin, match.start())
         begin = match.start()
-        yield line
+        yield line, match
 
 
 def _csl_entry(key: str, item: Mapping[str, Any], line: int) -> Reference:
     people: list[object] = next(
         (item[role] for role in ("author", "creators", "editor") if isinstance(item.get(role), list)), []
     )
-    surnames = [_surname(person) for person in people if isinstance(person, dict)]
+    surnames = [
+        f"{_text(person, 'non-dropping-particle')} {_text(person, 'family', 'lastName', 'literal', 'name')}".strip()
+        for person in people
+        if isinstance(person, dict)
+    ]
     addresses = [as_doi(_text(item, "DOI", "doi")), _text(item, "URL", "url")]
     if (pmid := _text(item, "PMID")).isdecimal():
         addresses.append(f"PMID:{pmid}")
-    return entry_of(key, [name for name in surnames if name], _issued(item), _untagged(_text(item, "title")), addresses, line)
+    title = re.sub(r"</?[a-z]{1,10}>", "", _text(item, "title"))
+    return entry_of(key, list(filter(None, surnames)), _issued(item), title, addresses, line)
 
 
 def _text(item: Mapping[str, Any], *names: str) -> str:
     return next((str(item[name]).strip() for name in names if isinstance(item.get(name), str | int) and item[name] != ""), "")
 
 
-def _surname(person: Mapping[str, Any]) -> str:
-    family = _text(person, "family", "lastName", "literal", "name")
-    particle = _text(person, "non-dropping-particle")
-    return f"{particle} {family}".strip()
-
-
 def _issued(item: Mapping[str, Any]) -> str:
     issued = item.get("issued")
     if isinstance(issued, dict):
-        parts = issued.get("date-parts")
-        if isinstance(parts, list) and parts and isinstance(parts[0], list) and parts[0]:
-            return str(parts[0][0])[:10] + str(item.get("year-suffix") or "")[:2]
-        issued = issued.get("raw") or issued.get("literal") or issued.get("year")
+        try:
+            return str(issued["date-parts"][0][0])[:10] + str(item.get("year-suffix") or "")[:2]
+        except (LookupError, TypeError):
+            issued = issued.get("raw") or issued.get("literal") or issued.get("year")
     found = _YEAR.search(str(issued or _text(item, "date", "year"))[:200])
     return found[0] if found else ""
-
-
-def _untagged(title: str) -> str:
-    return re.sub(r"</?[a-z]{1,10}>", "", title)
 
 
 def bibliography_notes(named: object) -> list[str]:

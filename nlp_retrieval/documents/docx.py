@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from io import BytesIO
 from typing import Any
 from zipfile import BadZipFile, ZipFile
@@ -22,7 +22,6 @@ from nlp_retrieval.documents.blocks import Document, Reference, has_text
 from nlp_retrieval.documents.html import WORKS, document_of, parse_page
 from nlp_retrieval.errors import InputError, SourceError
 
-_MOST_PARTS = 20_000
 _LARGEST_PART = 100 * 2**20
 _MOST_STORES = 100
 _MOST_STYLES = 20
@@ -31,28 +30,21 @@ _MOST_UNPACKED = 200
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _B = "{http://schemas.openxmlformats.org/officeDocument/2006/bibliography}"
-_STRICT = (
-    (b"http://purl.oclc.org/ooxml/wordprocessingml/main", _W[1:-1].encode()),
-    (
-        b"http://purl.oclc.org/ooxml/officeDocument/relationships",
-        b"http://schemas.openxmlformats.org/officeDocument/2006/relationships",
-    ),
-)
+_OFFICE = b"http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_STRICT = {
+    b"http://purl.oclc.org/ooxml/wordprocessingml/main": _W[1:-1].encode(),
+    b"http://purl.oclc.org/ooxml/officeDocument/relationships": _OFFICE,
+}
 """Namespaces of the strict form of the format, and those of the usual one."""
 
 _CSL = re.compile(r"CSL_CITATION\s{0,9}(\{.*)", re.DOTALL)
 _CITATION = re.compile(r"(?:\A\s*CITATION|\\m)\s{1,9}([^\s\\]{1,100})")
 _STORE = re.compile(r"customXml/item[0-9]{1,4}\.xml")
 _STYLE_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,100}")
-_MAIN = "word/document.xml"
-_STYLES_PART = "word/styles.xml"
+_MAIN, _STYLES_PART = "word/document.xml", "word/styles.xml"
 _PARTS = (_MAIN, "word/footnotes.xml", "word/endnotes.xml", "word/numbering.xml")
-_STYLES = "\n".join(
-    (
-        "p[style-name='Title'] => h1:fresh",
-        *(f"p[style-name='{name}'] => blockquote > p:fresh" for name in ("Quote", "Intense Quote", "Block Text")),
-    )
-)
+_STYLES = ["p[style-name='Title'] => h1:fresh"]
+_STYLES += [f"p[style-name='{name}'] => blockquote > p:fresh" for name in ("Quote", "Intense Quote", "Block Text")]
 
 
 def read_docx(data: bytes, where: str) -> Document:
@@ -68,48 +60,27 @@ def read_docx(data: bytes, where: str) -> Document:
             parts = _Parts(archive, where)
             packed, styles = parts.rewritten()
         html = mammoth.convert_to_html(
-            packed,
-            style_map=f"{_STYLES}\n{styles}",
-            include_embedded_style_map=False,
-            convert_image=lambda _: [],
+            packed, style_map="\n".join(styles), include_embedded_style_map=False, convert_image=lambda _: []
         ).value
     except SourceError:
         raise
-    except BadZipFile as error:
-        raise SourceError(
-            f"{where}: it is no DOCX, or a damaged one ({error}); open it in a word processor and save it"
-        ) from None
     except RecursionError:
         raise SourceError(f"{where}: its elements are nested too deeply; save it as plain text") from None
-    except (NotImplementedError, EOFError, OSError, ValueError, KeyError, AttributeError, TypeError) as error:
-        raise SourceError(f"{where}: the DOCX is damaged ({type(error).__name__}: {str(error)[:80]}); save it again") from None
-    if not html.strip():
-        raise SourceError(f"{where}: the DOCX has no text; if it holds scans, recognise their text first")
+    except (BadZipFile, NotImplementedError, SyntaxError, OSError, ValueError, LookupError, AttributeError, TypeError) as error:
+        shown = f"{type(error).__name__}: {str(error)[:80]}"
+        raise SourceError(f"{where}: it is no DOCX, or a damaged one ({shown}); save it again in a word processor") from None
     page = parse_page(f"<html><body>{html}</body></html>", where)
-    paragraphs = [each for each in page.iter("p", "h1", "h2", "h3", "h4", "h5", "h6", "li", "tr") if not _holds_paragraph(each)]
-    for number, paragraph in enumerate(paragraphs, start=1):
-        for element in (paragraph, *paragraph.iterdescendants()):
+    paragraphs = page.iter("p", "h1", "h2", "h3", "h4", "h5", "h6", "li", "tr")
+    inner = [each for each in paragraphs if next(each.iterdescendants("p"), None) is None]
+    for number, paragraph in enumerate(inner, start=1):
+        for element in paragraph.iter():
             element.sourceline = number
     for row in page.iter("tr"):
         row.sourceline = next((each.sourceline for each in row.iter("p")), 1)
     document = document_of(page, where, parts.works)
     if not has_text(document.blocks):
         raise SourceError(f"{where}: the DOCX has no text; if it holds scans, recognise their text first")
-    works = list(dict.fromkeys(parts.works.values()))
-    return replace(document, unit="paragraph", works=works, notes=parts.notes())
-
-
-def _holds_paragraph(element: Any) -> bool:
-    return any(inner.tag == "p" for inner in element.iterdescendants())
-
-
-@dataclass
-class _Field:
-    """A field: the elements of its instruction, and the text that it shows."""
-
-    instructions: list[Any] = field(default_factory=list)
-    shown: list[str] = field(default_factory=list)
-    shows: bool = False
+    return replace(document, unit="paragraph", works=list(dict.fromkeys(parts.works.values())), notes=parts.notes())
 
 
 class _Parts:
@@ -123,10 +94,8 @@ class _Parts:
         self.works: dict[str, Reference] = {}
         """Works that are cited, by the keys in the addresses of links."""
 
-    def rewritten(self) -> tuple[BytesIO, str]:
-        """Return a DOCX of the checked parts, in which a link stands for each stored citation, and rules for raised styles."""
-        if len(self._names) > _MOST_PARTS:
-            raise SourceError(f"{self._where}: the DOCX has {len(self._names):,} parts; at most {_MOST_PARTS:,} are read")
+    def rewritten(self) -> tuple[BytesIO, list[str]]:
+        """Return a DOCX of the checked parts, in which a link stands for each stored citation, and mammoth's rules for it."""
         if _MAIN not in self._names:
             cure = "it is an OpenDocument text; save it as DOCX" if "content.xml" in self._names else "save it as DOCX"
             raise SourceError(f"{self._where}: a zip file without {_MAIN}, so no DOCX; {cure}")
@@ -137,8 +106,8 @@ class _Parts:
         styles = self._xml(_STYLES_PART) if _STYLES_PART in self._names else etree.Element(f"{_W}styles")
         for style in styles.iter(f"{_W}style"):
             style.set(f"{_W}type", style.get(f"{_W}type", "paragraph"))
-        numbered = _inherited(styles, "pPr/numPr")
-        aligned = _inherited(styles, "rPr/vertAlign")
+        numbered = _inherited(styles, f"{_W}pPr/{_W}numPr")
+        aligned = _inherited(styles, f"{_W}rPr/{_W}vertAlign")
         raised = [key for key, align in aligned.items() if align.get(f"{_W}val") == "superscript" and _STYLE_ID.fullmatch(key)]
         with ZipFile(packed, "w") as rewritten:
             rewritten.writestr(_STYLES_PART, etree.tostring(styles))
@@ -149,59 +118,55 @@ class _Parts:
                 links = f"word/_rels/{name.removeprefix('word/')}.rels"
                 if links in self._names:
                     rewritten.writestr(links, etree.tostring(self._xml(links)))
-        return packed, "\n".join(f"r.{key} => sup" for key in raised)
+        return packed, [*_STYLES, *(f"r.{key} => sup" for key in raised)]
 
     def _xml(self, name: str) -> Any:
+        """Return a part of the file, unless it is a bomb, or its XML declares anything."""
         from lxml import etree
 
         info = self._archive.getinfo(name)
         if info.flag_bits & 1:
             raise SourceError(f"{self._where}: the DOCX is encrypted; save it without a password")
         is_bomb = info.file_size > 10_000_000 and info.file_size > _MOST_UNPACKED * max(info.compress_size, 1)
-        if info.file_size > _LARGEST_PART or is_bomb:
+        with self._archive.open(name) as part:
+            data = b"" if is_bomb else part.read(_LARGEST_PART + 1)
+        if is_bomb or len(data) > _LARGEST_PART:
             raise SourceError(
                 f"{self._where}: {name} unpacks from {info.compress_size:,} to {info.file_size:,} bytes, far more than a "
                 "document; omit it"
             )
-        with self._archive.open(name) as part:
-            data = part.read(_LARGEST_PART + 1)
-        if len(data) > _LARGEST_PART:
-            raise SourceError(f"{self._where}: {name} unpacks to more than {_LARGEST_PART >> 20} MiB; omit it")
-        for strict, usual in _STRICT:
+        for strict, usual in _STRICT.items():
             data = data.replace(strict, usual)
-        # before parsing as well: nothing that a DTD says should be worked on
+        # before parsing: nothing that a DTD says should be worked on
         if b"<!DOCTYPE" in data or b"<!ENTITY" in data or data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise SourceError(f"{self._where}: {name} declares a document type, which no DOCX does; save it again, or omit it")
         parser = etree.XMLParser(
             resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True
         )
-        try:
-            root = etree.fromstring(data, parser)
-        except etree.XMLSyntaxError as error:
-            raise SourceError(f"{self._where}: {name} is damaged ({str(error)[:100]}); save the DOCX again") from None
+        root = etree.fromstring(data, parser)
         if root.getroottree().docinfo.doctype:
             raise SourceError(f"{self._where}: {name} declares a document type, which no DOCX does; save it again, or omit it")
         return root
 
     def _read_sources(self) -> dict[str, Reference]:
         """Return the works that Word's own citations name, by their tags."""
+        from lxml import etree
+
         sources: dict[str, Reference] = {}
         for name in sorted(filter(_STORE.fullmatch, self._names))[:_MOST_STORES]:
             try:
                 root = self._xml(name)
-            except SourceError:  # of another program, or damaged; the text can be read without it
+            except (SourceError, etree.XMLSyntaxError):  # of another program, or damaged; the text can be read without it
                 continue
             for work in root.iter(f"{_B}Source"):
                 fields = {child.tag.removeprefix(_B): (child.text or "").strip() for child in work}
-                people = work.find(f"{_B}Author/{_B}Author")
-                surnames = [
-                    (person.text or "").strip()
-                    for group in (people if people is not None else ())
-                    for person in (group.iter(f"{_B}Last") if group.tag == f"{_B}NameList" else [group])
-                ]
+                people = work.findall(f"{_B}Author/{_B}Author//{_B}Last") or work.findall(
+                    f"{_B}Author/{_B}Author/{_B}Corporate"
+                )
+                surnames = list(filter(None, ((person.text or "").strip() for person in people)))
                 tag, title = fields.get("Tag", ""), fields.get("Title", "")
                 addresses = [as_doi(fields.get("DOI", "")), fields.get("URL", "")]
-                sources[tag] = entry_of(tag, list(filter(None, surnames)), fields.get("Year", ""), title, addresses, 1)
+                sources[tag] = entry_of(tag, surnames, fields.get("Year", ""), title, addresses, 1)
         return sources
 
     def _simplify(self, root: Any, numbered: Mapping[str, Any]) -> None:
@@ -224,35 +189,32 @@ class _Parts:
             shown = "".join(text.text or "" for text in simple.iter(f"{_W}t"))
             if link := self._link(simple.get(f"{_W}instr", ""), shown):
                 simple.set(f"{_W}instr", link)
-        for done in _fields(root):
-            instruction = "".join(part.text or "" for part in done.instructions)
-            if link := self._link(instruction, "".join(done.shown)):
-                for part in done.instructions:
+        for instructions, shown in _fields(root):
+            if link := self._link("".join(part.text or "" for part in instructions), shown):
+                for part in instructions:
                     part.text = ""
-                done.instructions[0].text = link
+                instructions[0].text = link
 
     def _link(self, instruction: str, shown: str) -> str:
         """Return the instruction of a link to the works that Zotero, Mendeley or Word stored for a field; empty for none."""
+        entries: list[Reference] = []
         if match := _CSL.search(instruction):
             try:
                 items = json.loads(match[1]).get("citationItems", [])
                 works = [{**item["itemData"], "id": str(item.get("id", number))} for number, item in enumerate(items)]
                 entries = entries_of_csl(works, self._where)
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InputError):
+            except (ValueError, LookupError, TypeError, AttributeError, RecursionError, InputError):
                 return ""
         elif instruction.lstrip().startswith("CITATION "):
             tags = _CITATION.findall(instruction)
-            entries = [self._stored[tag] for tag in tags if tag in self._stored]
-            entries = entries if len(entries) == len(tags) else []
-        else:
-            return ""
+            entries = [self._stored[tag] for tag in tags] if self._stored.keys() >= set(tags) else []
         keys = [self._key(entry, shown, alone=len(entries) == 1) for entry in entries]
         return f'HYPERLINK "{WORKS}{" ".join(keys)}"' if keys else ""
 
     def _key(self, entry: Reference, shown: str, *, alone: bool) -> str:
         """Keep a work under a name that a person recognises; return its key in links."""
         name = entry.title.partition("). ")[0].replace(" (", ", ")[:80] or entry.mark
-        mark = shown.strip("()[] ")[:80] if alone and shown.strip("()[] ") else name
+        mark = (shown.strip("()[] ")[:80] if alone else "") or name
         while any(work.mark == mark and work.title != entry.title for work in self.works.values()):
             mark += "*"
         key = str(len(self.works))
@@ -271,43 +233,36 @@ class _Parts:
             notes.append(f"{self._where}: {left['comments']:,} comments were left out")
         if left["hidden"]:
             notes.append(f"{self._where}: {left['hidden']:,} stretches of hidden text were left out")
-        if any(name.endswith("vbaProject.bin") for name in self._names):
-            notes.append(f"{self._where}: it holds macros, which were not run")
         return notes
 
 
-def _fields(root: Any) -> Iterator[_Field]:
-    """Yield the fields of a part that end; a field within another is of its own."""
-    opened: list[_Field] = []
+def _fields(root: Any) -> Iterator[tuple[list[Any], str]]:
+    """Yield the elements with the instruction of each field that ends, and the text that it shows; a field may hold others."""
+    opened: list[tuple[list[Any], list[str]]] = []
     for element in root.iter(f"{_W}fldChar", f"{_W}instrText", f"{_W}t"):
         kind = element.get(f"{_W}fldCharType")
         if kind == "begin":
-            opened.append(_Field())
-        elif opened and kind == "separate":
-            opened[-1].shows = True
+            opened.append(([], []))
         elif opened and kind == "end":
-            if (done := opened.pop()).instructions:
-                yield done
+            instructions, shown = opened.pop()
+            if instructions:
+                yield instructions, "".join(shown)
         elif opened and element.tag == f"{_W}instrText":
-            opened[-1].instructions.append(element)
-        elif opened and element.tag == f"{_W}t" and opened[-1].shows:
-            for each in opened:
-                each.shown.append(element.text or "")
+            opened[-1][0].append(element)
+        elif element.tag == f"{_W}t":
+            for _, texts in opened:
+                texts.append(element.text or "")
 
 
 def _inherited(styles: Any, path: str) -> dict[str, Any]:
     """Return a setting of each style that has it, itself or by the styles that it is based on."""
     by_key = {style.get(f"{_W}styleId", ""): style for style in styles.iter(f"{_W}style")}
-    place = "/".join(f"{_W}{name}" for name in path.split("/"))
     found: dict[str, Any] = {}
-    for key in by_key:
-        style = by_key.get(key)
-        for _ in range(_MOST_STYLES):
-            if style is None:
-                break
-            if (setting := style.find(place)) is not None:
-                found[key] = setting
-                break
+    for key, own in by_key.items():
+        style, steps = own, 0
+        while style is not None and style.find(path) is None and steps < _MOST_STYLES:
             above = style.find(f"{_W}basedOn")
-            style = by_key.get(above.get(f"{_W}val", "")) if above is not None else None
+            style, steps = by_key.get(above.get(f"{_W}val", "")) if above is not None else None, steps + 1
+        if style is not None and (setting := style.find(path)) is not None:
+            found[key] = setting
     return found

@@ -8,7 +8,7 @@ the colour of the background. Style sheets in other files are never fetched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,23 +29,22 @@ _STRUCK = frozenset(("del", "s", "strike"))
 _LEFT_OUT = "left-out-of-the-text"
 """Tag of elements to be removed together: lxml refuses to move text with control characters from element to element."""
 
-BOX = "data-read-as-a-box"
-"""Attribute of elements of a line that a style makes boxes of their own: the text beside them does not touch theirs."""
-
-_BOXES = frozenset("block flex grid table list-item flow-root table-cell table-row table-caption inline-block".split())
-_DISPLAYS = _BOXES | {"none", "inline", "contents", "inline-flex", "inline-grid", "initial", "revert"}
-
-Colour = tuple[float, float, float, float]
-_WHITE, _BLACK, _BLUE = (255.0, 255.0, 255.0, 1.0), (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 238.0, 1.0)
+_DISPLAYS = frozenset(
+    "none inline block inline-block flex inline-flex grid inline-grid contents table table-cell table-row list-item flow-root "
+    "initial revert".split()
+)
+_LENGTHS = ("font-size", "left", "right", "top", "bottom", "text-indent", "margin-left", "margin-top")
+_PIXELS = {"px": 1.0, "pt": 4 / 3, "cm": 37.8, "mm": 3.78, "in": 96.0, "vw": 12.8, "vh": 7.2, "rem": 16.0}
+_LETTER, _WIDTH, _HEIGHT = 16.0, 1280.0, 720.0
+_TINY, _FAINT, _FAR = 3.0, 0.05, 500.0
 _NEAR = 12
 """Largest difference, of 255, in each component of two colours that look the same."""
 
-_FAINT = 0.05
-_TINY = 3.0
-_FAR, _FAR_AHEAD = -500.0, 5000.0
-_PIXELS = {"px": 1.0, "pt": 4 / 3, "cm": 37.8, "mm": 3.78, "in": 96.0, "vw": 12.8, "vh": 7.2, "rem": 16.0}
 _MOST_STEPS = 20_000_000
 """Elements and selectors that matching a page's style sheets may examine."""
+
+Colour = tuple[float, float, float, float]
+_WHITE, _BLACK, _BLUE = (255.0, 255.0, 255.0, 1.0), (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 238.0, 1.0)
 
 
 class StylesTooCostlyError(Exception):
@@ -58,77 +57,61 @@ class _Element(ElementWrapper):  # type: ignore[misc]  # cssselect2 has no types
     steps: list[int]
 
     @property
-    def ancestors(self) -> Iterator[_Element]:
-        return self._charged(super().ancestors)
+    def ancestors(self) -> Sequence[_Element]:
+        return self.charged(super().ancestors)
 
     @property
-    def previous_siblings(self) -> Iterator[_Element]:
-        return self._charged(super().previous_siblings)
+    def previous_siblings(self) -> Sequence[_Element]:
+        return self.charged(super().previous_siblings)
 
     @property
-    def etree_siblings(self) -> list[Any]:
-        siblings: list[Any] = self._siblings
-        self.charge(len(siblings) // 8)
-        return siblings
+    def etree_siblings(self) -> Sequence[Any]:
+        return self.charged(self._siblings, share=8)
 
     @etree_siblings.setter
-    def etree_siblings(self, siblings: list[Any]) -> None:
+    def etree_siblings(self, siblings: Sequence[Any]) -> None:
         self._siblings = siblings
 
     def iter_children(self) -> Iterator[_Element]:
-        return self._charged(super().iter_children())
+        return iter(self.charged(list(super().iter_children())))
 
-    def _charged(self, elements: Iterable[_Element]) -> Iterator[_Element]:
-        for element in elements:
-            self.charge(1)
-            yield element
-
-    def charge(self, steps: int) -> None:
-        self.steps[0] += steps
+    def charged(self, examined: Sequence[Any], share: int = 1) -> Sequence[Any]:
+        self.steps[0] += 1 + len(examined) // share
         if self.steps[0] > _MOST_STEPS:
             raise StylesTooCostlyError
+        return examined
 
 
 @dataclass(frozen=True)
 class _Look:
     """Look of the text of an element; its children start with the same."""
 
-    letter: float = 16.0
+    letter: float = _LETTER
     ink: Colour = _BLACK
     paper: Colour | None = _WHITE
     """Colour behind it; None if that is a picture, or another file may decide it."""
     opacity: float = 1.0
     indent: float = 0.0
     is_visible: bool = True
-    is_gone: bool = False
-    """True if nothing inside it can be seen, whatever its own style."""
     is_struck: bool = False
-    origin: Any = None
-    """Outermost element that hides this text."""
 
     @property
-    def seen(self) -> str:
-        """Return "seen", "hidden" or "struck"."""
+    def hides(self) -> str:
+        """Return why its text is not to be read: "hidden", "struck", or nothing."""
         alpha = self.ink[3] * self.opacity
-        by_size = self.letter < _TINY or self.indent <= _FAR
-        by_colour = alpha <= _FAINT or (
-            self.paper is not None
-            and all(abs(one - other) * alpha <= _NEAR for one, other in zip(self.ink[:3], self.paper[:3], strict=True))
+        is_paper = self.paper is not None and all(
+            abs(one - other) * alpha <= _NEAR for one, other in zip(self.ink[:3], self.paper[:3], strict=True)
         )
-        if self.is_gone or not self.is_visible or by_size or by_colour:
+        if not self.is_visible or self.letter < _TINY or self.indent <= -_FAR or alpha <= _FAINT or is_paper:
             return "hidden"
-        return "struck" if self.is_struck else "seen"
+        return "struck" if self.is_struck else ""
 
 
 def remove_hidden(page: Any) -> tuple[Removed, list[tuple[str, str]]]:
     """Remove the parts of a page that its readers do not see, in place.
 
-    Struck text (``del``, ``s``, ``line-through``), which its author retracts, is removed as well. ``noscript`` is shown.
-    Attributes (``alt``, ``title``, ``content`` of ``meta``) are never text.
-
-    Args:
-        page: the root of the page, as lxml parsed it. The root and the body themselves never count as hidden, since many pages
-            hide them until they have loaded.
+    Struck text (``del``, ``s``, ``line-through``), which its author retracts, is removed as well. ``noscript`` is shown. The
+    root and the body themselves never count as hidden, since many pages hide them until they have loaded.
 
     Returns:
         Counts of removed parts, and the removed texts, each after its kind.
@@ -138,41 +121,39 @@ def remove_hidden(page: Any) -> tuple[Removed, list[tuple[str, str]]]:
     """
     from lxml import etree
 
-    sheets, has_others = _sheets(page)
-    hidden: dict[str, set[Any]] = {"hidden": set(), "struck": set()}
+    matcher, has_others = _sheets(page)
+    counts = {"hidden": 0, "struck": 0, "unrendered": 0}
     listed: list[tuple[str, str]] = []
-    unrendered = 0
     kind: Any = type("Element", (_Element,), {"steps": [0]})
+
+    def note(what: str, text: str) -> None:
+        if text := " ".join(text.split()):
+            counts[what] += 1
+            listed.append(("not shown by browsers" if what == "unrendered" else what, text))
+
     pending: list[tuple[_Element, _Look]] = [(kind.from_html_root(page), _Look(paper=None if has_others else _WHITE))]
     while pending:
         element, around = pending.pop()
         node = element.etree_element
+        style = _declared(matcher, element)
         is_fallback = node.tag in _NEVER_SHOWN or (node.tag == "title" and node.getparent().tag != "head")
-        if is_fallback or node.tag in _NO_TEXT:
-            if is_fallback and (text := " ".join(node.text_content().split())):
-                unrendered += 1
-                listed.append(("not shown by browsers", text))
+        is_dialog = node.tag == "dialog" and "open" not in node.attrib and "display" not in style
+        if is_fallback or is_dialog or node.tag in _NO_TEXT or _is_gone(node, style):
+            if node.tag not in _NO_TEXT and not around.hides:
+                note("unrendered" if is_fallback or is_dialog else "hidden", node.text_content())
             node.tag = _LEFT_OUT
             continue
-        look = _look(node, _declared(sheets, element), around)
-        comments = [child for child in node if not isinstance(child.tag, str)]
-        for comment in (child for child in comments if child.tag is etree.Comment and (child.text or "").strip()):
-            unrendered += 1
-            listed.append(("not shown by browsers", " ".join(comment.text.split())))
-        seen = look.seen
-        if seen != "seen":
-            for holder, part in [(node, "text"), *((child, "tail") for child in node)]:
-                if (text := getattr(holder, part)) and not text.isspace():
-                    if look.origin not in hidden[seen]:
-                        hidden[seen].add(look.origin)
-                        listed.append((seen, ""))
-                    listed.append(("", " ".join(text.split())))
-                    setattr(holder, part, None)
+        for comment in (child for child in node if child.tag is etree.Comment):
+            note("unrendered", comment.text or "")
+        look = _look(node, style, around)
+        if look.hides:
+            note(look.hides, " ".join(filter(None, (node.text, *(child.tail for child in node)))))
+            node.text = None
+            for child in node:
+                child.tail = None
         pending.extend((child, look) for child in reversed(list(element.iter_children())))
     etree.strip_elements(page, _LEFT_OUT, etree.Comment, etree.ProcessingInstruction, with_tail=False)
-    dialogs = sum(node.tag == "dialog" for node in hidden["hidden"])
-    removed = Removed(len(hidden["hidden"]) - dialogs, unrendered + dialogs, struck=len(hidden["struck"]))
-    return removed, listed
+    return Removed(**counts), listed
 
 
 # The declarations that apply to an element, by the cascade.
@@ -184,8 +165,7 @@ def _sheets(page: Any) -> tuple[Matcher, bool]:
     for sheet in page.iter("style"):
         if sheet.text and _is_for_screens(sheet.get("media", "")) and next(sheet.iterancestors("template"), None) is None:
             _read(tinycss2.parse_stylesheet(sheet.text, skip_comments=True, skip_whitespace=True), matcher)
-    others = any("stylesheet" in (link.get("rel") or "").lower().split() for link in page.iter("link"))
-    return matcher, others
+    return matcher, any("stylesheet" in (link.get("rel") or "").lower().split() for link in page.iter("link"))
 
 
 def _read(rules: Sequence[Any], matcher: Matcher) -> None:
@@ -220,28 +200,27 @@ def _declarations(content: Any) -> list[tuple[bool, str, Any]]:
 
 def _values(name: str, words: list[Any]) -> Iterator[tuple[str, Any]]:
     """Yield the properties that a declaration sets, and their values: keywords, colours, numbers, or tokens of lengths."""
-    word = words[0].lower_value if len(words) == 1 and words[0].type == "ident" else ""
-    if name == "display":
-        yield from [(name, word)] if word in _DISPLAYS else []
-    elif name in ("visibility", "position", "background-clip", "-webkit-background-clip"):
-        yield from [(name.removeprefix("-webkit-"), word)] if word else []
-    elif name == "opacity" and len(words) == 1 and words[0].type in ("number", "percentage"):
-        yield name, words[0].value / (100 if words[0].type == "percentage" else 1)
-    elif name == "color":
-        colour = _colour(words[0]) if len(words) == 1 else None
-        yield from [(name, colour)] if colour is not None else []
-    elif name in ("background", "background-color"):
-        if any(part.type in ("url", "function") and _colour(part) is None for part in words):
-            yield "background-color", None  # a picture, or a gradient
+    if name.endswith("background-clip"):
+        yield "background-clip", [word.lower_value for word in words if word.type == "ident"]
+    elif name.startswith("background"):
+        if any(word.type in ("url", "function") and _colour(word) is None for word in words):
+            yield "background", None  # a picture, or a gradient
         else:
-            yield from (("background-color", colour) for part in words if (colour := _colour(part)) is not None)
+            yield from (("background", colour) for word in words if (colour := _colour(word)) is not None)
+    elif name.startswith("text-decoration"):
+        yield "text-decoration", {word.lower_value for word in words if word.type == "ident"}
     elif name == "font":
-        yield from (("font-size", part) for part in words[:4] if _length(part, 16, 16) is not None and part.type != "number")
-        yield from (("font-size", part) for part in words[:1] if part.type == "number" and part.value == 0)
-    elif name in ("font-size", "left", "right", "top", "bottom", "text-indent", "margin-left", "margin-top"):
-        yield from [(name, words[0])] if len(words) == 1 and _length(words[0], 16, 1000) is not None else []
-    elif name in ("text-decoration", "text-decoration-line"):
-        yield "text-decoration", {part.lower_value for part in words if part.type == "ident"}
+        sizes = (word for word in words[:4] if _length(word, 1, 1) is not None)
+        yield from (("font-size", word) for word in sizes if word.type != "number" or word is words[0])
+    elif len(words) == 1 and name == "color" and (ink := _colour(words[0])) is not None:
+        yield name, ink
+    elif len(words) == 1 and name == "opacity" and words[0].type in ("number", "percentage"):
+        yield name, words[0].value / (100 if words[0].type == "percentage" else 1)
+    elif len(words) == 1 and name in _LENGTHS and _length(words[0], 1, 1) is not None:
+        yield name, words[0]
+    elif len(words) == 1 and name in ("display", "visibility", "position") and words[0].type == "ident":
+        word = words[0].lower_value
+        yield from [(name, word)] if name != "display" or word in _DISPLAYS else []
 
 
 def _colour(token: Any) -> Colour | None:
@@ -267,62 +246,55 @@ def _length(token: Any, letter: float, whole: float) -> float | None:
 
 def _declared(matcher: Matcher, element: _Element) -> dict[str, Any]:
     """Return the declarations that win for an element, by their property; inherited ones are not among them."""
-    tried = [matcher.other_selectors, matcher.lower_local_name_selectors.get(element.local_name, ())]
-    element.charge(8 + sum(map(len, tried)) + sum(len(matcher.class_selectors.get(name, ())) for name in element.classes))
+    by_class = (matcher.class_selectors.get(name, ()) for name in element.classes)
+    for tried in (matcher.other_selectors, matcher.lower_local_name_selectors.get(element.local_name, ()), *by_class):
+        element.charged(tried)
     matching = [rules for *_, pseudo, rules in sorted(matcher.match(element), key=lambda one: one[:2]) if pseudo is None]
     if (style := element.etree_element.get("style")) is not None:
         matching.append(_declarations(style))
-    every = [declaration for declarations in matching for declaration in declarations]
-    element.charge(len(every))
+    every = element.charged([declaration for declarations in matching for declaration in declarations])
     return {name: value for important in (False, True) for is_important, name, value in every if is_important == important}
 
 
 def _look(node: Any, style: Mapping[str, Any], around: _Look) -> _Look:
-    """Return the look of the text of an element, by its attributes, its style and the look around it."""
-    attributes = node.attrib
-    is_root = node.tag in ("html", "body")
-    closed = "hidden" in attributes or "popover" in attributes or (node.tag == "dialog" and "open" not in attributes)
-    display = style.get("display", "none" if closed else "")
-    if display in _BOXES:
-        node.set(BOX, "")
-    letter = _length(style["font-size"], around.letter, around.letter) if "font-size" in style else None
-    letter = around.letter if letter is None else letter
-    ink = _BLUE if node.tag == "a" and "href" in attributes else _BLACK if node.tag in ("mark", "button") else around.ink
-    legacy = {"font": "color", "body": "text"}.get(node.tag, "")
-    ink = style.get("color") or (_colour(attributes.get(legacy, "")) if legacy else None) or ink
-    paper = style.get("background-color", _colour(attributes.get("bgcolor", "")) or around.paper)
+    """Return the look of the text of an element, by its style and the look around it."""
+    letter = _pixels(style, "font-size", around.letter, around.letter, default=around.letter)
+    own = _BLUE if node.tag == "a" and "href" in node.attrib else _BLACK if node.tag in ("mark", "button") else around.ink
+    paper = style.get("background", around.paper)
     if paper is not None and paper[3] < 1:  # what shines through
         paper = around.paper if paper[3] <= _FAINT else None
-    if style.get("background-clip") == "text":
-        paper, ink = None, _BLACK
-    indent = _length(style["text-indent"], letter, 1280) if "text-indent" in style else around.indent
+    is_cut_out = style.get("background-clip") == ["text"]
     look = replace(
         around,
         letter=letter,
-        ink=ink,
-        paper=paper,
-        indent=indent or 0.0,
+        ink=_BLACK if is_cut_out else style.get("color", own),
+        paper=None if is_cut_out else paper,
+        indent=_pixels(style, "text-indent", letter, _WIDTH, default=around.indent),
         is_struck=around.is_struck or node.tag in _STRUCK or "line-through" in style.get("text-decoration", ()),
     )
-    if not is_root:
-        shown = style.get("visibility", "inherit")
-        look = replace(
-            look,
-            opacity=around.opacity * max(0.0, min(1.0, style.get("opacity", 1.0))),
-            is_visible=around.is_visible if shown == "inherit" else shown not in ("hidden", "collapse"),
-            is_gone=around.is_gone or display == "none" or _is_off_the_page(style, letter),
-        )
-    if look.seen != "seen" and (look.origin is None or around.seen == "seen"):
-        look = replace(look, origin=node)
-    return look
+    if node.tag in ("html", "body"):
+        return look
+    shown = style.get("visibility", "inherit")
+    return replace(
+        look,
+        opacity=around.opacity * max(0.0, min(1.0, style.get("opacity", 1.0))),
+        is_visible=around.is_visible if shown == "inherit" else shown not in ("hidden", "collapse"),
+    )
 
 
-def _is_off_the_page(style: Mapping[str, Any], letter: float) -> bool:
-    def pixels(name: str, whole: float) -> float:
-        return (_length(style[name], letter, whole) or 0.0) if name in style else 0.0
-
-    across, down = pixels("margin-left", 400), pixels("margin-top", 400)
+def _is_gone(node: Any, style: Mapping[str, Any]) -> bool:
+    """Return whether nothing inside an element can be seen, whatever its own style."""
+    if node.tag in ("html", "body"):
+        return False
+    across, down = _pixels(style, "margin-left", _LETTER, 400), _pixels(style, "margin-top", _LETTER, 400)
     if style.get("position", "static") != "static":
-        across += pixels("left", 1280) if "left" in style else -pixels("right", 1280)
-        down += pixels("top", 720) if "top" in style else -pixels("bottom", 720)
-    return not _FAR < across < _FAR_AHEAD or not _FAR < down < _FAR_AHEAD
+        across += _pixels(style, "left", _LETTER, _WIDTH) - ("left" not in style) * _pixels(style, "right", _LETTER, _WIDTH)
+        down += _pixels(style, "top", _LETTER, _HEIGHT) - ("top" not in style) * _pixels(style, "bottom", _LETTER, _HEIGHT)
+    default = "none" if "hidden" in node.attrib or "popover" in node.attrib else ""
+    is_far = not -_FAR < across < 10 * _FAR or not -_FAR < down < 10 * _FAR
+    return is_far or style.get("display", default) == "none"
+
+
+def _pixels(style: Mapping[str, Any], name: str, letter: float, whole: float, default: float = 0.0) -> float:
+    length = _length(style[name], letter, whole) if name in style else None
+    return default if length is None else length

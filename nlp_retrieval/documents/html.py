@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from nlp_retrieval.documents.blocks import Document, Draft, Piece, Reference, TextBlock, as_raised, row_blocks
-from nlp_retrieval.documents.cleaning import Removed, clean_text, clean_title
-from nlp_retrieval.documents.hidden import BOX, StylesTooCostlyError, remove_hidden
+from nlp_retrieval.documents.cleaning import clean_text, clean_title
+from nlp_retrieval.documents.hidden import StylesTooCostlyError, remove_hidden
 from nlp_retrieval.errors import SourceError
 
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
@@ -27,7 +27,6 @@ _BLOCKS = _HEADINGS | frozenset(
 _SIDE_BY_SIDE = frozenset("span a b i strong em small time data".split())
 """Elements that style sheets often make boxes, as the figure and the label of a card."""
 
-_BLOCKS_OF_LISTS = frozenset("section div ol ul aside footer".split())
 _LISTS_OF_REFERENCES = frozenset(
     "doc-endnotes doc-footnotes doc-bibliography footnotes endnotes references reflist bibliography csl-bib-body".split()
 )
@@ -48,9 +47,7 @@ WORKS = "work:"
 
 
 def read_html(text: str, where: str) -> Document:
-    """Return the text of a page.
-
-    The title is that of the ``title`` element, else the first heading; ``meta`` elements are ignored.
+    """Return the text of a page; its title is that of the ``title`` element, else the first heading.
 
     Raises:
         SourceError: it is empty, no HTML, or nested too deeply, or its style sheets are too complex.
@@ -93,32 +90,22 @@ def document_of(page: Any, where: str, works: Mapping[str, Reference] | None = N
     Args:
         page: its root.
         where: its name, for messages.
-        works: of the document itself, by the keys in its links.
+        works: of the document itself, by the keys in its links; None for a page of the web, whose main text is to be found.
     """
     try:
         removed, left_out = remove_hidden(page)
+        reader = _Page(page, works or {})
+        reader.read()
     except StylesTooCostlyError:
         raise SourceError(f"{where}: its style sheets are too complex to evaluate; save it as plain text") from None
-    title, removed_there = clean_title(_title(page))
-    reader = _Page(page, works or {})
-    try:
-        blocks = reader.read()
     except RecursionError:
         raise SourceError(f"{where}: its elements are nested too deeply; save it as plain text") from None
-    if works is None:
-        blocks = _with_main_text(page, blocks, reader.elements)
-    left_out += [("outside the main text", text) for text in reader.navigation]
-    left_out += [("outside the main text", _text_of(block)) for block in blocks if block.outside]
-    removed += removed_there + reader.removed
-    return Document(blocks, title, removed=removed, left_out=left_out)
-
-
-def _title(page: Any) -> str:
-    for path in ("head/title", "body//h1"):
-        element = page.find(path)
-        if element is not None and (title := element.text_content().strip()):
-            return str(title)
-    return ""
+    titles = (element.text_content().strip() for path in ("head/title", "body//h1") for element in page.findall(path)[:1])
+    title, removed_there = clean_title(next(filter(None, titles), ""))
+    blocks = _with_main_text(page, reader.blocks, reader.elements) if works is None else reader.blocks
+    outside = [*reader.navigation, *(_text_of(block) for block in blocks if block.outside)]
+    left_out += [("outside the main text", text) for text in outside]
+    return Document(blocks, title, removed=removed + removed_there + reader.draft.removed, left_out=left_out)
 
 
 class _Page:
@@ -126,31 +113,26 @@ class _Page:
 
     def __init__(self, page: Any, works: Mapping[str, Reference]) -> None:
         self._page, self._works = page, works
-        self._draft = Draft()
-        self._blocks: list[TextBlock] = []
+        self.draft = Draft()
+        self.blocks: list[TextBlock] = []
         self.elements: list[Any] = []
         self.navigation: list[str] = []
         self._quoted = self._depth = 0
         self._item = ""
         self._counts: dict[Any, int] = {}
-        self._names: dict[Any, str] = {}
         self._in_note = False
+        self._names: dict[Any, str] = {}
         self._targets: dict[Any, Any] = {}
         self._find_notes()
 
-    @property
-    def removed(self) -> Removed:
-        return self._draft.removed
-
     def _find_notes(self) -> None:
-        """Find the elements that short links and links to references lead forward to."""
-        order: dict[Any, int] = {}
+        """Find the elements that short links and links to references lead forward to, and name them."""
+        order = {element: number for number, element in enumerate(self._page.iter())}
         by_id: dict[str, Any] = {}
-        for number, element in enumerate(self._page.iter()):
-            order[element] = number
+        labels: set[str] = set()
+        for element in order:
             for name in filter(None, (element.get("id"), element.get("name") if element.tag == "a" else None)):
                 by_id.setdefault(name, element)
-        labels: dict[str, Any] = {}
         for anchor in self._page.iter("a"):
             href = anchor.get("href") or ""
             target = by_id.get(unquote(href[1:])) if href.startswith("#") else None
@@ -167,26 +149,25 @@ class _Page:
             if target not in self._names:
                 label = text.strip("[]() ")
                 label = label if re.fullmatch(r"\w{1,4}", label) and label not in labels else unquote(href[1:])
-                labels[label] = target
+                labels.add(label)
                 self._names[target] = label
 
-    def read(self) -> list[TextBlock]:
+    def read(self) -> None:
+        """Read the body, to blocks and the elements that they are of."""
         body = self._page.find("body")
         body = body if body is not None else self._page
         self._content(body, 1)
         self._flush(1, body)
-        return self._blocks
 
     def _add(self, block: TextBlock, element: Any) -> None:
-        self._blocks.append(block)
+        self.blocks.append(block)
         self.elements.append(element)
 
     def _flush(self, line: int, element: Any) -> None:
-        if not self._draft:
-            self._draft.take()
+        if not self.draft:
+            self.draft.take()
             return
-        pieces = [self._draft.take()]
-        quoted = self._quoted > 0
+        pieces, quoted = [self.draft.take()], self._quoted > 0
         if element.tag in _HEADINGS:
             self._add(TextBlock("heading", line, pieces, level=int(element.tag[1])), element)
         elif self._depth:
@@ -194,6 +175,13 @@ class _Page:
             self._item = ""
         else:
             self._add(TextBlock("paragraph", line, pieces, quoted=quoted), element)
+
+    def _content(self, element: Any, line: int) -> None:
+        self.draft.text(_SPACES.sub(" ", element.text or ""), line)
+        for child in element:
+            if isinstance(child.tag, str) and child.tag not in ("head", "rt", "rp"):
+                self._walk(child)
+            self.draft.text(_SPACES.sub(" ", child.tail or ""), child.sourceline or line)
 
     def _walk(self, element: Any) -> None:
         tag, line = str(element.tag), element.sourceline or 1
@@ -214,9 +202,9 @@ class _Page:
             self._flush(line, element.getparent())
             for number, text in enumerate("".join(element.itertext()).strip("\n").split("\n")):
                 if number:
-                    self._draft.line_break(line + number)
-                self._draft.text(text, line + number)
-            self._add(TextBlock("other", line, [self._draft.take()]), element)
+                    self.draft.line_break(line + number)
+                self.draft.text(text, line + number)
+            self._add(TextBlock("other", line, [self.draft.take()]), element)
         elif tag in _BLOCKS:
             self._block(element, tag, line)
         else:
@@ -225,9 +213,8 @@ class _Page:
     def _block(self, element: Any, tag: str, line: int) -> None:
         outer = self._item
         self._flush(line, element.getparent())
-        if tag in _BLOCKS_OF_LISTS and not _LISTS_OF_REFERENCES.isdisjoint(
-            f"{element.get('role') or ''} {element.get('class') or ''}".lower().split()
-        ):
+        roles = f"{element.get('role') or ''} {element.get('class') or ''}".lower().split()
+        if tag in ("section", "div", "ol", "ul", "aside", "footer") and not _LISTS_OF_REFERENCES.isdisjoint(roles):
             self._add(TextBlock("heading", line, [[Piece("text", "References", line)]], level=6, outside=True), element)
         self._quoted += tag == "blockquote"
         if tag == "li":
@@ -248,122 +235,107 @@ class _Page:
         self._counts[parent] = self._counts.get(parent, 0) + 1 if parent.tag == "ol" else 0
         return self._counts[parent]
 
-    def _content(self, element: Any, line: int) -> None:
-        self._draft.text(_SPACES.sub(" ", element.text or ""), line)
-        for child in element:
-            if isinstance(child.tag, str) and child.tag not in ("head", "rt", "rp"):
-                self._walk(child)
-            self._draft.text(_SPACES.sub(" ", child.tail or ""), child.sourceline or line)
-
     def _inner(self, element: Any, line: int) -> list[Piece]:
         """Return the content of an element that is one part of a block, however many blocks are in it."""
-        kept, elements = self._blocks, self.elements
-        self._blocks, self.elements = [], []
+        kept, elements = self.blocks, self.elements
+        self.blocks, self.elements = [], []
         self._content(element, line)
         self._flush(line, element)
-        inner, self._blocks, self.elements = self._blocks, kept, elements
+        inner, self.blocks, self.elements = self.blocks, kept, elements
         return [piece for block in inner for cell in block.pieces for piece in (*cell, Piece("break", " ", block.line))][:-1]
 
     def _inline(self, element: Any, tag: str, line: int) -> None:
-        is_box = element.get(BOX) is not None or tag in ("label", "td", "th")
-        before = element.getprevious()
-        if is_box or (tag in _SIDE_BY_SIDE and before is not None and not before.tail and _are_two_words(before, element)):
-            self._draft.text(" ", line)
+        if tag == "label" or _is_next_word(element):
+            self.draft.text(" ", line)
         if tag == "br":
-            self._draft.line_break(line)
+            self.draft.line_break(line)
         elif tag == "a" and self._anchor(element, element.get("href") or "", line):
             return
         elif tag == "sup" and next(element.iter("a"), None) is None:
-            self._draft.raised("".join(element.itertext()), line)
-        elif tag in ("code", "kbd", "samp", "tt"):
-            self._draft.code(_SPACES.sub(" ", "".join(element.itertext())), line)
-        elif tag == "math":
-            self._draft.code(_SPACES.sub(" ", _formula(element)), line)
-        elif tag == "q":
-            self._draft.text("\u201c", line)
-            self._content(element, line)
-            self._draft.text("\u201d", line)
+            self.draft.raised("".join(element.itertext()), line)
+        elif tag in ("code", "kbd", "samp", "tt", "math"):
+            if tag == "math":
+                _spell_out(element)
+            self.draft.code(_SPACES.sub(" ", "".join(element.itertext())), line)
         else:
+            before, after = ("\u201c", "\u201d") if tag == "q" else ("", " " if tag == "label" else "")
+            if tag == "ruby":  # how it is spoken, behind the word
+                spoken = "".join(text for part in element.iter("rt") for text in part.itertext()).strip()
+                after = f" ({spoken})" if spoken else ""
+            self.draft.text(before, line)
             self._content(element, line)
-            if tag == "ruby" and (spoken := _spoken(element)):  # how it is spoken, behind the word
-                self._draft.text(f" ({spoken})", line)
-        if is_box:
-            self._draft.text(" ", line)
+            self.draft.text(after, line)
 
     def _anchor(self, anchor: Any, href: str, line: int) -> bool:
         """Read a link or a mark; return False for what is read like any other element."""
         shown = "".join(anchor.itertext()).strip()
         if anchor in self._targets:
-            self._draft.note(self._names[self._targets[anchor]], line)
+            self.draft.note(self._names[self._targets[anchor]], line)
         elif href.startswith(WORKS):
             self._cite(anchor, href.removeprefix(WORKS).split(), line)
-        elif href and not (href.startswith("#") and re.search(r"[^\W\d_]{2}", shown)):
-            if any(inner.tag in _BLOCKS for inner in anchor.iter()):
-                return False
-            if shown and not href.startswith("#"):  # else back to a mark, or to a note elsewhere
-                self._draft.link(href, shown, line)
-        else:
+        elif (
+            not href
+            or (href.startswith("#") and re.search(r"[^\W\d_]{2}", shown))
+            or not _BLOCKS.isdisjoint(inner.tag for inner in anchor.iter())
+        ):
             return False
+        elif shown and not href.startswith("#"):  # else back to a mark, or to a note elsewhere
+            self.draft.link(href, shown, line)
         return True
 
     def _cite(self, element: Any, keys: Sequence[str], line: int) -> None:
         """Add marks of works; a note cites them by its text."""
         if self._in_note:
-            self._draft.text("".join(element.itertext()), line)
+            self.draft.text("".join(element.itertext()), line)
         for work in (self._works[key] for key in keys if key in self._works):
             if self._in_note:
-                self._draft.link(work.url, "", line)
+                self.draft.link(work.url, "", line)
             else:
-                self._draft.note(work.mark, line)
+                self.draft.note(work.mark, line)
 
     def _table(self, table: Any, line: int) -> None:
         self._flush(line, table.getparent())
-        rows: list[tuple[Any, list[Any], bool]] = []
-        n_heads = 0
-        for row in _rows_of(table):
-            cells = [cell for cell in row if cell.tag in ("td", "th")]
-            is_head = row.getparent().tag == "thead" or (bool(cells) and all(cell.tag == "th" for cell in cells))
-            n_heads += is_head and n_heads == len(rows)
-            rows.append((row, cells, is_head))
         if (caption := table.find("caption")) is not None:
             self._block(caption, "caption", line)
-        for block in row_blocks(list(self._filled(rows)), n_heads):
+        rows = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
+        cells = [[cell for cell in row if cell.tag in ("td", "th")] for row in rows]
+        heads = [
+            row.getparent().tag == "thead" or (bool(own) and all(cell.tag == "th" for cell in own))
+            for row, own in zip(rows, cells, strict=True)
+        ]
+        n_heads = [*heads, False].index(False)
+        for block in row_blocks(list(self._filled(rows, cells, heads)), n_heads):
             self._add(block, table)
 
-    def _filled(self, rows: Sequence[tuple[Any, list[Any], bool]]) -> Iterator[tuple[int, list[list[Piece]]]]:
+    def _filled(
+        self, rows: Sequence[Any], cells: Sequence[Sequence[Any]], heads: Sequence[bool]
+    ) -> Iterator[tuple[int, list[list[Piece]]]]:
         """Yield the cells of each row, those that reach down from rows above among them; a head names all of its columns."""
         below: dict[int, tuple[int, list[Piece]]] = {}
         group = None
-        for row, row_cells, is_head in rows:
+        for row, own, is_head in zip(rows, cells, heads, strict=True):
             if row.getparent() is not group:
                 group, below = row.getparent(), {}
             line = row.sourceline or 1
-            cells: list[list[Piece]] = []
-            for cell in (*row_cells, None):
-                while left := below.get(len(cells), (0, []))[0]:
-                    pieces = below[len(cells)][1]
-                    below[len(cells)] = left - 1, pieces
-                    cells.append(pieces)
-                if cell is not None:
-                    pieces = self._inner(cell, line)
-                    rows_down = _span(cell, "rowspan") - 1
-                    copied = [piece for piece in pieces if piece.kind in ("text", "code", "break")]
-                    if sum(len(piece.text) for piece in copied) > _LONGEST_SPANNED:
-                        copied = []
-                    for number in range(_span(cell, "colspan")):
-                        if rows_down and len(cells) < _MOST_SPANNED:
-                            below[len(cells)] = rows_down, [] if number else copied
-                        cells.append(pieces if not number else copied if is_head else [])
-            while len(cells) > 1 and not cells[-1]:
-                cells.pop()
-            if any(cells):
-                yield line, cells
-
-
-def _rows_of(table: Any) -> Iterator[Any]:
-    for row in table.iter("tr"):
-        if next(row.iterancestors("table")) is table:
-            yield row
+            filled: list[list[Piece]] = []
+            for cell in (*own, None):
+                while left := below.get(len(filled), (0, []))[0]:
+                    below[len(filled)] = left - 1, below[len(filled)][1]
+                    filled.append(below[len(filled)][1])
+                if cell is None:
+                    break
+                pieces = self._inner(cell, line)
+                rows_down = _span(cell, "rowspan") - 1
+                copied = [piece for piece in pieces if piece.kind in ("text", "code", "break")]
+                copied = copied if sum(len(piece.text) for piece in copied) <= _LONGEST_SPANNED else []
+                for number in range(_span(cell, "colspan")):
+                    if rows_down and len(filled) < _MOST_SPANNED:
+                        below[len(filled)] = rows_down, [] if number else copied
+                    filled.append(pieces if not number else copied if is_head else [])
+            while len(filled) > 1 and not filled[-1]:
+                filled.pop()
+            if any(filled):
+                yield line, filled
 
 
 def _span(cell: Any, name: str) -> int:
@@ -374,9 +346,10 @@ def _span(cell: Any, name: str) -> int:
     return int(text) or (_MOST_SPANNED if name == "rowspan" else 1)
 
 
-def _are_two_words(before: Any, element: Any) -> bool:
-    """Return whether the text of an element and that before it are of two words: ``Stops22``, ``310Crowns``, ``stopsLines``."""
-    if before.tag not in _SIDE_BY_SIDE:
+def _is_next_word(element: Any) -> bool:
+    """Return whether an element begins another word than that before it: ``Stops22``, ``310Crowns``, ``stopsLines``."""
+    before = element.getprevious()
+    if before is None or before.tail or not {element.tag, before.tag} <= _SIDE_BY_SIDE:
         return False
     last, first = "".join(before.itertext())[-1:], "".join(element.itertext())[:1]
     if last.isdigit() or first.isdigit():
@@ -384,32 +357,21 @@ def _are_two_words(before: Any, element: Any) -> bool:
     return last.islower() and first.isupper()
 
 
-def _spoken(ruby: Any) -> str:
-    return "".join(text for part in ruby.iter("rt") for text in part.itertext()).strip()
-
-
-def _formula(math: Any) -> str:
-    """Return MathML as text: "1/2" and "10⁶" instead of "12" and "106"."""
-    for element in list(math.iter("mfrac", "msup", "msubsup")):
-        parts = list(element)
-        if element.tag == "mfrac" and len(parts) == 2:
-            for part in parts:
-                _bracket(part)
-            parts[0].tail = " " if element.get("linethickness", "").startswith("0") else "/"
-        elif len(parts) == {"msup": 2, "msubsup": 3}.get(element.tag):
-            power = "".join(parts[-1].itertext()).strip()
-            if (raised := as_raised(power)) != power:
-                parts[-1][:] = []
-                parts[-1].text = raised
-            else:
-                parts[-2].tail = "^"
-                _bracket(parts[-1])
-    return "".join(math.itertext())
-
-
-def _bracket(part: Any) -> None:
-    if len(part) > 1:
-        part.text, part[-1].tail = "(", ")"
+def _spell_out(math: Any) -> None:
+    """Change MathML so that its text is "1/2" and "10⁶" instead of "12" and "106"."""
+    for element in list(math.iter("mfrac", "msup")):
+        if len(element) != 2:
+            continue
+        first, second = element
+        power = "".join(second.itertext()).strip()
+        if element.tag == "msup" and as_raised(power) != power:
+            second[:] = []
+            second.text = as_raised(power)
+            continue
+        first.tail = "/" if element.tag == "mfrac" else "^"
+        for part in (first, second) if element.tag == "mfrac" else (second,):
+            if len(part) > 1:
+                part.text, part[-1].tail = "(", ")"
 
 
 # Blocks of a page that belong to its main text.
@@ -436,11 +398,7 @@ def _with_main_text(page: Any, blocks: list[TextBlock], elements: Sequence[Any])
     parts = [] if extracted is None or extracted.body is None else ["".join(part.itertext()) for part in extracted.body.iter()]
     wholes, words = set(map(_letters, parts)) - {""}, set(" ".join(parts[:1]).casefold().split())
     selected = [_letters(text) in wholes or _is_among(text, words) for text in texts]
-    weights: Counter[Any] = Counter()
-    for element, text, is_selected in zip(elements, texts, selected, strict=True):
-        if is_selected:
-            for around in (element, *element.iterancestors()):
-                weights[around] += len(text)
+    weights = _weights(elements, [text if chosen else "" for text, chosen in zip(texts, selected, strict=True)])
     whole = max(weights.values(), default=0)
     if whole < _LEAST_MAIN_TEXT:
         return blocks
@@ -457,6 +415,15 @@ def _with_main_text(page: Any, blocks: list[TextBlock], elements: Sequence[Any])
     if n_kept < _LEAST_PART * sum(count for count, beside in zip(counts, aside, strict=True) if not beside):
         kept = [keep or not beside for keep, beside in zip(kept, aside, strict=True)]
     return [replace(block, outside=block.outside or not keep) for block, keep in zip(blocks, kept, strict=True)]
+
+
+def _weights(elements: Sequence[Any], texts: Sequence[str]) -> Counter[Any]:
+    """Return how many characters of texts each element holds."""
+    weights: Counter[Any] = Counter()
+    for element, text in zip(elements, texts, strict=True):
+        for around in (element, *element.iterancestors()) if text else ():
+            weights[around] += len(text)
+    return weights
 
 
 def _text_of(block: TextBlock) -> str:
@@ -479,33 +446,28 @@ def _navigation(page: Any, elements: Sequence[Any], texts: Sequence[str]) -> lis
 
     aside = {element for path in (*OVERALL_DISCARD_XPATH, *REMOVE_COMMENTS_XPATH) for element in path(page)}
     for element in page.iter():
-        if not isinstance(element.tag, str):
-            continue
+        tag = element.tag
         within = any(around.tag in ("article", "main") for around in element.iterancestors())
-        own = within and element.tag in ("aside", "footer") and _is_prose(element)  # a quotation set apart, or a correction
-        header = element.tag == "header" and not within and element.find(".//h1") is None
+        own = within and tag in ("aside", "footer") and _is_prose(element)
         is_role = element.get("role", "").strip().lower() in _ROLES
-        is_list = element.tag in ("ul", "ol", "div", "p", "td", "section", "table", "tr") and _is_of_links(element)
-        if (element.tag in _NAVIGATION and not own) or is_role or header or is_list:
+        is_header = tag == "header" and not within and element.find(".//h1") is None
+        is_list = tag in ("ul", "ol", "div", "p", "td", "section", "table", "tr") and _is_of_links(element)
+        if is_role or is_header or is_list or (tag in _NAVIGATION and not own):
             aside.add(element)
     # an element with most of the page is not navigation, whatever its name
-    weights: Counter[Any] = Counter()
-    for element, text in zip(elements, texts, strict=True):
-        for around in {element, *element.iterancestors()} & aside:
-            weights[around] += len(text)
+    weights = _weights(elements, texts)
     aside = {element for element in aside if weights[element] <= sum(map(len, texts)) / 2}
     return [not aside.isdisjoint((element, *element.iterancestors())) for element in elements]
 
 
 def _is_prose(element: Any) -> bool:
-    """Return whether an element holds a sentence, and neither mostly links nor a form."""
+    """Return whether an element holds a sentence, as a quotation set apart or a correction, and no form or mostly links."""
     text = " ".join("".join(element.itertext()).split())
     is_sentence = len(text.split()) >= _FEWEST_WORDS and any(end in text for end in ".!?\u3002\u2026")
     return is_sentence and element.find(".//form") is None and _linked(element)[1] < len(text) / 2
 
 
 def _is_of_links(element: Any) -> bool:
-    """Return whether the text of a list or box is links."""
     count, size = _linked(element)
     return count >= _FEWEST_LINKS and size >= _MOST_OF_IT * sum(len(text.strip()) for text in element.itertext())
 

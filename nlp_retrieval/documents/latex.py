@@ -14,7 +14,7 @@ from typing import Any
 from nlp_retrieval.documents.bibliography import bibliography_notes, plain_text
 from nlp_retrieval.documents.blocks import Document, Draft, Piece, TextBlock, has_text, row_blocks
 from nlp_retrieval.documents.cleaning import clean_text
-from nlp_retrieval.errors import DependencyError, SourceError, install
+from nlp_retrieval.errors import SourceError
 from nlp_retrieval.text import printable
 
 _HEADINGS = dict(part=1, chapter=1, section=2, subsection=3, subsubsection=4, paragraph=5, subparagraph=6)  # noqa: C408
@@ -23,19 +23,31 @@ _LEFT_OUT = frozenset(
     label ref eqref pageref autoref cref Cref nocite includegraphics vspace hspace bibliographystyle
     usepackage documentclass newcommand renewcommand providecommand DeclareMathOperator setlength addtolength
     pagestyle thispagestyle maketitle author date thanks hypersetup graphicspath title index glossary
-    textcolor color definecolor setcounter addtocounter tableofcontents printbibliography cline cmidrule
+    color definecolor setcounter addtocounter tableofcontents printbibliography cline cmidrule
     rule phantom bibliography addbibresource input include subfile import
     """.split()
 )
-_ONE_ARGUMENT = """nocite bibliographystyle cline cmidrule glossary graphicspath index pageref pagestyle phantom subfile thanks
-thispagestyle""".split()
-_TWO_ARGUMENTS = ("addtocounter", "addtolength", "import")
+_ARGUMENTS = {
+    "{": """textsuperscript url path nolinkurl title enquote label nocite bibliographystyle cline cmidrule glossary graphicspath
+    index pageref pagestyle phantom subfile thanks thispagestyle""",
+    "[{": "num unit si ang footnote footnotetext bibitem addbibresource",
+    "{{": "addtocounter addtolength import",
+    "[{{": "SI qty numrange href textcolor rule",
+    "[{{{": "SIrange qtyrange",
+    "{{{": "multirow multicolumn",
+    "*[{": " ".join((*_HEADINGS, "caption")),
+}
+"""Arguments of macros that the parser does not know, or knows otherwise."""
+
+_ENVIRONMENTS = {"thebibliography": "{", "tabularx": "{{", "longtable": "[{"}
 _NO_TEXT = frozenset(
     """verbatim Verbatim lstlisting minted comment equation align gather multline eqnarray displaymath math filecontents
     tikzpicture algorithm algorithmic picture""".split()
 )
-_LISTS = frozenset(("itemize", "enumerate", "description"))
-_TABLES = frozenset(("tabular", "tabularx", "longtable", "tabulary", "array"))
+_LISTS = ("itemize", "enumerate", "description")
+_TABLES = ("tabular", "tabularx", "longtable", "tabulary", "array")
+_QUOTES = ("quote", "quotation", "displayquote")
+_LINES = ("hline", "toprule", "midrule", "bottomrule")
 _ADDRESS = re.compile(r"(\\(?:url|href|path|nolinkurl)\s{0,5}\{)([^{}]{0,4000})(\})")
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _RAISED = re.compile(r"\$\s{0,3}\^\s{0,3}\{?\s{0,3}\[?([0-9][0-9, \u2013-]{0,40})\]?\s{0,3}\}?\s{0,3}\$")
@@ -48,7 +60,9 @@ _POINTED = re.compile(
 )
 """Notes of apacite, and those of several works together, before the groups with keys."""
 
-_SEVERAL = re.compile(r".*cites\Z")
+_BEFORE_NEXT = re.compile(r"\s*(?:(?:\[[^\]]{0,200}\]|\([^)]{0,200}\))\s*){0,20}")
+_COMMENT = re.compile(r"(?<!\\)%[^\n]{0,10000}")
+_QUANTITIES = ("num", "unit", "si", "SI", "qty", "ang", "SIrange", "qtyrange", "numrange")
 _UNITS: dict[str, str] = dict(
     re.findall(
         r"(\S+)=(\S+)",
@@ -60,32 +74,15 @@ _UNITS: dict[str, str] = dict(
 )
 """Units and prefixes of siunitx, as they are written."""
 
-_BEFORE_NEXT = re.compile(r"\s*(?:(?:\[[^\]]{0,200}\]|\([^)]{0,200}\))\s*){0,20}")
-_COMMENT = re.compile(r"(?<!\\)%[^\n]{0,10000}")
-
 
 def _context(cites: Iterable[str]) -> Any:
-    try:
-        from pylatexenc.latexwalker import get_default_latex_context_db
-        from pylatexenc.macrospec import EnvironmentSpec, MacroSpec
-    except ImportError as error:
-        raise DependencyError(f"reading LaTeX needs pylatexenc: {install('evidence')} ({error})") from None
+    from pylatexenc.latexwalker import get_default_latex_context_db
+    from pylatexenc.macrospec import EnvironmentSpec, MacroSpec
+
     context = get_default_latex_context_db()
     macros = [MacroSpec(name, "[{[{" if name.lower().endswith("volcite") else "*[[{") for name in cites]
-    macros += [MacroSpec(name, "[{") for name in ("num", "unit", "si", "ang")]
-    macros += [MacroSpec(name, "[{{") for name in ("SI", "qty")]
-    macros += [MacroSpec(name, "[{{{") for name in ("SIrange", "qtyrange")] + [MacroSpec("numrange", "[{{")]
-    macros += [MacroSpec(name, "*[{") for name in (*_HEADINGS, "caption")]
-    macros += [MacroSpec(name, "{") for name in ("textsuperscript", "url", "path", "nolinkurl", "title", "enquote", "label")]
-    macros += [MacroSpec("footnote", "[{"), MacroSpec("href", "[{{"), MacroSpec("bibitem", "[{"), MacroSpec("textcolor", "[{{")]
-    macros += [MacroSpec(name, "{") for name in _ONE_ARGUMENT] + [MacroSpec(name, "{{") for name in _TWO_ARGUMENTS]
-    macros += [MacroSpec("multirow", "{{{"), MacroSpec("rule", "[{{")]
-    macros += [MacroSpec("addbibresource", "[{"), MacroSpec("footnotetext", "[{"), MacroSpec("multicolumn", "{{{")]
-    environments = [
-        EnvironmentSpec("thebibliography", "{"),
-        EnvironmentSpec("tabularx", "{{"),
-        EnvironmentSpec("longtable", "[{"),
-    ]
+    macros += [MacroSpec(name, arguments) for arguments, names in _ARGUMENTS.items() for name in names.split()]
+    environments = [EnvironmentSpec(name, arguments) for name, arguments in _ENVIRONMENTS.items()]
     context.add_context_category("citations", macros=macros, environments=environments, prepend=True)
     return context
 
@@ -95,14 +92,17 @@ def read_latex(text: str, where: str) -> Document:
 
     Raises:
         SourceError: it cannot be parsed, is nested too deeply, or has no text.
-        DependencyError: pylatexenc is not installed.
     """
+    from pylatexenc.latexwalker import LatexWalkerError
+
     text, removed = clean_text(text)
     # a sign of a comment in an address is none
     text = _ADDRESS.sub(lambda link: link[1] + re.sub(r"(?<!\\)%", r"\\%", link[2]) + link[3], text)
-    reader = _Latex(_POINTED.sub(r"\1", text), where)
+    reader = _Latex(_POINTED.sub(r"\1", text))
     try:
         reader.read()
+    except LatexWalkerError as error:
+        raise SourceError(f"{where}: LaTeX that cannot be parsed ({printable(str(error))[:120]})") from None
     except RecursionError:
         raise SourceError(f"{where}: its groups are nested too deeply; remove some braces") from None
     if not has_text(reader.blocks):
@@ -118,241 +118,214 @@ def read_latex(text: str, where: str) -> Document:
 
 
 class _Latex:
-    def __init__(self, text: str, where: str) -> None:
-        self._text, self._where = text, where
+    """One reading of a document, block by block."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
         self._cites = {name for name in _CITE.findall(text) if not _NO_CITES.fullmatch(name)}
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self.blocks: list[TextBlock] = []
         self.title = ""
         self._draft = Draft()
         self._line = 1
-        self._depth = self._quoted = 0
+        self._quoted = 0
         self._items: list[Iterator[int] | None] = []
         self._item = ""
         self._numbers = count(1)
         self._entry: str | None = None
 
     def read(self) -> None:
-        from pylatexenc.latexwalker import LatexWalker, LatexWalkerError
+        """Read the document."""
+        from pylatexenc.latexwalker import LatexWalker
 
-        try:
-            nodes, _, _ = LatexWalker(self._text, latex_context=_context(self._cites), tolerant_parsing=True).get_latex_nodes()
-        except LatexWalkerError as error:
-            raise SourceError(f"{self._where}: LaTeX that cannot be parsed ({printable(str(error))[:120]})") from None
-        document = next((node for node in nodes if _environment(node) == "document"), None)
+        nodes, _, _ = LatexWalker(self._text, latex_context=_context(self._cites), tolerant_parsing=True).get_latex_nodes()
+        document = next((node for node in nodes if getattr(node, "environmentname", "") == "document"), None)
         for node in nodes if document is not None else ():
             if _macro(node) == "title":
-                self.title = plain_text(self._inner(node.nodeargd.argnlist[-1]))
+                self.title = plain_text(_inner(node.nodeargd.argnlist[-1]))
         self._walk(nodes if document is None else document.nodelist)
         self._flush()
 
-    def _at(self, node: Any) -> int:
-        return bisect_right(self._starts, node.pos)
+    def _at(self, position: int) -> int:
+        return bisect_right(self._starts, position)
 
-    def _flush(self, kind: str = "", level: int = 0) -> None:
-        if not self._draft:
-            self._draft.take()
+    def _flush(self, level: int = 0) -> None:
+        pieces, line, quoted = self._draft.take(), self._line, self._quoted > 0
+        if not any(piece.kind != "break" and (piece.text.strip() or piece.url) for piece in pieces):
             return
-        pieces, line = self._draft.take(), self._line
-        if kind == "heading":
+        if level:
             self.blocks.append(TextBlock("heading", line, [pieces], level=level))
         elif self._entry is not None:
             self.blocks.append(TextBlock("note", line, [pieces], name=self._entry))
-        elif self._depth:
-            self.blocks.append(TextBlock("item", line, [pieces], level=self._depth, name=self._item, quoted=self._quoted > 0))
+        elif self._items:
+            self.blocks.append(TextBlock("item", line, [pieces], level=len(self._items), name=self._item, quoted=quoted))
             self._item = ""
         else:
-            self.blocks.append(TextBlock("paragraph", line, [pieces], quoted=self._quoted > 0))
+            self.blocks.append(TextBlock("paragraph", line, [pieces], quoted=quoted))
 
-    def _walk(self, nodes: Sequence[Any]) -> None:  # noqa: PLR0912
+    def _walk(self, nodes: Sequence[Any]) -> None:
         several = False
         for node in nodes or ():
             if node is None:
                 continue
             if not self._draft:
-                self._line = self._at(node)
+                self._line = self._at(node.pos)
             kind = type(node).__name__
             if several and kind == "LatexGroupNode":  # \cites{a}{b}
-                self._cite(self._inner(node), node)
+                self._cite(_inner(node), self._at(node.pos))
                 continue
             if several and kind == "LatexCharsNode" and _BEFORE_NEXT.fullmatch(node.chars):
                 continue
-            several = False
-            if kind == "LatexCharsNode":
-                self._chars(node)
-            elif kind == "LatexGroupNode":
-                self._walk(node.nodelist)
-            elif kind == "LatexMacroNode":
-                self._read_macro(node)
-                several = node.macroname in self._cites and _SEVERAL.fullmatch(node.macroname) is not None
-            elif kind == "LatexEnvironmentNode":
-                self._read_environment(node)
-            elif kind == "LatexMathNode":
-                self._math(node)
-            elif kind == "LatexSpecialsNode":
-                if "\n" in node.specials_chars:
-                    self._flush()
-                else:
-                    self._draft.text(self._plain(node), self._at(node))
+            several = kind == "LatexMacroNode" and node.macroname in self._cites and node.macroname.endswith("cites")
+            self._read(node, kind)
+
+    def _read(self, node: Any, kind: str) -> None:
+        line = self._at(node.pos)
+        if kind == "LatexCharsNode":
+            self._chars(node)
+        elif kind == "LatexGroupNode":
+            self._walk(node.nodelist)
+        elif kind == "LatexMacroNode":
+            self._read_macro(node, node.macroname, line)
+        elif kind == "LatexEnvironmentNode":
+            self._read_environment(node, node.environmentname.rstrip("*"))
+        elif kind == "LatexMathNode":
+            if raised := _RAISED.fullmatch(node.latex_verbatim()):
+                self._draft.raised(raised[1], line)
+            elif node.displaytype == "inline":
+                self._draft.code(_plain(node), line)
+        elif kind == "LatexSpecialsNode":
+            if "\n" in node.specials_chars:
+                self._flush()
+            else:
+                self._draft.text(_plain(node), line)
 
     def _chars(self, node: Any) -> None:
         position = node.pos
         for number, part in enumerate(_PARAGRAPH.split(node.chars)):
             if number:
                 self._flush()
-                position = self._text.find(part[:40], position)
-                self._line = bisect_right(self._starts, max(position, 0))
-            self._draft.text(re.sub(r"\s+", " ", part), bisect_right(self._starts, max(position, 0)))
+                position = max(self._text.find(part[:40], position), 0)
+                self._line = self._at(position)
+            self._draft.text(re.sub(r"\s+", " ", part), self._at(position))
 
-    def _read_macro(self, node: Any) -> None:  # noqa: PLR0912
-        name, line = node.macroname, self._at(node)
+    def _read_macro(self, node: Any, name: str, line: int) -> None:  # noqa: PLR0912
         groups = [group for group in (node.nodeargd.argnlist or () if node.nodeargd else ()) if group is not None]
+        last = _inner(groups[-1]) if groups else ""
         if name in self._cites:
-            self._cite(self._inner(groups[-1]) if groups else f"\\{name}", node)
-        elif name in _HEADINGS:
+            self._cite(last if groups else f"\\{name}", line)
+        elif name in _HEADINGS or name == "caption":
             self._flush()
-            self._line = self._at(node)
+            self._line = line
             self._walk(groups[-1:])
-            self._flush("heading", _HEADINGS[name])
+            self._flush(_HEADINGS.get(name, 0))
         elif name in ("footnote", "footnotetext"):
-            self._footnote(groups[-1:], node)
-        elif name in ("url", "path", "nolinkurl", "href"):
-            self._link(name, groups, node)
+            self._footnote(groups[-1:], line)
+        elif name in ("url", "path", "nolinkurl") and groups:
+            self._draft.link(_unescaped(last), "", line)
+        elif name == "href" and len(groups) > 1:
+            self._draft.link(_unescaped(_inner(groups[-2])), _plain(groups[-1]), line)
         elif name == "textsuperscript":
-            self._draft.raised(self._inner(groups[-1]) if groups else "", self._at(node))
+            self._draft.raised(last, line)
         elif name == "item":
             self._flush()
             self._item = str(next(self._items[-1])) if self._items and self._items[-1] is not None else "-"
         elif name == "bibitem":
             self._flush()
-            self._line = self._at(node)
-            self._entry = self._inner(groups[-1]) if groups else ""
-            self.blocks.append(TextBlock("note", self._line, [[]], name=self._entry))
-        elif name == "caption":
-            self._flush()
-            self._walk(groups[-1:])
-            self._flush()
+            self._line, self._entry = line, last
+            self.blocks.append(TextBlock("note", line, [[]], name=last))
         elif name in ("par", "newpage", "clearpage"):
             self._flush()
         elif name == "\\":
-            self._draft.line_break(self._at(node))
+            self._draft.line_break(line)
         elif name in ("newblock", "noindent", "centering"):
-            self._draft.text(" ", self._at(node))
-        elif name in ("num", "unit", "si", "SI", "qty", "ang", "SIrange", "qtyrange", "numrange"):
-            self._draft.text(
-                _quantity(name, [self._inner(group) for group in groups if group.latex_verbatim()[:1] == "{"]), line
-            )
-        elif name == "enquote":
-            self._draft.text("\u201c", line)
-            self._walk(groups[-1:])
-            self._draft.text("\u201d", line)
-        elif name in ("textcolor", "multirow"):
-            self._walk(groups[-1:])
+            self._draft.text(" ", line)
+        elif name in _QUANTITIES:
+            values = [_inner(group) for group in groups if group.latex_verbatim()[:1] == "{"]
+            self._draft.text(_quantity(name, values), line)
         elif name not in _LEFT_OUT:
-            plain = "" if any(_holds_macro(group) for group in groups) else self._plain(node)
-            if plain.strip() or not groups:
-                self._draft.text(plain, line)
-            else:
+            marks = ("\u201c", "\u201d") if name == "enquote" else ("", "")
+            is_whole = name in ("enquote", "textcolor", "multirow") or any(map(_holds_macro, groups))
+            plain = "" if is_whole else _plain(node)
+            self._draft.text(marks[0] or plain, line)
+            if groups and not plain.strip():
                 self._walk(groups[-1:])
+            self._draft.text(marks[1], line)
 
-    def _cite(self, keys: str, node: Any) -> None:
+    def _cite(self, keys: str, line: int) -> None:
         for key in filter(None, (key.strip() for key in keys.split(","))):
-            self._draft.note(key, self._at(node))
+            self._draft.note(key, line)
 
-    def _footnote(self, groups: Sequence[Any], node: Any) -> None:
-        name, line = f"footnote {next(self._numbers)}", self._at(node)
-        self._draft.note(name, line)
+    def _footnote(self, groups: Sequence[Any], line: int) -> None:
+        name = f"footnote {next(self._numbers)}"
         outer, self._draft = self._draft, Draft()
         self._walk(groups)
-        pieces = self._draft.take()
-        self._draft = outer
+        pieces, self._draft = self._draft.take(), outer
         if pieces and all(piece.kind == "note" or not piece.text.strip(" .;,") for piece in pieces):
-            # \footnote{\cite{key}} cites the work itself
-            self._draft.drop_last()
-            for piece in (piece for piece in pieces if piece.kind == "note"):
+            for piece in (piece for piece in pieces if piece.kind == "note"):  # \footnote{\cite{key}} cites the work itself
                 self._draft.note(piece.text, line)
             return
-        self.blocks += [TextBlock("note", line, [[]], name=name), TextBlock("note", line, [_keys_as_text(pieces)], name=name)]
+        self._draft.note(name, line)
+        # "see \cite{key}": the work is found by the key as text
+        written = [Piece("text", f"[@{piece.text}]", piece.line) if piece.kind == "note" else piece for piece in pieces]
+        self.blocks += [TextBlock("note", line, [[]], name=name), TextBlock("note", line, [written], name=name)]
 
-    def _link(self, name: str, groups: Sequence[Any], node: Any) -> None:
-        at = 2 if name == "href" else 1
-        if len(groups) < at:
-            return
-        url = re.sub(r"\\([%#&_{}~])", r"\1", self._inner(groups[-at]))
-        self._draft.link(url, "" if at == 1 else self._plain(groups[-1]), self._at(node))
-
-    def _read_environment(self, node: Any) -> None:
-        name = node.environmentname.rstrip("*")
+    def _read_environment(self, node: Any, name: str) -> None:
         if name in _NO_TEXT:
             return
+        self._flush()
         if name in _TABLES:
-            self._flush()
             self.blocks += row_blocks(list(self._rows(node)))
             return
-        self._flush()
-        self._quoted += name in ("quote", "quotation", "displayquote")
+        self._quoted += name in _QUOTES
         if name in _LISTS:
             self._items.append(count(1) if name == "enumerate" else None)
-            self._depth += 1
         self._walk(node.nodelist)
         self._flush()
         if name in _LISTS:
             self._items.pop()
-            self._depth -= 1
-        if name == "thebibliography":
+        elif name == "thebibliography":
             self._entry = None
-        self._quoted -= name in ("quote", "quotation", "displayquote")
+        self._quoted -= name in _QUOTES
 
     def _rows(self, node: Any) -> Iterator[tuple[int, list[list[Piece]]]]:
         outer, self._draft = self._draft, Draft()
         cells: list[list[Piece]] = []
-        line = self._at(node)
-        for inner in node.nodelist or ():
-            if _macro(inner) == "\\" or getattr(inner, "specials_chars", "") == "&":
+        line = self._at(node.pos)
+        for inner in (*(node.nodelist or ()), None):
+            name = _macro(inner)
+            if inner is None or name == "\\" or getattr(inner, "specials_chars", "") == "&":
                 cells.append(self._draft.take())
-                if _macro(inner) == "\\":
+                if inner is None or name == "\\":
                     if any(cells):
                         yield line, cells
                     cells = []
-            elif _macro(inner) not in ("hline", "toprule", "midrule", "bottomrule", *_LEFT_OUT):
-                line = self._at(inner) if not cells and not self._draft else line
-                self._cell(inner)
-        cells.append(self._draft.take())
-        if any(cells):
-            yield line, cells
+            elif name not in _LINES and name not in _LEFT_OUT:
+                line = self._at(inner.pos) if not cells and not self._draft else line
+                if type(inner).__name__ == "LatexCharsNode":
+                    self._draft.text(re.sub(r"\s+", " ", inner.chars), self._at(inner.pos))
+                else:
+                    self._walk(inner.nodeargd.argnlist[-1:] if name == "multicolumn" else [inner])
         self._draft = outer
-
-    def _cell(self, node: Any) -> None:
-        if type(node).__name__ == "LatexCharsNode":
-            self._draft.text(re.sub(r"\s+", " ", node.chars), self._at(node))
-        elif _macro(node) == "multicolumn":
-            self._walk(node.nodeargd.argnlist[-1:])
-        else:
-            self._walk([node])
-
-    def _math(self, node: Any) -> None:
-        raised = _RAISED.fullmatch(node.latex_verbatim())
-        if raised:
-            self._draft.raised(raised[1], self._at(node))
-        elif node.displaytype == "inline":
-            self._draft.code(self._plain(node), self._at(node))
-
-    def _inner(self, node: Any) -> str:
-        source = str(node.latex_verbatim())
-        return source[1:-1] if source[:1] in "{[" and source[-1:] in "}]" else source
-
-    def _plain(self, node: Any) -> str:
-        from pylatexenc.latex2text import LatexNodes2Text
-
-        return str(LatexNodes2Text(math_mode="text").nodelist_to_text([node]))
 
 
 def _macro(node: Any) -> str:
     return str(getattr(node, "macroname", ""))
 
 
-def _environment(node: Any) -> str:
-    return str(getattr(node, "environmentname", ""))
+def _inner(node: Any) -> str:
+    source = str(node.latex_verbatim())
+    return source[1:-1] if source[:1] in "{[" and source[-1:] in "}]" else source
+
+
+def _plain(node: Any) -> str:
+    from pylatexenc.latex2text import LatexNodes2Text
+
+    return str(LatexNodes2Text(math_mode="text").nodelist_to_text([node]))
+
+
+def _unescaped(url: str) -> str:
+    return re.sub(r"\\([%#&_{}~])", r"\1", url)
 
 
 def _holds_macro(group: Any) -> bool:
@@ -369,8 +342,3 @@ def _quantity(name: str, values: Sequence[str]) -> str:
     unit = re.sub(r"\\(square|cubic)((?:\s*\\[A-Za-z]{1,20}){1,2})", r"\2\\\1", unit)
     unit = re.sub(r"\\([A-Za-z]{1,20})\s*", lambda macro: _UNITS.get(macro[1], macro[1]), unit)
     return " ".join(filter(None, (" to ".join(numbers).replace(";", " ") + "°" * (name == "ang"), unit)))
-
-
-def _keys_as_text(pieces: Sequence[Piece]) -> list[Piece]:
-    r"""Return a footnote's pieces with the keys in it as text, by which the work is found: "see \cite{key}"."""
-    return [Piece("text", f"[@{piece.text}]", piece.line) if piece.kind == "note" else piece for piece in pieces]

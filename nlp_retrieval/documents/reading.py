@@ -105,7 +105,7 @@ def decode_text(data: bytes, declared: str = "", where: str = "this source") -> 
         reason = f"it declares {encoding}"
         beginning = data[:_DECLARED_WITHIN]
         if not encoding.startswith("utf-16") and 4 * beginning.count(0) > len(beginning):
-            raise SourceError(f"{where}: most of its bytes are zero, as in UTF-16 without a byte order mark; save it as UTF-8")
+            raise SourceError(f"{where}: many of its bytes are zero, as in UTF-16 without a byte order mark; save it as UTF-8")
         if encoding != "iso2022_jp":  # whose bytes are valid UTF-8 as well, and mean something else
             try:
                 return data.decode()
