@@ -85,7 +85,7 @@ def _save_late(save: Callable[[Path, Path], Path]) -> Callable[[Path, int], None
 
 
 def _save_onnx(folder: Path, seed: int) -> None:
-    TinyOnnx(seed=seed).save(folder, external="README.md")
+    TinyOnnx(seed=seed).save(folder)
 
 
 def _save_static(folder: Path, seed: int) -> None:
@@ -147,7 +147,7 @@ NAMED = {
         lambda folder: CrossEncoderReranker(str(folder), device="cpu"),
         _score,
     ),
-    "onnx": Named(_save_onnx, lambda folder: CrossEncoderReranker(str(folder), backend="onnx"), _score, "README.md"),
+    "onnx": Named(_save_onnx, lambda folder: CrossEncoderReranker(str(folder), backend="onnx"), _score, "model.onnx"),
     "overlap": Named(
         _save_pipeline, lambda folder: OverlapReranker(spacy_pipeline=str(folder)), _score, "entity_ruler/patterns.jsonl"
     ),

@@ -6,11 +6,9 @@ best scores into ties.
 
 from __future__ import annotations
 
-import os
 import shutil
 import warnings
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
@@ -23,9 +21,9 @@ from nlp_retrieval.encoders.backends import (
     TOKENIZER_FILE,
     ExportPrecision,
     in_threads,
+    open_session,
     require_device,
     require_onnx_extra,
-    session_options,
     write_graph,
     write_quantized,
 )
@@ -34,6 +32,7 @@ from nlp_retrieval.encoders.models import (
     as_model_error,
     find_model,
     kept_model,
+    loading,
     own_weights,
     require_dense_extra,
     turn_of,
@@ -41,15 +40,7 @@ from nlp_retrieval.encoders.models import (
 from nlp_retrieval.errors import ConfigurationError, ModelError, first_line
 
 if TYPE_CHECKING:
-    import onnxruntime
     import torch
-
-__all__ = [
-    "PairPrecision",
-    "onnx_pairs",
-    "require_precision",
-]
-
 
 Logits = NDArray[np.float32]
 Pair = tuple[str, str]
@@ -93,12 +84,10 @@ class TorchPairs:
         require_dense_extra()
         _require_head(folder)
         require_device(device)
-        import torch
-        from sentence_transformers import CrossEncoder
-        from transformers.utils import logging as transformers_logging
+        with loading(folder.name, folder, "cross-encoder"):
+            import torch
+            from sentence_transformers import CrossEncoder
 
-        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-        try:
             self._model = CrossEncoder(
                 str(folder),
                 device=device,
@@ -108,8 +97,6 @@ class TorchPairs:
                 model_kwargs={"dtype": torch.float32},
                 activation_fn=torch.nn.Identity(),
             )
-        except Exception as error:
-            raise ModelError(f"{folder} does not load as a cross-encoder: {first_line(error)}") from error
         own_weights(self._model)
         self._name = str(folder)
         turn_of(self._model)
@@ -148,7 +135,7 @@ class OnnxPairs:
             raise ModelError(f"{folder} has no {missing}; export the model, or pass backend='torch'")
         try:
             self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-            self._session = _session(file)
+            self._session = open_session(file)
         except Exception as error:
             raise ModelError(f"{folder} does not load with onnxruntime: {first_line(error)}") from error
         self._name = str(folder)
@@ -207,23 +194,6 @@ def onnx_file(folder: Path) -> Path | None:
     return next((folder / name for name in _ONNX_FILES if (folder / name).is_file()), None)
 
 
-def _session(file: Path) -> onnxruntime.InferenceSession:
-    """Open a graph; external weights are mapped from private copies that nobody else can write to."""
-    import onnxruntime
-
-    graph, options, providers = file.read_bytes(), session_options(), ["CPUExecutionProvider"]
-    if b"location" not in graph:  # every graph with external data has this key
-        return onnxruntime.InferenceSession(graph, options, providers=providers)
-    with TemporaryDirectory(prefix="nlp_retrieval-", ignore_cleanup_errors=True) as folder:
-        (Path(folder) / file.name).write_bytes(graph)
-        for weights in file.parent.rglob("*"):
-            if weights.is_file() and weights != file and os.fsencode(weights.name) in graph:
-                copy = Path(folder) / weights.relative_to(file.parent)
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(weights, copy)
-        return onnxruntime.InferenceSession(str(Path(folder) / file.name), options, providers=providers)
-
-
 def _require_head(folder: Path) -> None:
     """Refuse a model without a scoring head: the library would add a random one, another at every load."""
     model_type = _setting(folder / "config_sentence_transformers.json", "model_type")
@@ -233,12 +203,6 @@ def _require_head(folder: Path) -> None:
     if not isinstance(heads, list) or not any(str(head).endswith(_HEADS) for head in heads):
         head = ", ".join(map(str, heads)) if isinstance(heads, list) else model_type
         raise ModelError(f"{folder} is not a cross-encoder but {head}, without a scoring head; pass a model that has one")
-
-
-def has_classifier(folder: Path) -> bool:
-    """Return whether the model in a folder scores pairs by a layer of its own, and not by the words that it would generate."""
-    heads = _setting(folder / "config.json", "architectures")
-    return isinstance(heads, list) and any(str(head).endswith(_CLASSIFIER) for head in heads)
 
 
 def _own_limit(folder: Path, truncation: dict[str, Any] | None) -> int:
@@ -325,72 +289,60 @@ def _exported(files: ModelFiles, precision: ExportPrecision) -> Path:
 
     def write(folder: Path) -> None:
         require_onnx_extra("onnx")
+        source = files.folder if precision == "float32" else _exported(files, "float32")
+        for name in _BESIDE:
+            if (source / name).is_file():
+                shutil.copyfile(source / name, folder / name)
         if precision == "float32":
-            require_dense_extra()
-            import torch
-
-            with torch.autocast("cpu", enabled=False):  # in whose precision the caller may compute
-                _export(files.folder, folder)
-            return
-        float_model = _exported(files, "float32")
-        write_quantized(float_model / GRAPH_FILE, folder / GRAPH_FILE)
-        for name in (TOKENIZER_FILE, *_BESIDE):
-            if (float_model / name).is_file():
-                shutil.copyfile(float_model / name, folder / name)
-        _require_agreement(OnnxPairs(float_model, None).logits(_PROBES), OnnxPairs(folder, None).logits(_PROBES), "int8")
+            expected = _export(source, folder)
+        else:
+            shutil.copyfile(source / TOKENIZER_FILE, folder / TOKENIZER_FILE)
+            write_quantized(source / GRAPH_FILE, folder / GRAPH_FILE)
+            expected = OnnxPairs(source, None).logits(_PROBES)
+        _require_agreement(expected, OnnxPairs(folder, None).logits(_PROBES), precision)
 
     return kept_model("onnx", identity, write)
 
 
-def _export(source: Path, folder: Path) -> None:
-    """Write graph and tokenizer of a model, and compare the export's scores with the model's."""
-    if not has_classifier(source):
+def _export(source: Path, folder: Path) -> Logits:
+    """Write graph and tokenizer of a model, and return what the model itself gives for the probes."""
+    heads = _setting(source / "config.json", "architectures")
+    if not isinstance(heads, list) or not any(str(head).endswith(_CLASSIFIER) for head in heads):
         raise ModelError(
             f"{source} is not a model for sequence classification, the only kind that can be exported; pass backend='torch'"
         )
-    model, tokenizer = _opened(source)
+    require_dense_extra()
+    import torch
+
+    with loading(source.name, source, "cross-encoder to export"), warnings.catch_warnings():
+        from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+        warnings.simplefilter("ignore")
+        tokenizer: Any = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=False)
+        model: Any = AutoModelForSequenceClassification.from_pretrained(
+            source, dtype=torch.float32, attn_implementation="eager", local_files_only=True, trust_remote_code=False
+        )
+    model.eval()
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise ModelError(f"{source} has no tokenizer.json, which onnxruntime's pairs need; pass backend='torch'")
-    features = tokenizer(*map(list, zip(*_PROBES[:2], strict=True)), padding=True, return_tensors="pt")
 
     def compute(features: dict[str, torch.Tensor]) -> torch.Tensor:
         logits: torch.Tensor = model(**features).logits
         return logits
 
-    write_graph(model, compute, features, folder / GRAPH_FILE, "logits")
-    backend.no_padding()
-    backend.no_truncation()
-    (folder / TOKENIZER_FILE).write_text(backend.to_str(), "utf-8")
-    for name in _BESIDE:
-        if (source / name).is_file():
-            shutil.copyfile(source / name, folder / name)
-    _require_agreement(_by_torch(model, tokenizer), OnnxPairs(folder, None).logits(_PROBES), "float32")
-
-
-def _opened(source: Path) -> tuple[Any, Any]:
-    import torch
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=False)
-            model = AutoModelForSequenceClassification.from_pretrained(
-                source, dtype=torch.float32, attn_implementation="eager", local_files_only=True, trust_remote_code=False
-            )
-    except Exception as error:
-        raise ModelError(f"{source} does not load as a cross-encoder to export: {first_line(error)}") from error
-    return model.eval(), tokenizer
+    with torch.autocast("cpu", enabled=False), torch.inference_mode():  # in whose precision the caller may compute
+        features = tokenizer(*map(list, zip(*_PROBES[:2], strict=True)), padding=True, return_tensors="pt")
+        write_graph(model, compute, features, folder / GRAPH_FILE, "logits")
+        backend.no_padding()
+        backend.no_truncation()
+        (folder / TOKENIZER_FILE).write_text(backend.to_str(), "utf-8")
+        return _by_torch(model, tokenizer)
 
 
 def _by_torch(model: Any, tokenizer: Any) -> Logits:
-    import torch
-
-    with torch.inference_mode():
-        inputs = [tokenizer([query], [text], truncation=True, return_tensors="pt") for query, text in _PROBES]
-        rows = [model(**features).logits.numpy() for features in inputs]
-    return np.concatenate(rows).astype(np.float32, copy=False)
+    inputs = [tokenizer([query], [text], truncation=True, return_tensors="pt") for query, text in _PROBES]
+    return np.concatenate([model(**features).logits.numpy() for features in inputs]).astype(np.float32, copy=False)
 
 
 def _require_agreement(expected: Logits, actual: Logits, precision: ExportPrecision) -> None:

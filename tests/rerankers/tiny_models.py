@@ -102,21 +102,13 @@ class TinyOnnx:
         values = self.words[encoded.ids] + self.sides[encoded.type_ids]
         return (values / values.max()).sum(axis=0)
 
-    def save(
-        self, folder: Path, file: str = "model.onnx", inputs: Sequence[str] | None = None, external: str | None = None
-    ) -> Path:
-        """Write ``tokenizer.json`` and the graph, as onnx.proto3 defines it; the vectors of words in a file ``external``."""
+    def save(self, folder: Path, file: str = "model.onnx", inputs: Sequence[str] | None = None) -> Path:
+        """Write ``tokenizer.json`` and the graph, as onnx.proto3 defines it."""
         names = list(inputs or ("input_ids", "attention_mask", "token_type_ids"))
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         tokenizer().save(str(folder / "tokenizer.json"))
-        constants = self._constants()
-        beside = []
-        if external is not None:
-            words = constants.pop("words")
-            ((folder / file).parent / external).write_bytes(words.tobytes())
-            beside = [_bytes(5, _external("words", words, external))]
+        constants = {"words": self.words, "sides": self.sides, "last": np.array([2]), "second": np.array([1])}
         graph = [
-            *beside,
             _node("Gather", ["words", names[0]], "of_words"),
             _node("Gather", ["sides", names[2]], "of_sides"),
             _node("Add", ["of_words", "of_sides"], "values"),
@@ -127,16 +119,13 @@ class TinyOnnx:
             _node("Mul", ["scaled", "masks"], "masked"),
             _node("ReduceSum", ["masked", "second"], "logits", keepdims=0),
             _text(2, "tiny"),
-            *(_bytes(5, _tensor(name, np.array(values))) for name, values in constants.items()),
+            *(_bytes(5, _tensor(name, values)) for name, values in constants.items()),
             *(_bytes(11, _value(name, 7, 2)) for name in names),
             _bytes(12, _value("logits", 1, 2)),
         ]
         opset = _text(1, "") + _number(2, 13)
         (folder / file).write_bytes(_number(1, 8) + _bytes(8, opset) + _bytes(7, b"".join(graph)))
         return folder
-
-    def _constants(self) -> dict[str, NDArray[np.generic]]:
-        return {"words": self.words, "sides": self.sides, "last": np.array([2]), "second": np.array([1])}
 
 
 def _varint(value: int) -> bytes:
@@ -167,11 +156,6 @@ def _node(kind: str, inputs: list[str], output: str, **settings: int) -> bytes:
 def _tensor(name: str, values: NDArray[np.generic]) -> bytes:
     kind = 1 if values.dtype == np.float32 else 7
     return b"".join(_number(1, size) for size in values.shape) + _number(2, kind) + _text(8, name) + _bytes(9, values.tobytes())
-
-
-def _external(name: str, values: NDArray[np.generic], file: str) -> bytes:
-    shape = b"".join(_number(1, size) for size in values.shape)
-    return shape + _number(2, 1) + _text(8, name) + _bytes(13, _text(1, "location") + _text(2, file)) + _number(14, 1)
 
 
 def _value(name: str, kind: int, dimensions: int) -> bytes:

@@ -5,7 +5,8 @@ A profile is data. It holds texts, numbers and only RE2 patterns, so that none o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -134,19 +135,18 @@ class Profile(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Profile:
-        stems = stems_of_language(self.language)
-        groups = [(f"groups.{name}", keywords) for name, keywords in self.groups.items()]
-        _check_repeated(stems.words, groups)
-        for question in self.questions:
-            _check_repeated(stems.words, [(f"the keywords of question {question.number}", question.keywords)])
+        words = stems_of_language(self.language).words
+        _check_repeated(words, [(f"groups.{name}", keywords) for name, keywords in self.groups.items()])
         for name, patterns in self.patterns.items():
             for pattern in patterns:
                 LinearPattern.compiled(pattern, f"patterns.{name}")
-        _check_numbers([question.number for question in self.questions])
-        names = {*self.groups, *self.patterns}
+        numbers = [question.number for question in self.questions]
+        if missing := sorted(set(range(1, len(numbers) + 1)) - set(numbers)):
+            raise ConfigurationError(f"question {missing[0]} is missing; number the {len(numbers)} questions from 1, each once")
         for question in self.questions:
+            _check_repeated(words, [(f"the keywords of question {question.number}", question.keywords)])
             for name in question.groups:
-                if name not in names:
+                if name not in (names := {*self.groups, *self.patterns}):
                     raise ConfigurationError(f"question {question.number}: there is no group {name!r}; {nearest(name, names)}")
         return self
 
@@ -164,21 +164,14 @@ class Profile(BaseModel):
             DependencyError: there are patterns, and RE2 is not installed.
         """
         check_keys(dict(settings), cls.model_fields, ("name", "subject"), where)
-        for key, model in (("weights", SignalWeights), ("questions", ProfileQuestion)):
-            parts = settings.get(key, {})
-            for number, part in enumerate(parts if isinstance(parts, list | tuple) else [parts], 1):
-                if isinstance(part, Mapping):
-                    location = f"{where}, {key}" + (f", entry {number}" if key == "questions" else "")
-                    check_keys(dict(part), model.model_fields, (), location)
         try:
             return cls.model_validate(_tuples(settings))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             location = ".".join(map(str, first["loc"]))
-            fault = first["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
-            if not isinstance(first["ctx"].get("error") if "ctx" in first else None, Exception):
-                fault = f"{fault}, not {str(first['input'])[:40]!r}"
-            raise ConfigurationError(f"{where}{f', {location}' if location else ''}: {printable(fault)}") from None
+            fault = printable(first["msg"].removeprefix("Value error, "))
+            fault += "" if first["type"] == "value_error" else f", not {str(first['input'])[:40]!r}"
+            raise ConfigurationError(f"{where}{f', {location}' if location else ''}: {fault}") from None
         except ConfigurationError as error:
             raise ConfigurationError(f"{where}: {error}") from None
 
@@ -188,9 +181,8 @@ class Profile(BaseModel):
         Raises:
             ConfigurationError: there is no such question; the message lists those there are.
         """
-        for question in self.questions:
-            if question.number == number:
-                return question
+        if 1 <= number <= len(self.questions):
+            return next(question for question in self.questions if question.number == number)
         valid = f"they are numbered 1 to {len(self.questions)}" if self.questions else "it has none"
         raise ConfigurationError(f"the profile {self.name!r} has no question {number!r}; {valid}")
 
@@ -238,17 +230,13 @@ def profile_path(name_or_path: str | Path) -> Path:
     text = str(name_or_path)
     is_path = isinstance(name_or_path, Path) or text.endswith((".yaml", ".yml")) or "/" in text or "\\" in text
     path = Path(text) if is_path else _FOLDER / f"{text}.yaml"
-    try:
-        exists = path.is_file()
-    except (OSError, ValueError):
-        exists = False
-    if exists:
+    if os.path.isfile(path):  # noqa: PTH113 -- False for a name that is too long, or has a zero byte
         return path
+    known = profile_names()
     if is_path:
-        raise SourceError(f"there is no profile at {printable(text)}; profiles of the package: {', '.join(profile_names())}")
+        raise SourceError(f"there is no profile at {printable(text)}; profiles of the package: {', '.join(known)}")
     raise ConfigurationError(
-        f"there is no profile {printable(text)!r}; {nearest(text, profile_names())}; name a file of your own by its path, "
-        "such as ./mine.yaml"
+        f"there is no profile {printable(text)!r}; {nearest(text, known)}; name a file of your own by its path: ./mine.yaml"
     )
 
 
@@ -261,26 +249,16 @@ def _tuples(value: Any) -> Any:
     return value
 
 
-def _check_repeated(words: Any, lists: Iterable[tuple[str, Iterable[str]]]) -> None:
+def _check_repeated(words: Callable[[str], list[str]], lists: Iterable[tuple[str, Iterable[str]]]) -> None:
     """Refuse keywords without a word in them, and two of the same stems."""
-    seen: dict[tuple[str, ...], tuple[str, str]] = {}
+    seen: dict[tuple[str, ...], str] = {}
     for where, keywords in lists:
         for keyword in keywords:
             stems = tuple(words(keyword))
             if not stems:
                 raise ConfigurationError(f"{where}: the keyword {keyword!r} has no word in it; leave it out")
             if stems in seen:
-                other, earlier = seen[stems]
-                alike = f"the keyword {keyword!r} is repeated" if keyword == other else f"{keyword!r} repeats {other!r}"
-                both = f"in {where}" if earlier == where else f"in {earlier} and in {where}"
-                raise ConfigurationError(f"{alike}, {both} (words are compared by their stems); keep one of them")
-            seen[stems] = keyword, where
-
-
-def _check_numbers(numbers: list[int]) -> None:
-    repeated = next((number for position, number in enumerate(numbers) if number in numbers[:position]), None)
-    if repeated is not None:
-        raise ConfigurationError(f"question {repeated} occurs more than once; give each question its own number")
-    missing = sorted(set(range(1, len(numbers) + 1)) - set(numbers))
-    if missing:
-        raise ConfigurationError(f"question {missing[0]} is missing; number the {len(numbers)} questions from 1 without a gap")
+                raise ConfigurationError(
+                    f"{where}: the keyword {keyword!r} repeats {seen[stems]} (words are compared by their stems); keep one"
+                )
+            seen[stems] = f"{keyword!r} in {where}"

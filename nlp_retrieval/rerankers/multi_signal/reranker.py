@@ -6,7 +6,6 @@ import hashlib
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
@@ -36,7 +35,7 @@ from nlp_retrieval.rerankers.multi_signal.features import (
     weighted_mean,
 )
 from nlp_retrieval.rerankers.multi_signal.fuzzy import FuzzyWords
-from nlp_retrieval.rerankers.multi_signal.profile import Profile, SignalWeights, load_profile, profile_path
+from nlp_retrieval.rerankers.multi_signal.profile import Profile, SignalWeights, load_profile
 from nlp_retrieval.rerankers.multi_signal.texts import KnownText, KnownTexts, Passages, joined
 from nlp_retrieval.text.words import stems_of_language
 
@@ -246,69 +245,28 @@ class MultiSignalReranker(BaseReranker):
         blend: Blend = "replace",
         weights: Literal["profile", "described"] = "profile",
     ) -> None:
-        if isinstance(profile, str):
-            profile_path(profile)
+        if profile is None:
+            self.profile = Profile(name="none", subject="subject")
+        else:
+            self.profile = load_profile(profile) if isinstance(profile, str) else Profile.from_mapping(profile)
         of_signals = (transformer_weight, word_vectors_weight, patterns_weight, fuzzy_weight)
-        if not any(weight is None or weight > 0 for weight in of_signals):
-            raise ConfigurationError("MultiSignalReranker: all weights are 0; at least one must be above 0")
-        self._given = dict(zip(SIGNALS, of_signals, strict=True))
-        self._weights_of = weights
-        self._profile = profile
-        self._fuzzy_threshold, self._min_similarity, self._n_per_document = fuzzy_threshold, min_similarity, n_per_document
+        usual = (self.profile.weights if weights == "profile" else SignalWeights()).as_dict()
+        given = {name: weight for name, weight in zip(SIGNALS, of_signals, strict=True) if weight is not None}
+        self.weights = usual | given
+        if not any(self.weights.values()):
+            raise ConfigurationError("MultiSignalReranker: with the profile's, all weights are 0; set one above 0")
+        self.fuzzy_threshold = self.profile.fuzzy_threshold if fuzzy_threshold is None else fuzzy_threshold
+        self.min_similarity = self.profile.min_similarity if min_similarity is None else min_similarity
+        self.n_per_document = self.profile.n_per_document if n_per_document is None else n_per_document
         self.encoder = encoder
         self.word_vectors = word_vectors
         self.transformer_signal = transformer_signal
         self.document_field = document_field
         self.blend: Blend = blend
-        self._opening = Lock()
+        encoders = {"transformer": encoder, "word_vectors": word_vectors}
+        self.scoring = SignalScoring(self.profile, self.weights, self.fuzzy_threshold, encoders)
         self.warned: set[str] = set()
         """Missing signals that were warned of, or whose absence is expected."""
-
-    @cached_property
-    def profile(self) -> Profile:
-        """The profile, read at first use."""
-        if self._profile is None:
-            return Profile(name="none", subject="subject")
-        return load_profile(self._profile) if isinstance(self._profile, str) else Profile.from_mapping(self._profile)
-
-    @cached_property
-    def weights(self) -> dict[str, float]:
-        """The weights by signal.
-
-        Raises:
-            ConfigurationError: all of them are 0.
-        """
-        of_profile = (self.profile.weights if self._weights_of == "profile" else SignalWeights()).as_dict()
-        weights = {name: of_profile[name] if weight is None else float(weight) for name, weight in self._given.items()}
-        if not any(weights.values()):
-            raise ConfigurationError("MultiSignalReranker: together with the profile's, all weights are 0; set one above 0")
-        return weights
-
-    @property
-    def fuzzy_threshold(self) -> float:
-        """Least likeness of similar words."""
-        return self.profile.fuzzy_threshold if self._fuzzy_threshold is None else self._fuzzy_threshold
-
-    @property
-    def min_similarity(self) -> float:
-        """Lowest score of a passage."""
-        return self.profile.min_similarity if self._min_similarity is None else self._min_similarity
-
-    @property
-    def n_per_document(self) -> int | None:
-        """Most passages of one document; None for any number."""
-        return self.profile.n_per_document if self._n_per_document is None else self._n_per_document
-
-    @cached_property
-    def _scoring(self) -> SignalScoring:
-        encoders = {"transformer": self.encoder, "word_vectors": self.word_vectors}
-        return SignalScoring(self.profile, self.weights, self.fuzzy_threshold, encoders)
-
-    @property
-    def scoring(self) -> SignalScoring:
-        """Return the object that computes the signals, with all earlier results; opened at first use."""
-        with self._opening:
-            return self._scoring
 
     def index_identity(self) -> Config:
         content = canonical_json(self.profile.model_dump(mode="json"))
@@ -395,7 +353,7 @@ class MultiSignalReranker(BaseReranker):
         use_one_thread_after_fork()
         columns = self._columns(queries, batch, passages)
         mean = weighted_mean(columns, self.weights, len(batch.rows))
-        self._warn_of_missing(columns, mean)
+        self._warn_of_missing(columns)
         prefix = label or self.name
         places = np.arange(len(batch.rows), dtype=np.float64)
         signals = {f"{prefix}.score": np.nan_to_num(mean)}
@@ -419,40 +377,25 @@ class MultiSignalReranker(BaseReranker):
         incoming = {"transformer": dense_scores(batch, names), "word_vectors": dense_scores(batch, WORD_SIGNALS)}
         return self.scoring.columns(queries, batch.offsets, incoming, passages)
 
-    def _warn_of_missing(self, columns: Mapping[str, Scores], mean: Scores) -> None:
+    def _warn_of_missing(self, columns: Mapping[str, Scores]) -> None:
         """Warn of missing signals, of each once."""
-        missing = {name: int(np.isnan(column).sum()) for name, column in columns.items()}
-        new = [name for name, count in missing.items() if count and name not in self.warned]
-        if not new:
-            return
-        self.warned.update(new)
-        missing_signals = "; ".join(
-            f"{name!r} of {missing[name]:,} of {len(mean):,} candidates ({self._reason(name)})" for name in new
-        )
-        n_without = int(np.isnan(mean).sum())
-        without = f"; {n_without:,} have no signal at all" if n_without else ""
-        warnings.warn(
-            f"{self.name}: missing signals: {missing_signals}{without}. Their weights are left out (shown once; a signal "
-            "of weight 0 is not missed)",
-            RetrievalWarning,
-            stacklevel=4,
-        )
-
-    def _reason(self, name: str) -> str:
-        if name == "transformer":
-            if self.encoder is not None:
-                return "the encoder gave no vector"
-            signal = " or ".join(DENSE_SIGNALS) if self.transformer_signal is None else self.transformer_signal
-            return f"no signal {signal} came with them, and no encoder is given"
-        if name == "word_vectors":
-            return "no word_vectors are given" if self.word_vectors is None else "no word has a vector"
-        if name == "patterns":
-            return "the query names no number and " + (
-                "no profile is given" if self.scoring.features is None else "asks for no group of the profile"
+        missing = {name: int(np.isnan(column).sum()) for name, column in columns.items() if name not in self.warned}
+        shown = [f"{name} of {count:,} ({_MISSING[name]})" for name, count in missing.items() if count]
+        if shown:
+            self.warned.update(name for name, count in missing.items() if count)
+            warnings.warn(
+                f"{self.name}: signals are missing of candidates: {', '.join(shown)}; their weights are left out (shown once)",
+                RetrievalWarning,
+                stacklevel=4,
             )
-        return "the query has no words but function words"
 
 
+_MISSING = {
+    "transformer": "no score of a dense retriever came with them, and there is no encoder",
+    "word_vectors": "no word has a vector, or there are no word_vectors",
+    "patterns": "the query names no number, and nothing of the profile",
+    "fuzzy": "the query has no words but function words",
+}
 _PLACE = "multi_signal place"
 
 _OF_RUNNING, _OF_PASSAGE, _FULL = 0.5, 0.7, 0.999

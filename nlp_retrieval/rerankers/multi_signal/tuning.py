@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores, top_k_positions
 from nlp_retrieval.core.index.generation import Generation
@@ -99,10 +98,8 @@ def tune_signals(
         {'transformer': 0.0, 'word_vectors': 0.0, 'patterns': 0.0, 'fuzzy': 1.0}
     """
     reranker = searcher.reranker
-    if not isinstance(reranker, MultiSignalReranker):
-        raise ConfigurationError("the searcher has no reranker multi_signal, whose weights could be fitted")
-    if searcher.scope != "pooled":
-        raise ConfigurationError("weights of signals are fitted where the candidates make one pool; use scope: pooled")
+    if not isinstance(reranker, MultiSignalReranker) or searcher.scope != "pooled":
+        raise ConfigurationError("tune_signals needs a searcher with scope: pooled and a reranker multi_signal")
     judged = gold_of(queries, gold)
     groups = _groups(queries, by, reranker.profile.subject)
     fold_of = folds_of(groups, folds, seed)
@@ -111,7 +108,6 @@ def tune_signals(
     evaluator = RetrievalEvaluator(judged, item_ids, titles if any(titles) else None, k_values, measures=measures)
     pools = _pools(searcher, reranker, queries, where_from)
     measure = main or f"ndcg@{evaluator.k_values[-1]}"
-
     present = [name for name in SIGNALS if any(not np.isnan(pool.columns[name]).all() for pool in pools if len(pool.rows))]
     if not present:
         raise GoldError("no signal could be computed for any candidate, so there is nothing to fit")
@@ -119,35 +115,32 @@ def tune_signals(
     evaluations = [_evaluated(evaluator, pools, weights) for weights in grid]
     table = np.stack([evaluation.per_query[measure] for evaluation in evaluations])
 
-    def best(chosen: Rows, allowed: NDArray[np.bool_]) -> int:
+    def best(chosen: Rows, without: str = "") -> int:
         """The point of the grid with the highest mean over some queries; of equal ones the first."""
+        allowed = np.array([weights.get(without, 0.0) == 0 for weights in grid])
         return int(np.argmax(np.where(allowed, table[:, chosen].mean(axis=1), -1.0)))
 
-    def out_of_fold(allowed: NDArray[np.bool_]) -> tuple[list[int], Evaluation]:
-        points = fitted_by_fold(lambda chosen: best(chosen, allowed), fold_of)
+    def out_of_fold(without: str = "") -> tuple[list[int], Evaluation]:
+        points = fitted_by_fold(lambda chosen: best(chosen, without), fold_of)
         return points, _joined(evaluations, np.array(points)[fold_of])
 
-    everything = np.ones(len(grid), np.bool_)
-    points, joined = out_of_fold(everything)
-    left_out = {name: np.array([weights[name] == 0 for weights in grid]) for name in present}
-    candidates = [pool.rows for pool in pools]
+    points, joined = out_of_fold()
     return SignalTuningReport(
         measure=measure,
-        weights=grid[best(np.arange(len(queries)), everything)],
+        weights=grid[best(np.arange(len(queries)))],
         fold_weights=[grid[point] for point in points],
         before=_evaluated(evaluator, pools, reranker.weights),
         out_of_fold=joined,
         alone={name: _evaluated(evaluator, pools, dict.fromkeys(SIGNALS, 0.0) | {name: 1.0}) for name in present},
-        without={name: out_of_fold(allowed)[1] for name, allowed in left_out.items() if allowed.any()},
+        without={name: out_of_fold(name)[1] for name in present} if len(present) > 1 else {},
         groups=groups,
         folds=fold_of,
         missing=[name for name in SIGNALS if name not in present],
-        unreachable=gold_among(judged, item_ids, titles, candidates)[1],
+        unreachable=gold_among(judged, item_ids, titles, [pool.rows for pool in pools])[1],
     )
 
 
-@dataclass(frozen=True)
-class _Pool:
+class _Pool(NamedTuple):
     """One query's candidates: their rows, ascending, and their signals."""
 
     rows: Rows
@@ -157,18 +150,16 @@ class _Pool:
 class _Recording(Stages):
     """Keeps the signals of every candidate, and passes nothing on."""
 
-    def __init__(self) -> None:
-        self.pools: list[_Pool] = []
+    pool = _Pool(np.zeros(0, np.int64), {name: np.zeros(0) for name in SIGNALS})
 
     def reranked(
         self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation, label: str
     ) -> CandidateBatch:
         ranked = reranker.rerank_rows(nlqs, batch, generation.items, label)
         nothing = np.full(len(ranked.rows), np.nan)
-        for begin, end in zip(ranked.offsets[:-1].tolist(), ranked.offsets[1:].tolist(), strict=True):
-            order = begin + np.argsort(ranked.rows[begin:end], kind="stable")
-            columns = {name: ranked.signals.get(f"{label}.{name}", nothing)[order] for name in SIGNALS}
-            self.pools.append(_Pool(ranked.rows[order], columns))
+        order = np.argsort(ranked.rows, kind="stable")
+        columns = {name: ranked.signals.get(f"{label}.{name}", nothing)[order] for name in SIGNALS}
+        self.pool = _Pool(ranked.rows[order], columns)
         return CandidateBatch.empty(batch.n_lists)
 
 
@@ -181,19 +172,13 @@ def _pools(
     every.warned.update(SIGNALS)  # the report lists the missing ones
     probe = Searcher(searcher.retrievers, searcher.processor, searcher.fusion, every, "pooled", searcher.depth)
     probe.open(searcher.opened.path)
-    queries_of: dict[tuple[tuple[str, Any], ...], list[int]] = {}
-    for number, query in enumerate(queries):
-        where = tuple((field, _metadata(query, key)) for field, key in (where_from or {}).items())
-        queries_of.setdefault(where, []).append(number)
-    empty = _Pool(np.zeros(0, np.int64), {name: np.zeros(0) for name in SIGNALS})
-    pools = [empty] * len(queries)
-    for where, members in queries_of.items():
-        for number in members:  # one by one: a query without content makes no list, and another query's pool is not its own
-            recording = _Recording()
-            with using_stages(recording):
-                probe.search([queries[number].text], 1, where=dict(where) or None)
-            if recording.pools:
-                (pools[number],) = recording.pools
+    pools = []
+    for query in queries:  # one by one: a query without content makes no list, and another query's pool is not its own
+        recording = _Recording()
+        where = {field: _metadata(query, key) for field, key in (where_from or {}).items()}
+        with using_stages(recording):
+            probe.search([query.text], 1, where=where or None)
+        pools.append(recording.pool)
     return pools
 
 

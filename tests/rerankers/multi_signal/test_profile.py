@@ -31,7 +31,7 @@ def test_a_profile_of_the_package_is_whole(name):
             {"weights": {"transformer": 0, "word_vectors": 0, "patterns": 0, "fuzzy": 0}},
             r"mine, weights: all weights are 0; at least one must be above 0",
         ),
-        ({"groups": {"a": ["cost"], "b": ["cost"]}}, r"the keyword 'cost' is repeated, in groups.a and in groups.b"),
+        ({"groups": {"a": ["cost"], "b": ["cost"]}}, r"groups.b: the keyword 'cost' repeats 'cost' in groups.a"),
         (
             {"patterns": {"a": ["(?<=x)y"]}},
             r"mine: patterns.a: the pattern '\(\?<=x\)y' does not compile: invalid perl operator",
