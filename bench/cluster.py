@@ -23,8 +23,7 @@ import numpy as np
 from bench.common import Data, Row, aside, at_least, at_most, noted, seconds_of
 from nlp_retrieval import SentenceTransformerEncoder
 from nlp_retrieval.core.processes import limit_cores, threads_of
-from nlp_retrieval.encoders.passages import PassageTask, encoded_by, encoded_here
-from nlp_retrieval.encoders.workers import ClusterPool, LocalPool, WorkerPool
+from nlp_retrieval.encoders.passages import ClusterPool, LocalPool, PassageTask, WorkerPool, encoded_by, encoded_here
 
 BLOCK, PASSAGES = 64, 2048
 CORES = os.cpu_count() or 1

@@ -7,7 +7,9 @@ import signal
 import time
 from pathlib import Path
 
+import numpy as np
 from failing_writes import has_bad_luck
+from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
 
 from nlp_retrieval.encoders.base import Vectors
@@ -74,3 +76,26 @@ class Unlucky(HashedWords):
 
     def model_fingerprint(self) -> str:
         return super().model_fingerprint() + (" of a worker" if self.what == "other_model" and os.getpid() != self.home else "")
+
+
+class Projecting(HashedTokens):
+    """Multiplies by a matrix that is another one every time, where none is given."""
+
+    name = "projecting"
+    matrix: Vectors | None = None
+
+    def projection_matrix(self) -> Vectors:
+        if self.matrix is None:
+            self.matrix = np.linalg.qr(np.random.default_rng().standard_normal((24, 24)))[0].astype(np.float32)
+        return self.matrix
+
+    def with_projection(self, matrix: Vectors) -> Projecting:
+        other = Projecting(24)
+        other.matrix = matrix
+        return other
+
+    def encode_queries(self, queries: list[str]) -> list[Vectors]:
+        return [vectors @ self.projection_matrix() for vectors in super().encode_queries(queries)]
+
+    def encode_passages(self, passages: list[str]) -> list[Vectors]:
+        return [vectors @ self.projection_matrix() for vectors in super().encode_passages(passages)]

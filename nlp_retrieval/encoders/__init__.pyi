@@ -15,6 +15,7 @@ from nlp_retrieval.encoders.models import find_model as find_model
 from nlp_retrieval.encoders.models import require_dense_extra as require_dense_extra
 from nlp_retrieval.encoders.passages import write_passages as write_passages
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder as SentenceTransformerEncoder
+from nlp_retrieval.encoders.sentence_transformer import as_encoder as as_encoder
 from nlp_retrieval.encoders.splade import SpladeEncoder as SpladeEncoder
 from nlp_retrieval.encoders.static import StaticEncoder as StaticEncoder
 from nlp_retrieval.encoders.static import distill_static as distill_static

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,267 +21,15 @@ from nlp_retrieval.encoders.models import as_model_error, kept_model, require_de
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line, install
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import onnxruntime
     import torch
     from sentence_transformers import MultiVectorEncoder, SentenceTransformer
-
-# Running an exported model: one text at a time on each thread, with as many threads as cores.
-#
-# Without padding, a text's vector does not depend on the others, and 8-bit activations are scaled by one text only. A single
-# query runs in the calling thread: on a busy machine, threads that wait for one another lose more than they gain.
-
-GRAPH_FILE, TOKENIZER_FILE, SETTINGS_FILE = "model.onnx", "tokenizer.json", "settings.json"
-OF_TOKENS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
-"""Inputs that a graph may have, by the tokenizer's names for them."""
-_NO_LIMIT = 1_000_000
-_AT_LEAST = 4
-"""Fewest texts per thread; for fewer, starting one does not pay."""
-
-
-class OnnxModel:
-    """An exported model, open; safe in several threads."""
-
-    def __init__(self, folder: Path, max_length: int | None = None) -> None:
-        require_onnx_extra()
-        from tokenizers import Tokenizer
-
-        try:
-            settings: dict[str, Any] = read_json_file(folder / SETTINGS_FILE)
-            self.prompts: dict[str, str] = settings["prompts"]
-            self.default_prompt: str = settings["default_prompt"]
-            self.dimension: int = settings["dimension"]
-            self.max_seq_length: int | None = max_length or settings["max_seq_length"]
-            self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
-            self._session = open_session(folder / GRAPH_FILE)
-        except Exception as error:
-            raise ModelError(f"{folder} does not load with onnxruntime: {first_line(error)}") from error
-        self._name = str(folder)
-        self._inputs = [wanted.name for wanted in self._session.get_inputs()]
-        if unknown := set(self._inputs) - set(OF_TOKENS):
-            raise ModelError(f"{folder} needs the inputs {', '.join(sorted(unknown))}, which a text model does not have")
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-        if self.max_seq_length is not None and self.max_seq_length < _NO_LIMIT:
-            self._tokenizer.enable_truncation(self.max_seq_length)
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return ``[texts, dimension]``, as the model returns them."""
-        vectors = np.zeros((len(texts), self.dimension), np.float32)
-
-        def fill(rows: range) -> None:
-            for row in rows:
-                vectors[row] = self._vector_of(texts[row])
-
-        in_threads(len(texts), fill)
-        return vectors
-
-    def longer(self, texts: Sequence[str]) -> int:
-        """Return how many texts have more tokens than the model reads."""
-        with as_model_error(self._name):
-            return sum(bool(self._tokenizer.encode(text).overflowing) for text in texts)
-
-    def _vector_of(self, text: str) -> Vectors:
-        with as_model_error(self._name):
-            encoded = self._tokenizer.encode(text)
-        feed = {name: np.array([getattr(encoded, OF_TOKENS[name])], np.int64) for name in self._inputs}
-        try:
-            vector: Vectors = self._session.run(None, feed)[0][0]
-        except Exception as error:
-            raise ModelError(
-                f"the exported model fails at a text of {len(encoded.ids)} tokens: {first_line(error)}; "
-                "set max_length to what the model can read"
-            ) from error
-        return vector
-
-
-def open_session(file: Path) -> onnxruntime.InferenceSession:
-    """Open a graph that was made on this machine."""
-    import onnxruntime
-
-    graph = file.read_bytes()  # not by its path, which could be mapped and overwritten
-    return onnxruntime.InferenceSession(graph, session_options(), providers=["CPUExecutionProvider"])
-
-
-def session_options() -> onnxruntime.SessionOptions:
-    """Return the session options of all graphs: each runs in the calling thread, without threads of its own, which spin.
-
-    Without a number, onnxruntime starts a thread per core of the machine and ignores OMP_NUM_THREADS.
-    """
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    return options
-
-
-def in_threads(n_texts: int, work: Callable[[range], None]) -> None:
-    """Process texts on all usable cores; a few in the calling thread."""
-    n_threads = min(usable_cores(), n_texts // _AT_LEAST)
-    if n_threads < 2:
-        work(range(n_texts))
-        return
-    with ThreadPoolExecutor(n_threads, "nlp_retrieval-onnx") as threads:
-        list(threads.map(work, [range(first, n_texts, n_threads) for first in range(n_threads)]))
-
-
-def texts_for_all_cores() -> int:
-    """Return how many texts at once keep all usable cores busy."""
-    return _AT_LEAST * usable_cores()
-
-
-def require_onnx_extra(*also: str) -> None:
-    """Raise :class:`DependencyError` unless onnxruntime, tokenizers and the packages named are installed."""
-    for package in ("onnxruntime", "tokenizers", *also):
-        if importlib.util.find_spec(package) is None:
-            raise DependencyError(f"backend='onnx' needs {package}: {install('onnx')}")
-
-
-# Exporting a whole sentence-transformers model, including pooling, as one ONNX graph, checked against the model.
-#
-# 8-bit weights have a scale for each column, and use 7 of the 8 bits: without VNNI an x86 CPU adds pairs of products in 16
-# bits, where full ones overflow. So one graph serves every CPU, and an index made on one can be searched on another.
-# Activations are quantised dynamically. Measured on MiniLM, the missing bit costs nothing (docs/ENCODERS.md).
-
-ExportPrecision = Literal["float32", "int8"]
-
-_FORMAT = 1
-_OPSET = 17
-PROBES = (
-    "A red fox jumps over the lazy dog.",
-    "who",
-    "Köln liegt am Rhein; 東京 is in Japan, and İstanbul is not Kyiv 🦊!",
-    "  Spaces, TABS\tand lines\n\nstay as they were.  ",
-    "In 1996 the novel was filmed twice: once by a man who had read it, and once by a man who had not. " * 4,
-)
-"""Probes for comparing an export with its model: scripts, case, spaces, short and long texts."""
-_AGREES = {"float32": 0.9999, "int8": 0.9}
-"""Lowest cosine allowed between a vector of an export and that of its model."""
-
-
-def exported(files: ModelFiles, precision: ExportPrecision, load: Callable[[], SentenceTransformer]) -> Path:
-    """Return the folder of an export in the cache; create it if necessary."""
-    require_onnx_extra()
-    identity: Config = {"format": _FORMAT, "model": files.fingerprint, "precision": precision}
-    identity["trust_remote_code"] = files.trust_remote_code
-
-    def write(folder: Path) -> None:
-        require_onnx_extra("onnx")
-        if precision == "float32":
-            _export(load(), folder)
-        else:
-            _quantize(exported(files, "float32", load), folder)
-
-    return kept_model("onnx", identity, write)
-
-
-def _export(model: SentenceTransformer, folder: Path) -> None:
-    """Write graph, tokenizer and settings of a model, and compare the export's vectors with the model's."""
-    tokenizer = getattr(model.tokenizer, "backend_tokenizer", None)
-    if tokenizer is None:
-        raise ModelError("the model has no tokenizer.json, which the ONNX backend reads; pass backend='torch'")
-    if not all(getattr(module, "include_prompt", True) for module in model):
-        raise ModelError("the model leaves prompts out of its vectors, which an exported graph cannot; pass backend='torch'")
-    features = model.tokenizer(list(PROBES[:2]), padding=True, return_tensors="pt")
-    if "attention_mask" not in features:
-        raise ModelError("the model's tokenizer gives no attention mask; pass backend='torch'")
-
-    def compute(features: dict[str, torch.Tensor]) -> torch.Tensor:
-        embeddings: torch.Tensor = model(features)["sentence_embedding"]
-        return embeddings
-
-    write_graph(model, compute, features, folder / GRAPH_FILE, "vectors")
-    (folder / TOKENIZER_FILE).write_text(tokenizer.to_str(), "utf-8")
-    wanted: Vectors = model.encode(list(PROBES), prompt="", show_progress_bar=False, convert_to_numpy=True)
-    settings: dict[str, Any] = {
-        "prompts": dict(model.prompts),
-        "default_prompt": model.prompts.get(model.default_prompt_name or "") or "",
-        "dimension": int(wanted.shape[1]),
-        "max_seq_length": model.max_seq_length,
-    }
-    (folder / SETTINGS_FILE).write_text(json.dumps(settings, ensure_ascii=False), "utf-8")
-    require_agreement(wanted, OnnxModel(folder).encode(PROBES), "float32")
-
-
-def write_graph(
-    model: torch.nn.Module,
-    compute: Callable[[dict[str, torch.Tensor]], torch.Tensor],
-    features: Mapping[str, Any],
-    file: Path,
-    output: str,
-) -> None:
-    """Write a model's computation as an ONNX graph."""
-    import torch
-
-    features_read: dict[str, torch.Tensor] = {name: features[name] for name in OF_TOKENS if name in features}
-
-    class Whole(torch.nn.Module):
-        def forward(self, *tensors: torch.Tensor) -> torch.Tensor:
-            return compute(dict(zip(features_read, tensors, strict=True)))
-
-    module = Whole()
-    module.model = model
-    with warnings.catch_warnings():  # warnings of the exporter to its own developers
-        warnings.simplefilter("ignore")
-        try:
-            torch.onnx.export(
-                module.eval(),
-                tuple(features_read.values()),
-                str(file),
-                input_names=list(features_read),
-                output_names=[output],
-                dynamic_axes={name: {0: "texts", 1: "tokens"} for name in features_read} | {output: {0: "texts"}},
-                opset_version=_OPSET,
-                dynamo=False,
-            )
-        except Exception as error:
-            raise ModelError(f"the model cannot be exported to ONNX ({first_line(error)}); pass backend='torch'") from error
-
-
-def write_quantized(source: Path, file: Path) -> None:
-    """Write a graph again, with 8-bit weights."""
-    import onnx
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    graph = onnx.load_model_from_string(source.read_bytes())
-    onnx.helper.set_model_props(graph, {"onnx.quant.pre_process": "onnxruntime.quant"})  # or it advises this for every model
-    quantize_dynamic(
-        graph,
-        str(file),
-        op_types_to_quantize=["MatMul"],
-        per_channel=True,
-        reduce_range=True,
-        weight_type=QuantType.QInt8,
-        extra_options={"MatMulConstBOnly": True},
-    )
-
-
-def _quantize(source: Path, folder: Path) -> None:
-    """Write an export again with 8-bit weights, and compare its vectors with those of the original export."""
-    write_quantized(source / GRAPH_FILE, folder / GRAPH_FILE)
-    for name in (TOKENIZER_FILE, SETTINGS_FILE):
-        (folder / name).write_bytes((source / name).read_bytes())
-    require_agreement(OnnxModel(source).encode(PROBES), OnnxModel(folder).encode(PROBES), "int8")
-
-
-def require_agreement(expected: Vectors, actual: Vectors, precision: ExportPrecision) -> None:
-    """Compare the vectors of an export with the expected ones."""
-    lengths = np.linalg.norm(expected, axis=1) * np.linalg.norm(actual, axis=1)
-    lowest = float(((expected * actual).sum(axis=1) / np.where(lengths > 0, lengths, 1)).min())
-    if not lowest >= _AGREES[precision]:
-        cure = "pass precision='float32'" if precision == "int8" else "pass backend='torch'"
-        raise ModelError(
-            f"the {precision} export does not match its model: a probe's vectors have the cosine {lowest:.4f}, and at least "
-            f"{_AGREES[precision]} is needed; {cure}"
-        )
-
 
 # Backend and precision of an encoder: the given ones, or those that a rule gives.
 
 TorchPrecision = Literal["auto", "float32", "bfloat16", "float16"]
 Precision = Literal["auto", "float32", "bfloat16", "float16", "int8"]
+ExportPrecision = Literal["float32", "int8"]
 Backend = Literal["torch", "onnx", "auto"]
 
 
@@ -343,10 +91,8 @@ def require_device(device: str | None) -> None:
         raise ConfigurationError(f"device={device!r} is not a torch device; usual ones are cpu, cuda, cuda:1 and mps") from None
     n_devices = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
     if wanted.type in n_devices and (wanted.index or 0) >= n_devices[wanted.type]:
-        devices = ", ".join(
-            f"{kind}:{number}" if kind == "cuda" else kind for kind, n in n_devices.items() for number in range(n)
-        )
-        raise ConfigurationError(f"there is no device {device!r} here (found: {devices}); leave device out for the best")
+        found = ", ".join(f"{n} of {kind}" for kind, n in n_devices.items() if n)
+        raise ConfigurationError(f"there is no device {device!r} here (found: {found}); leave device out for the best")
 
 
 def on_cpu(device: str | None) -> bool:
@@ -357,12 +103,257 @@ def on_cpu(device: str | None) -> bool:
     return device == "cpu" or (device is None and not torch.cuda.is_available() and not torch.backends.mps.is_available())
 
 
+# Running an exported model: one text at a time on each thread, with as many threads as cores.
+#
+# Without padding, a text's vector does not depend on the others, and 8-bit activations are scaled by one text only. A single
+# query runs in the calling thread: on a busy machine, threads that wait for one another lose more than they gain.
+
+GRAPH_FILE, TOKENIZER_FILE, SETTINGS_FILE = "model.onnx", "tokenizer.json", "settings.json"
+OF_TOKENS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
+"""Inputs that a graph may have, by the tokenizer's names for them."""
+_NO_LIMIT = 1_000_000
+_AT_LEAST = 4
+"""Fewest texts per thread; for fewer, starting one does not pay."""
+
+
+class OnnxModel:
+    """An exported model, open; safe in several threads."""
+
+    def __init__(self, folder: Path, max_length: int | None = None) -> None:
+        require_onnx_extra()
+        from tokenizers import Tokenizer
+
+        try:
+            settings: dict[str, Any] = read_json_file(folder / SETTINGS_FILE)
+            self.prompts: dict[str, str] = settings["prompts"]
+            self.default_prompt: str = settings["default_prompt"]
+            self.dimension: int = settings["dimension"]
+            self.max_seq_length: int | None = max_length or settings["max_seq_length"]
+            self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
+            self._session = open_session(folder / GRAPH_FILE)
+        except Exception as error:
+            raise ModelError(f"{folder} does not load with onnxruntime: {first_line(error)}") from error
+        self._name = str(folder)
+        self._inputs = [wanted.name for wanted in self._session.get_inputs()]
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        if self.max_seq_length is not None and self.max_seq_length < _NO_LIMIT:
+            self._tokenizer.enable_truncation(self.max_seq_length)
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return ``[texts, dimension]``, as the model returns them."""
+        vectors = np.zeros((len(texts), self.dimension), np.float32)
+
+        def fill(rows: range) -> None:
+            for row in rows:
+                with as_model_error(self._name):
+                    encoded = self._tokenizer.encode(texts[row])
+                feed = {name: np.array([getattr(encoded, OF_TOKENS[name])], np.int64) for name in self._inputs}
+                vectors[row] = _computed(self._session, feed)
+
+        in_threads(len(texts), fill)
+        return vectors
+
+    def longer(self, texts: Sequence[str]) -> int:
+        """Return how many texts have more tokens than the model reads."""
+        with as_model_error(self._name):
+            return sum(bool(self._tokenizer.encode(text).overflowing) for text in texts)
+
+
+def open_session(file: Path) -> onnxruntime.InferenceSession:
+    """Open a graph that was made on this machine."""
+    import onnxruntime
+
+    graph = file.read_bytes()  # not by its path, which could be mapped and overwritten
+    return onnxruntime.InferenceSession(graph, session_options(), providers=["CPUExecutionProvider"])
+
+
+def session_options() -> onnxruntime.SessionOptions:
+    """Return the session options of all graphs: each runs in the calling thread, without threads of its own, which spin.
+
+    Without a number, onnxruntime starts a thread per core of the machine and ignores OMP_NUM_THREADS.
+    """
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    return options
+
+
+def _computed(session: onnxruntime.InferenceSession, feed: dict[str, np.ndarray[Any, Any]]) -> Vectors:
+    """What a graph computes of one text."""
+    try:
+        vectors: Vectors = session.run(None, feed)[0][0]
+    except Exception as error:
+        n_tokens = next(iter(feed.values())).shape[1]
+        raise ModelError(
+            f"the exported model fails at a text of {n_tokens} tokens: {first_line(error)}; set max_length to what the model "
+            "can read"
+        ) from error
+    return vectors
+
+
+def in_threads(n_texts: int, work: Callable[[range], None]) -> None:
+    """Process texts on all usable cores; a few in the calling thread."""
+    n_threads = min(usable_cores(), n_texts // _AT_LEAST)
+    if n_threads < 2:
+        work(range(n_texts))
+        return
+    with ThreadPoolExecutor(n_threads, "nlp_retrieval-onnx") as threads:
+        list(threads.map(work, [range(first, n_texts, n_threads) for first in range(n_threads)]))
+
+
+def texts_for_all_cores() -> int:
+    """Return how many texts at once keep all usable cores busy."""
+    return _AT_LEAST * usable_cores()
+
+
+def require_onnx_extra(*also: str) -> None:
+    """Raise :class:`DependencyError` unless onnxruntime, tokenizers and the packages named are installed."""
+    for package in ("onnxruntime", "tokenizers", *also):
+        if importlib.util.find_spec(package) is None:
+            raise DependencyError(f"backend='onnx' needs {package}: {install('onnx')}")
+
+
+# Exporting a whole sentence-transformers model, including pooling, as one ONNX graph, checked against the model.
+#
+# 8-bit weights have a scale for each column, and use 7 of the 8 bits: without VNNI an x86 CPU adds pairs of products in 16
+# bits, where full ones overflow. So one graph serves every CPU, and an index made on one can be searched on another.
+# Activations are quantised dynamically. Measured on MiniLM, the missing bit costs nothing (docs/ENCODERS.md).
+
+_FORMAT = 1
+_OPSET = 17
+PROBES = (
+    "A red fox jumps over the lazy dog.",
+    "who",
+    "Köln liegt am Rhein; 東京 is in Japan, and İstanbul is not Kyiv 🦊!",
+    "  Spaces, TABS\tand lines\n\nstay as they were.  ",
+    "In 1996 the novel was filmed twice: once by a man who had read it, and once by a man who had not. " * 4,
+)
+"""Probes for comparing an export with its model: scripts, case, spaces, short and long texts."""
+_AGREES = {"float32": 0.9999, "int8": 0.9}
+"""Lowest cosine allowed between a vector of an export and that of its model."""
+
+
+def exported(files: ModelFiles, precision: ExportPrecision, load: Callable[[], SentenceTransformer]) -> Path:
+    """Return the folder of an export in the cache; create it if necessary."""
+    require_onnx_extra()
+
+    def write(folder: Path) -> None:
+        require_onnx_extra("onnx")
+        if precision == "float32":
+            _export(load(), folder)
+            return
+        whole = exported(files, "float32", load)
+        write_quantized(whole / GRAPH_FILE, folder / GRAPH_FILE)
+        for name in (TOKENIZER_FILE, SETTINGS_FILE):
+            (folder / name).write_bytes((whole / name).read_bytes())
+        _require_agreement(OnnxModel(whole).encode(PROBES), OnnxModel(folder).encode(PROBES), "int8")
+
+    return kept_model("onnx", _identity(files, precision, "texts"), write)
+
+
+def _identity(files: ModelFiles, precision: ExportPrecision, kind: str) -> Config:
+    named: Config = {"format": _FORMAT, "kind": kind, "model": files.fingerprint, "precision": precision}
+    return named | {"trust_remote_code": files.trust_remote_code}
+
+
+def _export(model: SentenceTransformer, folder: Path) -> None:
+    """Write graph, tokenizer and settings of a model, and compare the export's vectors with the model's."""
+    tokenizer = getattr(model.tokenizer, "backend_tokenizer", None)
+    if tokenizer is None:
+        raise ModelError("the model has no tokenizer.json, which the ONNX backend reads; pass backend='torch'")
+    if not all(getattr(module, "include_prompt", True) for module in model):
+        raise ModelError("the model leaves prompts out of its vectors, which an exported graph cannot; pass backend='torch'")
+
+    def compute(features: dict[str, torch.Tensor]) -> torch.Tensor:
+        embeddings: torch.Tensor = model(features)["sentence_embedding"]
+        return embeddings
+
+    features = model.tokenizer(list(PROBES[:2]), padding=True, return_tensors="pt")
+    write_graph(model, compute, features, folder / GRAPH_FILE, "vectors")
+    (folder / TOKENIZER_FILE).write_text(tokenizer.to_str(), "utf-8")
+    wanted: Vectors = model.encode(list(PROBES), prompt="", show_progress_bar=False, convert_to_numpy=True)
+    settings: dict[str, Any] = {
+        "prompts": dict(model.prompts),
+        "default_prompt": model.prompts.get(model.default_prompt_name or "") or "",
+        "dimension": int(wanted.shape[1]),
+        "max_seq_length": model.max_seq_length,
+    }
+    (folder / SETTINGS_FILE).write_text(json.dumps(settings, ensure_ascii=False), "utf-8")
+    _require_agreement(wanted, OnnxModel(folder).encode(PROBES), "float32")
+
+
+def write_graph(
+    model: torch.nn.Module,
+    compute: Callable[[dict[str, torch.Tensor]], torch.Tensor],
+    features: Mapping[str, Any],
+    file: Path,
+    output: str,
+) -> None:
+    """Write a model's computation as an ONNX graph."""
+    import torch
+
+    features_read: dict[str, torch.Tensor] = {name: features[name] for name in OF_TOKENS if name in features}
+
+    class Whole(torch.nn.Module):
+        def forward(self, *tensors: torch.Tensor) -> torch.Tensor:
+            return compute(dict(zip(features_read, tensors, strict=True)))
+
+    module = Whole()
+    module.model = model
+    with warnings.catch_warnings():  # warnings of the exporter to its own developers
+        warnings.simplefilter("ignore")
+        try:
+            torch.onnx.export(
+                module.eval(),
+                tuple(features_read.values()),
+                str(file),
+                input_names=list(features_read),
+                output_names=[output],
+                dynamic_axes={name: {0: "texts", 1: "tokens"} for name in features_read} | {output: {0: "texts"}},
+                opset_version=_OPSET,
+                dynamo=False,
+            )
+        except Exception as error:
+            raise ModelError(f"the model cannot be exported to ONNX ({first_line(error)}); pass backend='torch'") from error
+
+
+def write_quantized(source: Path, file: Path) -> None:
+    """Write a graph again, with 8-bit weights."""
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    graph = onnx.load_model_from_string(source.read_bytes())
+    onnx.helper.set_model_props(graph, {"onnx.quant.pre_process": "onnxruntime.quant"})  # or it advises this for every model
+    quantize_dynamic(
+        graph,
+        str(file),
+        op_types_to_quantize=["MatMul"],
+        per_channel=True,
+        reduce_range=True,
+        weight_type=QuantType.QInt8,
+        extra_options={"MatMulConstBOnly": True},
+    )
+
+
+def _require_agreement(expected: Vectors, actual: Vectors, precision: ExportPrecision) -> None:
+    """Compare the vectors of an export with the expected ones."""
+    lengths = np.linalg.norm(expected, axis=1) * np.linalg.norm(actual, axis=1)
+    lowest = float(((expected * actual).sum(axis=1) / np.where(lengths > 0, lengths, 1)).min())
+    if not lowest >= _AGREES[precision]:
+        cure = "pass precision='float32'" if precision == "int8" else "pass backend='torch'"
+        raise ModelError(
+            f"the {precision} export does not match its model: a probe's vectors have the cosine {lowest:.4f}, and at least "
+            f"{_AGREES[precision]} is needed; {cure}"
+        )
+
+
 # Exporting a multi-vector model: its transformer as one ONNX graph, checked against the model.
 #
 # The library still handles prompts, mask tokens, projection and skipped tokens; the graph only replaces the transformer's
-# weights. Weights are converted to 8 bits like those of other encoders.
-
-_TOKEN_EXPORT_FORMAT = 1
+# weights.
 
 
 def compute_by_graph(model: MultiVectorEncoder, files: ModelFiles, precision: ExportPrecision) -> None:
@@ -378,8 +369,9 @@ def compute_by_graph(model: MultiVectorEncoder, files: ModelFiles, precision: Ex
 
 
 def _exported(model: MultiVectorEncoder, files: ModelFiles, precision: ExportPrecision) -> Path:
-    identity: Config = {"format": _TOKEN_EXPORT_FORMAT, "kind": "tokens", "model": files.fingerprint, "precision": precision}
-    identity["trust_remote_code"] = files.trust_remote_code
+    def compute(tensors: dict[str, torch.Tensor]) -> torch.Tensor:
+        embeddings: torch.Tensor = model[0](tensors)["token_embeddings"]
+        return embeddings
 
     def write(folder: Path) -> None:
         import torch
@@ -388,22 +380,15 @@ def _exported(model: MultiVectorEncoder, files: ModelFiles, precision: ExportPre
         with torch.autocast("cpu", enabled=False):  # in whose precision the caller may compute
             if precision == "float32":
                 expected = _encode_probes(model)
-                _export_tokens(model, folder / GRAPH_FILE)
+                features = model.preprocess(list(PROBES[:2]), task="document")
+                write_graph(model[0], compute, features, folder / GRAPH_FILE, "tokens")
             else:
-                float_graph = _exported(model, files, "float32") / GRAPH_FILE
-                expected = _encode_probes(model, float_graph)
-                write_quantized(float_graph, folder / GRAPH_FILE)
-            require_agreement(expected, _encode_probes(model, folder / GRAPH_FILE), precision)
+                whole = _exported(model, files, "float32") / GRAPH_FILE
+                expected = _encode_probes(model, whole)
+                write_quantized(whole, folder / GRAPH_FILE)
+            _require_agreement(expected, _encode_probes(model, folder / GRAPH_FILE), precision)
 
-    return kept_model("onnx", identity, write)
-
-
-def _export_tokens(model: MultiVectorEncoder, file: Path) -> None:
-    def compute(tensors: dict[str, torch.Tensor]) -> torch.Tensor:
-        embeddings: torch.Tensor = model[0](tensors)["token_embeddings"]
-        return embeddings
-
-    write_graph(model[0], compute, model.preprocess(list(PROBES[:2]), task="document"), file, "tokens")
+    return kept_model("onnx", _identity(files, precision, "tokens"), write)
 
 
 def _run(model: MultiVectorEncoder, file: Path) -> None:
@@ -416,21 +401,13 @@ def _run(model: MultiVectorEncoder, file: Path) -> None:
     def forward(features: dict[str, Any], **_: Any) -> dict[str, Any]:
         n_texts, width = features["input_ids"].shape
         inputs = {name: features[name].numpy() for name in names}
+        counts = (features["attention_mask"].bool() | features.get("query_expansion_positions", False)).numpy()
+        spans = [_span(row) for row in counts]
         outputs: dict[int, Vectors] = {}
-        counts = features["attention_mask"].bool() | features.get("query_expansion_positions", False)
-        spans = [_span(row) for row in counts.numpy()]
 
         def fill(rows: range) -> None:
             for row in rows:
-                feed = {name: values[row : row + 1, spans[row]] for name, values in inputs.items()}
-                try:
-                    outputs[row] = session.run(None, feed)[0][0]
-                except Exception as error:
-                    n_tokens = spans[row].stop - spans[row].start
-                    raise ModelError(
-                        f"the exported model fails at a text of {n_tokens} tokens: {first_line(error)}; "
-                        "set max_length to what the model can read"
-                    ) from error
+                outputs[row] = _computed(session, {name: values[row : row + 1, spans[row]] for name, values in inputs.items()})
 
         in_threads(n_texts, fill)
         tokens = np.zeros((n_texts, width, outputs[0].shape[1]), np.float32)

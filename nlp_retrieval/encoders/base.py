@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple, Self
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows
-from nlp_retrieval.core.components.component import Component, Config, parameters_of
+from nlp_retrieval.core.components.component import Component, Config, component_of_object, parameters_of
 from nlp_retrieval.errors import ConfigurationError, ModelError
-
-# The interface of encoders: batches of texts to vectors, and a fingerprint that distinguishes models.
 
 Vectors = NDArray[np.float32]
 """``[texts, dimension]``, float32; of a token encoder ``[tokens, dimension]`` for each text."""
@@ -45,8 +44,15 @@ class _Encoder(Component, ABC):
         return super().index_identity() | {"model_fingerprint": self.model_fingerprint()}
 
 
+# One vector for each text.
+
+
 class BaseEncoder(_Encoder):
-    """Turns texts into vectors. Vectors are compared by inner product; an encoder that means cosine normalises them."""
+    """Turns texts into vectors. Vectors are compared by inner product; an encoder that means cosine normalises them.
+
+    Where an encoder is asked for, any object with a method ``encode(texts)`` and a ``dimension`` is one, too. An index of it is
+    known by the object's class, dimension and, if it has one, ``model_name``.
+    """
 
     @abstractmethod
     def encode_queries(self, queries: list[str]) -> Vectors:
@@ -56,23 +62,68 @@ class BaseEncoder(_Encoder):
     def encode_passages(self, passages: list[str]) -> Vectors:
         """Return ``[passages, dimension]``, float32."""
 
+    @classmethod
+    def of_value(cls, value: object) -> BaseEncoder | None:
+        """Return an object with ``encode`` and ``dimension`` as an encoder, one for each; None for anything else."""
+        if isinstance(value, type | Component) or not callable(getattr(value, "encode", None)):
+            return None
+        if not isinstance(getattr(value, "dimension", None), int):
+            return None
+        return component_of_object(value, lambda: _object_encoder(value))
+
+
+class ObjectEncoder(BaseEncoder):
+    """An object with ``encode`` and ``dimension`` as an encoder; made by :meth:`BaseEncoder.of_value`."""
+
+    name = "object"
+    only_in_memory = True
+    in_workers = False
+    object: Any
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+
+    def encode_queries(self, queries: list[str]) -> Vectors:
+        return np.asarray(self.object.encode(queries), np.float32).reshape(len(queries), -1)
+
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        return self.encode_queries(passages)
+
+    def model_fingerprint(self) -> str:
+        kind = type(self.object)
+        return f"{getattr(self.object, 'model_name', '')} {kind.__module__}.{kind.__qualname__} {self.object.dimension}".strip()
+
+    def index_identity(self) -> Config:
+        return super().index_identity() | {"model": type(self.object).__qualname__}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _object_encoder, (self.object,)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ObjectEncoder:
+        return self
+
+
+def _object_encoder(value: Any) -> ObjectEncoder:
+    made = ObjectEncoder(f"{type(value).__qualname__}-{uuid4().hex[:12]}")
+    made.object = value
+    return made
+
 
 def checked_vectors(vectors: Vectors, texts: list[str], encoder: BaseEncoder, dimension: int | None) -> Vectors:
     """Return ``vectors`` as float32 after checking that they can be searched."""
     if not isinstance(vectors, np.ndarray):
-        expected = _expected(len(texts), dimension)
-        raise ModelError(f"{encoder!r} returned {type(vectors).__name__}; an array of {expected} was expected")
+        raise ModelError(f"{encoder!r} returned {type(vectors).__name__}; {_expected(len(texts), dimension)} were expected")
     require_shape(vectors, len(texts), encoder, dimension)
     if vectors.shape[1] == 0:
         raise ModelError(f"{encoder!r} returned vectors of dimension 0, which cannot be compared; use another model")
-    single = real_numbers(vectors, encoder)
+    single = _real_numbers(vectors, encoder)
     lengths = np.sqrt(np.einsum("ij,ij->i", single, single, dtype=np.float64))
     wrong = np.flatnonzero(~(lengths <= LONGEST_VECTOR))
     if len(wrong):
         fault = "NaN or infinity" if not np.isfinite(lengths[wrong]).all() else f"vectors longer than {LONGEST_VECTOR:g}"
         raise ModelError(
             f"{encoder!r} gave {fault} for {len(wrong)} of {len(texts)} texts "
-            f"(the first: {texts[wrong[0]][:80]!r}); {more_exact(encoder)}"
+            f"(the first: {texts[wrong[0]][:80]!r}); {_more_exact(encoder)}"
         )
     return single
 
@@ -99,20 +150,19 @@ def _expected(n_texts: int, dimension: int | None) -> str:
     return f"{n_texts} vectors" + (f" of dimension {dimension}" if dimension else "")
 
 
-def more_exact(encoder: Component) -> str:
-    """Return advice about vectors that are not finite."""
+def _more_exact(encoder: Component) -> str:
     return "try precision='float32', or another model" if "precision" in parameters_of(type(encoder)) else "take another model"
 
 
-def real_numbers(numbers: NDArray[Any], encoder: Component) -> Vectors:
-    """Return an array as contiguous float32; numbers too large for that become infinite."""
+def _real_numbers(numbers: NDArray[Any], encoder: Component) -> Vectors:
+    """An array as contiguous float32; numbers too large for that become infinite."""
     if numbers.dtype.kind not in "fiu":
         raise ModelError(f"{encoder!r} returned an array of {numbers.dtype}; vectors are made of real numbers, in float32")
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(numbers, np.float32)
 
 
-# The interface of token encoders: a text becomes one vector per token, for late interaction.
+# A vector for each token, for late interaction.
 #
 # Two texts are compared by MaxSim: for each token of the query the largest inner product with any token of the passage, and
 # the sum of these (Khattab and Zaharia, SIGIR 2020, https://arxiv.org/abs/2004.12832).
@@ -169,24 +219,21 @@ def checked_tokens(returned: list[Vectors], texts: list[str], encoder: BaseToken
             raise ModelError(
                 f"{encoder!r} returned {shape} for {text[:80]!r}; an array [tokens, {encoder.dimension}] was expected"
             )
-    counts = [len(matrix) for matrix in returned]
-    matrices = [real_numbers(matrix, encoder) for matrix in returned]
+    ends = np.cumsum([len(matrix) for matrix in returned])
+    matrices = [_real_numbers(matrix, encoder) for matrix in returned]
     stacked = np.concatenate([*matrices, np.zeros((0, encoder.dimension), np.float32)])
     lengths = np.sqrt(np.square(stacked, dtype=np.float64).sum(axis=1))  # row by row, so the same in any batch
     wrong = np.flatnonzero(~(np.abs(lengths - 1.0) <= _LENGTH_TOLERANCE))
     if len(wrong):
-        text = texts[int(np.searchsorted(np.cumsum(counts), wrong[0], side="right"))]
-        if not np.isfinite(lengths[wrong[0]]):
-            raise ModelError(f"{encoder!r} gave NaN or infinity for a token of {text[:80]!r}; {more_exact(encoder)}")
-        raise ModelError(
-            f"{encoder!r} gave a vector of length {lengths[wrong[0]]:.3g} for a token of {text[:80]!r}; a token encoder scales "
-            "its vectors to length 1"
-        )
+        text, length = texts[int(np.searchsorted(ends, wrong[0], side="right"))], lengths[wrong[0]]
+        if not np.isfinite(length):
+            raise ModelError(f"{encoder!r} gave NaN or infinity for a token of {text[:80]!r}; {_more_exact(encoder)}")
+        raise ModelError(f"{encoder!r} gave a vector of length {length:.3g}, not 1, for a token of {text[:80]!r}")
     stacked /= lengths[:, None].astype(np.float32)  # a length of 1 in a model's 16 bits may be 1.004
-    return np.split(stacked, np.cumsum(counts)[:-1]) if counts else []
+    return np.split(stacked, ends[:-1]) if texts else []
 
 
-# The interface of sparse encoders: a text becomes weights of terms, for learned sparse retrieval.
+# Weights of terms, for learned sparse retrieval.
 #
 # Two texts are compared by the inner product of their weights (SPLADE: Formal, Piwowarski and Clinchant, SIGIR 2021,
 # https://arxiv.org/abs/2107.05720).
@@ -237,31 +284,33 @@ class BaseSparseEncoder(_Encoder):
 
 def checked_terms(encoded: TermWeights, texts: list[str], encoder: BaseSparseEncoder) -> TermWeights:
     """Return the weights as int64, int32 and float32, after checking that they can be searched."""
-    if not 0 < encoder.dimension < MOST_TERMS:
-        raise ModelError(f"{encoder!r} has {encoder.dimension} terms; use a model with 1 to {MOST_TERMS - 1}")
-    columns: list[NDArray[Any]] = list(encoded) if isinstance(encoded, tuple) else []
+    columns = list(encoded) if isinstance(encoded, tuple) else []
     if len(columns) != 3 or not all(isinstance(column, np.ndarray) and column.ndim == 1 for column in columns):
         raise ModelError(f"{encoder!r} returned {type(encoded).__name__}; TermWeights(offsets, terms, weights) were expected")
     offsets, terms, weights = columns
-    sound = offsets.dtype.kind in "iu" and terms.dtype.kind in "iu" and weights.dtype.kind == "f"
-    offsets_fit = len(offsets) == len(texts) + 1 and offsets[0] == 0 and (np.diff(offsets) >= 0).all()
-    if not sound or not offsets_fit or not len(terms) == len(weights) == offsets[-1]:
+    if (
+        [column.dtype.kind.replace("u", "i") for column in columns] != ["i", "i", "f"]
+        or len(offsets) != len(texts) + 1
+        or offsets[0] != 0
+        or (np.diff(offsets) < 0).any()
+        or not len(terms) == len(weights) == offsets[-1]
+    ):
         raise ModelError(
             f"{encoder!r} returned {len(offsets) - 1} texts with {len(terms)} terms of {terms.dtype} and {len(weights)} "
-            f"weights of {weights.dtype} for {len(texts)} texts; one whole number and one real number per entry were expected"
+            f"weights of {weights.dtype} for {len(texts)} texts; one whole and one real number per entry were expected"
         )
-    if len(terms) and (terms.min() < 0 or terms.max() >= encoder.dimension):
+    if len(terms) and not 0 <= terms.min() <= terms.max() < min(encoder.dimension, MOST_TERMS):
         raise ModelError(f"{encoder!r} gave the terms {terms.min()}..{terms.max()}; it has {encoder.dimension}")
     rises = np.ones(len(terms) + 1, np.bool_)
     rises[1:-1] = terms[1:] > terms[:-1]
     rises[offsets] = True
-    fault = None if rises.all() else (int(np.flatnonzero(~rises)[0]), "terms twice or out of order")
     with np.errstate(over="ignore", under="ignore"):
         single = np.ascontiguousarray(weights, np.float32)
-    wrong = np.flatnonzero(~((single > 0) & (single < np.inf)))
-    if len(wrong):
-        fault = int(wrong[0]), f"the weight {weights[wrong[0]]:g}, and weights are finite and above 0"
-    if fault is not None:
-        text = texts[int(np.searchsorted(offsets, fault[0], side="right")) - 1]
-        raise ModelError(f"{encoder!r} gave {fault[1]} (in {text[:80]!r}); use another model")
+    for wrong, said in (
+        (~rises[:-1], "terms twice or out of order"),
+        (~((single > 0) & (single < np.inf)), "a weight that is not finite and above 0"),
+    ):
+        if wrong.any():
+            text = texts[int(np.searchsorted(offsets, np.argmax(wrong), side="right")) - 1]
+            raise ModelError(f"{encoder!r} gave {said} (in {text[:80]!r}); use another model")
     return TermWeights(offsets.astype(np.int64), np.ascontiguousarray(terms, np.int32), single)

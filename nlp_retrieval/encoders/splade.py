@@ -10,11 +10,10 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.components.trust_rules import MODEL_RULES, may_set, runs_code
-from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.backends import TorchPrecision, queries_at_once, require_device, resolved_precision
 from nlp_retrieval.encoders.base import BaseSparseEncoder, TermWeights
-from nlp_retrieval.encoders.models import ModelHolder, as_model_error, loading, own_weights, turn_of
+from nlp_retrieval.encoders.models import ModelHolder, as_model_error, loading, own_weights, setting_of, turn_of
 from nlp_retrieval.encoders.sentence_transformer import longer_than_read
 from nlp_retrieval.errors import ModelError
 
@@ -156,24 +155,12 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
 
 def _require_sparse(model: str, folder: Path) -> None:
     """Refuse a model of another kind: the library would add random weights to it, different ones each time."""
-
-    def said(file: str, key: str) -> object:
-        try:
-            content = read_json_file(folder / file)
-        except (OSError, ValueError):
-            return None
-        return content.get(key) if isinstance(content, dict) else None
-
-    if said("config_sentence_transformers.json", "model_type") == "SparseEncoder":
-        return
-    architectures = said("config.json", "architectures")
-    masked = isinstance(architectures, list) and any(
-        str(architecture).endswith("ForMaskedLM") for architecture in architectures
-    )
-    if masked and not (folder / "modules.json").exists():
-        return
-    kind = said("config_sentence_transformers.json", "model_type") or architectures
-    raise ModelError(
-        f"{model} ({folder}) is not a learned sparse model (found: {json.dumps(kind)[:200]}); it needs a SparseEncoder of "
-        "sentence-transformers or a masked language model trained as SPLADE, such as naver/splade-cocondenser-ensembledistil"
-    )
+    kind = setting_of(folder / "config_sentence_transformers.json", "model_type")
+    architectures = setting_of(folder / "config.json", "architectures") or []
+    masked = any(str(name).endswith("ForMaskedLM") for name in architectures) and not (folder / "modules.json").exists()
+    if kind != "SparseEncoder" and not masked:
+        raise ModelError(
+            f"{model} ({folder}) is not a learned sparse model (found: {json.dumps(kind or architectures)[:200]}); it needs a "
+            "SparseEncoder of sentence-transformers or a masked language model trained as SPLADE, such as "
+            "naver/splade-cocondenser-ensembledistil"
+        )

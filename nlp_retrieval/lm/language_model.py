@@ -16,11 +16,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from uuid import uuid4
-from weakref import WeakValueDictionary
 
 from pydantic import Field
 
-from nlp_retrieval.core.components.component import Component
+from nlp_retrieval.core.components.component import Component, component_of_object
 from nlp_retrieval.core.components.trust_rules import given, may_set
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
@@ -160,11 +159,8 @@ class LanguageModel(Component):
         is_dspy = "dspy" in sys.modules and isinstance(value, sys.modules["dspy"].BaseLM)
         if isinstance(value, type | Component) or not (is_dspy or callable(getattr(value, "complete", None))):
             return None
-        known = _models.get(id(value))
-        if known is None:
-            name = f"{_CLIENT}/{type(value).__name__}-{uuid4().hex[:12]}"
-            _models[id(value)] = known = _client_model(value, name, _DSPY_CALLS if is_dspy else 1, named=False)
-        return known
+        name = f"{_CLIENT}/{type(value).__name__}-{uuid4().hex[:12]}"
+        return component_of_object(value, lambda: _client_model(value, name, _DSPY_CALLS if is_dspy else 1, named=False))
 
     @property
     def provider(self) -> str:
@@ -317,10 +313,6 @@ def _client_model(client: Any, model: str, calls_at_once: int, named: bool) -> C
     made = ClientModel(model, endpoint=ModelEndpoint(calls_at_once=calls_at_once, timeout=_PATIENCE))
     made.client, made.named = client, named
     return made
-
-
-_models: WeakValueDictionary[int, LanguageModel] = WeakValueDictionary()
-"""The model of each client in use, by the client's id: a model holds its client, so no other object has that id."""
 
 
 # Whether a server answers, asked at no cost.

@@ -17,7 +17,7 @@ from nlp_retrieval.core.search.joining import FusionPool, normalized
 from nlp_retrieval.core.search.reranker import BaseListReranker
 from nlp_retrieval.core.search.retriever import current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
-from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder, require_cosine
+from nlp_retrieval.encoders.sentence_transformer import as_encoder, require_cosine
 
 _TEXTS_AT_ONCE = 256
 
@@ -55,7 +55,7 @@ class MmrReranker(BaseListReranker):
         lambda_mult: Annotated[float, Field(ge=0, le=1)] = 0.5,
         relevance: Literal["encoder", "incoming"] = "encoder",
     ) -> None:
-        self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
+        self.encoder = as_encoder(encoder)
         self.lambda_mult = lambda_mult
         self.relevance = relevance
         self._arguments["encoder"] = self.encoder  # a name and its encoder are the same configuration

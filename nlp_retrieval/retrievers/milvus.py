@@ -32,7 +32,7 @@ from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.queries import has_only_stop_words
 from nlp_retrieval.core.search.joining import MergeRule, reciprocal_ranks
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
-from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval.encoders.sentence_transformer import as_encoder
 from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexDamagedError, IndexWriteError, ServerError, install
 from nlp_retrieval.loaders.database import hide_secrets, resolve, scrub
 from nlp_retrieval.retrievers.servers.embedded import prepare_folder
@@ -208,7 +208,7 @@ class MilvusRetriever(ServerVectorRetriever[Milvus]):
         if token is not None and not token.startswith("env:"):
             self._arguments["token"] = None
             raise ConfigurationError(f"{self.name}: token has to name an environment variable that holds it: env:NAME")
-        self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
+        self.encoder = as_encoder(encoder)
         self.mode = mode
         self.token = token
         self.index_type = index_type

@@ -17,7 +17,7 @@ from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
-from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval.encoders.sentence_transformer import as_encoder
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
 from nlp_retrieval.retrievers.servers.postgres import FEW, Connections, Fill, PostgresRetriever, Schema, condition_of, sql
 from nlp_retrieval.retrievers.servers.retriever import MISSING, ServerRecord, ServerVectorRetriever, padded
@@ -107,7 +107,7 @@ class PgvectorRetriever(PostgresRetriever, ServerVectorRetriever[Connections]):
         merge: MergeRule = "alternate",
     ) -> None:
         super().__init__(url, schema, statement_timeout, connections)
-        self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
+        self.encoder = as_encoder(encoder)
         if ef_construction < 2 * hnsw_m:
             raise ConfigurationError(
                 f"{self.name}: ef_construction={ef_construction} is less than twice hnsw_m={hnsw_m}; raise it to {2 * hnsw_m}"

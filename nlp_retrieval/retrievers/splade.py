@@ -228,9 +228,9 @@ class SpladeRetriever(BaseRetriever):
 
     def _encoded(self, items: ItemTable) -> Iterator[TermWeights]:
         n_cut = 0
-        for batch in encoded_terms(
+        for weights, n in encoded_terms(
             self.encoder, tracked("splade: encoding", items.texts(_BATCH), len(items), at_once=True), len(items)
         ):
-            n_cut += batch.n_cut
-            yield batch.weights
+            n_cut += n
+            yield weights
         warn_of_cut(self.name, n_cut, len(items), *ENCODER_LIMIT)

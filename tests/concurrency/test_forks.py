@@ -30,7 +30,6 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders import models as models_room
-from nlp_retrieval.encoders.models import turn_of
 from nlp_retrieval.errors import ForkError
 from nlp_retrieval.retrievers import IVFPQ
 from nlp_retrieval.retrievers.faiss import exact as exact_search
@@ -208,27 +207,6 @@ def test_encoders_alone_encode_in_a_child(models: Path) -> None:  # noqa: F811
     assert isinstance(found, list)
     for mine, its in zip(alone, found, strict=True):
         assert mine == pytest.approx(its, abs=1e-2)
-
-
-class OnGpu:
-    """What the rule looks at of a model that its library put on a GPU."""
-
-    device = "cuda:0"
-
-
-def test_a_model_on_a_gpu_is_refused_in_a_child() -> None:
-    model = OnGpu()
-    with turn_of(model):
-        pass
-
-    def work() -> str:
-        with turn_of(OnGpu()):  # one of the child's own
-            pass
-        with pytest.raises(ForkError) as caught:
-            turn_of(model)
-        return str(caught.value)
-
-    assert "a model on cuda:0 was opened in process" in str(forked(work))
 
 
 def test_a_child_asks_a_language_model_by_connections_of_its_own(tmp_path: Path) -> None:

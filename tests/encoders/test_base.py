@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -11,9 +13,9 @@ from hashed_words import HashedWords
 from named_models import NAMED
 from safetensors.numpy import load_file, save_file
 
-from nlp_retrieval import FaissRetriever, SearchableItem
-from nlp_retrieval.encoders.base import Vectors, checked_tokens, checked_vectors
-from nlp_retrieval.errors import ModelError
+from nlp_retrieval import FaissRetriever, MmrReranker, SearchableItem, Searcher, SentenceTransformerEncoder
+from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_tokens, checked_vectors
+from nlp_retrieval.errors import ConfigurationError, ModelError
 
 TEXTS = ["red fox", "blue whale"]
 ENCODER = HashedWords()
@@ -89,3 +91,49 @@ def test_a_token_encoder_without_a_dimension_is_a_model_error() -> None:
 
     with pytest.raises(ModelError, match="vectors of dimension 0"):
         checked_tokens([np.zeros((0, 0), np.float32)], TEXTS[:1], Flat(24))
+
+
+class Letters:
+    """No encoder of ours: one method and a dimension."""
+
+    dimension = 26
+
+    def encode(self, texts: list[str]) -> list[list[int]]:
+        return [[text.lower().count(chr(97 + letter)) for letter in range(26)] for text in texts]
+
+
+def test_an_object_with_encode_and_a_dimension_is_an_encoder_wherever_one_is_asked_for(tmp_path: Path) -> None:
+    letters = Letters()
+    retriever = FaissRetriever(letters)  # type: ignore[arg-type]
+    assert retriever == FaissRetriever(letters) != FaissRetriever(Letters())  # type: ignore[arg-type]
+    searcher = Searcher([retriever], reranker=MmrReranker(letters))  # type: ignore[arg-type]
+    searcher.index({"a": "zebra", "b": "krill"}, tmp_path / "index")
+    again = Searcher([FaissRetriever(Letters())])  # type: ignore[arg-type]
+    again.open(tmp_path / "index")
+    assert again.search("krill", 1)[0][0].item.item_id == searcher.search("krill", 1)[0][0].item.item_id == "b"
+    with pytest.raises(ConfigurationError, match="is an object of this program"):
+        searcher.to_config()
+    with pytest.raises(ConfigurationError, match=r"an object with encode\(texts\) and dimension"):
+        FaissRetriever(object())  # type: ignore[arg-type]
+
+
+def test_threads_that_give_one_object_at_the_same_time_get_one_component() -> None:
+    letters, gate = Letters(), Barrier(8)
+
+    def encoder() -> object:
+        gate.wait()
+        return BaseEncoder.of_value(letters)
+
+    with ThreadPoolExecutor(8) as threads:
+        made = [future.result() for future in [threads.submit(encoder) for _ in range(8)]]
+    assert len(set(map(id, made))) == 1
+
+
+def test_another_prompt_of_queries_encodes_no_passage_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = NAMED["encoder"]
+    kind.save(tmp_path / "model", 0)
+    items = [SearchableItem(item_id=text, content=text) for text in TEXTS]
+    FaissRetriever(SentenceTransformerEncoder(str(tmp_path / "model"))).index(items, tmp_path / "index")
+    monkeypatch.setattr(SentenceTransformerEncoder, "encode_passages", lambda *_: pytest.fail("a passage is encoded again"))
+    other = FaissRetriever(SentenceTransformerEncoder(str(tmp_path / "model"), query_prompt="red "))
+    assert other.retrieve([["fox"]], tmp_path / "index", 1)[0][0].item.item_id == "red fox"

@@ -19,7 +19,7 @@ from ray_cluster import ray_cluster
 from worker_encoders import Unlucky
 
 from nlp_retrieval import FaissRetriever, Searcher
-from nlp_retrieval.encoders.workers import ClusterPool
+from nlp_retrieval.encoders.passages import ClusterPool
 from nlp_retrieval.errors import ConfigurationError, DependencyError, WorkerError
 from nlp_retrieval.retrievers import vectors as vectors_room
 

@@ -14,12 +14,11 @@ import numpy as np
 import pytest
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords, items_of
-from worker_encoders import Placed, Surroundings, Unlucky
+from worker_encoders import Placed, Projecting, Surroundings, Unlucky
 
 from nlp_retrieval import ColbertRetriever, FaissRetriever, Searcher
 from nlp_retrieval.core.processes import threads_of
-from nlp_retrieval.encoders.passages import PassageTask, encoded_by
-from nlp_retrieval.encoders.workers import LocalPool
+from nlp_retrieval.encoders.passages import LocalPool, PassageTask, encoded_by
 from nlp_retrieval.errors import ConfigurationError, ModelError, WorkerError
 from nlp_retrieval.retrievers import vectors as vectors_room
 from nlp_retrieval.retrievers.colbert import retriever as colbert_room
@@ -62,6 +61,18 @@ def test_several_processes_make_the_bytes_of_one(retriever, tmp_path):
     for name, workers in (("one", None), ("several", 2)):
         Searcher([retriever]).index(items_of(TEXTS), tmp_path / name, workers=workers)
     assert files_of(tmp_path / "one") == files_of(tmp_path / "several")
+
+
+def test_workers_multiply_by_the_projection_of_the_index(tmp_path):
+    retriever = ColbertRetriever(Projecting(24), bits=None)
+    Searcher([retriever]).index(items_of(TEXTS), tmp_path / "projected", workers=2)
+    plain = ColbertRetriever(HashedTokens(24), bits=None)
+    Searcher([plain]).index(items_of(TEXTS), tmp_path / "plain")
+    found, expected = (
+        [[hit.score for hit in hits] for hits in one.retrieve([["passage of rivers"]], tmp_path / name, 5)]
+        for one, name in ((retriever, "projected"), (plain, "plain"))
+    )
+    np.testing.assert_allclose(found, expected, atol=2e-3)  # the matrix is orthogonal
 
 
 def test_the_same_call_goes_on_after_a_lost_worker(tmp_path):

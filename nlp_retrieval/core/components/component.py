@@ -17,7 +17,8 @@ from contextlib import suppress
 from os import fspath
 from pathlib import Path
 from types import UnionType
-from typing import Any, ClassVar, Self, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Self, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -40,6 +41,7 @@ _MEANT = {
     "String should match pattern '^[^/\\s]+/\\S+$'": "write provider/model, such as openai/gpt-4o-mini; your own "
     "server's is openai/<model> with base_url",
     "Input should be an instance of LanguageModel": "Input should be a LanguageModel or an object with complete(prompt)",
+    "Input should be an instance of BaseEncoder": "Input should be a BaseEncoder or an object with encode(texts) and dimension",
     "Input should be an instance of FirstCandidates": "Input should be an instance of BaseReranker",
 }
 """pydantic's messages in plain words."""
@@ -369,6 +371,22 @@ def component_for(cls: type[Component], parameter: str, value: Any) -> Any:
 def _components_in(hint: Any) -> list[type[Component]]:
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     return [option for option in options if isinstance(option, type) and issubclass(option, Component)]
+
+
+ComponentT = TypeVar("ComponentT", bound=Component)
+
+_of_objects: WeakValueDictionary[int, Any] = WeakValueDictionary()
+"""The component of each object in use, by the object's id: a component holds its object, so no other has that id."""
+_of_objects_lock = Lock()
+
+
+def component_of_object(value: object, make: Callable[[], ComponentT]) -> ComponentT:
+    """Return the component that stands for an object of a program; there is one for each, made at first."""
+    with _of_objects_lock:
+        known: ComponentT | None = _of_objects.get(id(value))
+        if known is None:
+            _of_objects[id(value)] = known = make()
+        return known
 
 
 def check_parameter(cls: type[Component], parameter: str, value: Any) -> Any:

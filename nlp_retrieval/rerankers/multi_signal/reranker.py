@@ -22,7 +22,7 @@ from nlp_retrieval.core.processes import Lock, use_one_thread_after_fork
 from nlp_retrieval.core.search.reranker import BaseReranker, Blend
 from nlp_retrieval.core.search.retriever import current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
-from nlp_retrieval.encoders.sentence_transformer import require_cosine
+from nlp_retrieval.encoders.sentence_transformer import as_encoder, require_cosine
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.rerankers.multi_signal.features import (
     MENTIONED,
@@ -258,8 +258,8 @@ class MultiSignalReranker(BaseReranker):
         self.fuzzy_threshold = self.profile.fuzzy_threshold if fuzzy_threshold is None else fuzzy_threshold
         self.min_similarity = self.profile.min_similarity if min_similarity is None else min_similarity
         self.n_per_document = self.profile.n_per_document if n_per_document is None else n_per_document
-        self.encoder = encoder
-        self.word_vectors = word_vectors
+        self.encoder = None if encoder is None else as_encoder(encoder)
+        self.word_vectors = None if word_vectors is None else as_encoder(word_vectors)
         self.transformer_signal = transformer_signal
         self.document_field = document_field
         self.blend: Blend = blend

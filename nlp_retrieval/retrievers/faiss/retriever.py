@@ -21,7 +21,7 @@ from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
-from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder, as_encoder
 from nlp_retrieval.errors import EngineError
 from nlp_retrieval.retrievers.faiss.build import build_ann_index, has_outgrown, join_codes, join_vectors
 from nlp_retrieval.retrievers.faiss.exact import products_of
@@ -68,7 +68,7 @@ class FaissRetriever(VectorRetriever):
     def __init__(
         self, encoder: str | BaseEncoder = _MODEL, index: FaissIndexType | ByName = "auto", merge: MergeRule = "alternate"
     ) -> None:
-        self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
+        self.encoder = as_encoder(encoder)
         self.index_type: FaissIndexType = (
             Auto() if index == "auto" else resolve_components(self, FaissRetriever, index=index)["index"]
         )

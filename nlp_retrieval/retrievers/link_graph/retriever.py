@@ -31,7 +31,7 @@ from nlp_retrieval.core.search.base_searcher import labelled
 from nlp_retrieval.core.search.joining import RRF_K, MergeRule, reciprocal_ranks
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
-from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval.encoders.sentence_transformer import as_encoder
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 from nlp_retrieval.retrievers.link_graph.clauses import clauses_of, names_in
@@ -323,7 +323,7 @@ class LinkGraphRetriever(BaseRetriever):
         components = resolve_components(self, LinkGraphRetriever, seeds=seeds, links=links)
         self.seeds = labelled(components["seeds"], "link_graph: seeds")
         self.links: list[BaseLinkExtractor] = default_links() if links is None else components["links"]
-        self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
+        self.encoder = None if encoder is None else as_encoder(encoder)
         self._arguments |= {"links": self.links, "encoder": self.encoder}  # default and explicit names are equal
         self.depth = depth
         self.seed_power = seed_power

@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval import Explanation, FaissRetriever, LanguageModel, SearchableItem, SentenceTransformerEncoder
+from nlp_retrieval import Explanation, FaissRetriever, LanguageModel, SearchableItem
 from nlp_retrieval.core import (
     READS_FILE,
     BaseRetriever,
@@ -41,7 +41,7 @@ from nlp_retrieval.core import (
     stage,
     top_k,
 )
-from nlp_retrieval.encoders import BaseEncoder, Vectors
+from nlp_retrieval.encoders import BaseEncoder, Vectors, as_encoder
 from nlp_retrieval.errors import EngineError
 from nlp_retrieval.lm import LONGEST_ANSWER
 from nlp_retrieval.retrievers import LinkChain, Restarts, WeightedGraph, pagerank, strongest_chains
@@ -484,7 +484,7 @@ class HippoRagRetriever(BaseRetriever):
         hops: Annotated[int, Field(ge=1, le=2)] = 2,
         merge: MergeRule = "alternate",
     ) -> None:
-        self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
+        self.encoder = as_encoder(encoder)
         self.knowledge = knowledge
         self.added_knowledge = added_knowledge
         self.linking = linking

@@ -12,6 +12,7 @@ from hashed_tokens import HashedTokens, naive_maxsim
 from hashed_words import items_of, rows_of
 from soaking import mostly_soaked
 from token_passages import ASKED, ENCODER, QUERIES, SPOKEN, TEXTS
+from worker_encoders import Projecting
 
 import nlp_retrieval
 from nlp_retrieval import BeirLoader, SearchableItem
@@ -84,29 +85,6 @@ def test_compressed_search_comes_close_to_exact_search_over_real_passages(
         len({hit.item.item_id for hit in a} & {hit.item.item_id for hit in b}) / 10 for a, b in zip(one, other, strict=True)
     ]
     assert np.mean(overlap) >= least
-
-
-class Projecting(HashedTokens):
-    """Multiplies by a matrix that is random where none is given."""
-
-    name = "projecting"
-    matrix: Vectors | None = None
-
-    def projection_matrix(self) -> Vectors:
-        if self.matrix is None:
-            self.matrix = np.linalg.qr(np.random.default_rng().standard_normal((24, 24)))[0].astype(np.float32)
-        return self.matrix
-
-    def with_projection(self, matrix: Vectors) -> Projecting:
-        other = Projecting(self.dimension)
-        other.matrix = matrix
-        return other
-
-    def encode_queries(self, queries: list[str]) -> list[Vectors]:
-        return [vectors @ self.projection_matrix() for vectors in super().encode_queries(queries)]
-
-    def encode_passages(self, passages: list[str]) -> list[Vectors]:
-        return [vectors @ self.projection_matrix() for vectors in super().encode_passages(passages)]
 
 
 def test_queries_go_through_the_projection_that_was_saved_with_the_index(path: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from hashed_tokens import HashedTokens, naive_maxsim
 from soaking import Figures, mostly_soaked
 from updated_collection import UpdatedCollection, check_against, files_of, found_by
+from worker_encoders import Projecting
 
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers.colbert import files as colbert_files
@@ -135,29 +136,6 @@ def test_a_codec_that_a_few_passages_trained_is_not_used_for_many(
             assert sorted(hit.item.item_id for hit in hits) == sorted(spoken(collection))
             by_hand = [maxsim(query, hit.item.content) for hit in hits]
             np.testing.assert_allclose([hit.score for hit in hits], by_hand, atol=LOSS[bits])
-
-
-class Projecting(HashedTokens):
-    """Multiplies by a matrix that is another one every time, where none is given."""
-
-    name = "projecting"
-    matrix: Vectors | None = None
-
-    def projection_matrix(self) -> Vectors:
-        if self.matrix is None:
-            self.matrix = np.linalg.qr(np.random.default_rng().standard_normal((24, 24)))[0].astype(np.float32)
-        return self.matrix
-
-    def with_projection(self, matrix: Vectors) -> Projecting:
-        other = Projecting(24)
-        other.matrix = matrix
-        return other
-
-    def encode_passages(self, passages: list[str]) -> list[Vectors]:
-        return [vectors @ self.projection_matrix() for vectors in super().encode_passages(passages)]
-
-    def encode_queries(self, queries: list[str]) -> list[Vectors]:
-        return self.encode_passages(queries)
 
 
 @pytest.mark.parametrize("bits", mostly_soaked(ALL_BITS, [2]))

@@ -177,7 +177,7 @@ def with_first(value: float) -> object:
         (changed(offsets=lambda column: column[:-1]), "for 2 texts"),
         (changed(terms=lambda column: column + 997), "it has 997"),
         (changed(terms=np.zeros_like), "twice or out of order"),
-        (changed(weights=with_first(np.nan)), r"the weight nan, and weights .* \(in 'word1 word2'"),
+        (changed(weights=with_first(np.nan)), r"a weight that is not finite .* \(in 'word1 word2'"),
     ],
 )
 def test_weights_that_cannot_be_searched_are_an_error_that_names_the_text(tmp_path, monkeypatch, given, message):

@@ -11,7 +11,6 @@ from typing import Literal
 
 import numpy as np
 
-from nlp_retrieval import SentenceTransformerEncoder
 from nlp_retrieval.core import (
     BaseRetriever,
     ByName,
@@ -30,7 +29,7 @@ from nlp_retrieval.core import (
     stage,
     write_output,
 )
-from nlp_retrieval.encoders import BaseEncoder, Vectors
+from nlp_retrieval.encoders import BaseEncoder, Vectors, as_encoder
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, RetrievalWarning
 from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTablesLoader
 
@@ -79,10 +78,10 @@ class ChunkVectorRetriever(BaseRetriever):
         if not isinstance(tables, ChunkTablesLoader):
             raise ConfigurationError("chunk_vectors: source has no vectors; use the loader chunk_tables")
         self.source = tables
-        self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
+        self.encoder = as_encoder(encoder)
         self._arguments["encoder"] = self.encoder
         self.column = column
-        self.word_vectors = word_vectors
+        self.word_vectors = None if word_vectors is None else as_encoder(word_vectors)
         self.index_type = index_type
         self.merge = merge
 
