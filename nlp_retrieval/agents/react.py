@@ -141,7 +141,7 @@ class ReactAgent(BaseAgentSearcher):
     def answering(self) -> Iterator[Answers]:
         from nlp_retrieval.agents.react_program import FinalAnswer, NextStep
         from nlp_retrieval.lm.asking import AskingLine, using
-        from nlp_retrieval.lm.dspy_package import dspy
+        from nlp_retrieval.lm.engine import dspy
 
         if self._program is None:
             self._program, self._final = dspy.Predict(NextStep), dspy.Predict(FinalAnswer)

@@ -93,9 +93,9 @@ def check_language_model(model: LanguageModel, claims: list[dict[str, Any]]) -> 
         ModelError: the endpoint gives no answer.
     """
     from nlp_retrieval.errors import ModelError
-    from nlp_retrieval.lm.answers import default_folder
     from nlp_retrieval.lm.asking import ask, using
     from nlp_retrieval.lm.endpoint import ModelEndpoint
+    from nlp_retrieval.lm.engine import default_folder
     from nlp_retrieval.lm.language_model import LanguageModel
     from nlp_retrieval.processors.signatures import Decomposer
     from nlp_retrieval.processors.with_model import ClaimPhrases

@@ -10,26 +10,16 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from nlp_retrieval.core.components.trust_rules import given, may_set
 from nlp_retrieval.core.files.cache import ContentCache, cache_folder, digest_of_key
-from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.base import LONGEST_VECTOR, BaseEncoder, Vectors
 from nlp_retrieval.errors import ModelError
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
-from nlp_retrieval.lm.endpoint import (
-    DEFAULT_ENDPOINT,
-    ENDPOINT_RULES,
-    EndpointCalls,
-    EndpointKey,
-    LimitedCalls,
-    ModelEndpoint,
-    check_url,
-    side_by_side,
-)
+from nlp_retrieval.lm.endpoint import DEFAULT_ENDPOINT, ENDPOINT_RULES, EndpointCalls, ModelEndpoint, side_by_side
 
 # Reading the answer of an embeddings endpoint: untrusted bytes become vectors, or an error with the reason.
 
@@ -41,41 +31,41 @@ LARGEST_BESIDE = 2**16
 _MOST_TOKENS = 2**40
 
 
-class EmbeddingAnswer(NamedTuple):
-    """``[texts, dimension]`` float32 in the order of the texts, and the tokens used; 0 if the server does not say."""
+class Embedded(NamedTuple):
+    """Vectors float32, of texts in their order or of one, and the tokens they took; 0 if unknown."""
 
     vectors: Vectors
     tokens: int
 
 
-def read_embeddings(body: bytes, n_texts: int) -> EmbeddingAnswer:
+class _Entry(BaseModel):
+    model_config = ConfigDict(strict=True)
+    index: int
+    embedding: Annotated[list[FiniteFloat], Field(min_length=1)]
+
+
+class _Answer(BaseModel):
+    data: list[_Entry]
+    usage: Any = None
+
+
+def read_embeddings(body: bytes, n_texts: int) -> Embedded:
     """Read the answer to a request of ``n_texts`` texts; a ValueError gives the reason why it is none, as half a sentence."""
-    content = parse_json(body, max_bytes=n_texts * LARGEST_PER_TEXT + LARGEST_BESIDE)
-    data = content.get("data") if isinstance(content, dict) else None
-    if not isinstance(data, list):
-        raise ValueError('it has no list "data"')  # noqa: TRY004 -- the fault is in the text
-    entries = [entry if isinstance(entry, dict) else {} for entry in data]
-    numbers = [entry.get("index") for entry in entries]
-    if len(data) != n_texts or {number for number in numbers if type(number) is int} != set(range(n_texts)):
-        raise ValueError(f'its {len(data):,} entries of "data" do not have each "index" from 0 to {n_texts - 1} once')
-    rows = [entry.get("embedding") for entry in sorted(entries, key=lambda entry: int(entry["index"]))]
-    usage = content.get("usage")
-    tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-    return EmbeddingAnswer(_matrix(rows), tokens if type(tokens) is int and 0 <= tokens < _MOST_TOKENS else 0)
-
-
-def _matrix(rows: list[Any]) -> Vectors:
-    if not all(isinstance(row, list) and row and {type(number) for number in row} <= {int, float} for row in rows):
-        raise ValueError('an entry of "data" has no list of numbers "embedding"')
-    if len({len(row) for row in rows}) > 1:
-        raise ValueError("it holds vectors of several dimensions")
     try:
-        vectors = np.array(rows, np.float64)
-    except OverflowError:
-        raise ValueError("it holds numbers that are too large") from None
+        answer = _Answer.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")[:200]) from None
+    entries = sorted(answer.data, key=lambda entry: entry.index)
+    if [entry.index for entry in entries] != list(range(n_texts)):
+        raise ValueError(f'its {len(entries):,} entries of "data" do not have each "index" from 0 to {n_texts - 1} once')
+    if len({len(entry.embedding) for entry in entries}) > 1:
+        raise ValueError("it holds vectors of several dimensions")
+    vectors = np.array([entry.embedding for entry in entries], np.float64)
     if not (np.sqrt(np.einsum("ij,ij->i", vectors, vectors)) <= LONGEST_VECTOR).all():
         raise ValueError("it holds numbers that are too large")
-    return vectors.astype(np.float32)
+    tokens = answer.usage.get("prompt_tokens") if isinstance(answer.usage, dict) else None
+    return Embedded(vectors.astype(np.float32), tokens if type(tokens) is int and 0 <= tokens < _MOST_TOKENS else 0)
 
 
 # Vectors of an endpoint on disk: one file each, named by a hash of server, model and text.
@@ -83,13 +73,6 @@ def _matrix(rows: list[Any]) -> Vectors:
 # A file holds a checksum of its key and content, the tokens of the text, and the vector; one that does not fit is a miss.
 
 _DIGEST, _TOKENS = 32, 8
-
-
-class KeptVector(NamedTuple):
-    """A vector as the server returned it, and the tokens its text took; 0 if unknown."""
-
-    vector: Vectors
-    tokens: int
 
 
 class KeptVectors:
@@ -104,14 +87,14 @@ class KeptVectors:
         """Return the file of a text."""
         return self.files.path_of(self._key(text))
 
-    def find(self, text: str) -> KeptVector | None:
+    def find(self, text: str) -> Embedded | None:
         """Return the vector of a text, or None."""
         key = self._key(text)
         content = self.files.find(key) or b""
         checksum, tokens, vector = content[:_DIGEST], content[_DIGEST : _DIGEST + _TOKENS], content[_DIGEST + _TOKENS :]
         if not vector or checksum != hashlib.sha256(key + tokens + vector).digest():
             return None
-        return KeptVector(np.frombuffer(vector, "<f4").astype(np.float32), int.from_bytes(tokens, "little"))
+        return Embedded(np.frombuffer(vector, "<f4").astype(np.float32), int.from_bytes(tokens, "little"))
 
     def keep(self, text: str, vector: Vectors, tokens: int) -> None:
         """Store a vector; if it cannot be written, warn once and continue."""
@@ -137,9 +120,8 @@ OPENAI = "https://api.openai.com/v1"
 class HttpEncoder(BaseEncoder):
     """An encoder behind any OpenAI-compatible endpoint (vLLM, Text Embeddings Inference, Ollama, llama.cpp, a gateway).
 
-    Vectors are kept on disk by server, model and text, so that a text is sent only once, and a search for a known query sends
-    nothing. Requests and tokens are counted like those of language models, in benchmarks too; the price is that of the model
-    ``http/<model>``.
+    Vectors are kept on disk by server, model and text, so that a text is sent only once. Requests and tokens are counted like
+    those of language models; the price is that of the model ``http/<model>``.
 
     Args:
         base_url: the URL that ``/embeddings`` is appended to (``http://localhost:8000/v1``). Redirects are not followed.
@@ -181,7 +163,7 @@ class HttpEncoder(BaseEncoder):
         endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
         cache_dir: str | Path | None = None,
     ) -> None:
-        self.base_url = base_url
+        self.base_url = base_url.rstrip("/")
         self.model = model
         self.api_key_env = api_key_env
         self.dimension = dimension
@@ -192,20 +174,14 @@ class HttpEncoder(BaseEncoder):
         self.batch_size = batch_size
         self.endpoint = ModelEndpoint.model_validate(endpoint)
         self.cache_dir = cache_dir
-        check_url(type(self).__name__, base_url)
         self._counter = CallCounter(f"{self.name}/{model}")
-        self._lock = Lock()
-        self._learnt: tuple[int, str] | None = None if dimension is None else (dimension, "dimension= says")
-        key = EndpointKey(type(self).__name__, model, self.key_variable)
-        calls = LimitedCalls(self.endpoint, self._counter)
-        self._calls = EndpointCalls(self.server, "embeddings", "an OpenAI-compatible API", key, calls)
+        self._calls = EndpointCalls(
+            type(self).__name__, self.base_url, "embeddings", self.key_variable, self.endpoint, self._counter
+        )
         folder = None if cache_dir is None else Path(cache_dir).expanduser()
-        self._vectors = KeptVectors(folder, {"url": self.server} | self.settings)
-
-    @property
-    def server(self) -> str:
-        """The URL that ``/embeddings`` is added to."""
-        return self.base_url.rstrip("/")
+        self._vectors = KeptVectors(folder, {"url": self.base_url} | self.settings)
+        self._lock = Lock()
+        self._learnt = dimension
 
     @property
     def key_variable(self) -> str | None:
@@ -227,10 +203,10 @@ class HttpEncoder(BaseEncoder):
         return self._counter.counts
 
     def model_fingerprint(self) -> str:
-        return f"{self.model} at {self.server}"
+        return f"{self.model} at {self.base_url}"
 
     def provenance(self) -> dict[str, str]:
-        return {self.model: self.server}
+        return {self.model: self.base_url}
 
     def encode_queries(self, queries: list[str]) -> Vectors:
         return self._encode(check_queries(queries), self.query_prompt)
@@ -244,60 +220,46 @@ class HttpEncoder(BaseEncoder):
         return 0 if most is None else sum(len(passage) > most for passage in passages)
 
     def _encode(self, texts: list[str], prompt: str) -> Vectors:
-        most = self.max_characters
-        inputs = [prompt + text[:most] or " " for text in texts]  # servers refuse an empty text
+        inputs = [prompt + text[: self.max_characters] or " " for text in texts]  # servers refuse an empty text
         vector_of: dict[str, Vectors] = {}
-        missing = []
-        stored = f"those kept in {self._vectors.files.folder} have"
         for text in dict.fromkeys(inputs):
-            cached = self._vectors.find(text)
-            if cached is None or len(cached.vector) != self._expected_dimension(len(cached.vector), stored):
-                missing.append(text)
-                continue
-            vector_of[text] = cached.vector
-            count(self._counter, CallCounts(cache_hits=1, kept_tokens_in=cached.tokens))
-        for text, vector in zip(missing, self._request_all(missing), strict=True):
-            vector_of[text] = vector
+            kept = self._vectors.find(text)
+            if kept is not None and len(kept.vectors) == self._dimension(len(kept.vectors)):
+                vector_of[text] = kept.vectors
+                count(self._counter, CallCounts(cache_hits=1, kept_tokens_in=kept.tokens))
+        missing = [text for text in dict.fromkeys(inputs) if text not in vector_of]
+        batches = [missing[first : first + self.batch_size] for first in range(0, len(missing), self.batch_size)]
+        for batch, answer in zip(batches, side_by_side(self._ask, batches, self.endpoint.calls_at_once), strict=True):
+            vector_of |= dict(zip(batch, answer, strict=True))
         if not inputs:
-            return np.zeros((0, 0 if self._learnt is None else self._learnt[0]), np.float32)
+            return np.zeros((0, self._learnt or 0), np.float32)
         vectors = np.stack([vector_of[text] for text in inputs])
         if self.normalize:
             lengths = np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1, keepdims=True))  # the same in any batch
             vectors = (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
         return vectors
 
-    def _request_all(self, texts: list[str]) -> list[Vectors]:
-        """Ask the server, ``batch_size`` texts per request; answers are stored even if a later request fails."""
-        batches = [texts[first : first + self.batch_size] for first in range(0, len(texts), self.batch_size)]
+    def _ask(self, texts: list[str], go_on: Callable[[], bool]) -> Vectors:
+        """Ask the server; its answer is stored even if a later request fails."""
+        most = len(texts) * LARGEST_PER_TEXT + LARGEST_BESIDE
+        answer = self._calls.ask(self.settings | {"input": texts}, partial(read_embeddings, n_texts=len(texts)), most, go_on)
+        count(self._counter, CallCounts(tokens_in=answer.tokens))
+        dimension = answer.vectors.shape[1]
+        if dimension != self._dimension(dimension):
+            raise ModelError(
+                f"{self.base_url}: {self.model} gave vectors of dimension {dimension}, where dimension= or the vectors before "
+                f"(kept in {self._vectors.files.folder}) say {self._learnt}; name the model or dimension that was meant and "
+                "index again, or use another cache_dir"
+            )
+        for text, vector, tokens in zip(texts, answer.vectors, _shares(answer.tokens, texts), strict=True):
+            self._vectors.keep(text, vector, tokens)
+        return answer.vectors
 
-        def ask(batch: list[str], go_on: Callable[[], bool]) -> list[Vectors]:
-            read_answer = partial(read_embeddings, n_texts=len(batch))
-            most = len(batch) * LARGEST_PER_TEXT + LARGEST_BESIDE
-            answer = self._calls.ask(self.settings | {"input": batch}, read_answer, most, go_on)
-            self._require(answer.vectors.shape[1])
-            for text, vector, tokens in zip(batch, answer.vectors, _shares(answer.tokens, batch), strict=True):
-                self._vectors.keep(text, vector, tokens)
-            return list(answer.vectors)
-
-        return [vector for vectors in side_by_side(ask, batches, self.endpoint.calls_at_once) for vector in vectors]
-
-    def _expected_dimension(self, dimension: int, where: str) -> int:
+    def _dimension(self, dimension: int) -> int:
         """The dimension that was declared or learnt; if neither, that of the first vector, which is learnt now."""
         with self._lock:
-            if self._learnt is None:
-                self._learnt = (dimension, where)
-            return self._learnt[0]
-
-    def _require(self, dimension: int) -> None:
-        """Raise an error unless the server's vectors have the dimension that was declared or learnt."""
-        if dimension == self._expected_dimension(dimension, "those before had"):
-            return
-        expected, where = self._learnt or (0, "")
-        raise ModelError(
-            f"{self.server}: {self.model} gave vectors of dimension {dimension}, and {where} {expected}; one index holds one "
-            "dimension: name the model that was meant, or set dimension to what the server gives, and index again (if it has "
-            "another model of this name now, use another cache_dir)"
-        )
+            self._learnt = self._learnt or dimension
+            return self._learnt
 
 
 class OpenAIEncoder(HttpEncoder):

@@ -116,7 +116,7 @@ class ModelJudge:
             )
         self.lm.check_ready()
         from nlp_retrieval.lm.asking import AskingLine, ask_all
-        from nlp_retrieval.lm.dspy_package import dspy
+        from nlp_retrieval.lm.engine import dspy
 
         program, line = dspy.Predict(_signature()), AskingLine(self.lm.give_up_after)
         scale = fenced("; ".join(f"{grade}: {name}" for grade, name in enumerate(settings.scale)))
@@ -199,7 +199,7 @@ class ScoreJudge:
 
 def _signature() -> Any:
     """Return the question to a model."""
-    from nlp_retrieval.lm.dspy_package import dspy
+    from nlp_retrieval.lm.engine import dspy
 
     class JudgePassage(dspy.Signature):  # type: ignore[misc]  # DSPy has no types
         """Grade how well the passage answers the question, by the task and the scale.

@@ -12,8 +12,8 @@ from nlp_retrieval.lm.asking import using as using
 from nlp_retrieval.lm.counting import CallCounter as CallCounter
 from nlp_retrieval.lm.counting import CallCounts as CallCounts
 from nlp_retrieval.lm.counting import record_calls as record_calls
-from nlp_retrieval.lm.dspy_package import dspy as dspy
 from nlp_retrieval.lm.endpoint import ModelEndpoint as ModelEndpoint
+from nlp_retrieval.lm.engine import dspy as dspy
 from nlp_retrieval.lm.language_model import LanguageModel as LanguageModel
 from nlp_retrieval.lm.programs import CompiledProgram as CompiledProgram
 from nlp_retrieval.lm.programs import fingerprint_of_program as fingerprint_of_program

@@ -325,7 +325,7 @@ class LanguageModelAnswerer(BaseAnswerer):
         return {"question": fenced(question)} | ({"passages": written(shown)} if self.passages else {})
 
     def _program_of_settings(self) -> Any:
-        from nlp_retrieval.lm.dspy_package import dspy
+        from nlp_retrieval.lm.engine import dspy
 
         given = _INPUTS if self.passages else _INPUTS[:1]
         asked = _OUTPUTS if self.passages else [_OUTPUTS[0], _OUTPUTS[2]]

@@ -10,9 +10,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from nlp_retrieval.core.context import add_note
 from nlp_retrieval.core.processes import Lock
@@ -20,9 +20,8 @@ from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.counting import count_degraded
-from nlp_retrieval.lm.dspy_package import dspy
 from nlp_retrieval.lm.endpoint import side_by_side
-from nlp_retrieval.lm.engine import CallLimitError, Engine, NotAskedError, OnlyThoughtsError, answers_kept_if_good
+from nlp_retrieval.lm.engine import CallLimitError, Engine, OnlyThoughtsError, answers_kept_if_good, dspy
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import fingerprint_of_program
 from nlp_retrieval.lm.reading import LONGEST_ANSWER, UnusableAnswerError, final_answer, read_object
@@ -34,7 +33,6 @@ _errors = dspy.utils.exceptions
 _ABOUT_THIS_QUESTION = (_errors.LMInvalidRequestError, _errors.LMCollectionLimitError, _errors.LMStreamAssemblyError)
 _FOR_GOOD = (
     CallLimitError,
-    NotAskedError,
     _errors.LMAuthError,
     _errors.LMBillingError,
     _errors.LMConfigurationError,
@@ -65,13 +63,6 @@ class Outcome(Generic[T_co]):
     reason: str = ""
     endpoint_failed: bool = False
     for_good: bool = False
-
-
-class Asking(Protocol[T_co]):
-    """One question, ready to be asked."""
-
-    def __call__(self, *, only_kept: bool) -> Outcome[T_co]:
-        """Ask it."""
 
 
 @contextmanager
@@ -123,8 +114,6 @@ def ask(
     inputs: Mapping[str, Any],
     field: str | tuple[str, ...],
     read: Callable[[object], T | None],
-    *,
-    only_kept: bool = False,
 ) -> Outcome[T]:
     """Ask a program one question with the model of DSPy's current settings.
 
@@ -133,7 +122,6 @@ def ask(
         inputs: its input fields.
         field: the output field to read; or several, which are read as a mapping of those that could be distinguished.
         read: turns the field's value, or its text where the answer did not parse, into a value; None if it cannot.
-        only_kept: whether to take an answer from disk only.
 
     Examples:
         >>> import dspy
@@ -141,7 +129,7 @@ def ask(
         >>> with using(LanguageModel("openai/gpt-4o-mini")):  # doctest: +SKIP
         ...     outcome = ask(program, {"question": "What do whales eat?"}, "answer", str)
     """
-    with answers_kept_if_good(fingerprint_of_program(program), only_kept=only_kept) as scope:
+    with answers_kept_if_good(fingerprint_of_program(program)) as scope:
         outcome: Outcome[T]
         try:
             outcome = _read(read, _value(program(**inputs), field))
@@ -163,7 +151,7 @@ def ask(
         if outcome.value is not None:
             scope.keep()
     if outcome.value is None:
-        _count_degraded("" if only_kept else outcome.reason)
+        _count_degraded(outcome.reason)
     return outcome
 
 
@@ -204,7 +192,8 @@ def ask_all(
         >>> asked = [{"question": query.text} for query in queries]
         >>> ask_all(lm, program, asked, "answer", lambda inputs, answer: str(answer), "questions")  # doctest: +SKIP
     """
-    distinct = list({repr(sorted(question.items())): question for question in questions}.values())
+    keys = [repr(sorted(question.items())) for question in questions]
+    distinct = dict(zip(keys, questions, strict=True))
     line = line or AskingLine(lm.give_up_after if lm is not None else _GIVE_UP_AFTER)
     with progress(what, len(distinct)) as advance, using(lm):
 
@@ -213,9 +202,9 @@ def ask_all(
             advance(1)
             return outcome
 
-        outcomes = side_by_side(ask_one, distinct, lm.endpoint.calls_at_once if lm is not None else _CALLS_AT_ONCE)
-    by_question = {repr(sorted(question.items())): o for question, o in zip(distinct, outcomes, strict=True)}
-    outcomes = [by_question[repr(sorted(question.items()))] for question in questions]
+        at_once = lm.endpoint.calls_at_once if lm is not None else _CALLS_AT_ONCE
+        by_key = dict(zip(distinct, side_by_side(ask_one, list(distinct.values()), at_once), strict=True))
+    outcomes = [by_key[key] for key in keys]
     _warn(lm, outcomes, what, otherwise, things)
     return [outcome.value for outcome in outcomes]
 
@@ -241,15 +230,15 @@ class AskingLine:
         """The reason why the endpoint is not asked any more; None as long as it is."""
         return self._dead
 
-    def ask(self, asking: Asking[T]) -> Outcome[T]:
-        """Ask; once the endpoint is abandoned, take answers from disk only."""
-        dead = self._dead
-        outcome = asking(only_kept=dead is not None)
-        if dead is not None:
-            return replace(outcome, reason=dead) if outcome.endpoint_failed else outcome
+    def ask(self, asking: Callable[[], Outcome[T]]) -> Outcome[T]:
+        """Ask, unless the endpoint is abandoned."""
+        if self._dead is not None:
+            _count_degraded("")
+            return Outcome(None, self._dead, endpoint_failed=True)
+        outcome = asking()
         with self._lock:
             self._in_a_row = self._in_a_row + 1 if outcome.endpoint_failed else 0
-            if outcome.for_good or self._in_a_row >= self._give_up_after:
+            if self._dead is None and (outcome.for_good or self._in_a_row >= self._give_up_after):
                 self._dead = f"not asked any more after {outcome.reason}"
         return outcome
 
@@ -296,8 +285,7 @@ def _warn(lm: LanguageModel | None, outcomes: Sequence[Outcome[T]], task: str, o
     reasons = Counter(outcome.reason for outcome in outcomes if outcome.value is None)
     if not reasons:
         return
-    hidden = lm.hidden if lm is not None else without_secrets
-    commonest = "; ".join(f"{number} times {hidden(reason)}" for reason, number in reasons.most_common(3))
+    commonest = "; ".join(f"{number} times {without_secrets(reason)}" for reason, number in reasons.most_common(3))
     more = f"; and {len(reasons) - 3} other reasons" if len(reasons) > 3 else ""
     model = lm.model if lm is not None else "the language model"
     add_note(

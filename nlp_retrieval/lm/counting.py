@@ -6,16 +6,13 @@ model, including those in threads that :func:`nlp_retrieval.lm.asking.ask_all` s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import astuple, dataclass
+from operator import add, sub
 
 from nlp_retrieval.core.processes import Lock
-
-if TYPE_CHECKING:
-    from nlp_retrieval.lm.answers import AnswerScope
 
 
 @dataclass(frozen=True)
@@ -47,10 +44,10 @@ class CallCounts:
     kept_tokens_out: int = 0
 
     def __add__(self, other: CallCounts) -> CallCounts:
-        return CallCounts(*(getattr(self, column.name) + getattr(other, column.name) for column in fields(self)))
+        return CallCounts(*map(add, astuple(self), astuple(other)))
 
     def __sub__(self, other: CallCounts) -> CallCounts:
-        return CallCounts(*(getattr(self, column.name) - getattr(other, column.name) for column in fields(self)))
+        return CallCounts(*map(sub, astuple(self), astuple(other)))
 
     @property
     def answers(self) -> int:
@@ -67,14 +64,6 @@ class CallCounts:
 def summed(counts: Iterable[CallCounts]) -> CallCounts:
     """Return the sum of counts; all zeros if there are none."""
     return sum(counts, CallCounts())
-
-
-def added(counts: Mapping[str, CallCounts], others: Mapping[str, CallCounts]) -> dict[str, CallCounts]:
-    """Return the sums of counts by model, in the order of their names."""
-    return {
-        model: summed(by_model[model] for by_model in (counts, others) if model in by_model)
-        for model in sorted({*counts, *others})
-    }
 
 
 class CallCounter:
@@ -94,23 +83,14 @@ class CallCounter:
         self.model = model
         self._lock = Lock()
         self._by_model: dict[str, CallCounts] = {}
-        self._failure = ""
+        self.last_failure = ""
+        """The reason why a question got no answer, of the last one; empty if there is none."""
 
     @property
     def failure(self) -> str | None:
         """The reason why no question to a language model got any answer; None if one did, or nothing was asked."""
         degraded = [counts for counts in self.by_model.values() if counts.degraded]
-        return self._failure if degraded and not any(counts.answers for counts in degraded) else None
-
-    @property
-    def last_failure(self) -> str:
-        """The reason that was noted last, empty if there is none."""
-        return self._failure
-
-    def note_failure(self, reason: str) -> None:
-        """Note the reason why a question got no answer."""
-        with self._lock:
-            self._failure = reason
+        return self.last_failure if degraded and not any(counts.answers for counts in degraded) else None
 
     def add(self, counts: CallCounts, model: str) -> None:
         """Add to the count of a model."""
@@ -130,30 +110,7 @@ class CallCounter:
             return dict(sorted(self._by_model.items()))
 
 
-@dataclass(frozen=True)
-class ModelContext:
-    """What a question carries past DSPy: the recordings around it, and what its answers are stored by, if they are."""
-
-    recordings: tuple[CallCounter, ...] = ()
-    scope: AnswerScope | None = None
-
-
-_current: ContextVar[ModelContext] = ContextVar("nlp_retrieval_model", default=ModelContext())  # noqa: B039 -- it is frozen
-
-
-def model_context() -> ModelContext:
-    """Return the context of the running question."""
-    return _current.get()
-
-
-@contextmanager
-def changed_model_context(**changes: Any) -> Iterator[None]:
-    """Run the block in the current context with some fields changed."""
-    token = _current.set(replace(_current.get(), **changes))
-    try:
-        yield
-    finally:
-        _current.reset(token)
+_recordings: ContextVar[tuple[CallCounter, ...]] = ContextVar("nlp_retrieval_recordings", default=())
 
 
 @contextmanager
@@ -167,21 +124,21 @@ def record_calls() -> Iterator[CallCounter]:
         (0, 0)
     """
     counter = CallCounter()
-    with changed_model_context(recordings=(*_current.get().recordings, counter)):
+    token = _recordings.set((*_recordings.get(), counter))
+    try:
         yield counter
+    finally:
+        _recordings.reset(token)
 
 
 def count_degraded(own: CallCounter, reason: str) -> None:
-    """Count a question without a usable answer, for a model and every recording around the caller.
-
-    The reason is empty if it was not asked, because earlier ones failed.
-    """
+    """Count a question without a usable answer; the reason is empty if it was not asked, because earlier ones failed."""
     count(own, CallCounts(degraded=1))
-    for counter in (own, *_current.get().recordings) if reason else ():
-        counter.note_failure(f"{own.model}: {reason}")
+    for counter in (own, *_recordings.get()) if reason else ():
+        counter.last_failure = f"{own.model}: {reason}"
 
 
 def count(own: CallCounter, counts: CallCounts) -> None:
     """Add to a model's own count and to that of every recording around the caller."""
-    for counter in (own, *_current.get().recordings):
+    for counter in (own, *_recordings.get()):
         counter.add(counts, own.model)

@@ -15,9 +15,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -162,24 +160,14 @@ class EndpointKey:
             raise ConfigurationError(f"{self._owner}: the value of {self._variable} is not a key (not shown); set it again")
         return key
 
-    def hidden(self, message: str) -> str:
-        """Return a message without the key, and without anything that looks like one."""
-        key = read_variable(self._variable or "").strip()
-        return str(without_secrets(message.replace(key, HIDDEN) if key else message))
 
-
-def refuse_secret_url(owner: str, url: str) -> None:
-    """Raise a :class:`ConfigurationError` if ``base_url`` holds a password or a key."""
+def check_url(owner: str, url: str) -> None:
+    """Raise a :class:`ConfigurationError` unless ``base_url`` is the URL of a server, without a secret."""
     if without_secrets(url) != url:
         raise ConfigurationError(
             f"{owner}: base_url={without_secrets(url)!r} holds a password or a key; put it into an environment "
             "variable and name the variable with api_key_env"
         )
-
-
-def check_url(owner: str, url: str) -> None:
-    """Raise a :class:`ConfigurationError` unless ``base_url`` is the URL of a server, without a secret."""
-    refuse_secret_url(owner, url)
     try:
         parts = urlsplit(url)
         fits = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
@@ -239,7 +227,7 @@ class LimitedCalls:
             if number > self.endpoint.retries or not failure.temporary:
                 failure.attempts = number
                 raise failure
-            self._delay_next_request(failure.wait, number - 1)
+            self._delay(failure.wait, number - 1)
         raise FailedCallError("it is no longer wanted")
 
     def _free_slot(self) -> threading.BoundedSemaphore:
@@ -261,7 +249,7 @@ class LimitedCalls:
         if begin > now:
             _sleep(begin - now)
 
-    def _delay_next_request(self, retry_after: float | None, attempt: int) -> None:
+    def _delay(self, retry_after: float | None, attempt: int) -> None:
         """Delay all requests until the time that the server gives; without one, delay only this request."""
         if retry_after is not None:
             with self._lock:
@@ -278,41 +266,35 @@ _READ_OF_AN_ERROR = 2**14
 _TOLD_OF_AN_ERROR = 200
 
 
-class CountedAnswer(Protocol):
-    """An answer that says how many tokens it took; 0 if unknown."""
-
-    @property
-    def tokens(self) -> int: ...
-
-
-AnswerT = TypeVar("AnswerT", bound=CountedAnswer)
-
-
 class EndpointCalls:
-    """Asks one endpoint over HTTP, from any thread; ``what`` is asked for, and the path that is appended to the URL."""
+    """Asks one endpoint over HTTP, from any thread; ``what`` is the path that is appended to the URL.
 
-    def __init__(self, url: str, what: str, kind: str, key: EndpointKey, calls: LimitedCalls) -> None:
-        self._url, self._what, self._kind, self._key, self._calls = url, what, kind, key, calls
+    ``owner`` is the component, for messages.
+    """
+
+    def __init__(
+        self, owner: str, url: str, what: str, key_variable: str | None, endpoint: ModelEndpoint, counter: CallCounter
+    ) -> None:
+        check_url(owner, url)
+        self._url, self._what = url.rstrip("/"), what
+        self._key = EndpointKey(owner, counter.model.partition("/")[2], key_variable)
+        self._calls = LimitedCalls(endpoint, counter)
         self._lock = Lock()
         self._client: httpx2.Client | None = None
         self._process = 0
 
-    def ask(
-        self, request: Mapping[str, object], read: Callable[[bytes], AnswerT], most: int, go_on: Callable[[], bool]
-    ) -> AnswerT:
-        """Return the answer to a request; the message of a ValueError of ``read`` is half a sentence."""
+    def ask(self, request: Mapping[str, object], read: Callable[[bytes], MadeT], most: int, go_on: Callable[[], bool]) -> MadeT:
+        """Return what ``read`` makes of the answer to a request; its ValueError says in half a sentence why it is none."""
         body = json.dumps(request).encode()
         try:
-            answer = self._calls.run(lambda: self._attempt(body, read, most), go_on)
+            return self._calls.run(lambda: self._attempt(body, read, most), go_on)
         except CallLimitReachedError as error:
             raise ModelError(f"{self._url}: {error}; raise it") from None
         except FailedCallError as error:
             tried = f" ({error.attempts} attempts)" if error.attempts > 1 else ""
-            raise ModelError(self._key.hidden(f"{self._url}: {error}{tried}")) from None
-        count(self._calls.counter, CallCounts(tokens_in=answer.tokens))
-        return answer
+            raise ModelError(str(without_secrets(f"{self._url}: {error}{tried}"))) from None
 
-    def _attempt(self, body: bytes, read: Callable[[bytes], AnswerT], most: int) -> AnswerT:
+    def _attempt(self, body: bytes, read: Callable[[bytes], MadeT], most: int) -> MadeT:
         """Send one request; ``timeout`` limits the whole exchange."""
         client, seconds = self._opened(), self._calls.endpoint.timeout
         try:
@@ -322,7 +304,7 @@ class EndpointCalls:
         try:
             return read(content)
         except ValueError as error:
-            raise FailedCallError(f"its answer is not that of {self._what}: {error}; is it the URL of {self._kind}?") from None
+            raise FailedCallError(f"its answer is not that of {self._what}: {error}; is it the right URL?") from None
 
     def _receive(self, client: httpx2.Client, body: bytes, most: int) -> bytes:
         import httpx2
@@ -335,8 +317,6 @@ class EndpointCalls:
             with client.stream("POST", f"{self._url}/{self._what}", content=body, headers=headers) as response:
                 if response.status_code != 200:
                     raise self._refusal(response)
-                if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-                    raise FailedCallError("it compressed its answer, which was not requested")
                 content = _first_bytes(response, most + 1)
         except httpx2.TransportError as error:
             raise FailedCallError(f"{type(error).__name__}: {error}", temporary=True) from None
@@ -350,15 +330,14 @@ class EndpointCalls:
         status = response.status_code
         if 300 <= status < 400:
             target = printable(response.headers.get("Location", ""))[:_TOLD_OF_AN_ERROR]
-            return FailedCallError(
-                f"HTTP {status}: it redirects to {target!r}, which is not followed; pass the URL to use as base_url"
-            )
+            return FailedCallError(f"HTTP {status}: it redirects to {target!r}, which is not followed; pass it as base_url")
         message = _first_bytes(response, _READ_OF_AN_ERROR).decode("utf-8", "replace")
         reason = f"HTTP {status}: {printable(' '.join(message.split()))[:_TOLD_OF_AN_ERROR]}"
         if status in (401, 403):
             return FailedCallError(f"{reason}; {self._key.cure}")
-        temporary = status in _TEMPORARY and "insufficient_quota" not in message
-        return FailedCallError(reason, temporary=temporary, wait=_seconds_to_wait(response.headers.get("Retry-After")))
+        seconds = response.headers.get("Retry-After", "")
+        wait = float(seconds[:10]) if seconds.isascii() and seconds.isdigit() else None
+        return FailedCallError(reason, temporary=status in _TEMPORARY and "insufficient_quota" not in message, wait=wait)
 
     def check_ready(self) -> None:
         """Require httpx2."""
@@ -375,13 +354,8 @@ class EndpointCalls:
             if self._client is None or self._process != os.getpid():  # a forked child must not use its parent's connections
                 self._client = httpx2.Client(follow_redirects=False, timeout=httpx2.Timeout(self._calls.endpoint.timeout))
                 self._process = os.getpid()
-                weakref.finalize(self, _close, self._client, self._process)
+                weakref.finalize(self, self._client.close)
             return self._client
-
-
-def _close(client: httpx2.Client, process: int) -> None:
-    if process == os.getpid():
-        client.close()
 
 
 def _first_bytes(response: httpx2.Response, most: int) -> bytes:
@@ -392,17 +366,3 @@ def _first_bytes(response: httpx2.Response, most: int) -> bytes:
         if len(content) == most:
             break
     return bytes(content)
-
-
-def _seconds_to_wait(header: str | None) -> float | None:
-    """The seconds of a ``Retry-After`` header, in either form (RFC 9110, 10.2.3)."""
-    if header is None:
-        return None
-    try:
-        if header.isascii() and header.isdigit():
-            return float(header[:10])
-        moment = parsedate_to_datetime(header[:64])
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return max((moment - datetime.now(UTC)).total_seconds(), 0.0)
-    except (ValueError, TypeError, OverflowError):
-        return None

@@ -1,25 +1,112 @@
 """Answers each request of DSPy: from disk, or from the server or client, with retries, limits and a count.
 
-DSPy passes every request to an engine and does the rest itself (signatures, demonstrations, parsing). Its own cache and retries
-are off. A model's thoughts are removed: DSPy and the files get only the answer after them. An answer is stored only inside
-:func:`answers_kept_if_good`, and only if it was usable: other questions are asked again the next time.
+DSPy passes every request to an engine and does the rest itself (signatures, demonstrations, parsing). Its own cache, which is
+pickle, and its retries are off. A model's thoughts are removed: DSPy and the files get only the answer after them. An answer is
+stored only inside :func:`answers_kept_if_good`, and only if it was usable: other questions are asked again the next time.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
 
-from nlp_retrieval.lm.answers import Answer, AnswerScope, AnswerStore, Question
-from nlp_retrieval.lm.counting import CallCounts, changed_model_context, count, model_context
-from nlp_retrieval.lm.dspy_package import LMError, lm15
+from nlp_retrieval.core.files.cache import ContentCache, cache_folder, digest_of_key
+from nlp_retrieval.errors import DependencyError, install
+from nlp_retrieval.lm.counting import CallCounts, count
 from nlp_retrieval.lm.endpoint import CallLimitReachedError, FailedCallError, LimitedCalls, within
 from nlp_retrieval.lm.reading import final_answer
+
+try:
+    import dspy
+    from dspy import lm15
+    from dspy._vendor.lm15.transports import StdlibTransport
+    from dspy.clients.engines import LM15Engine
+    from dspy.utils.exceptions import LMError
+except ImportError as error:
+    raise DependencyError(f"language models need DSPy: {install('llm')} ({error})") from None
+
+__all__ = ["LM15Engine", "LMError", "StdlibTransport", "dspy", "lm15"]
+
+# Answers on disk: one JSON file each, named by a hash of the question, the model and its settings.
+#
+# A file holds the whole question with the answer. It is used only if it holds exactly the same question and no other user could
+# have written it; anything else is a miss.
+
+Question = dict[str, JsonValue]
+Answer = dict[str, JsonValue]
+
+FORMAT = 1
+
+
+def default_folder() -> Path:
+    """Return the default folder of answers, in the user's cache folder."""
+    return cache_folder() / "answers"
+
+
+class AnswerStore:
+    """Answers by question, in a folder that is created with the first one; None for the default folder."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._files = ContentCache(folder or default_folder(), ".json", "answers of the language model", durable=True)
+
+    def path_of(self, question: Question) -> Path:
+        """Return the file of a question."""
+        return self._files.path_of(digest_of_key(question))
+
+    def find(self, question: Question) -> Answer | None:
+        """Return the stored answer to a question, or None."""
+        try:
+            entry = json.loads(self._files.find(digest_of_key(question)) or b"")
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(entry, dict) or entry.get("format") != FORMAT or entry.get("question") != question:
+            return None
+        answer = entry.get("answer")
+        return answer if isinstance(answer, dict) and isinstance(answer.get("text"), str) else None
+
+    def keep(self, question: Question, answer: Answer) -> None:
+        """Store an answer; if it cannot be written, warn once and continue."""
+        content = json.dumps({"format": FORMAT, "question": question, "answer": answer}, ensure_ascii=False, indent=1)
+        self._files.keep(digest_of_key(question), content.encode("utf-8", "surrogatepass"))
+
+
+@dataclass
+class AnswerScope:
+    """One question, from asking to judging its answer; ``program`` is the fingerprint of the program that asks."""
+
+    program: str
+    fresh: list[tuple[AnswerStore, Question, Answer]] = field(default_factory=list)
+    """The server's answers, with their stores and questions."""
+
+    def keep(self) -> None:
+        """Store the server's answers, which were usable."""
+        while self.fresh:
+            store, question, answer = self.fresh.pop()
+            store.keep(question, answer)
+
+
+_scope: ContextVar[AnswerScope | None] = ContextVar("nlp_retrieval_answers", default=None)
+"""What a question carries past DSPy."""
+
+
+@contextmanager
+def answers_kept_if_good(program: str) -> Iterator[AnswerScope]:
+    """Answer from disk inside the block; answers of the server are stored when ``keep`` of the scope is called."""
+    scope = AnswerScope(program)
+    token = _scope.set(scope)
+    try:
+        yield scope
+    finally:
+        _scope.reset(token)
+
 
 # One attempt at a server: a limit on the size of an answer, so that one that does not stop sending cannot fill the memory.
 
@@ -36,15 +123,11 @@ class BoundedTransport:
 
     def __init__(self, transport: Any) -> None:
         self._transport = transport
+        self.close = transport.close
 
     def stream(self, request: Any) -> Any:
         """Send a request."""
         response = self._transport.stream(request)
-        headers = response.headers_all("Content-Encoding")
-        codings = [coding for header in headers for coding in header.split(",") if coding.strip()]
-        if len(codings) > 1:
-            response.close()
-            raise AnswerTooLargeError(f"the answer is compressed {len(codings)} times over ({', '.join(codings)[:80]})")
         return type(response)(
             status=response.status,
             reason=response.reason,
@@ -53,10 +136,6 @@ class BoundedTransport:
             chunks=self._chunks(response),
             release=lambda body_consumed: response.close(),  # noqa: ARG005 -- the response knows itself whether it was read
         )
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._transport.close()
 
     def _chunks(self, response: Any) -> Iterator[bytes]:
         remaining = LARGEST_ANSWER
@@ -71,18 +150,19 @@ class BoundedTransport:
 
 
 class ClientWire:
-    """Asks an object with a method ``complete(prompt)``."""
+    """Asks an object with a method ``complete(prompt)``, or a ``dspy.LM`` with its own cache, retries and settings."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
 
     def complete(self, request: Any) -> Any:
         """Answer a ``dspy.lm15.Request``."""
+        prompt = _prompt_of(request)
         try:
-            answer = self._client.complete(prompt_of(request))
+            answer = self._client.complete(prompt) if hasattr(self._client, "complete") else self._client(prompt)[0]
         except Exception as error:
             raise lm15.LM15Error(f"complete() raised {type(error).__name__}: {error}") from error
-        text = answer if isinstance(answer, str) else getattr(answer, "text", None)
+        text = answer["text"] if isinstance(answer, dict) else getattr(answer, "text", answer)
         if not isinstance(text, str):
             if inspect.iscoroutine(answer):
                 answer.close()
@@ -95,8 +175,8 @@ class ClientWire:
         """Do nothing: the client is its owner's."""
 
 
-def prompt_of(request: Any) -> str:
-    """Return a request as one text; demonstrations, if there are any, as turns of a conversation."""
+def _prompt_of(request: Any) -> str:
+    """A request as one text; demonstrations, if there are any, as turns of a conversation."""
     parts = [] if request.system is None else [_text(request.system)]
     if len(request.messages) == 1:
         return "\n\n".join([*parts, request.messages[0].text])
@@ -113,7 +193,7 @@ def _text(system: Any) -> str:
     return system if isinstance(system, str) else "".join(part.text for part in system)
 
 
-# Each request of DSPy: answered from disk, or by the server, with retries, limits and a count.
+# Each request of DSPy.
 
 _RETRIED = (lm15.RateLimitError, lm15.TimeoutError, lm15.ServerError, lm15.TransportError)
 
@@ -122,20 +202,8 @@ class CallLimitError(LMError):  # type: ignore[misc]  # DSPy has no types
     """All calls that ``max_calls`` allows have been made."""
 
 
-class NotAskedError(LMError):  # type: ignore[misc]  # DSPy has no types
-    """The answer is not on disk, and only answers on disk were wanted."""
-
-
 class OnlyThoughtsError(LMError):  # type: ignore[misc]  # DSPy has no types
     """The answer holds only the model's thoughts."""
-
-
-@contextmanager
-def answers_kept_if_good(program: str, *, only_kept: bool = False) -> Iterator[AnswerScope]:
-    """Answer from disk inside the block; answers of the server are stored when ``keep`` of the scope is called."""
-    scope = AnswerScope(program, only_kept)
-    with changed_model_context(scope=scope):
-        yield scope
 
 
 class Engine:
@@ -161,10 +229,8 @@ class Engine:
 
     def complete(self, request: Any) -> Any:
         """Answer a ``dspy.lm15.Request`` with a ``dspy.lm15.Response``."""
-        scope = model_context().scope
+        scope = _scope.get()
         if scope is None or self._store is None:
-            if scope is not None and scope.only_kept:
-                raise NotAskedError("not asked")
             return self._send(request)
         question = self._question(request, scope.program)
         kept = self._store.find(question)
@@ -172,8 +238,6 @@ class Engine:
             took = {f"kept_{side}": _tokens(kept, side) for side in ("tokens_in", "tokens_out")}
             count(self.counter, CallCounts(cache_hits=1, **took))
             return _response(request, str(kept["text"]))
-        if scope.only_kept:
-            raise NotAskedError("not asked")
         response = self._send(request)
         text, usage = response.message.text, response.usage
         if isinstance(text, str):

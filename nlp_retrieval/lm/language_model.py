@@ -8,11 +8,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-import time
 import urllib.error
 import urllib.request
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from uuid import uuid4
@@ -22,18 +20,10 @@ from pydantic import Field
 from nlp_retrieval.core.components.component import Component, component_of_object
 from nlp_retrieval.core.components.trust_rules import given, may_set
 from nlp_retrieval.core.processes import Lock
+from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
-from nlp_retrieval.lm.answers import AnswerStore, default_folder
 from nlp_retrieval.lm.counting import CallCounter, CallCounts
-from nlp_retrieval.lm.endpoint import (
-    DEFAULT_ENDPOINT,
-    ENDPOINT_RULES,
-    EndpointKey,
-    LimitedCalls,
-    ModelEndpoint,
-    check_url,
-    refuse_secret_url,
-)
+from nlp_retrieval.lm.endpoint import DEFAULT_ENDPOINT, ENDPOINT_RULES, EndpointKey, LimitedCalls, ModelEndpoint, check_url
 
 if TYPE_CHECKING:
     from nlp_retrieval.lm.engine import Engine
@@ -45,6 +35,9 @@ _LEAST_FOR_REASONING = 16_000
 """Smallest ``max_tokens`` that DSPy accepts for OpenAI's reasoning models, whose thoughts count."""
 
 _OWN_URLS = {"openai": "https://api.openai.com/v1", "ollama_chat": "http://localhost:11434/v1"}
+_SECONDS = 10.0
+_PATIENCE = 600.0
+"""Seconds for an answer of a client, which has time-outs of its own."""
 
 
 class LanguageModel(Component):
@@ -108,7 +101,7 @@ class LanguageModel(Component):
         self.give_up_after = give_up_after
         self.cache_dir = cache_dir
         if base_url is not None:
-            refuse_secret_url("LanguageModel", base_url)
+            check_url("LanguageModel", base_url)
         if api_key_env is None and base_url is None and self.provider not in _NEED_NO_KEY:
             api_key_env = f"{self.provider.upper()}_API_KEY"
         self._key = EndpointKey("LanguageModel", model, api_key_env)
@@ -200,11 +193,11 @@ class LanguageModel(Component):
 
     def hidden(self, message: str) -> str:
         """Return a message without the key, and without anything that looks like one."""
-        return self._key.hidden(message)
+        return str(without_secrets(message))
 
     def check_ready(self) -> None:
         """Require DSPy and the key."""
-        from nlp_retrieval.lm.dspy_package import dspy  # noqa: F401
+        from nlp_retrieval.lm.engine import dspy  # noqa: F401
 
         self._key.read()
 
@@ -212,15 +205,20 @@ class LanguageModel(Component):
         """Ask the server for its list of models, which costs nothing; providers whose URL is not known pass.
 
         Raises:
-            ModelError: nothing answers there, after the retries; or the key is refused.
+            ModelError: nothing answers there.
         """
-        url = self.base_url or _OWN_URLS.get(self.provider)
-        if url is not None:
-            check_url("LanguageModel", url)
-            _check_server(url, self._key, self.endpoint)
+        url = (self.base_url or _OWN_URLS.get(self.provider, "")).rstrip("/")
+        if not url:
+            return
+        try:
+            urllib.request.urlopen(f"{url}/models", timeout=min(_SECONDS, self.endpoint.timeout)).close()  # noqa: S310
+        except urllib.error.HTTPError as error:
+            error.close()  # without the key it may be refused, and it is there
+        except (OSError, ValueError) as error:
+            raise ModelError(f"{url}: no server of language models answers there: {error}") from None
 
     def _make(self) -> Any:
-        from nlp_retrieval.lm.dspy_package import dspy
+        from nlp_retrieval.lm.engine import dspy
 
         class CountedLM(dspy.LM):  # type: ignore[misc]  # DSPy has no types
             """A ``dspy.LM`` whose copies for other samples (``rollout_id``) do not reuse its stored answers."""
@@ -242,8 +240,7 @@ class LanguageModel(Component):
             raise ConfigurationError(f"LanguageModel: model={self.model!r}: {self.hidden(str(error))}") from None
 
     def _engine(self) -> Engine:
-        from nlp_retrieval.lm.dspy_package import LM15Engine, StdlibTransport, lm15
-        from nlp_retrieval.lm.engine import BoundedTransport, Engine
+        from nlp_retrieval.lm.engine import AnswerStore, BoundedTransport, Engine, LM15Engine, StdlibTransport, lm15
 
         provider = LM15Engine(lm15.RouterConfig(env={})).resolve(self.model).provider
         seconds = self.endpoint.timeout
@@ -257,32 +254,17 @@ class LanguageModel(Component):
                 transport=BoundedTransport(transport),
             )
         )
-        store = AnswerStore(Path(self.cache_dir).expanduser() if self.cache_dir is not None else default_folder())
+        store = AnswerStore(None if self.cache_dir is None else Path(self.cache_dir).expanduser())
         return Engine(wire, {"base_url": self.base_url, "model": self.model}, LimitedCalls(self.endpoint, self._counter), store)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LanguageModel:
         return self  # DSPy's optimisers copy whole programs; limits and counts stay those of one model
 
 
-# Clients: anybody's object with ``complete(prompt)``.
-
-_PATIENCE = 600.0
-"""Seconds for an answer of a client, which has time-outs of its own."""
-
+# Clients: anybody's object with ``complete(prompt)``, or a ``dspy.LM``.
 
 _DSPY_CALLS = 8
-"""Calls at once of a ``dspy.LM``, which is safe to call from several threads."""
-
-
-class _DspyClient:
-    """A ``dspy.LM`` with its own cache, retries and settings."""
-
-    def __init__(self, lm: Any) -> None:
-        self.lm = lm
-
-    def complete(self, prompt: str) -> str:
-        (answer,) = self.lm(prompt)
-        return str(answer if isinstance(answer, str) else answer["text"])
+"""The most calls at once of a ``dspy.LM``, which is safe to call from several threads."""
 
 
 class ClientModel(LanguageModel):
@@ -302,52 +284,13 @@ class ClientModel(LanguageModel):
         return _client_model, (self.client, self.model, self.endpoint.calls_at_once, self.named)
 
     def _engine(self) -> Engine:
-        from nlp_retrieval.lm.engine import ClientWire, Engine
+        from nlp_retrieval.lm.engine import AnswerStore, ClientWire, Engine
 
-        store = AnswerStore(default_folder()) if self.named else None
-        client = self.client if hasattr(self.client, "complete") else _DspyClient(self.client)
-        return Engine(ClientWire(client), {"model": self.model}, LimitedCalls(self.endpoint, self._counter), store)
+        limits = LimitedCalls(self.endpoint, self._counter)
+        return Engine(ClientWire(self.client), {"model": self.model}, limits, AnswerStore(None) if self.named else None)
 
 
 def _client_model(client: Any, model: str, calls_at_once: int, named: bool) -> ClientModel:
     made = ClientModel(model, endpoint=ModelEndpoint(calls_at_once=calls_at_once, timeout=_PATIENCE))
     made.client, made.named = client, named
     return made
-
-
-# Whether a server answers, asked at no cost.
-
-_SECONDS = 10.0
-_LONGEST_WAIT = 60.0
-_sleep: Callable[[float], None] = time.sleep
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: a key is sent to its own server only."""
-
-    def redirect_request(self, *request: Any) -> None:
-        del request
-
-
-def _check_server(url: str, key: EndpointKey, endpoint: ModelEndpoint) -> None:
-    """Ask for ``/models``, with the endpoint's retries; a server that offers no list passes."""
-    request = urllib.request.Request(f"{url.rstrip('/')}/models")  # noqa: S310 -- checked before: http or https
-    value, reason = key.read(), ""
-    if value is not None:
-        request.add_header("Authorization", f"Bearer {value}")
-    opener = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
-    for attempt in range(endpoint.retries + 1):
-        if attempt:
-            _sleep(min(endpoint.backoff * 2 ** (attempt - 1), _LONGEST_WAIT))
-        try:
-            opener.open(request, timeout=min(_SECONDS, endpoint.timeout)).close()
-        except urllib.error.HTTPError as error:
-            error.close()
-            if error.code in (401, 403):
-                raise ModelError(f"{url}: the key is refused (status {error.code}); {key.cure}") from None
-        except (OSError, ValueError) as error:
-            reason = key.hidden(str(getattr(error, "reason", error)))
-            continue
-        return
-    tries = f" ({endpoint.retries + 1} attempts)" if endpoint.retries else ""
-    raise ModelError(f"{url}: no server of language models answers there: {reason}{tries}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nlp_retrieval.lm.dspy_package import dspy
+from nlp_retrieval.lm.engine import dspy
 
 
 class ClaimDecomposition(dspy.Signature):  # type: ignore[misc]  # DSPy has no types

@@ -16,17 +16,8 @@ from nlp_retrieval.core.components.trust_rules import given, may_set
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker, Blend
-from nlp_retrieval.lm.counting import CallCounter, CallCounts
-from nlp_retrieval.lm.endpoint import (
-    DEFAULT_ENDPOINT,
-    ENDPOINT_RULES,
-    EndpointCalls,
-    EndpointKey,
-    LimitedCalls,
-    ModelEndpoint,
-    check_url,
-    side_by_side,
-)
+from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
+from nlp_retrieval.lm.endpoint import DEFAULT_ENDPOINT, ENDPOINT_RULES, EndpointCalls, ModelEndpoint, side_by_side
 
 # Reading the answer of a rerank endpoint: untrusted bytes become scores, or an error with the reason.
 
@@ -145,11 +136,8 @@ class HttpReranker(BaseReranker):
         self.documents_per_call = documents_per_call
         self.endpoint = ModelEndpoint.model_validate(endpoint)
         self.blend: Blend = blend
-        check_url(type(self).__name__, base_url)
         self._counter = CallCounter(f"{self.name}/{model}")
-        key = EndpointKey(type(self).__name__, model, api_key_env)
-        calls = LimitedCalls(self.endpoint, self._counter)
-        self._calls = EndpointCalls(base_url.rstrip("/"), "rerank", "a Cohere- or Jina-compatible API", key, calls)
+        self._calls = EndpointCalls(type(self).__name__, base_url, "rerank", api_key_env, self.endpoint, self._counter)
 
     def check_ready(self) -> None:
         """Require httpx2."""
@@ -192,4 +180,6 @@ class HttpReranker(BaseReranker):
     def _ask(self, texts: list[str], request: _Request, go_on: Callable[[], bool]) -> RerankAnswer:
         documents = [texts[pair] for pair in request.pairs]
         body = {"model": self.model, "query": request.query or " ", "documents": documents, "top_n": len(documents)}
-        return self._calls.ask(body, partial(read_scores, documents=documents), largest_answer(documents), go_on)
+        answer = self._calls.ask(body, partial(read_scores, documents=documents), largest_answer(documents), go_on)
+        count(self._counter, CallCounts(tokens_in=answer.tokens))
+        return answer

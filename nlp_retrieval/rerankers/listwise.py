@@ -204,7 +204,7 @@ def _read(question: Mapping[str, Any], answer: object) -> Permutation | None:
 
 def _ranker() -> Any:
     """The program of one step that orders passages."""
-    from nlp_retrieval.lm.dspy_package import dspy
+    from nlp_retrieval.lm.engine import dspy
 
     class RankPassages(dspy.Signature):  # type: ignore[misc]  # DSPy has no types
         """Order passages by how much each helps to answer a question or to check a claim, the most helpful first.

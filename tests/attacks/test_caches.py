@@ -14,7 +14,7 @@ import pytest
 
 from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
 from nlp_retrieval.core.files.cache import cache_folder
-from nlp_retrieval.lm.answers import AnswerStore, default_folder
+from nlp_retrieval.lm.engine import AnswerStore, default_folder
 
 QUESTION = {"asked": "who"}
 OTHER_USER = 65534

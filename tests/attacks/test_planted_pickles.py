@@ -25,7 +25,7 @@ from nlp_retrieval.benchmarks.runs import read_run_folder
 from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, SourceError
-from nlp_retrieval.lm.answers import AnswerStore
+from nlp_retrieval.lm.engine import AnswerStore
 from nlp_retrieval.lm.programs import read_program
 from nlp_retrieval.reports.write import write_run_files
 from nlp_retrieval.retrievers import TitleMentions

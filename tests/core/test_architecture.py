@@ -216,7 +216,7 @@ def test_workers_alone_speak_in_pickles():
     def speaks(file):
         yield from ((line, name) for line, name in imports_of(file) if name.startswith("multiprocessing"))
 
-    workers = PACKAGE / "encoders" / "workers.py"
+    workers = PACKAGE / "encoders" / "passages.py"
     assert identified([file for file in FILES if file != workers], speaks) == []
 
 

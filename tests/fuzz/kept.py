@@ -33,7 +33,7 @@ from nlp_retrieval.core.index.generation import read_manifest as read_index_mani
 from nlp_retrieval.encoders.endpoint import KeptVectors
 from nlp_retrieval.errors import IndexDamagedError, ModelError, RetrievalError, SourceError
 from nlp_retrieval.evaluation.ranking_files import HITS, PASSAGES, QUERIES, read_lists
-from nlp_retrieval.lm.answers import AnswerStore
+from nlp_retrieval.lm.engine import AnswerStore
 from nlp_retrieval.retrievers.colbert.files import open_compressed as open_colbert
 from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, open_added_links
 from nlp_retrieval.retrievers.splade import SpladeRetriever
@@ -171,7 +171,7 @@ def kept_vector(data: bytes) -> bool:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     found = store.find("a text")
-    assert found is None or (len(found.vector) > 0 and np.isfinite(found.vector).all())
+    assert found is None or (len(found.vectors) > 0 and np.isfinite(found.vectors).all())
     return found is not None
 
 

@@ -24,7 +24,7 @@ from nlp_retrieval import (
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.hover import HoverMultiHopPipeline
 from nlp_retrieval.lm import LanguageModelAnswerer
-from nlp_retrieval.lm.answers import default_folder
+from nlp_retrieval.lm.engine import default_folder
 
 
 class Stub:
