@@ -38,21 +38,21 @@ class Embedded(NamedTuple):
     tokens: int
 
 
-class _Entry(BaseModel):
+class _Embedding(BaseModel):
     model_config = ConfigDict(strict=True)
     index: int
     embedding: Annotated[list[FiniteFloat], Field(min_length=1)]
 
 
-class _Answer(BaseModel):
-    data: list[_Entry]
+class _Embeddings(BaseModel):
+    data: list[_Embedding]
     usage: Any = None
 
 
 def read_embeddings(body: bytes, n_texts: int) -> Embedded:
     """Read the answer to a request of ``n_texts`` texts; a ValueError gives the reason why it is none, as half a sentence."""
     try:
-        answer = _Answer.model_validate_json(body)
+        answer = _Embeddings.model_validate_json(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")[:200]) from None
