@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 MOST_PAGES = 5000
 """Pages of a PDF."""
 
-
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _BULLET = re.compile(r"[•‣◦▪●·] ?")
 _SENTENCE_END = (".", "!", "?", ":", '."', ".”", ".)", "。")
@@ -49,23 +48,18 @@ _PAGE_NUMBER = re.compile(
 _REPEATED = 3
 
 
-class _Stretch(NamedTuple):
-    text: str
-    is_raised: bool = False
-
-
 class _Line(NamedTuple):
-    """A printed line: its page, its text, and the stretches of that, raised numbers apart."""
+    """A printed line: its page, its text, and the stretches of that, each with whether it is a raised number."""
 
     page: int
     text: str
-    stretches: Sequence[_Stretch]
+    stretches: Sequence[tuple[str, bool]]
 
     def after(self, length: int) -> _Line:
         """Return the line without its first characters."""
         kept = []
         for text, is_raised in self.stretches:
-            kept.append(_Stretch(text[length:], is_raised))
+            kept.append((text[length:], is_raised))
             length = max(0, length - len(text))
         return _Line(self.page, "".join(text for text, _ in kept), kept)
 
@@ -77,12 +71,17 @@ def read_pdf(data: bytes, where: str) -> Document:
         SourceError: it is damaged, encrypted, unpacks to far more than is usual, has too many pages, or has no text.
     """
     from pypdf import PdfReader
-    from pypdf.errors import DependencyError as NoCipher
-    from pypdf.errors import FileNotDecryptedError, LimitReachedError
+    from pypdf.errors import DependencyError, FileNotDecryptedError, LimitReachedError
 
     try:
-        title, pages, n_damaged = _title_and_pages(PdfReader(BytesIO(data)), where)
-    except (FileNotDecryptedError, NoCipher):
+        reader = PdfReader(BytesIO(data))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise FileNotDecryptedError  # noqa: TRY301
+        title, n_pages = str((reader.metadata.title if reader.metadata else None) or ""), len(reader.pages)
+        if n_pages > MOST_PAGES:
+            raise SourceError(f"{where}: {n_pages:,} pages; at most {MOST_PAGES:,} are read, split it up")  # noqa: TRY301
+        pages, n_damaged = _pages(reader, n_pages)
+    except (FileNotDecryptedError, DependencyError):
         raise SourceError(f"{where}: the PDF is encrypted; save it without a password") from None
     except LimitReachedError as error:
         raise SourceError(
@@ -94,10 +93,12 @@ def read_pdf(data: bytes, where: str) -> Document:
     except Exception as error:  # a damaged file can make pypdf raise any kind of error
         raise SourceError(f"{where}: the PDF is damaged ({type(error).__name__}: {str(error)[:80]}); fetch it again") from None
     empty = [number for number, page in enumerate(pages, start=1) if not any(line.text for line in page)]
+    shown = ", ".join(map(str, empty[:10])) + (f" and {len(empty) - 10:,} more" if len(empty) > 10 else "")
+    without = f"{where}: no text on page{'s' * (len(empty) != 1)} {shown}"
     cure = "recognise the text of scans first (ocrmypdf in.pdf out.pdf)"
     if len(empty) == len(pages):
-        raise SourceError(f"{where}: no text on {_spans(empty)}, as of a scan; {cure}")
-    notes = [f"{where}: no text on {_spans(empty)}; {cure}"] if empty else []
+        raise SourceError(f"{without}; {cure}")
+    notes = [f"{without}; {cure}"] if empty else []
     notes += [f"{where}: {n_damaged:,} damaged pages could not be read"] if n_damaged else []
     draft = Draft()
     blocks = list(_blocks(_without_edges(pages), draft))
@@ -105,37 +106,28 @@ def read_pdf(data: bytes, where: str) -> Document:
     return Document(blocks, title, "page", removed=removed + draft.removed, notes=notes)
 
 
-def _title_and_pages(reader: PdfReader, where: str) -> tuple[str, list[list[_Line]], int]:
-    """Return the title, the lines of each page, and the number of pages that could not be read, which are empty."""
-    from pypdf.errors import LimitReachedError, WrongPasswordError
+def _pages(reader: PdfReader, n_pages: int) -> tuple[list[list[_Line]], int]:
+    """Return the lines of each page, and the number of pages that could not be read, which are empty."""
+    from pypdf.errors import LimitReachedError
 
-    if reader.is_encrypted and not reader.decrypt(""):
-        raise WrongPasswordError
-    title = str((reader.metadata.title if reader.metadata else None) or "")
-    count = len(reader.pages)
-    if count > MOST_PAGES:
-        raise SourceError(f"{where}: {count:,} pages; at most {MOST_PAGES:,} are read, split it up")
     pages: list[list[_Line]] = []
     n_damaged = 0
-    for number in range(count):
+    for number in range(n_pages):
         try:
-            lines = _lines_of(reader.pages[number], number + 1)
+            pages.append(_lines_of(reader.pages[number], number + 1))
         except (LimitReachedError, MemoryError):
             raise
         except Exception:  # a page with damaged fonts should not lose the others
-            if count == 1:
-                raise
             n_damaged += 1
-            lines = []
-        pages.append(lines)
-    if n_damaged and n_damaged == count:
-        raise ValueError("none of its pages can be read")
-    return title, pages, n_damaged
+            if n_damaged == n_pages:
+                raise
+            pages.append([])
+    return pages, n_damaged
 
 
 def _lines_of(page: PageObject, number: int) -> list[_Line]:
     """Return the lines of a page, with numbers apart that are smaller and higher than the text before them."""
-    lines: list[list[_Stretch]] = [[]]
+    lines: list[list[tuple[str, bool]]] = [[]]
     base_size = base_height = 0.0
 
     def add(text: str, cm: list[float], tm: list[float], _font: object, size: float) -> None:
@@ -145,42 +137,29 @@ def _lines_of(page: PageObject, number: int) -> list[_Line]:
             size, height = abs(size * tm[3] * cm[3]), tm[5] * cm[3] + cm[5]
             rise = height - base_height
             if _RAISED.fullmatch(printed) and size < _SMALL * base_size and 0.1 * base_size < rise < base_size:
-                while len(lines) > 1 and not "".join(stretch.text for stretch in lines[-1]).strip():
+                while len(lines) > 1 and not "".join(text for text, _ in lines[-1]).strip():
                     lines.pop()  # pypdf takes the height for another line
-                lines[-1].append(_Stretch(printed, is_raised=True))
+                lines[-1].append((printed, True))
                 return
             base_size, base_height = size, height
         first, *others = text.translate(_LIGATURES).split("\n")
-        lines[-1].append(_Stretch(first))
-        lines.extend([_Stretch(other)] for other in others)
+        lines[-1].append((first, False))
+        lines.extend([(other, False)] for other in others)
 
     page.extract_text(visitor_text=add)
     return [_Line(number, "".join(text for text, _ in line), line) for line in map(_spaced, lines)]
 
 
-def _spaced(line: Sequence[_Stretch]) -> list[_Stretch]:
+def _spaced(line: Sequence[tuple[str, bool]]) -> list[tuple[str, bool]]:
     """Return a line without white space at its ends and beside other white space."""
-    kept: list[_Stretch] = []
+    kept: list[tuple[str, bool]] = []
     for text, is_raised in line:
         spaced = re.sub(r"\s+", " ", text)
-        spaced = spaced.lstrip() if not kept or kept[-1].text[-1:] == " " else spaced
-        kept += [_Stretch(spaced, is_raised)] if spaced else []
+        spaced = spaced.lstrip() if not kept or kept[-1][0][-1:] == " " else spaced
+        kept += [(spaced, is_raised)] if spaced else []
     if kept:
-        kept[-1] = kept[-1]._replace(text=kept[-1].text.rstrip())
+        kept[-1] = kept[-1][0].rstrip(), kept[-1][1]
     return kept
-
-
-def _spans(numbers: Sequence[int]) -> str:
-    """Return pages as words: "pages 1-4 and 7"."""
-    spans: list[list[int]] = []
-    for number in numbers:
-        if spans and number == spans[-1][1] + 1:
-            spans[-1][1] = number
-        else:
-            spans.append([number, number])
-    parts = [str(first) if first == last else f"{first}-{last}" for first, last in spans]
-    more = f" and {len(parts) - 10} more ranges" if len(parts) > 10 else ""
-    return ("page " if len(numbers) == 1 else "pages ") + ", ".join(parts[:10]) + more
 
 
 def _without_edges(pages: Sequence[Sequence[_Line]]) -> Iterator[list[_Line]]:
@@ -239,14 +218,12 @@ def _add(draft: Draft, lines: Sequence[_Line]) -> None:
 
     ``exam-`` and ``ple`` become ``example``; a word that is written with a hyphen and split there loses it.
     """
-    for number, line in enumerate(lines):
-        text, following = line.text, lines[number + 1].text if number + 1 < len(lines) else ""
-        is_address = bool(following) and _address_goes_on(text, following)
-        is_word = text[-1:] == "-" and text[-2:-1].isalpha() and following[:1].isalpha() and not is_address
-        for stretch, is_raised in line.stretches[:-1] if is_word else line.stretches:
+    for line, following in zip(lines, [*(line.text for line in lines[1:]), ""], strict=True):
+        is_address = bool(following) and _address_goes_on(line.text, following)
+        is_word = line.text[-1:] == "-" and line.text[-2:-1].isalpha() and following[:1].isalpha() and not is_address
+        stretches = line.stretches if not is_word else [*line.stretches[:-1], (line.stretches[-1][0][:-1], False)]
+        for stretch, is_raised in stretches:
             (draft.raised if is_raised else draft.text)(stretch, line.page)
-        if is_word:
-            draft.text(line.stretches[-1].text[:-1], line.page)
         if following and not is_word and not is_address:
             draft.line_break(line.page, "\n" if _BULLET.match(following) else " ")
 

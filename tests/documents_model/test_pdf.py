@@ -64,7 +64,7 @@ def test_a_pdf_whose_bytes_were_changed_is_an_error_or_read() -> None:
 
 def test_a_scan_is_an_error_that_says_what_to_do() -> None:
     assert error_of(pdf_of(b"0 0 10 10 re f")) == (
-        "a.pdf: no text on page 1, as of a scan; recognise the text of scans first (ocrmypdf in.pdf out.pdf)"
+        "a.pdf: no text on page 1; recognise the text of scans first (ocrmypdf in.pdf out.pdf)"
     )
 
 

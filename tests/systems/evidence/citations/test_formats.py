@@ -514,7 +514,7 @@ BOMB = "<w:p><w:r><w:t>" + "a" * 30_000_000 + "</w:t></w:r></w:p>"
     [
         ("docx", docx_of(BOMB), "far more than a document"),
         ("docx", docx_of("<w:p/>", styles=ENTITY), "declares a document type"),
-        ("pdf", pdf_of(*[content("")] * 4), "no text on pages 1-4, as of a scan; recognise the text of scans first"),
+        ("pdf", pdf_of(*[content("")] * 4), "no text on pages 1, 2, 3, 4; recognise the text of scans first"),
         ("pdf", encrypted(pdf_of(content("A page.")), "secret"), "encrypted"),
         ("latex", b"{" * 30_000 + b"x" + b"}" * 30_000, "nested too deeply"),
         ("html", b"<p hidden>x</p>", "no visible text"),
