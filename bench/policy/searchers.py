@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
@@ -36,10 +36,10 @@ class ShuffledFeedback(FeedbackRetriever):
 
     name = "shuffled_feedback"
 
-    def _asked(self, queries: list[str]) -> list:  # type: ignore[type-arg]
-        asked = super()._asked(queries)
+    def _questions(self, queries: list[str]) -> list:  # type: ignore[type-arg]
+        asked = super()._questions(queries)
         half = len(asked) // 2  # neighbours are two wordings of one question
-        return [replace(one, feedback=other.feedback) for one, other in zip(asked, asked[half:] + asked[:half], strict=True)]
+        return [one._replace(feedback=other.feedback) for one, other in zip(asked, asked[half:] + asked[:half], strict=True)]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ or from a spaCy pipeline; this module decides which to search for, with which ne
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -92,28 +92,35 @@ class EntityPhrases(BaseUserQueryProcessor):
         chosen = {normalize(nlq): nlq} if self.keep_query else {}
         limit = self.max_phrases + len(chosen)
         for phrase in _phrases(nlq, mentions, self.context):
-            if len(chosen) < limit:
-                chosen.setdefault(normalize(phrase), phrase)
+            if len(chosen) == limit:
+                break
+            chosen.setdefault(normalize(phrase), phrase)
         return list(chosen.values()) or [nlq]
 
 
-def _phrases(query: str, mentions: Mentions, context: int) -> list[str]:
-    """All phrases of a query, most specific first; those of one kind and length in the order of the query."""
+def _phrases(query: str, mentions: Mentions, context: int) -> Iterator[str]:
+    """The phrases of a query, most specific first; those of one kind and length in the order of the query."""
     words = _words(query)
     quoted = {normalize(straight or curly) for straight, curly in _QUOTED.findall(query)}
     spans = _located(words, (quoted | mentions.entities | mentions.proper_nouns) - FUNCTION_WORDS - {""})
     free = set(range(len(words))) - {position for span in spans for position in span}
-    ranked = []
+    ranked: list[tuple[int, int, int, list[Sequence[int]]]] = []
     for span in spans:
         name = " ".join(words[position].text for position in span)
         kind = _QUOTE if name in quoted else _NUMBER if name.isdigit() else _NAME
         before = [[position] for position in _related(words, range(span.start - 1, -1, -1), free, context)[::-1]]
         after = [[position] for position in _related(words, range(span.stop, len(words)), free, context)]
-        # words without a space between them ("2009/10") have the same text
-        phrase = " ".join(dict.fromkeys(_text(query, words, places) for places in [*before, span, *after]))
-        ranked.append((kind, -len(span), span.start, phrase))
-    ranked += [(_DESCRIPTION, -len(run), run[0], _text(query, words, run)) for run in _descriptions(words, free)]
-    return [phrase for *_, phrase in sorted(ranked) if _can_be_searched(phrase)]
+        ranked.append((kind, -len(span), span.start, [*before, span, *after]))
+    ranked += [(_DESCRIPTION, -len(run), run[0], [run]) for run in _descriptions(words, free)]
+    known: set[tuple[tuple[int, int], ...]] = set()
+    for *_, parts in sorted(ranked, key=lambda one: one[:3]):
+        # words without a space between them ("2009/10") have the same range, which may be long
+        ranges = tuple((words[places[0]].begin, words[places[-1]].end) for places in parts)
+        if ranges not in known:
+            known.add(ranges)
+            phrase = " ".join(dict.fromkeys(query[begin:end].strip(_EDGES) for begin, end in dict.fromkeys(ranges)))
+            if _can_be_searched(phrase):
+                yield phrase
 
 
 def _can_be_searched(phrase: str) -> bool:
@@ -184,8 +191,3 @@ def _descriptions(words: list[_Word], free: set[int]) -> list[list[int]]:
         if stays:
             runs[-1].append(position)
     return [run for run in runs if 1 < len(run) <= _LONGEST]
-
-
-def _text(query: str, words: list[_Word], places: Sequence[int]) -> str:
-    """The words in the query's own spelling."""
-    return query[words[places[0]].begin : words[places[-1]].end].strip(_EDGES)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,7 @@ from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.context import stage
 from nlp_retrieval.core.explanation import Explanation, name_of
-from nlp_retrieval.core.files.columns import check_numbers, damaged, mapped
-from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.files.columns import check_numbers, mapped, read_texts
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.progress_bars import progress
@@ -35,37 +34,33 @@ from nlp_retrieval.retrievers.link_graph.tables import PassageTerms, Terms, hash
 from nlp_retrieval.retrievers.vectors import VectorRetriever
 from nlp_retrieval.text.surfaces import MOST_WORDS, spans_of, words_of
 
-# The subject of each passage, and its neighbours in its document.
-#
-# Subject, document and position are metadata. A passage without a document has no neighbours. Neighbours are adjacent in the
-# order of their positions; a deleted passage is nobody's neighbour.
+# The subject of each passage, and its neighbours in its document: metadata say both. A passage without a document has no
+# neighbours. Neighbours are adjacent in the order of their positions; a deleted passage is nobody's neighbour.
 
 _STEP = 1024
-_NAMES, _SUBJECTS, _DOCUMENTS, _POSITIONS = "subjects.json", "subjects.npy", "documents.npy", "positions.npy"
+_NAMES = "subjects.json"
+_COLUMNS: dict[str, type[np.generic]] = {"subjects": np.int64, "documents": np.int64, "positions": np.float64}
 
 
 def write_places(items: ItemTable, folder: Path, subject: str | None, document: str, position: str) -> None:
     """Write the places of all items into an existing folder, as four files."""
-    subjects = np.full(len(items), -1, np.int64)
-    documents = np.zeros(len(items), np.int64)
-    positions = np.zeros(len(items), np.float64)
+    columns = {name: np.zeros(len(items), dtype) for name, dtype in _COLUMNS.items()}
+    columns["subjects"][:] = -1
     names: dict[str, int] = {}
-    fields = {document, position} | ({subject} if subject else set())
     with progress("reading places", len(items)) as advance:
-        for row, item in enumerate(items.stream(fields)):
+        for row, item in enumerate(items.stream({document, position} | ({subject} if subject else set()))):
             named = item.metadata.get(subject) if subject else None
             if isinstance(named, str) and named.strip():
-                subjects[row] = names.setdefault(named, len(names))
-            position_of_item = item.metadata.get(position)
-            document_of_item = item.metadata.get(document)
-            if document_of_item is not None and isinstance(position_of_item, int | float) and math.isfinite(position_of_item):
-                documents[row] = (hash_of(json.dumps(document_of_item, sort_keys=True)) >> 1) or 1
-                positions[row] = position_of_item
+                columns["subjects"][row] = names.setdefault(named, len(names))
+            place, whole = item.metadata.get(position), item.metadata.get(document)
+            if whole is not None and isinstance(place, int | float) and math.isfinite(place):
+                columns["documents"][row] = (hash_of(json.dumps(whole, sort_keys=True)) >> 1) or 1
+                columns["positions"][row] = place
             if row % _STEP == _STEP - 1:
                 advance(_STEP)
     (folder / _NAMES).write_text(json.dumps(list(names), ensure_ascii=False), "utf-8")
-    for name, column in ((_SUBJECTS, subjects), (_DOCUMENTS, documents), (_POSITIONS, positions)):
-        np.save(folder / name, column, allow_pickle=False)
+    for name, column in columns.items():
+        np.save(folder / f"{name}.npy", column, allow_pickle=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,25 +84,22 @@ class PassagePlaces:
     @classmethod
     def open_all(cls, segments: Sequence[SegmentFolder], live: Mask) -> PassagePlaces:
         """Open the files of :func:`write_places` for all segments."""
-        numbers_of_names: dict[str, int] = {}
-        subjects, documents, positions = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
+        numbers: dict[str, int] = {}
+        parts: dict[str, list[NDArray[Any]]] = {name: [np.zeros(0, dtype)] for name, dtype in _COLUMNS.items()}
         for segment in segments:
-            shape = (len(segment),)
-            names = _names_in(segment.folder / _NAMES)
-            numbers = mapped(segment.folder / _SUBJECTS, np.int64, shape)
-            check_numbers(segment.folder / _SUBJECTS, np.maximum(numbers, 0), max(len(names), 1))
-            global_numbers = np.array(
-                [numbers_of_names.setdefault(name, len(numbers_of_names)) for name in names] or [-1], np.int64
-            )
-            subjects.append(np.where(numbers < 0, -1, global_numbers[np.maximum(numbers, 0)]))
-            documents.append(mapped(segment.folder / _DOCUMENTS, np.int64, shape))
-            positions.append(mapped(segment.folder / _POSITIONS, np.float64, shape))
-        document = np.concatenate(documents)
+            columns = {name: mapped(segment.folder / f"{name}.npy", dtype, (len(segment),)) for name, dtype in _COLUMNS.items()}
+            names = read_texts(segment.folder / _NAMES)
+            check_numbers(segment.folder / "subjects.npy", columns["subjects"] + 1, len(names) + 1)
+            shared = np.array([*(numbers.setdefault(name, len(numbers)) for name in names), -1], np.int64)
+            columns["subjects"] = shared[columns["subjects"]]  # -1 is the last
+            for name, column in columns.items():
+                parts[name].append(column)
+        subjects, document, position = (np.concatenate(part) for part in parts.values())
         rows = np.flatnonzero(live & (document != 0))
-        ordered = rows[np.lexsort((rows, np.concatenate(positions)[rows], document[rows]))]
+        ordered = rows[np.lexsort((rows, position[rows], document[rows]))]
         places = np.full(len(document), -1, np.int64)
         places[ordered] = np.arange(len(ordered))
-        return cls(tuple(numbers_of_names), np.concatenate(subjects), ordered, document[ordered], places)
+        return cls(tuple(numbers), subjects, ordered, document[ordered], places)
 
     def neighbours(self, rows: Rows, distance: int) -> Rows:
         """Return the passage at a distance in the same document, ``[rows]``; -1 if there is none."""
@@ -118,16 +110,6 @@ class PassagePlaces:
         same = inside[self.documents[places[inside]] == self.documents[target[inside]]]
         rows_beside[same] = self.ordered[target[same]]
         return rows_beside
-
-
-def _names_in(path: Path) -> list[str]:
-    try:
-        names = read_json_file(path)
-    except (OSError, ValueError) as error:
-        raise damaged(path, str(error)) from error
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise damaged(path, "it is no list of names")
-    return names
 
 
 # The similarity of passages to a query and to the passages fed back, on one scale.
@@ -141,6 +123,7 @@ SAMPLED = 2048
 
 _OF_A_SUBJECT = 256
 _AT_ONCE = 4096
+_TINY = np.finfo(np.float64).tiny
 
 
 def evenly(rows: Rows, n: int) -> Rows:
@@ -148,8 +131,7 @@ def evenly(rows: Rows, n: int) -> Rows:
     return rows if len(rows) <= n else rows[np.linspace(0, len(rows) - 1, n).astype(np.int64)]
 
 
-@dataclass(frozen=True, eq=False)
-class Feedback:
+class Feedback(NamedTuple):
     """The feedback of one query.
 
     Args:
@@ -199,7 +181,7 @@ class Similarities:
         hashes, counts = self._terms.of_rows(rows)
         terms, number = np.unique(hashes, return_inverse=True)
         information = self._terms.information_of(terms)
-        lengths = np.maximum(np.repeat(self._lengths_of(rows), counts), np.finfo(np.float64).tiny)
+        lengths = np.maximum(np.repeat(self._lengths_of(rows), counts), _TINY)
         weights = np.bincount(number, information[number] / lengths, len(terms))
         strongest = np.sort(np.argsort(-weights, kind="stable")[:n_terms])
         weights = weights[strongest]
@@ -207,20 +189,13 @@ class Similarities:
         shares = weights / norm * information[strongest]
         return Feedback(rows, (mean / length if length else mean).astype(np.float32), terms[strongest], shares)
 
-    def with_query(self, vector: Vectors, rows: Rows) -> Scores:
-        """Return the standardised inner products of the query's vector and passages, ``[rows]``."""
-        return _standardised(_products(vector, self._vectors_of, rows), _row_by_row(self._sampled_vectors, vector))
-
-    def with_vector(self, feedback: Feedback, rows: Rows) -> Scores:
-        """Return the standardised similarities of passages to the mean vector of the feedback, ``[rows]``."""
-        return _standardised(
-            _products(feedback.vector, self._centred_vectors, rows), _row_by_row(self._sampled_own, feedback.vector)
+    def of_rows(self, vector: Vectors, feedback: Feedback, rows: Rows) -> tuple[Scores, Scores, Scores]:
+        """Return the standardised similarities of passages to a query's vector, and to vector and terms of its feedback."""
+        return (
+            _by_vectors(vector, self._vectors_of, rows, self._sampled_vectors),
+            _by_vectors(feedback.vector, self._centred_vectors, rows, self._sampled_own),
+            _standardised(self._by_terms(feedback, rows), self._sampled_by_terms(feedback)),
         )
-
-    def with_terms(self, feedback: Feedback, rows: Rows) -> Scores:
-        """Return the standardised similarities of passages to the terms of the feedback, ``[rows]``."""
-        by_terms = self._by_terms(feedback.terms, feedback.shares, rows)
-        return _standardised(by_terms, self._sampled_by_terms(feedback.terms, feedback.shares))
 
     def nearest(self, feedback: Feedback, rows: Rows) -> tuple[Rows, Scores]:
         """Return for each passage the most similar one of the feedback, other than itself, and their similarity."""
@@ -235,25 +210,25 @@ class Similarities:
         lengths = np.sqrt(np.einsum("ij,ij->i", centred, centred))
         return np.asarray(centred / np.maximum(lengths, np.float32(1e-9))[:, None], np.float32)
 
-    def _by_terms(self, terms: Terms, shares: Scores, rows: Rows) -> Scores:
+    def _by_terms(self, feedback: Feedback, rows: Rows) -> Scores:
         """The cosine of each passage's terms and those of the feedback, ``[rows]``."""
-        scores = np.zeros(len(rows))
+        terms, scores = feedback.terms, np.zeros(len(rows))
         for begin in range(0, len(rows) if len(terms) else 0, _AT_ONCE):
             part = rows[begin : begin + _AT_ONCE]
             hashes, counts = self._terms.of_rows(part)
             places = np.minimum(np.searchsorted(terms, hashes), len(terms) - 1)
             hit = np.flatnonzero(terms[places] == hashes)
             owner = np.repeat(np.arange(len(part)), counts)[hit]
-            scores[begin : begin + len(part)] = np.bincount(owner, shares[places[hit]], len(part))
-        return scores / np.maximum(self._lengths_of(rows), np.finfo(np.float64).tiny)
+            scores[begin : begin + len(part)] = np.bincount(owner, feedback.shares[places[hit]], len(part))
+        return scores / np.maximum(self._lengths_of(rows), _TINY)
 
-    def _sampled_by_terms(self, terms: Terms, shares: Scores) -> Scores:
+    def _sampled_by_terms(self, feedback: Feedback) -> Scores:
         """The same for the sample, whose passages are stored by term."""
-        begins = np.searchsorted(self._sampled_terms, terms)
-        counts = np.searchsorted(self._sampled_terms, terms, side="right") - begins
+        begins = np.searchsorted(self._sampled_terms, feedback.terms)
+        counts = np.searchsorted(self._sampled_terms, feedback.terms, side="right") - begins
         entries = np.repeat(begins - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
-        scores = np.bincount(self._sampled_owners[entries], np.repeat(shares, counts), len(self._sample))
-        return scores / np.maximum(self._lengths_of(self._sample), np.finfo(np.float64).tiny)
+        scores = np.bincount(self._sampled_owners[entries], np.repeat(feedback.shares, counts), len(self._sample))
+        return scores / np.maximum(self._lengths_of(self._sample), _TINY)
 
     def _lengths_of(self, rows: Rows) -> Scores:
         """The length of each passage's vector of terms; computed once."""
@@ -267,20 +242,16 @@ class Similarities:
         return self._lengths[rows]
 
 
-def _products(vector: Vectors, vectors_of: Callable[[Rows], Vectors], rows: Rows) -> Scores:
-    return products_of(vector[None], vectors_of, np.zeros(len(rows), np.int64), rows).astype(np.float64)
-
-
-def _row_by_row(vectors: Vectors, vector: Vectors) -> Scores:
-    """Inner products, each summed by itself: not by BLAS, whose threads wait for one another longer than this takes."""
-    products: Scores = np.einsum("ij,j->i", vectors, vector).astype(np.float64)
-    return products
+def _by_vectors(vector: Vectors, vectors_of: Callable[[Rows], Vectors], rows: Rows, sample: Vectors) -> Scores:
+    products = products_of(vector[None], vectors_of, np.zeros(len(rows), np.int64), rows).astype(np.float64)
+    # not by BLAS, whose threads wait for one another longer than this takes
+    return _standardised(products, np.einsum("ij,j->i", sample, vector).astype(np.float64))
 
 
 def _standardised(values: Scores, sample: Scores) -> Scores:
-    sample = sample.astype(np.float64)
-    deviation = float(sample.std()) if len(sample) else 0.0
-    standardised: Scores = (values - (float(sample.mean()) if len(sample) else 0.0)) / (deviation or 1.0)
+    if len(sample) == 0:
+        return values
+    standardised: Scores = (values - float(sample.mean())) / (float(sample.std()) or 1.0)
     return standardised
 
 
@@ -328,6 +299,7 @@ class NamedSubjects:
 
 _DECIMALS = 6  # further digits are rounding noise, which must not break ties
 _REACH = 2
+_OF_NAMED = 100.0  # added to the scores of passages of a named subject; scores lie within some tens
 
 Weight = Annotated[float, Field(ge=0, le=1000)]
 
@@ -358,8 +330,6 @@ class FeedbackRetriever(BaseRetriever):
         vector_weight: weight of their mean vector, compared with 1 for the query's.
         term_weight: weight of their terms.
         neighbour_weight: weight of the passages next to one; those after them have half of it; 0 for none.
-        named_weight: added to the scores of passages of a named subject; scores lie within some tens, so by default these
-            passages all come first. 0 for none.
         pool: up to this many allowed passages are all compared; of more, those among the first hits of one of the searches.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
 
@@ -371,12 +341,10 @@ class FeedbackRetriever(BaseRetriever):
     name = "feedback"
     manifest_may_set = may_set(
         *("seeds", "subject", "document", "position", "passages", "depth", "terms", "vector_weight", "term_weight"),
-        *("neighbour_weight", "named_weight", "pool", "merge"),
+        *("neighbour_weight", "pool", "merge"),
     )
     format_version = 3
-    search_only = frozenset(
-        "seeds passages depth terms vector_weight term_weight neighbour_weight named_weight pool merge".split()
-    )
+    search_only = frozenset("seeds passages depth terms vector_weight term_weight neighbour_weight pool merge".split())
 
     def __init__(
         self,
@@ -390,7 +358,6 @@ class FeedbackRetriever(BaseRetriever):
         vector_weight: Weight = 1.0,
         term_weight: Weight = 1.0,
         neighbour_weight: Annotated[float, Field(ge=0, le=1)] = 0.3,
-        named_weight: Weight = 100.0,
         pool: Annotated[int, Field(ge=1)] = 2000,
         merge: MergeRule = "alternate",
     ) -> None:
@@ -404,7 +371,6 @@ class FeedbackRetriever(BaseRetriever):
         self.vector_weight = vector_weight
         self.term_weight = term_weight
         self.neighbour_weight = neighbour_weight
-        self.named_weight = named_weight
         self.pool = pool
         self.merge = merge
         if not any(isinstance(seed, VectorRetriever) for seed in self.seeds.values()):
@@ -427,7 +393,6 @@ class FeedbackRetriever(BaseRetriever):
         self._n_rows = len(live)
         self._places = PassagePlaces.open_all(segments, live)
         self._named = NamedSubjects(self._places.names, self.subject) if self.subject else None
-        self._open_seeds = dict(zip(self.seeds, self._opened_parts, strict=True))
         dense = next(seed for seed in self._opened_parts if isinstance(seed, VectorRetriever))
         self._dense = dense
         terms = PassageTerms.open_all(segments)
@@ -456,35 +421,31 @@ class FeedbackRetriever(BaseRetriever):
         near, likeness = self._similarities.nearest(question.feedback, rows)
         places = {row: rank for rank, row in enumerate(question.feedback.rows.tolist(), 1)}
         explanations: list[Explanation | None] = []
-        for item, other, row, like, alike in zip(
-            items.items(rows), items.items(near), rows.tolist(), likeness.tolist(), near.tolist(), strict=True
-        ):
-            fed_back = f"it is number {places[row]} of the passages fed back" if row in places else ""
-            if not np.isfinite(like):
-                explanations.append(Explanation(item, fed_back, (), 1.0))
-                continue
-            reason = f'it says what "{name_of(other)}" says (cosine {like:.2f}), number {places[alike]} of those fed back'
-            explanations.append(Explanation(item, "; ".join(filter(None, [fed_back, reason])), (), max(like, 0.0)))
+        columns = items.items(rows), items.items(near), rows.tolist(), likeness.tolist(), near.tolist()
+        for item, other, row, like, alike in zip(*columns, strict=True):
+            reasons = [f"it is number {places[row]} of the passages fed back"] if row in places else []
+            if np.isfinite(like):
+                said = f'it says what "{name_of(other)}" says (cosine {like:.2f})'
+                reasons.append(f"{said}, number {places[alike]} of those fed back")
+            explanations.append(Explanation(item, "; ".join(reasons), (), max(like, 0.0) if np.isfinite(like) else 1.0))
         return explanations
 
     def _questions(self, queries: list[str]) -> list[_Question]:
-        parsed = [(query, np.zeros(0, np.int64)) if self._named is None else self._named.read(query) for query in queries]
-        texts = [text for text, _ in parsed]
-        distinct = list(dict.fromkeys(texts))
+        none = np.zeros(0, np.int64)
+        parsed = [(query, none) if self._named is None else self._named.read(query) for query in queries]
+        texts = list(dict.fromkeys(text for text, _ in parsed))
         with stage(f"{self.name}.encode"):
-            vectors = dict(zip(distinct, self._dense.encode(distinct), strict=True))
+            vectors = self._dense.encode(texts)
         with stage(f"{self.name}.seeds"):
             depth = min(self.depth, max(len(self._rows), 1))
-            hits_of_seeds = [seed.find(distinct, depth, self._n_rows) for seed in self._open_seeds.values()]
+            hits_of_seeds = [seed.find(texts, depth, self._n_rows) for seed in self._opened_parts]
+        questions = {}
         with stage(f"{self.name}.feedback"):
-            feedback = {
-                text: self._similarities.fed_back(
-                    _top_rows([hits.of(number) for hits in hits_of_seeds], self.passages), self.terms
-                )
-                for number, text in enumerate(distinct)
-            }
-        seeds = {text: [hits.of(number)[0] for hits in hits_of_seeds] for number, text in enumerate(distinct)}
-        return [_Question(vectors[text], feedback[text], named, seeds[text]) for text, named in parsed]
+            for number, text in enumerate(texts):
+                hits = [found.of(number) for found in hits_of_seeds]
+                feedback = self._similarities.fed_back(_top_rows(hits, self.passages), self.terms)
+                questions[text] = _Question(vectors[number], feedback, none, [rows for rows, _ in hits])
+        return [questions[text]._replace(named=named) for text, named in parsed]
 
     def _candidates(self, question: _Question, k: int, allowed: Mask | None) -> Rows:
         """Rows to compare, ascending: all allowed rows if they are few."""
@@ -495,45 +456,34 @@ class FeedbackRetriever(BaseRetriever):
         vectors = np.stack([question.vector, question.feedback.vector])
         hits = self._dense.search_vectors(vectors, most, allowed if allowed is not None else self._live)
         seed_rows = [part if allowed is None else part[allowed[part]] for part in question.seeds]
-        named = np.zeros(0, np.int64)
-        if len(question.named):
-            named = rows[np.isin(self._places.subjects[rows], question.named)]
+        named = rows[np.isin(self._places.subjects[rows], question.named)]
         return np.unique(np.concatenate([hits.rows, *seed_rows, named]))
 
     def _columns(self, question: _Question, rows: Rows) -> dict[str, Scores]:
-        around = {distance: self._places.neighbours(rows, distance) for distance in _distances(self.neighbour_weight)}
+        distances = [sign * distance for distance in range(1, _REACH + 1) for sign in (-1, 1)] if self.neighbour_weight else []
+        around = {distance: self._places.neighbours(rows, distance) for distance in distances}
         wanted = np.unique(np.concatenate([rows, *around.values()]))
         wanted = wanted[wanted >= 0]
-        compared = self._similarities
-        parts = {
-            "query": compared.with_query(question.vector, wanted),
-            "vector": self.vector_weight * compared.with_vector(question.feedback, wanted),
-            "terms": self.term_weight * compared.with_terms(question.feedback, wanted),
-        }
+        by_query, by_vector, by_terms = self._similarities.of_rows(question.vector, question.feedback, wanted)
+        parts = {"query": by_query, "vector": self.vector_weight * by_vector, "terms": self.term_weight * by_terms}
         totals = sum(parts.values(), np.zeros(len(wanted)))
         of_neighbours = np.zeros(len(rows))
         for distance, near in around.items():
-            with_neighbour = np.flatnonzero(near >= 0)
-            of_neighbours[with_neighbour] += (
-                self.neighbour_weight / abs(distance) * totals[np.searchsorted(wanted, near[with_neighbour])]
-            )
+            has_one = np.flatnonzero(near >= 0)
+            of_one = totals[np.searchsorted(wanted, near[has_one])]
+            of_neighbours[has_one] += self.neighbour_weight / abs(distance) * of_one
         places = np.searchsorted(wanted, rows)
-        named: Scores = self.named_weight * np.isin(self._places.subjects[rows], question.named).astype(np.float64)
+        named: Scores = _OF_NAMED * np.isin(self._places.subjects[rows], question.named).astype(np.float64)
         return {key: column[places] for key, column in parts.items()} | {"neighbours": of_neighbours, "named": named}
 
 
-@dataclass(frozen=True, eq=False)
-class _Question:
+class _Question(NamedTuple):
     """A query: its vector, its feedback, the subjects that it names, and the hits of each seed."""
 
     vector: Vectors
     feedback: Feedback
     named: Rows
     seeds: list[Rows]
-
-
-def _distances(weight: float) -> list[int]:
-    return [sign * distance for distance in range(1, _REACH + 1) for sign in (-1, 1)] if weight else []
 
 
 def _top_rows(hits: list[tuple[Rows, Scores]], n: int) -> Rows:

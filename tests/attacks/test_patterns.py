@@ -81,6 +81,12 @@ for text in (chr(0xd7ff) * N, chr(0xd800) * N):
         "numbers_of(text), compare_numbers('9', text), decimal_mark(plain_digits(text))",
         f"{_FROM}.text.numbers import compare_numbers, decimal_mark, numbers_of, plain_digits",
     ),
+    "phrases of one word without spaces": f"""
+{_FROM} import EntityPhrases
+processor = EntityPhrases()
+for text in ("Ab," * N, "ab/cd/of/" * N):
+    processor.process([text])
+""",
     "phrases": in_prose(
         "processor.process([text])", f"{_FROM} import EntityPhrases\nprocessor = EntityPhrases()\nprocessor.process(['A'])"
     ),

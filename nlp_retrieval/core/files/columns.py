@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.opening import explain_file_limit, open_regular
 from nlp_retrieval.errors import IndexDamagedError
 
@@ -117,6 +118,27 @@ def check_numbers(path: Path, numbers: NDArray[np.integer], end: int) -> None:
     """
     if numbers.size and (numbers.min() < 0 or numbers.max() >= end):
         raise damaged(path, f"it names {numbers.min()}..{numbers.max()} of {end}")
+
+
+def read_texts(path: Path) -> list[str]:
+    """Return the texts of a file that holds them as a list in JSON.
+
+    Raises:
+        IndexDamagedError: it is missing, or holds something else; the message names ``path``.
+
+    Examples:
+        >>> Path("terms.json").write_text('["krill", "whale"]')
+        18
+        >>> read_texts(Path("terms.json"))
+        ['krill', 'whale']
+    """
+    try:
+        texts = read_json_file(path)
+    except (OSError, ValueError) as error:
+        raise IndexDamagedError(f"{path} is missing or damaged ({error}); {CURE}") from error
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise damaged(path, "it is not a list of texts")
+    return texts
 
 
 # Columns that are written row by row and read in blocks, so that only one block is in memory.

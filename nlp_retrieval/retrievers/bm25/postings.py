@@ -17,9 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, offsets_of
-from nlp_retrieval.core.files.columns import CURE, Stream, check_numbers, check_offsets, damaged, mapped
-from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.core.files.columns import Stream, check_numbers, check_offsets, damaged, mapped, read_texts
 from nlp_retrieval.retrievers.bm25.scoring import Postings, found_in, term_cuts
 
 ROWS = "rows.npy"
@@ -37,17 +35,12 @@ class PostingFiles(NamedTuple):
     vocabulary: dict[str, int]
 
 
-def write_terms(folder: Path, indptr: NDArray[np.int64], lengths: NDArray[np.int32], vocabulary: list[str]) -> None:
-    """Write the files other than the postings."""
-    for name, column in ((INDPTR, indptr), (_LENGTHS, lengths)):
-        with Stream(folder / name, column.dtype) as stream:
-            stream.write(column)
-    (folder / _VOCABULARY).write_text(json.dumps(vocabulary, ensure_ascii=False), "utf-8")
-
-
 def open_files(folder: Path, n_items: int | None = None) -> PostingFiles:
     """Open an index."""
-    vocabulary = _read_vocabulary(folder / _VOCABULARY)
+    terms = read_texts(folder / _VOCABULARY)
+    if not all(term < following for term, following in pairwise(terms)):
+        raise damaged(folder / _VOCABULARY, "its terms do not ascend")
+    vocabulary = {term: number for number, term in enumerate(terms)}
     rows: NDArray[np.int32] = mapped(folder / ROWS, np.int32)
     frequencies: NDArray[np.int32] = mapped(folder / FREQUENCIES, np.int32, rows.shape)
     indptr: NDArray[np.int64] = mapped(folder / INDPTR, np.int64, (len(vocabulary) + 1,))
@@ -72,18 +65,6 @@ def check_postings(folder: Path, rows: NDArray[np.int32], indptr: NDArray[np.int
     rising[indptr] = True  # where the next term begins
     if not rising.all():
         raise damaged(folder / ROWS, "the rows of a term do not ascend")
-
-
-def _read_vocabulary(path: Path) -> dict[str, int]:
-    try:
-        terms = read_json_file(path)
-    except (OSError, ValueError) as error:
-        raise IndexDamagedError(f"{path} is missing or damaged ({error}); {CURE}") from error
-    if not isinstance(terms, list) or not all(isinstance(term, str) for term in terms):
-        raise damaged(path, "it is not a list of terms")
-    if not all(term < following for term, following in pairwise(terms)):
-        raise damaged(path, "its terms do not ascend")
-    return {term: number for number, term in enumerate(terms)}
 
 
 # Writing a bm25 index in bounded memory: postings are spooled as sorted runs and then merged, a range of terms at a time.
@@ -225,8 +206,10 @@ def _merge(folder: Path, runs: Sequence[Run], vocabulary: Sequence[str], lengths
         totals[run.terms] += run.kept
     merge_runs(runs, offsets_of(totals), folder / ROWS, folder / FREQUENCIES, np.int32)
     occurs = totals > 0
+    for name, column in ((INDPTR, offsets_of(totals[occurs])), (_LENGTHS, lengths)):
+        np.save(folder / name, column, allow_pickle=False)
     kept = [term for term, is_kept in zip(vocabulary, occurs.tolist(), strict=True) if is_kept]
-    write_terms(folder, offsets_of(totals[occurs]), lengths, kept)
+    (folder / _VOCABULARY).write_text(json.dumps(kept, ensure_ascii=False), "utf-8")
 
 
 def merge_runs(

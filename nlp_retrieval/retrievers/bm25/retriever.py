@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from nlp_retrieval.core.backend import Backend
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, offsets_of, search_parts
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, entries_of, offsets_of, search_parts
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.explanation import Explanation, TermScore
@@ -29,7 +29,7 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.statistics import CollectionStatistics
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.retrievers.bm25.postings import PostingFiles, build_files, join_files, open_files
-from nlp_retrieval.retrievers.bm25.scoring import Postings, Scorer, bm25_weights, found_in, inverse_frequencies, length_norms
+from nlp_retrieval.retrievers.bm25.scoring import Scorer, bm25_weights, found_in, inverse_frequencies, length_norms
 from nlp_retrieval.text.words import Accents, Segmenter, Words, language_of, segmenter_fingerprint
 
 # All segments of an index have one set of statistics: the number of items, their average length, and the number of items that
@@ -97,7 +97,9 @@ class SegmentedScorer:
         """Return ``[terms]``, how often each term occurs in the items that are not deleted."""
         occur = np.zeros(len(self.vocabulary), np.int64)
         for (postings, live), numbers in zip(self._postings, self.numbers, strict=True):
-            occur[numbers] += _occurrences(postings, live)
+            counted = postings.frequencies if live is None else postings.frequencies * live[postings.rows]
+            totals = offsets_of(counted)
+            occur[numbers] += totals[postings.indptr[1:]] - totals[postings.indptr[:-1]]
         return occur
 
     def weights_in(self, row: int, terms: NDArray[np.int32]) -> Scores:
@@ -140,20 +142,6 @@ class Weighted(NamedTuple):
     fed_back: Scores
 
 
-class _RowTerms:
-    """The terms of each item of a segment: its postings, ordered by row."""
-
-    def __init__(self, postings: Postings, numbers: NDArray[np.int64]) -> None:
-        order = np.argsort(postings.rows, kind="stable")
-        self._terms = np.repeat(numbers.astype(np.int32), np.diff(postings.indptr))[order]
-        self._frequencies = postings.frequencies[order]
-        self._offsets = offsets_of(np.bincount(postings.rows, minlength=len(postings.lengths)))
-
-    def of(self, row: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        part = slice(self._offsets[row], self._offsets[row + 1])
-        return self._terms[part], self._frequencies[part]
-
-
 class QueryExpander:
     """Expands queries by the terms of passages of an opened index; holds 8 bytes for each posting."""
 
@@ -161,15 +149,17 @@ class QueryExpander:
         self, segments: Sequence[tuple[PostingFiles, Mask | None]], scorer: SegmentedScorer, expansion: Expansion
     ) -> None:
         self._expansion = expansion
-        self._n_items = scorer.n_items
-        self._n_containing = scorer.n_containing
-        self._row_terms = [
-            _RowTerms(opened.postings, numbers) for (opened, _), numbers in zip(segments, scorer.numbers, strict=True)
-        ]
-        self._first_rows = offsets_of(np.array([len(opened.postings.lengths) for opened, _ in segments]))
+        self._n_items, self._n_containing = scorer.n_items, scorer.n_containing
+        postings = [opened.postings for opened, _ in segments]
+        first_rows = offsets_of([len(one.lengths) for one in postings]).tolist()
+        rows = np.concatenate([one.rows + first for one, first in zip(postings, first_rows, strict=False)])
+        terms = [np.repeat(numbers, np.diff(one.indptr)) for one, numbers in zip(postings, scorer.numbers, strict=True)]
+        order = np.argsort(rows, kind="stable")
+        self._terms = np.concatenate(terms).astype(np.int32)[order]
+        self._frequencies = np.concatenate([one.frequencies for one in postings])[order]
+        self._offsets = offsets_of(np.bincount(rows, minlength=first_rows[-1]))
         names = list(scorer.vocabulary)
-        ranked = sorted(range(len(names)), key=names.__getitem__)
-        self._ranked = np.array(ranked, np.int32)
+        self._ranked = np.array(sorted(range(len(names)), key=names.__getitem__), np.int32)
         self._ranks = np.empty(len(names), np.int64)
         self._ranks[self._ranked] = np.arange(len(names))
         lengths = np.fromiter(map(len, names), np.int64, len(names))
@@ -179,10 +169,9 @@ class QueryExpander:
         """Return the terms of a query and of its first hits, weighted, in alphabetical order."""
         if len(rows) == 0:
             return Weighted(np.zeros(0, np.int32), np.zeros(0), np.zeros(0))
-        terms_of_rows = [self._row_terms[part].of(int(row - self._first_rows[part])) for row, part in self._local_rows(rows)]
-        documents = np.repeat(np.arange(len(rows)), [len(numbers) for numbers, _ in terms_of_rows])
-        ranks = self._ranks[np.concatenate([np.zeros(0, np.int32), *(numbers for numbers, _ in terms_of_rows)])]
-        frequencies = np.concatenate([np.zeros(0), *(times for _, times in terms_of_rows)])
+        entries, counts = entries_of(self._offsets, rows)
+        documents = np.repeat(np.arange(len(rows)), counts)
+        ranks, frequencies = self._ranks[self._terms[entries]], self._frequencies[entries].astype(np.float64)
         terms = terms[self._n_containing[terms] > 0]  # others may occur only in deleted items
         query_ranks, counts = np.unique(self._ranks[terms], return_counts=True)
         added, shares = self._relevance_model(documents, ranks, frequencies, scores)
@@ -193,10 +182,6 @@ class QueryExpander:
         fed_back = _sums(places[len(query_weights) :], weights, len(joined))
         has_weight = summed > 0
         return Weighted(self._ranked[joined[has_weight]], summed[has_weight], fed_back[has_weight])
-
-    def _local_rows(self, rows: Rows) -> list[tuple[int, int]]:
-        parts = np.searchsorted(self._first_rows, rows, side="right") - 1
-        return list(zip(rows.tolist(), parts.tolist(), strict=True))
 
     def _relevance_model(self, documents: Rows, ranks: Rows, frequencies: Scores, scores: Scores) -> tuple[Rows, Scores]:
         """Each document's most frequent terms, by their share of these, weighted by its score."""
@@ -216,13 +201,6 @@ class QueryExpander:
 
 def _sums(places: Rows, values: Scores, n: int) -> Scores:
     return np.bincount(places, values, n).astype(np.float64, copy=False)
-
-
-def _occurrences(postings: Postings, live: Mask | None) -> NDArray[np.int64]:
-    """Return how often each term occurs in the items, not counting deleted ones."""
-    counted = postings.frequencies if live is None else postings.frequencies * live[postings.rows]
-    totals = offsets_of(counted)
-    return totals[postings.indptr[1:]] - totals[postings.indptr[:-1]]
 
 
 # Texts as the numbers of their terms.

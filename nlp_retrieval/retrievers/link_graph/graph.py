@@ -14,9 +14,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +27,7 @@ from nlp_retrieval.core.files.columns import CURE, check_numbers, check_offsets,
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.processes import Lock
-from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError, nearest
-
-# Links of one kind in columns, from which a graph is built.
+from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError
 
 
 @dataclass(frozen=True)
@@ -101,9 +99,6 @@ def merged_links(keys: NDArray[np.int64], weights: NDArray[np.float32], n_nodes:
     return Links(sources, targets, sums.astype(np.float32))
 
 
-# Memory for walks over a graph, kept with the graph from one walk to the next.
-
-
 class Workspace(NamedTuple):
     """Memory of a local walk, written in place.
 
@@ -119,13 +114,7 @@ class Workspace(NamedTuple):
     noted: Rows
     ready: Rows
 
-    @classmethod
-    def of(cls, n_nodes: int) -> Workspace:
-        """Return a workspace for a graph with this many nodes."""
-        return cls(np.zeros(n_nodes), np.zeros(n_nodes), np.empty(2 * n_nodes, np.int64), np.empty(n_nodes, np.int64))
 
-
-_MOST_KINDS = 127  # two types each, in one byte
 _ENTRIES_AT_ONCE = 1 << 17
 _DTYPES: dict[str, type[np.generic]] = {
     "offsets": np.int64,
@@ -145,7 +134,6 @@ def write_link_graph(folder: Path, n_nodes: int, links: Mapping[str, Links]) -> 
         links: by kind. The same links in the same order give the same bytes.
 
     Raises:
-        ConfigurationError: more kinds or nodes than the files can hold.
         EngineError: links that cannot be stored; the message names the kind.
 
     Examples:
@@ -157,8 +145,27 @@ def write_link_graph(folder: Path, n_nodes: int, links: Mapping[str, Links]) -> 
     folder.mkdir(parents=True, exist_ok=True)
     for name in _DTYPES:
         np.save(folder / f"{name}.npy", getattr(graph, name), allow_pickle=False)
-    facts = {"n_nodes": n_nodes, "kinds": list(graph.n_links), "n_links": list(graph.n_links.values())}
-    (folder / "graph.json").write_text(json.dumps(facts, ensure_ascii=False, indent=2) + "\n", "utf-8")
+    _write_facts(folder / "graph.json", graph.n_links, n_nodes)
+
+
+def _write_facts(path: Path, n_links: Mapping[str, int], n_nodes: int) -> None:
+    facts = {"n_nodes": n_nodes, "kinds": list(n_links), "n_links": list(n_links.values())}
+    path.write_text(json.dumps(facts, ensure_ascii=False, indent=2) + "\n", "utf-8")
+
+
+def _read_facts(path: Path) -> tuple[dict[str, int], int]:
+    """The number of links by kind, and that of nodes."""
+    try:
+        facts = read_json_file(path)
+        n_links = dict(zip(facts["kinds"], map(int, facts["n_links"]), strict=True))
+        n_nodes = int(facts["n_nodes"])
+    except OSError as error:
+        raise IndexDamagedError(f"{path} cannot be read ({error.strerror}); {CURE}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise damaged(path, "it does not describe links") from error
+    if min(n_links.values(), default=0) < 0:
+        raise damaged(path, "it does not describe links")
+    return n_links, n_nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,12 +198,6 @@ class LinkGraph:
     @classmethod
     def of(cls, n_nodes: int, links: Mapping[str, Links]) -> LinkGraph:
         """Build a graph in memory; see :func:`write_link_graph`."""
-        if len(links) > _MOST_KINDS:
-            raise ConfigurationError(f"{len(links)} kinds of links; a graph holds at most {_MOST_KINDS}: merge some of them")
-        if not 0 <= n_nodes <= np.iinfo(np.int32).max:
-            raise ConfigurationError(
-                f"a graph of {n_nodes} nodes; it holds at most {np.iinfo(np.int32).max}: split the collection"
-            )
         merged = [part.merged(kind, n_nodes) for kind, part in links.items()]
         n_types = 2 * len(merged)
         counts = np.zeros(n_nodes, np.int64)
@@ -226,14 +227,7 @@ class LinkGraph:
         Raises:
             IndexDamagedError: a file is missing or unreadable, or the files contradict one another.
         """
-        path = folder / "graph.json"
-        try:
-            facts = read_json_file(path)
-            n_nodes, n_links = int(facts["n_nodes"]), dict(zip(facts["kinds"], map(int, facts["n_links"]), strict=True))
-        except OSError as error:
-            raise IndexDamagedError(f"{path} cannot be read ({error.strerror}); {CURE}") from error
-        except (ValueError, KeyError, TypeError) as error:
-            raise damaged(path, "it does not describe a graph") from error
+        n_links, n_nodes = _read_facts(folder / "graph.json")
         entries = 2 * sum(n_links.values())
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("neighbours", "weights", "types"), (entries,))
         shapes |= {"offsets": (n_nodes + 1,), "sums": (n_nodes, 2 * len(n_links))}
@@ -267,24 +261,18 @@ class LinkGraph:
         return np.bincount(np.repeat(np.arange(len(nodes)), counts)[against], minlength=len(nodes))
 
     def weighted(self, kinds: Mapping[str, tuple[float, float]]) -> WeightedGraph:
-        """Return the graph with weights for walking links of each kind.
+        """Return the graph with weights for walking links of each of its kinds.
 
         Args:
-            kinds: for each kind of the graph, the factors of its weights along and against it; finite, at least 0; links
-                with a factor of 0 are not walked.
+            kinds: for each kind, the factors of its weights along and against it; finite, at least 0; links with a factor of 0
+                are not walked.
 
         Raises:
-            ConfigurationError: a kind is missing or not in the graph, or a factor is out of range.
+            ConfigurationError: the kinds are not those of the graph.
         """
-        for kind in kinds:
-            if kind not in self.n_links:
-                raise ConfigurationError(f"the graph has no links of kind {kind!r}; {nearest(kind, self.n_links)}")
-        for kind in self.n_links:
-            if kind not in kinds:
-                raise ConfigurationError(f"no weights for links of kind {kind!r}; give (0, 0) to leave them out")
+        if kinds.keys() != self.n_links.keys():
+            raise ConfigurationError(f"the graph has links of {[*self.n_links]}, and weights are given for {[*kinds]}")
         weights = np.array([kinds[kind] for kind in self.n_links], np.float64).ravel()
-        if not (np.isfinite(weights) & (weights >= 0)).all():
-            raise ConfigurationError(f"weights of kinds of links must be finite and at least 0; found {dict(kinds)}")
         return WeightedGraph(self, weights / max(weights.max(initial=0.0), np.finfo(np.float64).tiny))
 
 
@@ -323,9 +311,6 @@ class WeightedGraph:
     type_weights: Scores
     _workspaces: list[Workspace] = field(default_factory=list, init=False, repr=False)
     """Workspaces that no local walk uses at the moment."""
-
-    _pulls: list[Pulls] = field(default_factory=list, init=False, repr=False)
-    _pulling: ClassVar[Lock] = Lock()
 
     def steps(self, nodes: Rows) -> tuple[Rows, Rows, Scores]:
         """Return the steps out of some nodes: position in ``nodes``, neighbour, and probability.
@@ -367,19 +352,14 @@ class WeightedGraph:
         try:
             lent = self._workspaces.pop()
         except IndexError:  # first walk, or all in use by other threads
-            lent = Workspace.of(self.graph.n_nodes)
+            n_nodes = self.graph.n_nodes
+            lent = Workspace(np.zeros(n_nodes), np.zeros(n_nodes), np.empty(2 * n_nodes, np.int64), np.empty(n_nodes, np.int64))
         yield lent
         self._workspaces.append(lent)
 
-    @property
+    @cached_property
     def pulls(self) -> Pulls:
         """The transposed steps; the first use passes over the graph and keeps 16 bytes per link."""
-        with self._pulling:
-            if not self._pulls:
-                self._pulls.append(self._transposed())
-            return self._pulls[0]
-
-    def _transposed(self) -> Pulls:
         graph = self.graph
         totals, blocks = np.zeros(graph.n_nodes), []
         cuts = [0]
@@ -420,22 +400,12 @@ def write_added_links(folder: Path, links: Mapping[str, Links], n_rows: int) -> 
     np.save(folder / _SOURCES, all_links.sources, allow_pickle=False)
     np.save(folder / _TARGETS, all_links.targets, allow_pickle=False)
     np.save(folder / _WEIGHTS, all_links.weights, allow_pickle=False)
-    facts = {"kinds": list(merged), "n_links": [len(part.sources) for part in merged.values()]}
-    (folder / _FILE).write_text(json.dumps(facts, ensure_ascii=False, indent=2) + "\n", "utf-8")
+    _write_facts(folder / _FILE, {kind: len(part.sources) for kind, part in merged.items()}, n_rows)
 
 
 def open_added_links(segment: SegmentFolder) -> dict[str, Links]:
     """Map the links of a segment, and check each once."""
-    path = segment.folder / _FILE
-    try:
-        facts = read_json_file(path)
-        counts = dict(zip(facts["kinds"], map(int, facts["n_links"]), strict=True))
-    except OSError as error:
-        raise IndexDamagedError(f"{path} cannot be read ({error.strerror}); {CURE}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise damaged(path, "it does not describe links") from error
-    if min(counts.values(), default=0) < 0:
-        raise damaged(path, "it does not describe links")
+    counts, _ = _read_facts(segment.folder / _FILE)
     shape = (sum(counts.values()),)
     sources: Rows = mapped(segment.folder / _SOURCES, np.int64, shape)
     targets: Rows = mapped(segment.folder / _TARGETS, np.int64, shape)

@@ -1,4 +1,4 @@
-"""The compiled inner loops of PageRank; importing it needs numba, which compiles each at its first call."""
+"""The compiled inner loop of local PageRank; importing it needs numba, which compiles it at the first call."""
 
 from __future__ import annotations
 
@@ -7,27 +7,6 @@ from numba import njit
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows, Scores
-
-
-@njit(nogil=True)
-def sweep(
-    offsets: Rows, neighbours: NDArray[np.int32], probabilities: Scores, restart: Scores, damping: float, ranks: Scores
-) -> None:
-    """Set every node to its restart plus what its neighbours send it, one node after another (Gauss-Seidel).
-
-    Args:
-        offsets: of the graph.
-        neighbours: of the graph.
-        probabilities: of the steps from neighbour to node.
-        restart: ``[nodes]``.
-        damping: share of a neighbour's rank that walks on.
-        ranks: ``[nodes]``, changed in place.
-    """
-    for node in range(len(ranks)):
-        received = 0.0
-        for entry in range(offsets[node], offsets[node + 1]):
-            received += ranks[neighbours[entry]] * probabilities[entry]
-        ranks[node] = restart[node] + damping * received
 
 
 @njit(nogil=True)

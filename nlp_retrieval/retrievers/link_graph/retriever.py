@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, offsets_of, scaled, top_k_positions
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, scaled, top_k_positions
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
@@ -26,18 +26,16 @@ from nlp_retrieval.core.context import stage
 from nlp_retrieval.core.explanation import Explanation, Step
 from nlp_retrieval.core.index.generation import Generation, SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.base_searcher import labelled
 from nlp_retrieval.core.search.joining import RRF_K, MergeRule, reciprocal_ranks
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import as_encoder
-from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.errors import EngineError, RetrievalWarning
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 from nlp_retrieval.retrievers.link_graph.clauses import clauses_of, names_in
 from nlp_retrieval.retrievers.link_graph.extractors import BaseLinkExtractor, JoiningItems, SharedEntities
 from nlp_retrieval.retrievers.link_graph.graph import (
-    LinkGraph,
     Links,
     WeightedGraph,
     live_of,
@@ -62,51 +60,37 @@ from nlp_retrieval.retrievers.link_graph.walk import (
     pagerank,
     strongest_chains,
 )
-from nlp_retrieval.text.surfaces import surfaces_of
 
-# The computations of the link graph retriever for one query.
-#
-# These are the restarts of its walk, and the candidates that the walk reaches, with the evidence for each.
+# The computations for one query: the restarts of its walk, and the candidates that the walk reaches.
 
 
-@dataclass(frozen=True)
-class Rewritten:
-    """A question with a name in place of a clause, as :mod:`~nlp_retrieval.retrievers.link_graph.clauses` explains.
-
-    Args:
-        text: the question.
-        vector: ``[dimension]``, of the question.
-        sources: rows of the passages that the name was taken from, which do not answer it.
-    """
+class Rewritten(NamedTuple):
+    """A question with a name in place of a clause, its vector, and the passages that the name is from: they are no answers."""
 
     text: str
     vector: Vectors
     sources: Rows
 
 
-@dataclass(frozen=True)
-class Seeded:
+class Seeded(NamedTuple):
     """Restarts of a query's walk.
 
     Args:
-        rows: item rows, ascending.
-        shares: share of the restarts at each; they sum to 1, or are all 0 if nothing was found.
+        restarts: rows, ascending, and their shares, which sum to 1, or are all 0 if nothing was found.
         scores: hits of each seed: rows, best first, and their scores.
         titled_rows: rows whose titles the query names, ascending.
         titled: certainty that it names each, 0 to 1.
         rewritten: the query with names in place of its clauses.
     """
 
-    rows: Rows
-    shares: Scores
+    restarts: Restarts
     scores: dict[str, tuple[Rows, Scores]]
     titled_rows: Rows
     titled: Scores
     rewritten: Sequence[Rewritten] = ()
 
 
-@dataclass(frozen=True)
-class GraphCandidates:
+class GraphCandidates(NamedTuple):
     """The candidates of a query, by falling share of the walk.
 
     Args:
@@ -115,7 +99,7 @@ class GraphCandidates:
         shares: share of its restarts.
         evidence: by kind, for the first candidates; see
             :data:`~nlp_retrieval.retrievers.link_graph.walk.DEFAULT_WEIGHTS`.
-        seeds: scores of each seed; NaN for items that it did not find.
+        seeds: the score that each seed gave; NaN if it did not find the row.
     """
 
     rows: Rows
@@ -135,12 +119,9 @@ class GraphCandidates:
         if len(self.rows) > n_pooled:
             scores[n_pooled:] = scores_below(float(scores[:n_pooled].min()), len(self.rows) - n_pooled)
         order = np.lexsort((self.rows, -scores))[:k]
-        signals = {"pagerank": self.ranks[order]}
-        for kind in DEFAULT_WEIGHTS.keys() - signals.keys():
-            column = np.full(len(self.rows), np.nan)
-            column[:n_pooled] = self.evidence[kind]
-            signals[kind] = column[order]
-        signals = {"seeds": self.shares[order]} | {kind: signals[kind] for kind in DEFAULT_WEIGHTS}
+        signals = {"seeds": self.shares[order], "pagerank": self.ranks[order]}
+        unknown = np.full(len(self.rows) - n_pooled, np.nan)
+        signals |= {kind: np.append(self.evidence[kind], unknown)[order] for kind in DEFAULT_WEIGHTS if kind != "pagerank"}
         signals |= {f"seed.{label}": column[order] for label, column in self.seeds.items()}
         return self.rows[order], scores[order], signals
 
@@ -178,19 +159,6 @@ def by_row(rows: Rows, values: Scores) -> tuple[Rows, Scores]:
     return rows[order], values[order]
 
 
-# Explaining chains of links in words, with the sentences that show them.
-
-
-def explanation_of(
-    chain: LinkChain, seeded: Seeded, graph: WeightedGraph, kinds: Mapping[str, BaseLinkExtractor], items: ItemTable
-) -> Explanation:
-    """Put a chain into words."""
-    passages = items.items(np.array(chain.rows, np.int64))
-    pairs = zip(chain.rows, passages, chain.rows[1:], passages[1:], strict=False)
-    steps = tuple(_step(graph, kinds, *pair) for pair in pairs)
-    return Explanation(passages[-1], _origin(chain.rows[0], seeded), steps, chain.strength)
-
-
 def _origin(row: int, seeded: Seeded) -> str:
     """The reason why the walk restarts at a row, in words."""
     reasons = []
@@ -203,27 +171,6 @@ def _origin(row: int, seeded: Seeded) -> str:
     if not reasons and seeded.rewritten:
         reasons.append("the query with a name in place of a clause finds it")
     return " and ".join(reasons)
-
-
-def _step(
-    graph: WeightedGraph,
-    kinds: Mapping[str, BaseLinkExtractor],
-    row: int,
-    source: SearchableItem,
-    next_row: int,
-    target: SearchableItem,
-) -> Step:
-    """The strongest link between two rows, and the sentence that shows it."""
-    links = graph.graph
-    part = slice(int(links.offsets[row]), int(links.offsets[row + 1]))
-    between = np.flatnonzero(links.neighbours[part] == next_row)
-    types = links.types[part][between]
-    number = int(types[(links.weights[part][between] * graph.type_weights[types]).argmax()])
-    kind, extractor = list(kinds.items())[number // 2]
-    along = number % 2 == 0
-    shown = extractor.evidence(source, target) if along else extractor.evidence(target, source)
-    sentence = (shown.text, shown.start, shown.end) if shown else ()
-    return Step(source, target, kind, along, *sentence)
 
 
 # Passages that a query names by their titles.
@@ -250,6 +197,7 @@ def titled_by(query: str, titles: TitleTable, terms: PassageTerms, max_shared: i
 
 
 _QUERIES_AT_ONCE = 64
+_SEED_POWER = 4.0  # trusts the first hits; the last of a full list counts next to nothing, but is a candidate
 _CLAUSES, _ANSWERS, _NAMES = 3, 2, 6  # clauses of a query, passages that answer each, names of each passage
 _NAMED = 0.2  # least certainty that a query names a passage, for what that one says of its links
 _DECIMALS = 6  # of the logarithm of the walk; further digits are rounding noise, which must not break ties
@@ -267,13 +215,10 @@ class LinkGraphRetriever(BaseRetriever):
         links: the kinds of links; by default mentions of titles, and rare entities in common (at a tenth of the weight).
         encoder: for the similarity of passages and query: a model's hub name, a local folder, or an encoder. By default that
             of the first faiss seed; without one, similarity is not part of the evidence.
-        depth: number of hits of each seed that count.
-        seed_power: a hit's weight is its min-max normalised score to this power; a higher power trusts the first hits more. The
-            last hit of a full list counts next to nothing, but is a candidate.
+        depth: number of hits of each seed that count, each by the fourth power of its min-max normalised score.
         title_weight: weight of a title that the query names, compared with 1 for a seed's best hit.
         damping: probability that the walk follows a link instead of restarting.
         pagerank: ``local`` reads only the neighbourhood, whatever the size of the graph; ``exact`` reads the whole graph.
-        epsilon: local: greatest share of the walk per link that is left unfollowed; smaller is closer and slower.
         pool: number of passages, the first by the walk, that are scored by all evidence; the others follow in the order of the
             walk.
         weights: weights of kinds of evidence (:data:`~nlp_retrieval.retrievers.link_graph.walk.DEFAULT_WEIGHTS` lists
@@ -294,15 +239,12 @@ class LinkGraphRetriever(BaseRetriever):
 
     name = "link_graph"
     manifest_may_set = may_set(
-        *("seeds", "links", "depth", "seed_power", "title_weight", "damping", "pagerank", "epsilon", "pool", "weights"),
-        *("merge", "clauses"),
+        *("seeds", "links", "depth", "title_weight", "damping", "pagerank", "pool", "weights", "merge", "clauses"),
         encoder=reads_model,
     )
     format_version = 5
     joins_by_extending = True
-    search_only = frozenset(
-        "seeds encoder depth seed_power title_weight damping pagerank epsilon pool weights merge clauses".split()
-    )
+    search_only = frozenset("seeds encoder depth title_weight damping pagerank pool weights merge clauses".split())
 
     def __init__(
         self,
@@ -310,11 +252,9 @@ class LinkGraphRetriever(BaseRetriever):
         links: Sequence[BaseLinkExtractor | ByName] | None = None,
         encoder: str | BaseEncoder | None = None,
         depth: Annotated[int, Field(ge=1)] = 50,
-        seed_power: Annotated[float, Field(gt=0, le=100)] = 4.0,
         title_weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 2.0,
         damping: Annotated[float, Field(ge=0, lt=1)] = 0.5,
         pagerank: Literal["local", "exact"] = "local",
-        epsilon: Annotated[float, Field(gt=0, lt=1)] = 1e-6,
         pool: Annotated[int, Field(ge=1)] = 60,
         weights: Mapping[str, float] | None = None,
         merge: MergeRule = "alternate",
@@ -326,17 +266,14 @@ class LinkGraphRetriever(BaseRetriever):
         self.encoder = None if encoder is None else as_encoder(encoder)
         self._arguments |= {"links": self.links, "encoder": self.encoder}  # default and explicit names are equal
         self.depth = depth
-        self.seed_power = seed_power
         self.title_weight = title_weight
         self.damping = damping
         self.pagerank = pagerank
-        self.epsilon = epsilon
         self.pool = pool
         self.weights = checked_weights(weights)
         self.merge = merge
         self.clauses = clauses
         self._dense = _dense_part(self.seeds, self.encoder)
-        self._items: ItemTable | None = None
 
     def index_identity(self) -> Config:
         links = [extractor.identity for extractor in self.links]
@@ -385,15 +322,15 @@ class LinkGraphRetriever(BaseRetriever):
         return opened
 
     def load(self, folder: Path) -> None:
-        self.load_segments([SegmentFolder(folder, 0, LinkGraph.open(folder).n_nodes)])
+        raise EngineError(f"{self.name} opens all segments at once: {folder}")
 
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
-        kinds = {kind: (extractor.along, extractor.against) for kind, extractor in self._kinds().items()}
-        self._graph: WeightedGraph = open_graph(segments).weighted(kinds)
+        kinds = self._kinds()
+        ways = {kind: (extractor.along, extractor.against) for kind, extractor in kinds.items()}
+        self._graph: WeightedGraph = open_graph(segments).weighted(ways)
         self._title_table, self._terms = TitleTable.open_all(segments), PassageTerms.open_all(segments)
-        self._undirected = {kind for kind, extractor in self._kinds().items() if not extractor.directed}
+        self._undirected = {kind for kind, extractor in kinds.items() if not extractor.directed}
         self._n_live = int((live_of(segments) if self._live is None else self._live).sum())
-        self._max_shared = self._titles().max_shared
         self._open_seeds = dict(zip(self.seeds, self._opened_parts, strict=False))
         opened = self._opened_parts[self.parts().index(self._dense)] if self._dense else None
         self._open_dense = opened if isinstance(opened, FaissRetriever) else None
@@ -422,7 +359,7 @@ class LinkGraphRetriever(BaseRetriever):
             with stage(f"{self.name}.seeds"):
                 vectors, seeded = self._seeded(part, allowed)
             with stage(f"{self.name}.pagerank"):
-                walks = list(self._walks(seeded))
+                walks = [self._walk(one.restarts) for one in seeded]
             with stage(f"{self.name}.evidence"):
                 for number, query in enumerate(part):
                     vector = None if vectors is None else vectors[number]
@@ -430,9 +367,23 @@ class LinkGraphRetriever(BaseRetriever):
 
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
         _, (seeded,) = self._seeded([query])
-        chains = strongest_chains(self._graph, seeded.rows, seeded.shares, rows, self.damping)
-        kinds = self._kinds()
-        return [None if chain is None else explanation_of(chain, seeded, self._graph, kinds, items) for chain in chains]
+        chains = strongest_chains(self._graph, seeded.restarts, rows, self.damping)
+        return [None if chain is None else self._explained(chain, seeded, items) for chain in chains]
+
+    def _explained(self, chain: LinkChain, seeded: Seeded, items: ItemTable) -> Explanation:
+        """A chain of links in words, with the sentences that show them."""
+        links, kinds, steps = self._graph.graph, list(self._kinds().items()), []
+        passages = items.items(np.array(chain.rows, np.int64))
+        for (row, next_row), (source, target) in zip(pairwise(chain.rows), pairwise(passages), strict=True):
+            entries = np.arange(links.offsets[row], links.offsets[row + 1])
+            entries = entries[links.neighbours[entries] == next_row]
+            types = links.types[entries]
+            number = int(types[(links.weights[entries] * self._graph.type_weights[types]).argmax()])  # of the strongest
+            kind, extractor = kinds[number // 2]
+            along = number % 2 == 0
+            shown = extractor.evidence(source, target) if along else extractor.evidence(target, source)
+            steps.append(Step(source, target, kind, along, *((shown.text, shown.start, shown.end) if shown else ())))
+        return Explanation(passages[-1], _origin(chain.rows[0], seeded), tuple(steps), chain.strength)
 
     def _kinds(self) -> dict[str, BaseLinkExtractor]:
         """The extractors by the names of their links; a second extractor of the same name gets a number."""
@@ -471,31 +422,25 @@ class LinkGraphRetriever(BaseRetriever):
         return hits_of
 
     def _restarts_of(self, number: int, query: str, hits_of_seeds: list[dict[str, Hits]], within: Mask | None) -> Seeded:
-        rows_of, weights_of = [np.zeros(0, np.int64)], [np.zeros(0)]
         scores: dict[str, tuple[Rows, Scores]] = {}
         found_by: list[tuple[Rows, Scores]] = []
         for label, hits in chain.from_iterable(hits_of.items() for hits_of in hits_of_seeds):
-            found = hits.of(number)
-            scores.setdefault(label, found)
-            found_by.append(found)
+            found_by.append(hits.of(number))
+            scores.setdefault(label, found_by[-1])
         rewritten = self._rewritten(query)
         if self._open_dense is not None and rewritten:
             found_by.append(self._answers(self._open_dense, rewritten, within))
-        for found_rows, found_scores in found_by:
-            rows_of.append(found_rows)
-            shares = scaled(found_scores, min(self.depth, self._n_live))
-            weights_of.append(np.maximum(shares**self.seed_power, FLOOR))
-        titled_rows, titled = titled_by(query, self._title_table, self._terms, self._max_shared)
-        rows_of.append(titled_rows)
-        weights_of.append(self.title_weight * titled)
-        rows, positions = np.unique(np.concatenate(rows_of), return_inverse=True)
-        weights = np.bincount(positions, np.concatenate(weights_of), len(rows))
-        return Seeded(rows, weights / (weights.sum() or 1.0), scores, titled_rows, titled, rewritten)
+        titled_rows, titled = titled_by(query, self._title_table, self._terms, self._titles().max_shared)
+        depth = min(self.depth, self._n_live)
+        weights = [np.maximum(scaled(values, depth) ** _SEED_POWER, FLOOR) for _, values in found_by]
+        rows, positions = np.unique(np.concatenate([*(rows for rows, _ in found_by), titled_rows]), return_inverse=True)
+        summed = np.bincount(positions, np.concatenate([*weights, self.title_weight * titled]), len(rows))
+        return Seeded(Restarts(rows, summed / (summed.sum() or 1.0)), scores, titled_rows, titled, rewritten)
 
     def _rewritten(self, query: str) -> list[Rewritten]:
         """The query with names in place of its clauses: names from the passages that answer a clause best."""
         dense, clauses = self._open_dense, clauses_of(query) if self.clauses else []
-        if dense is None or self._items is None or not clauses:
+        if dense is None or not clauses:
             return []
         vectors = dense.encode([clause.inner for clause in clauses])
         hits = _scored_alone(dense, vectors, dense.search_vectors(vectors, min(_ANSWERS, self._n_live), self._live))
@@ -522,24 +467,14 @@ class LinkGraphRetriever(BaseRetriever):
         first = sorted(best, key=lambda row: (-best[row], row))[:depth]
         return np.array(first, np.int64), np.array([best[row] for row in first], np.float64)
 
-    def _walks(self, seeded: list[Seeded]) -> Iterator[tuple[Rows, Scores]]:
-        """For each query, the nodes that its walk reaches, ascending, and their shares of the walk."""
-        if self.pagerank == "exact":
-            for query in seeded:  # one at a time, because a row is as long as the graph
-                restarts = Restarts(offsets_of([len(query.rows)]), query.rows, query.shares)
-                # always numpy: compiled code agrees only within the tolerance, so results would depend on earlier calls
-                (ranks,) = pagerank(self._graph, restarts, self.damping, backend="numpy")
-                rows = np.flatnonzero(ranks)
-                yield rows, ranks[rows]
-            return
-        restarts = Restarts(
-            offsets_of([len(query.rows) for query in seeded]),
-            np.concatenate([query.rows for query in seeded]),
-            np.concatenate([query.shares for query in seeded]),
-        )
-        walks = local_pagerank(self._graph, restarts, self.damping, self.epsilon)
-        for begin, end in pairwise(walks.offsets.tolist()):
-            yield walks.rows[begin:end], walks.ranks[begin:end]
+    def _walk(self, restarts: Restarts) -> tuple[Rows, Scores]:
+        """The nodes that a walk reaches, ascending, and their shares of it."""
+        if self.pagerank == "local":
+            found = local_pagerank(self._graph, restarts, self.damping)
+            return found.rows, found.ranks
+        ranks = pagerank(self._graph, restarts, self.damping)
+        rows = np.flatnonzero(ranks)
+        return rows, ranks[rows]
 
     def _pool(
         self,
@@ -556,7 +491,7 @@ class LinkGraphRetriever(BaseRetriever):
         walked: Scores = np.log(ranks + FLOOR).round(_DECIMALS)
         order = top_k_positions(walked, max(self.pool, at_least))
         rows, ranks, walked = rows[order], ranks[order], walked[order][: self.pool]
-        shares = looked_up(rows, seeded.rows, seeded.shares, 0.0)
+        shares = looked_up(rows, seeded.restarts.rows, seeded.restarts.weights, 0.0)
         pooled = rows[: self.pool]
         dense = self._open_dense
         similarity = np.zeros(len(pooled)) if vector is None or dense is None else dense.similarities(vector, pooled)
@@ -583,13 +518,13 @@ class LinkGraphRetriever(BaseRetriever):
         found = [mention for mention in self._title_table.find(query) if np.isin(mention.rows, pooled[titles >= _NAMED]).any()]
         asked = asked_relations(query, [(mention.start, mention.end) for mention in found])
         pointing = np.flatnonzero(pairs.points & named[pairs.ones] & ~named[pairs.others])
-        if self._items is None or len(pointing) == 0:
+        if len(pointing) == 0:
             return np.zeros(len(pooled))
         sources, targets = pairs.ones[pointing].tolist(), pairs.others[pointing].tolist()
         places = sorted({*sources, *targets})
         item_of = dict(zip(places, self._items.items(pooled[places]), strict=True))
         rules = self._titles()
-        surfaces = {place: surfaces_of(item_of[place], rules.aliases, rules.min_characters) for place in {*targets}}
+        surfaces = {place: rules.surfaces_of(item_of[place]) for place in {*targets}}
         pairs_of = [(source, target, surfaces[target]) for source, target in zip(sources, targets, strict=True)]
         return relation_evidence(asked, {place: item_of[place] for place in {*sources}}, pairs_of, len(pooled))
 

@@ -6,76 +6,60 @@ which mass at dangling nodes is lost; the walk's distribution is x divided by it
 from below, so the mass that is still missing bounds the error.
 
 ``pagerank`` passes over the whole graph until the error is within a tolerance; ``local_pagerank`` reads only links near the
-restart nodes. Both run in numpy or in a numba kernel, which ``auto`` compiles once numpy has taken as long as compiling would.
-For ``local_pagerank`` the two give the same bits, for ``pagerank`` they agree within the tolerance.
+restart nodes, in numpy or in a numba kernel that gives the same bits.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.backend import Backend, CompiledLoops
-from nlp_retrieval.core.candidates import Mask, Rows, Scores, entries_of, offsets_of
+from nlp_retrieval.core.candidates import Mask, Rows, Scores, entries_of
 from nlp_retrieval.errors import ConfigurationError, EngineError, nearest
 from nlp_retrieval.retrievers.link_graph.graph import WeightedGraph, Workspace
 
 _loops = CompiledLoops(compiling_seconds=1.5)
 
 
-@dataclass(frozen=True)
-class Restarts:
-    """Restarts of each query's walk.
+class Restarts(NamedTuple):
+    """Restarts of a query's walk.
 
     Args:
-        offsets: ``[queries + 1]``; query i owns ``offsets[i]:offsets[i + 1]`` of the columns.
-        rows: nodes; the weights of a node that a query names twice add up.
-        weights: finite, at least 0; scaled to sum to 1 per query. A query without any weight above 0 has no walk.
+        rows: nodes; the weights of a node that is named twice add up.
+        weights: finite, at least 0. Without any above 0 there is no walk.
 
     Examples:
-        >>> restarts = Restarts(np.array([0, 2]), np.array([0, 1]), np.array([0.5, 0.5]))
-        >>> restarts.rows.tolist()
+        >>> Restarts(np.array([0, 1]), np.array([0.5, 0.5])).rows.tolist()
         [0, 1]
     """
 
-    offsets: Rows
     rows: Rows
     weights: Scores
 
-    def checked(self, n_nodes: int) -> Iterator[tuple[Rows, Scores]]:
-        """Yield each query's nodes, ascending, and their shares, which are above 0 and sum to 1.
+    def shares(self, n_nodes: int) -> tuple[Rows, Scores]:
+        """Return the nodes, ascending, and their shares, which are above 0 and sum to 1.
 
         Raises:
-            EngineError: columns of unequal length, a row out of range, or a weight that is not finite or below 0.
+            EngineError: a row out of range, or a weight that is not finite or below 0.
         """
-        if len(self.rows) != len(self.weights) or self.offsets[0] != 0 or self.offsets[-1] != len(self.rows):
-            lengths = f"{len(self.rows)} rows, {len(self.weights)} weights, offsets up to {self.offsets[-1]}"
-            raise EngineError(f"restarts of unequal length: {lengths}")
-        wrong = np.flatnonzero(~(np.isfinite(self.weights) & (self.weights >= 0)))
-        if len(wrong):
-            weight = f"the weight {self.weights[wrong[0]]} at row {self.rows[wrong[0]]}"
-            raise EngineError(f"restarts hold {weight}; weights are finite and not below 0")
+        if not (np.isfinite(self.weights) & (self.weights >= 0)).all():
+            raise EngineError("restarts have weights that are not finite, or below 0")
         if len(self.rows) and (self.rows.min() < 0 or self.rows.max() >= n_nodes):
             raise EngineError(f"restarts name rows {self.rows.min()}..{self.rows.max()}; the graph has 0..{n_nodes - 1}")
-        return self._shares()
-
-    def _shares(self) -> Iterator[tuple[Rows, Scores]]:
-        for begin, end in pairwise(self.offsets.tolist()):
-            weights = self.weights[begin:end].astype(np.float64)
-            rows, positions = np.unique(self.rows[begin:end], return_inverse=True)
-            shares = np.bincount(positions, weights / (weights.max(initial=0.0) or 1.0), len(rows))
-            some = shares > 0
-            yield rows[some], shares[some] / (shares.sum() or 1.0)
+        rows, positions = np.unique(self.rows, return_inverse=True)
+        shares = np.bincount(positions, self.weights / (self.weights.max(initial=0.0) or 1.0), len(rows))
+        some = shares > 0
+        return rows[some], shares[some] / (shares.sum() or 1.0)
 
 
-@dataclass(frozen=True)
-class LocalRanks:
-    """Result of forward push per query: the nodes near its restarts, with ranks that are never too high.
+class LocalRanks(NamedTuple):
+    """Result of forward push: the nodes near the restarts, with ranks that are never too high.
 
     Let x be the solution before it is divided by its sum (see the module), p the part of it that was found, and e a bound on
     the mass that was not followed to its end: ``p <= x`` at every node, and ``sum(x) <= sum(p) + e``. The ranks are
@@ -83,70 +67,60 @@ class LocalRanks:
     distance to the exact ones. (Divided by ``sum(p)`` alone they would sum to 1, and be up to twice as far away.)
 
     Args:
-        offsets: ``[queries + 1]``; query i owns ``offsets[i]:offsets[i + 1]`` of rows and ranks.
-        rows: nodes, ascending per query.
-        ranks: above 0; those of a query sum to ``1 - errors``, or to 0 where it has no restarts.
-        errors: ``[queries]``, the L1 distance to the exact ranks, including those of nodes that are not listed; up to
-            the rounding of the graph's sums, about 1e-7.
-        work: ``[queries]``, number of stored links read.
+        rows: nodes, ascending.
+        ranks: above 0.
+        error: the L1 distance to the exact ranks, including those of nodes that are not listed; up to the rounding of the
+            graph's sums, about 1e-7.
+        work: number of stored links read.
     """
 
-    offsets: Rows
     rows: Rows
     ranks: Scores
-    errors: Scores
-    work: Rows
+    error: float
+    work: int
 
 
-def pagerank(
-    graph: WeightedGraph, restarts: Restarts, damping: float, tolerance: float = 1e-6, backend: Backend = "auto"
-) -> Scores:
-    """Compute Personalized PageRank by passes over the whole graph (Gauss-Seidel), one query after another.
+def pagerank(graph: WeightedGraph, restarts: Restarts, damping: float, tolerance: float = 1e-6) -> Scores:
+    """Compute Personalized PageRank by passes over the whole graph (Gauss-Seidel).
 
     Args:
         graph: the links that the walk follows.
         restarts: of the walk.
         damping: probability of following a link, at least 0 and below 1.
-        tolerance: no row of the result is further than this from the exact distribution, in L1.
-        backend: ``"auto"``, ``"numpy"`` or ``"numba"``, see the module.
+        tolerance: largest distance of the result from the exact distribution, in L1; above 0.
 
     Returns:
-        ``[queries, nodes]``; rows sum to 1, or are 0 for a query without restarts.
+        ``[nodes]``; sums to 1, or is 0 without restarts.
 
     Raises:
-        ConfigurationError: a setting out of range.
         EngineError: restarts that cannot be used.
-        DependencyError: numba is asked for and not installed.
 
     Examples:
         >>> from nlp_retrieval.retrievers import LinkGraph, Links, write_link_graph
         >>> Path("graph").mkdir()
         >>> write_link_graph(Path("graph"), 3, {"mentions": Links(np.array([0, 1]), np.array([1, 2]), np.ones(2, np.float32))})
         >>> graph = WeightedGraph(LinkGraph.open(Path("graph")), np.ones(2))
-        >>> pagerank(graph, Restarts(np.array([0, 1]), np.array([0]), np.ones(1)), damping=0.5, backend="numpy").shape
-        (1, 3)
+        >>> pagerank(graph, Restarts(np.array([0]), np.ones(1)), damping=0.5).shape
+        (3,)
     """
-    _check(damping, "tolerance", tolerance)
-    nodes, pulls = graph.graph, graph.pulls
-    ranks = np.zeros((len(restarts.offsets) - 1, nodes.n_nodes))
-    restart = np.zeros(nodes.n_nodes)
-    sweep = _sweep_by_kernel if _loops.chosen(backend) else _sweep_by_numpy
+    pulls = graph.pulls
+    restart = np.zeros(graph.graph.n_nodes)
+    rows, shares = restarts.shares(len(restart))
+    if len(rows) == 0:
+        return restart
+    restart[rows] = (1 - damping) * shares
+    ranks = restart.copy()
     # a sweep gains at least what a step of power iteration does: the factor damping
     at_most = math.ceil(math.log(tolerance * (1 - damping) / 2) / math.log(damping)) if damping > 0 else 0
-    for query, (rows, shares) in enumerate(restarts.checked(nodes.n_nodes)):
-        if len(rows) == 0:
-            continue
-        row = ranks[query]
-        restart[rows] = (1 - damping) * shares
-        row[:] = restart
-        for _ in range(at_most):
-            sweep(graph, restart, damping, row)
-            missing = 1 - row.sum() - damping / (1 - damping) * row[pulls.dangling].sum()
-            if 2 * missing <= tolerance * row.sum():
-                break
-        np.divide(row, row.sum(), out=row)
-        restart[rows] = 0.0
-    return ranks
+    for _ in range(at_most):
+        for nodes, part, begins in pulls.blocks:
+            received = ranks[graph.graph.neighbours[part].astype(np.int64)]
+            received *= pulls.probabilities[part]
+            ranks[nodes] = restart[nodes] + damping * np.add.reduceat(received, begins)
+        missing = 1 - ranks.sum() - damping / (1 - damping) * ranks[pulls.dangling].sum()
+        if 2 * missing <= tolerance * ranks.sum():
+            break
+    return ranks / ranks.sum()
 
 
 def local_pagerank(
@@ -156,18 +130,17 @@ def local_pagerank(
 
     Mass waits at nodes; a node where more than ``epsilon`` per stored link waits keeps ``1 - damping`` of it and sends the rest
     on, until there is no such node (Andersen, Chung, Lang, FOCS 2006, Local Graph Partitioning using PageRank Vectors). So at
-    most ``1 / (epsilon (1 - damping))`` stored links are read per query, whatever the size of the graph. At the end, nodes
-    where more than epsilon still waits also keep the share ``1 - damping`` of it.
+    most ``1 / (epsilon (1 - damping))`` stored links are read, whatever the size of the graph. At the end, nodes where more
+    than epsilon still waits also keep the share ``1 - damping`` of it.
 
     Args:
         graph: the links that the walk follows.
         restarts: of the walk.
         damping: probability of following a link, at least 0 and below 1.
         epsilon: above 0; smaller is closer and takes longer.
-        backend: ``"auto"``, ``"numpy"`` or ``"numba"``, see the module.
+        backend: ``"numpy"``, ``"numba"``, or ``"auto"``: numba, once numpy has taken as long as compiling would.
 
     Raises:
-        ConfigurationError: a setting out of range.
         EngineError: restarts that cannot be used.
         DependencyError: numba is asked for and not installed.
 
@@ -176,108 +149,68 @@ def local_pagerank(
         >>> Path("graph").mkdir()
         >>> write_link_graph(Path("graph"), 3, {"mentions": Links(np.array([0, 1]), np.array([1, 2]), np.ones(2, np.float32))})
         >>> graph = WeightedGraph(LinkGraph.open(Path("graph")), np.ones(2))
-        >>> ranks = local_pagerank(graph, Restarts(np.array([0, 1]), np.array([0]), np.ones(1)), damping=0.5, backend="numpy")
+        >>> local_pagerank(graph, Restarts(np.array([0]), np.ones(1)), damping=0.5, backend="numpy").rows.tolist()
+        [0, 1, 2]
     """
-    _check(damping, "epsilon", epsilon)
+    offsets = graph.graph.offsets
+    rows, shares = restarts.shares(graph.graph.n_nodes)
     step = _step_by_kernel if _loops.chosen(backend) else _step_by_numpy
-    with graph.workspace() as workspace:
-        push = _Push(graph, workspace, damping, epsilon, step)
-        ranked = [push.run(rows, shares) for rows, shares in restarts.checked(graph.graph.n_nodes)]
-    return LocalRanks(
-        offsets_of([len(rows) for rows, _, _, _ in ranked]),
-        np.concatenate([np.zeros(0, np.int64), *(rows for rows, _, _, _ in ranked)]),
-        np.concatenate([np.zeros(0), *(ranks for _, ranks, _, _ in ranked)]),
-        np.array([error for _, _, error, _ in ranked], np.float64),
-        np.array([work for _, _, _, work in ranked], np.int64),
-    )
-
-
-class _Push:
-    """Forward push for one query after another; between queries only the nodes that were touched are cleared."""
-
-    def __init__(self, graph: WeightedGraph, workspace: Workspace, damping: float, epsilon: float, step: _Step) -> None:
-        self.graph, self.damping, self.epsilon, self._step = graph, damping, epsilon, step
-        self.waiting, self._kept, self.noted, self.ready = workspace
-
-    def run(self, rows: Rows, shares: Scores) -> tuple[Rows, Scores, float, int]:
-        """Return the nodes found, their ranks, the error and the work of one query."""
-        if len(rows) == 0:
-            return rows, shares, 0.0, 0
-        offsets, damping = self.graph.graph.offsets, self.damping
-        self.waiting[rows] = shares
+    if len(rows) == 0:
+        return LocalRanks(rows, shares, 0.0, 0)
+    with graph.workspace() as memory:  # of which only the nodes that were touched are cleared
+        memory.waiting[rows] = shares
         above, touched = [rows], [rows]
         remaining, work = 1.0, 0
-        nodes = rows[shares > self.epsilon * np.maximum(offsets[rows + 1] - offsets[rows], 1)]
+        nodes = rows[shares > epsilon * np.maximum(offsets[rows + 1] - offsets[rows], 1)]
         while damping > 0 and len(nodes):
-            mass = self.waiting[nodes]
-            self.waiting[nodes] = 0.0
-            self._kept[nodes] += (1 - damping) * mass
-            carried = self.graph.per_weight(nodes, damping * mass)
+            mass = memory.waiting[nodes]
+            memory.waiting[nodes] = 0.0
+            memory.kept[nodes] += (1 - damping) * mass
+            carried = graph.per_weight(nodes, damping * mass)
             remaining -= float((1 - damping) * mass.sum() + damping * mass[carried == 0].sum())
             work += int((offsets[nodes + 1] - offsets[nodes]).sum())
-            raised, reached, nodes = self._step(self, nodes, carried)
+            raised, reached, nodes = step(graph, memory, epsilon, nodes, carried)
             above.append(raised)
             touched.append(reached)
         listed = np.sort(np.concatenate(above))  # several times faster than np.unique
         listed = listed[np.diff(listed, prepend=-1) > 0]
-        late = (1 - damping) * self.waiting[listed]
-        masses = self._kept[listed] + late
+        late = (1 - damping) * memory.waiting[listed]
+        masses = memory.kept[listed] + late
         missing = max(remaining - float(late.sum()), 0.0)
         reach = float(masses.sum()) + missing
         for nodes in touched:
-            self.waiting[nodes] = 0.0
-        self._kept[listed] = 0.0
-        return listed, masses / reach, missing / reach, work
+            memory.waiting[nodes] = 0.0
+        memory.kept[listed] = 0.0
+    return LocalRanks(listed, masses / reach, missing / reach, work)
 
 
-_Step = Callable[[_Push, Rows, Scores], tuple[Rows, Rows, Rows]]
-"""Lets mass leave some nodes; returns the nodes that now have more than epsilon, those reached, and those to push next."""
+_Stepped = tuple[Rows, Rows, Rows]
+"""After mass has left some nodes: those that now have more than epsilon, those reached, and those to push next."""
 
 
-def _step_by_numpy(push: _Push, nodes: Rows, carried: Scores) -> tuple[Rows, Rows, Rows]:
+def _step_by_numpy(graph: WeightedGraph, memory: Workspace, epsilon: float, nodes: Rows, carried: Scores) -> _Stepped:
     with _loops.in_numpy():
-        reached, received = push.graph.spread(nodes, carried)
-        np.add.at(push.waiting, reached, received)
-        above = reached[push.waiting[reached] > push.epsilon]
+        reached, received = graph.spread(nodes, carried)
+        np.add.at(memory.waiting, reached, received)
+        above = reached[memory.waiting[reached] > epsilon]
         numbers = np.arange(len(above))
-        push.noted[above] = numbers  # of equal nodes the last remains
-        above = above[push.noted[above] == numbers]
-        offsets = push.graph.graph.offsets
-        ready = np.sort(above[push.waiting[above] > push.epsilon * (offsets[above + 1] - offsets[above])])
+        memory.noted[above] = numbers  # of equal nodes the last remains
+        above = above[memory.noted[above] == numbers]
+        offsets = graph.graph.offsets
+        ready = np.sort(above[memory.waiting[above] > epsilon * (offsets[above + 1] - offsets[above])])
         return above, reached, ready
 
 
-def _step_by_kernel(push: _Push, nodes: Rows, carried: Scores) -> tuple[Rows, Rows, Rows]:
+def _step_by_kernel(graph: WeightedGraph, memory: Workspace, epsilon: float, nodes: Rows, carried: Scores) -> _Stepped:
     from nlp_retrieval.retrievers.link_graph.kernel import spread
 
-    graph = push.graph.graph
+    links = graph.graph
     n_above, n_reached, n_ready = spread(
-        graph.offsets, graph.neighbours, graph.weights, graph.types, push.graph.type_weights, nodes, carried, push.epsilon,
-        push.waiting, push.noted, push.ready,
+        links.offsets, links.neighbours, links.weights, links.types, graph.type_weights, nodes, carried, epsilon,
+        memory.waiting, memory.noted, memory.ready,
     )  # fmt: skip
-    reached = push.noted[len(push.noted) - n_reached :].copy()
-    return push.noted[:n_above].copy(), reached, np.sort(push.ready[:n_ready])
-
-
-def _sweep_by_numpy(graph: WeightedGraph, restart: Scores, damping: float, ranks: Scores) -> None:
-    with _loops.in_numpy():
-        for nodes, part, begins in graph.pulls.blocks:
-            received = ranks[graph.graph.neighbours[part].astype(np.int64)]
-            received *= graph.pulls.probabilities[part]
-            ranks[nodes] = restart[nodes] + damping * np.add.reduceat(received, begins)
-
-
-def _sweep_by_kernel(graph: WeightedGraph, restart: Scores, damping: float, ranks: Scores) -> None:
-    from nlp_retrieval.retrievers.link_graph.kernel import sweep
-
-    sweep(graph.graph.offsets, graph.graph.neighbours, graph.pulls.probabilities, restart, damping, ranks)
-
-
-def _check(damping: float, name: str, value: float) -> None:
-    if not 0 <= damping < 1:
-        raise ConfigurationError(f"damping={damping}; it is the probability of following a link: at least 0 and below 1")
-    if not 0 < value < math.inf:
-        raise ConfigurationError(f"{name}={value}; it must be finite and above 0")
+    reached = memory.noted[len(memory.noted) - n_reached :].copy()
+    return memory.noted[:n_above].copy(), reached, np.sort(memory.ready[:n_ready])
 
 
 # The strongest chain of links from the restarts of a walk to a node: the single path that most walks take.
@@ -301,7 +234,7 @@ class LinkChain:
 
 
 def strongest_chains(
-    graph: WeightedGraph, restart_rows: Rows, restart_shares: Scores, targets: Rows, damping: float, longest: int = 4
+    graph: WeightedGraph, restarts: Restarts, targets: Rows, damping: float, longest: int = 4
 ) -> list[LinkChain | None]:
     """Find the strongest chain to each target, by dynamic programming over the number of links.
 
@@ -310,8 +243,7 @@ def strongest_chains(
 
     Args:
         graph: the links that the walk follows.
-        restart_rows: the nodes where it restarts, ascending.
-        restart_shares: share of the restarts at each; they sum to 1.
+        restarts: the nodes where it restarts, ascending, and their shares, which sum to 1.
         targets: nodes to explain.
         damping: probability of following a link.
         longest: the most links that a chain may have.
@@ -324,12 +256,12 @@ def strongest_chains(
         >>> Path("graph").mkdir()
         >>> write_link_graph(Path("graph"), 3, {"mentions": Links(np.array([0, 1]), np.array([1, 2]), np.ones(2, np.float32))})
         >>> graph = WeightedGraph(LinkGraph.open(Path("graph")), np.ones(2))
-        >>> (chain,) = strongest_chains(graph, np.array([0]), np.ones(1), np.array([2]), damping=0.5)
+        >>> (chain,) = strongest_chains(graph, Restarts(np.array([0]), np.ones(1)), np.array([2]), damping=0.5)
         >>> chain.rows
         [0, 1, 2]
     """
-    some = restart_shares > 0
-    layers = [_Layer(restart_rows[some], restart_shares[some], np.zeros(0, np.int64))]
+    some = restarts.weights > 0
+    layers = [_Layer(restarts.rows[some], restarts.weights[some], np.zeros(0, np.int64))]
     strongest = np.zeros(graph.graph.n_nodes)
     strongest[layers[0].rows] = layers[0].strengths
     for _ in range(longest):
@@ -344,19 +276,13 @@ def strongest_chains(
     return [_traced(layers, target) for target in targets.tolist()]
 
 
-@dataclass(frozen=True)
-class _Layer:
-    """The nodes to which a chain of this layer's length is stronger than every shorter one.
-
-    Args:
-        rows: ascending.
-        strengths: those of the chains.
-        before: position in the previous layer from which each chain comes; empty in the first layer.
-    """
+class _Layer(NamedTuple):
+    """The nodes to which a chain of this layer's length is stronger than every shorter one, and where each comes from."""
 
     rows: Rows
     strengths: Scores
     before: Rows
+    """Positions in the previous layer; empty in the first."""
 
 
 def _traced(layers: list[_Layer], target: int) -> LinkChain | None:

@@ -185,7 +185,7 @@ def restarts_of(linked: Linked, dense: DenseScores, passage_weight: float, n_row
     if passage_weight > 0:
         order = np.argsort(dense.rows)
         rows, weights = np.r_[dense.rows[order], rows], np.r_[passage_weight * dense.scaled[order], weights]
-    return Restarts(np.array([0, len(rows)]), rows, weights)
+    return Restarts(rows, weights)
 
 
 def ranked_by_walk(knowledge: KnowledgeGraph, dense: DenseScores, restarts: Restarts, nodes: Scores, passages: bool) -> Ranked:
@@ -564,7 +564,8 @@ class HippoRagRetriever(BaseRetriever):
         explainer = Explainer(knowledge, linked, dense, items)
         graph = self._graph.graph.weighted(WITH_PASSAGES)  # chains end at passages, even if walks do not go through them
         total = float(self._restarts(linked, dense).weights.sum()) or 1.0
-        chains = strongest_chains(graph, linked.entities + knowledge.n_rows, linked.weights / total, rows, self.damping)
+        restarts = Restarts(linked.entities + knowledge.n_rows, linked.weights / total)
+        chains = strongest_chains(graph, restarts, rows, self.damping)
         return [
             explainer.explanation(chain) if chain else explainer.similar(row, item, float(ranked.seeds[row]))
             for chain, row, item in zip(chains, rows.tolist(), items.items(rows), strict=True)
@@ -621,8 +622,7 @@ class HippoRagRetriever(BaseRetriever):
         if len(linked.entities) == 0:
             return ranked_by_similarity(knowledge, dense)
         restarts = self._restarts(linked, dense)
-        # always numpy: compiled code agrees only within the tolerance, so results would depend on what ran before
-        nodes = pagerank(self._graph, restarts, self.damping, backend="numpy")[0]
+        nodes = pagerank(self._graph, restarts, self.damping)
         if self.linking == "entities":
             return ranked_by_product(knowledge, dense, self._graph, linked, nodes, self.hops)
         return ranked_by_walk(knowledge, dense, restarts, nodes, self._walks_passages)

@@ -131,7 +131,7 @@ def _terms(change: Callable[[list[str]], object]) -> Callable[[Path], None]:
         ("indptr.npy", _set(2, 10**6), "indptr.npy", "its numbers do not ascend"),
         ("lengths.npy", _array(lambda column: column[:1]), "rows.npy", r"names 0\.\.49 of 1;"),
         ("vocabulary.json", _terms(lambda terms: terms[::-1]), "vocabulary.json", "its terms do not ascend"),
-        ("vocabulary.json", _terms(lambda terms: [1, *terms[1:]]), "vocabulary.json", "not a list of terms"),
+        ("vocabulary.json", _terms(lambda terms: [1, *terms[1:]]), "vocabulary.json", "not a list of texts"),
     ],
 )
 def test_numbers_that_compiled_code_could_not_follow_are_damage_that_names_the_file(

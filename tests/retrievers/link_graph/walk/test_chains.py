@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links, WeightedGraph, write_link_graph
-from nlp_retrieval.retrievers.link_graph.walk import LinkChain, strongest_chains
+from nlp_retrieval.retrievers.link_graph.walk import LinkChain, Restarts, strongest_chains
 
 Ways = dict[str, tuple[float, float]]
 
@@ -33,7 +33,7 @@ def chains(graph: WeightedGraph, restarts: dict[int, float], damping: float = 0.
     rows = sorted(restarts)
     shares = np.array([restarts[row] for row in rows], np.float64)
     targets = np.arange(graph.graph.n_nodes)
-    return strongest_chains(graph, np.array(rows, np.int64), shares, targets, damping, longest)
+    return strongest_chains(graph, Restarts(np.array(rows, np.int64), shares), targets, damping, longest)
 
 
 def all_paths(
