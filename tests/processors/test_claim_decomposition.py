@@ -21,11 +21,6 @@ def test_a_claim_becomes_the_phrases_of_the_answer(model):
     assert ClaimPhrases(model(), keep_query=False).process(CLAIMS) == HALVES
 
 
-def test_the_claim_itself_comes_first_where_it_is_included(model):
-    found = ClaimPhrases(model(), keep_query=True).process(CLAIMS)
-    assert found == [[claim, *halves] for claim, halves in zip(CLAIMS, HALVES, strict=True)]
-
-
 def test_no_more_phrases_than_asked_for_and_none_too_long(server, model):
     server.answer = lambda body: fields(phrases=[f"one two three {n}" for n in range(9)])
     assert ClaimPhrases(model(), keep_query=False, max_phrases=2, max_words=3).process(["a claim"]) == [["one two three"]]

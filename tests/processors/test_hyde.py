@@ -7,8 +7,6 @@ from chat_server import asked, fields
 
 from nlp_retrieval.core.context import collected_notes
 from nlp_retrieval.errors import ConfigurationError, QueryError, RetrievalWarning
-from nlp_retrieval.lm.programs import save_program
-from nlp_retrieval.processors.signatures import Decomposer, PassageWriter
 from nlp_retrieval.processors.with_model import ExpandedQuery, HyDE
 
 
@@ -52,17 +50,6 @@ def test_without_a_passage_the_query_stays_with_one_warning_that_counts(server, 
     with collected_notes() as notes:
         HyDE(lm, keep_query=False).process(["red fox"])
     assert [note.partition(" from ")[0] for note in notes] == ["hyde: no usable answer"]
-
-
-def test_a_compiled_program_is_used_and_one_of_another_signature_refused(server, model, tmp_path):
-    program = PassageWriter()
-    program.write.signature = program.write.signature.with_instructions("Write like a dictionary.")
-    save_program(program, tmp_path / "writer.json")
-    HyDE(model(), program=tmp_path / "writer.json").process(["red fox"])
-    assert "Write like a dictionary." in server.bodies[-1]["messages"][0]["content"]
-    save_program(Decomposer(), tmp_path / "other.json")
-    with pytest.raises(ConfigurationError, match="another program"):
-        HyDE(model(), program=tmp_path / "other.json")
 
 
 def test_a_query_is_expanded_into_three_fields_in_one_batch(server, model):

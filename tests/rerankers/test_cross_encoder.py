@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +12,8 @@ from numpy.typing import NDArray
 from nlp_retrieval import RetrievalResult, SearchableItem
 from nlp_retrieval.errors import ModelError, RetrievalWarning
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker
-from nlp_retrieval.rerankers.pair_models import OnnxPairs
 
-from .tiny_models import MOST_TOKENS, TinyOnnx, save_bert
+from .tiny_models import TinyOnnx, save_bert
 
 QUERY = "who wrote the novel that Kubrick filmed"
 TEXTS = [
@@ -26,8 +24,6 @@ TEXTS = [
     "blue whale, green tree, red fox and the novel that Kubrick filmed",
     "red red red",
 ]
-
-CUT = pytest.mark.filterwarnings("ignore:.*are longer than the model reads")
 
 
 def items_of(texts: list[str]) -> list[SearchableItem]:
@@ -74,13 +70,6 @@ def test_scores_by_torch_are_the_logits_that_transformers_gives_for_each_pair(be
     np.testing.assert_allclose(scores_of(CrossEncoderReranker(str(bert), device="cpu"), QUERY, TEXTS), wanted, atol=1e-5)
 
 
-def test_of_two_logits_the_score_is_the_second_less_the_first(tmp_path: Path) -> None:
-    folder = save_bert(tmp_path / "two", labels=2)
-    logits = np.array([by_transformers(folder, QUERY, text) for text in TEXTS])
-    found = scores_of(CrossEncoderReranker(str(folder), device="cpu"), QUERY, TEXTS)
-    np.testing.assert_allclose(found, logits[:, 1] - logits[:, 0], atol=1e-5)
-
-
 @pytest.mark.parametrize("labels", [1, 2])
 @pytest.mark.parametrize("file", ["model.onnx", "onnx/model.onnx"])
 def test_scores_by_onnx_are_those_of_the_graph_by_hand(tmp_path: Path, labels: int, file: str) -> None:
@@ -90,19 +79,6 @@ def test_scores_by_onnx_are_those_of_the_graph_by_hand(tmp_path: Path, labels: i
     wanted = logits[:, 1] - logits[:, 0] if labels == 2 else logits[:, 0]
     found = scores_of(CrossEncoderReranker(str(folder), backend="onnx"), QUERY, TEXTS)
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
-
-
-def test_by_onnx_a_run_starts_no_threads_and_pairs_are_scored_on_as_many_cores_as_may_be_used(
-    onnx: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = OnnxPairs(onnx, None)
-    options = model._session.get_session_options()
-    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
-    pairs = [(QUERY, text) for text in TEXTS * 7]
-    alone = np.concatenate([model.logits([pair]) for pair in pairs])
-    for cores in (1, 2, 8):
-        monkeypatch.setattr("nlp_retrieval.encoders.backends.usable_cores", lambda cores=cores: cores)
-        np.testing.assert_array_equal(model.logits(pairs), alone)
 
 
 @pytest.mark.parametrize("backend", ["torch", "onnx"])
@@ -122,29 +98,7 @@ def test_pairs_that_are_longer_than_the_model_reads_are_counted_and_said_once_a_
     assert len(caught) == 1
 
 
-@CUT
-@pytest.mark.parametrize("backend", ["torch", "onnx"])
-def test_what_is_beyond_max_length_or_the_models_own_limit_is_not_read(bert: Path, onnx: Path, backend: str) -> None:
-    folder, start = (bert if backend == "torch" else onnx), "the red fox the blue whale"
-    settings: dict[str, Any] = {"model": str(folder), "backend": backend, "device": "cpu"}
-    cut = CrossEncoderReranker(**settings, max_length=9)  # [CLS], query, [SEP], 5 words, [SEP]
-    one, other, shorter = scores_of(cut, "red", [f"{start} {'tree ' * 90}", f"{start} film", "the red fox"])
-    assert one == pytest.approx(other, abs=1e-6)
-    assert one != pytest.approx(shorter, abs=1e-5)
-    if backend == "torch":
-        long = scores_of(CrossEncoderReranker(**settings), "red", ["tree " * (MOST_TOKENS - 4), "tree " * 900])
-        assert long[0] == pytest.approx(long[1], abs=1e-6)
-
-
 # what cannot be used
-
-
-def test_a_model_of_three_logits_scores_no_relevance(tmp_path: Path) -> None:
-    backend = "onnx"
-    folder = tmp_path / "three"
-    _ = save_bert(folder, labels=3) if backend == "torch" else TinyOnnx(3).save(folder)
-    with pytest.raises(ModelError, match="gives 3 logits per pair; a model that scores relevance gives one or two"):
-        scores_of(CrossEncoderReranker(str(folder), backend=backend, device="cpu"), "red", ["fox"])  # type: ignore[arg-type]
 
 
 def test_a_model_without_a_scoring_head_is_refused_because_a_random_one_would_be_drawn(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rerank_server import relevance, rerank_server, reranked
 
-from nlp_retrieval import HttpReranker, RetrievalResult, RetrievalWarning
-from nlp_retrieval.errors import ConfigurationError, ModelError
+from nlp_retrieval import HttpReranker, RetrievalResult
+from nlp_retrieval.errors import ModelError
 from nlp_retrieval.lm import endpoint as calls
 from nlp_retrieval.lm.counting import CallCounts, record_calls
 from nlp_retrieval.rerankers.endpoint import read_scores
@@ -93,12 +93,6 @@ def test_tokens_are_read_as_jina_and_as_cohere_tell_them(make, server, told, tok
     assert reranker.counts.tokens_in == tokens
 
 
-def test_the_limit_of_characters_decides_what_is_sent_and_is_told(make, server):
-    with pytest.warns(RetrievalWarning, match="http: 4 of 6 passages are longer than"):
-        scores_of(make(max_characters=5))
-    assert max(len(one) for one in server.bodies[0]["documents"]) == 5
-
-
 # keys and URLs
 
 
@@ -111,25 +105,6 @@ def test_a_key_goes_to_the_server_and_into_nothing_else(make, server, monkeypatc
     with pytest.raises(ModelError, match=r"HTTP 401: .*check the key in SOME_SERVER") as error:
         scores_of(reranker)
     assert KEY not in f"{error.value} {reranker!r} {reranker.config} {reranker.identity} {vars(reranker)}"
-
-
-def test_a_key_that_is_missing_or_no_key_is_an_error_at_once(make, monkeypatch):
-    monkeypatch.delenv("SOME_SERVER", raising=False)
-    with pytest.raises(ConfigurationError, match=r"HttpReranker: rerank-small needs a key, and .* SOME_SERVER is not set"):
-        make(api_key_env="SOME_SERVER")
-    with pytest.raises(ConfigurationError, match="not shown"):
-        make(api_key_env="sk-0123456789012345678901")
-    with pytest.raises(ConfigurationError, match="HttpReranker: base_url") as error:
-        make(base_url="http://me:password@a/v1")
-    assert "password@" not in str(error.value)
-
-
-def test_a_redirect_is_not_followed(make, server):
-    with rerank_server() as other:
-        server.answer = lambda body: Raw(status=307, headers={"Location": f"{other.url}/rerank"})
-        with pytest.raises(ModelError, match="HTTP 307: it redirects"):
-            scores_of(make())
-        assert other.bodies == []
 
 
 # what a server may answer

@@ -12,7 +12,7 @@ from nlp_retrieval import RetrievalResult, SearchableItem
 from nlp_retrieval.core import BaseReranker
 from nlp_retrieval.encoders.base import BaseTokenEncoder, Vectors
 from nlp_retrieval.encoders.colbert import ColbertEncoder
-from nlp_retrieval.errors import ModelError, RetrievalWarning
+from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker
 
 
@@ -111,9 +111,3 @@ def test_queries_and_passages_that_are_longer_than_the_encoder_reads_are_counted
     with pytest.warns(RetrievalWarning, match=said) as caught:
         LateInteractionReranker(colbert).rerank(["red fox", "word " * 14], lists, 5)
     assert len(caught) == 1
-
-
-def test_vectors_that_are_no_directions_are_an_error_that_names_the_encoder() -> None:
-    for scale, said in ((2.0, "vector of length 2"), (float("nan"), "NaN or infinity")):
-        with pytest.raises(ModelError, match=f"HashedTokens.*{said}"):
-            scores_of(LateInteractionReranker(HashedTokens(scale)), "red", ["fox"])

@@ -49,28 +49,6 @@ def test_where_a_folder_has_no_export_one_of_8_bits_is_made_once(
     np.testing.assert_array_equal(onnx_pairs(ModelFiles.of(folder), "int8", None).logits(PAIRS), found)
 
 
-def test_an_export_is_in_float32_whatever_this_process_computes_in(tmp_path: Path, own_cache: Path) -> None:
-    import torch
-
-    folder = save_bert(tmp_path / "bert")
-    wanted = TorchPairs(folder, None, "cpu").logits(PAIRS)
-    with torch.autocast("cpu", torch.bfloat16):
-        found = onnx_pairs(ModelFiles.of(folder), "float32", None).logits(PAIRS)
-    np.testing.assert_allclose(found, wanted, atol=1e-4)
-
-
-def test_an_export_that_does_not_match_its_model_is_not_kept(
-    tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files = ModelFiles.of(save_bert(tmp_path / "bert"))
-    by_torch = pair_models._by_torch
-    monkeypatch.setattr(pair_models, "_by_torch", lambda *model: 2 * by_torch(*model))
-    with pytest.raises(ModelError, match=r"the float32 export does not match its model: .* pass backend='torch'"):
-        onnx_pairs(files, "auto", None)
-    monkeypatch.setattr(pair_models, "_by_torch", by_torch)
-    onnx_pairs(files, "auto", None)
-
-
 def test_what_cannot_be_exported_is_told(tmp_path: Path, own_cache: Path) -> None:
     with pytest.raises(ConfigurationError, match="precision='int8' needs backend='onnx'"):
         CrossEncoderReranker("any", precision="int8")

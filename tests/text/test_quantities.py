@@ -42,10 +42,6 @@ def test_a_quantity_knows_for_when_and_against_what_it_is_meant(text: str, year:
     assert (one.year, one.baseline) == (year, baseline)
 
 
-def test_two_targets_of_one_sentence_keep_their_years() -> None:
-    assert [(one.value, one.year) for one in quantities_of("1 GW by 2025 and 2 GW by 2030")] == [(1e9, 2025), (2e9, 2030)]
-
-
 def test_hedges_bounds_and_ranges_are_told() -> None:
     about, least, most, span = quantities_of("nearly 40%, at least 30 GW, up to $5m, 45-50 %")
     assert (about.approximate, least.bound, most.bound, span.value, span.upper) == (True, "least", "most", 45, 50)

@@ -42,15 +42,6 @@ def test_two_titles_that_look_alike_stay_two(one: str, other: str) -> None:
     assert normalize_title(one) != normalize_title(other)
 
 
-def test_a_title_of_punctuation_alone_is_not_empty() -> None:
-    title = "!!!"
-    assert normalize_title(title) == " ".join(title.split())
-
-
-def test_a_title_without_anything_visible_is_empty() -> None:
-    assert normalize_title("\u00a0\n") == ""
-
-
 @given(st.one_of(st.text(max_size=12), st.text(alphabet=TRICKY, max_size=16)))
 def test_normalising_twice_changes_nothing(title: str) -> None:
     once = normalize_title(title)

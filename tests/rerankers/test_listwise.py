@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from chat_server import fields, model, server
 from hashed_words import items_of, rows_of
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nlp_retrieval import ListwiseReranker, RetrievalResult, RetrievalWarning
-from nlp_retrieval.lm.counting import record_calls
+from nlp_retrieval.rerankers.listwise import read_permutation
 
 __all__ = ["model", "server"]
 
@@ -66,28 +68,11 @@ def test_windows_slide_as_in_the_paper_and_their_number_is_told(server, model, n
     assert all(len(shown(body)) <= window for body in server.bodies)
 
 
-def test_the_best_rise_from_the_end_of_the_list(server, model):
-    server.answer = by_worth
-    assert ListwiseReranker(model()).calls_per_query() == 9
-    (found,) = ListwiseReranker(model()).rerank(["worth"], [results_of(list(range(100)))], 10)
-    assert rows_of(found) == list(range(99, 89, -1))
-
-
 def test_candidates_beyond_the_depth_keep_their_places_behind(server, model):
     server.answer = by_worth
     (found,) = ListwiseReranker(model(), 4, 2, depth=6).rerank(["worth"], [results_of(list(range(9)))], 100)
     assert rows_of(found)[-3:] == [6, 7, 8]
     assert sorted(rows_of(found)) == list(range(9))
-
-
-def test_answers_are_kept_and_equal_questions_asked_once(server, model):
-    server.answer = by_worth
-    given = [results_of(SCATTERED[:30])] * 3
-    with record_calls() as recorded:
-        first = ListwiseReranker(model()).rerank(["worth"] * 3, given, 30)
-    assert recorded.counts.calls == server.calls == 2
-    assert first == ListwiseReranker(model()).rerank(["worth"] * 3, given, 30)
-    assert server.calls == 2
 
 
 REPAIRED = [
@@ -139,3 +124,33 @@ def test_a_passage_cannot_break_the_list(server, model, text):
     assert sent.count("[[ ##") == 4, "of query, passages, ranking and the end"
     assert "<|" not in sent
     assert len(sent.splitlines()) == len(sent.split("\n"))
+
+
+# reading an order
+
+
+@pytest.mark.parametrize(
+    ("answer", "order", "repaired"),
+    [
+        ([2, 3, 1], [1, 2, 0], False),
+        ("[2] > [3] > [1]", [1, 2, 0], False),
+        ("```json\n[2, 3, 1]\n```", [1, 2, 0], False),
+        ("[2]", [1, 0, 2], True),
+        ([2, 2, 3, 1], [1, 2, 0], True),
+        ([2, 3, 1, 4], [1, 2, 0], True),
+        ([True, 2, "1", None, 2.0], [1, 0, 2], True),
+    ],
+)
+def test_an_order_is_read_and_repaired(answer, order, repaired):
+    assert read_permutation(answer, 3) == (order, repaired)
+
+
+@given(
+    st.text("[]>, 0123456789x\n", max_size=60) | st.lists(st.integers(-5, 30) | st.none() | st.text(max_size=3)),
+    st.integers(1, 20),
+)
+def test_whatever_is_answered_each_passage_stands_once(answer, n):
+    found = read_permutation(answer, n)
+    if found is not None:
+        assert sorted(found.order) == list(range(n))
+        assert found.repaired or not isinstance(answer, list) or answer == [place + 1 for place in found.order]

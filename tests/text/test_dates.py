@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.text.dates import dates_of, month_of, months_named
+from nlp_retrieval.text.dates import dates_of
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,3 @@ def test_any_text_is_read(text: str) -> None:
 def test_a_page_of_dates_is_read_in_bounded_work() -> None:
     assert len(dates_of("12 March 2019, " * 100_000)) == 2_000
     assert dates_of("1," * 200_000) == []
-
-
-def test_months_are_known_in_full_and_shortened() -> None:
-    assert (month_of("March"), month_of("sept."), month_of("Marching")) == (3, 9, None)
-    assert months_named("It was opened on 2019-03-12 and closed in December.") == {3, 12}

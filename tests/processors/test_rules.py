@@ -1,0 +1,147 @@
+"""Processors without a model: clauses, keywords, and a chain of both."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.core import BaseUserQueryProcessor
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.processors.rules import Chain, ClauseSplit, KeywordExpansion
+from nlp_retrieval.text.mentions import normalize
+
+PIECES = st.sampled_from([*"Kubrick|the film|that|which|and|who wrote|,|;|. |(|)|in 1968|by the|Köln| ".split("|")])
+QUERIES = st.lists(PIECES, max_size=30).map(" ".join) | st.text(max_size=60)
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"\w+", text)
+
+
+def test_a_claim_is_cut_at_its_relative_clauses_and_comes_first_itself() -> None:
+    claim = "The director of the film Barry Lyndon, which was shot in Ireland by candle light, was born in New York"
+    assert ClauseSplit().process([claim]) == [
+        [
+            claim,
+            "The director of the film Barry Lyndon",
+            "which was shot in Ireland by candle light",
+            "was born in New York",
+        ]
+    ]
+
+
+def test_the_query_can_be_left_out_and_a_query_without_clauses_is_not_repeated() -> None:
+    simple = "who wrote Lolita"
+    assert ClauseSplit().process([simple]) == [[simple]]
+    assert ClauseSplit(keep_query=False).process([simple]) == [[simple]]
+
+
+@given(query=QUERIES, min_words=st.integers(1, 8), max_clauses=st.integers(1, 5))
+def test_clauses_keep_every_word_in_order_and_are_long_and_few_enough(query: str, min_words: int, max_clauses: int) -> None:
+    clauses = ClauseSplit(min_words, max_clauses, keep_query=False)._clauses(query)
+    assert [word for clause in clauses for word in words(clause)] == words(query)
+    assert len(clauses) <= max_clauses
+    if len(clauses) > 1:
+        assert all(len(words(clause)) >= min_words for clause in clauses)
+
+
+TRIGGERED = {"film": ["movie", "cinema"], "New York": ["Manhattan"], "Köln": ["Cologne", "Rhein"]}
+
+
+def test_a_list_is_added_to_every_query_and_the_query_comes_first() -> None:
+    found = KeywordExpansion(["Wikipedia", "encyclopedia"]).process(["who wrote Lolita", "red fox"])
+    assert found == [
+        ["who wrote Lolita", "who wrote Lolita Wikipedia encyclopedia"],
+        ["red fox", "red fox Wikipedia encyclopedia"],
+    ]
+
+
+def test_keywords_of_a_trigger_are_added_where_the_query_holds_it_as_a_whole_word_or_phrase() -> None:
+    expansion = KeywordExpansion(TRIGGERED, keep_query=False)
+    assert expansion.process(["the film of 1968", "filmed in new york", "a new film, York", "koln", "nothing"]) == [
+        ["the film of 1968 movie cinema"],
+        ["filmed in new york Manhattan"],
+        ["a new film, York movie cinema"],
+        ["koln Cologne Rhein"],
+        ["nothing"],
+    ]
+
+
+def test_what_the_query_has_already_is_not_added() -> None:
+    assert KeywordExpansion(TRIGGERED).process(["the film, a Movie"]) == [["the film, a Movie", "the film, a Movie cinema"]]
+    assert KeywordExpansion(["movie"]).process(["Movies' movie's end"]) == [["Movies' movie's end"]]
+
+
+@given(queries=st.lists(st.text(max_size=30), max_size=5), include=st.booleans())
+def test_any_queries_get_what_each_gets_alone_and_keep_their_own_words(queries: list[str], include: bool) -> None:
+    expansion = KeywordExpansion(TRIGGERED, include)
+    found = expansion.process(queries)
+    assert found == [expansion.process([query])[0] for query in queries]
+    for query, subs in zip(queries, found, strict=True):
+        assert subs
+        assert len(set(subs)) == len(subs)
+        assert all(normalize(sub).startswith(normalize(query)) for sub in subs)
+
+
+def test_keywords_that_are_none_are_refused(subtests: pytest.Subtests) -> None:
+    for keywords, said in [
+        ([], "keywords="),
+        ({}, "keywords="),
+        ("film", "keywords="),
+        (None, "keywords="),
+        ([3], "keywords"),
+        ({"film": "movie"}, r"keywords\['film'\]='movie': Input should be a list"),
+        ([""], "the keyword '' has no word in it"),
+        ({"film": ["movie", " !"]}, "the keyword ' !' has no word in it"),
+        ({"film": []}, "the trigger 'film' has no keywords"),
+        ({" ": ["movie"]}, "the trigger ' ' has no word in it; name a word or a phrase"),
+    ]:
+        with subtests.test(keywords=keywords, said=said), pytest.raises(ConfigurationError, match=f"KeywordExpansion: {said}"):
+            KeywordExpansion(keywords)  # type: ignore[arg-type]
+
+
+CLAIM = "Stanley Kubrick directed the film Barry Lyndon, which was shot in Ireland by candle light"
+
+
+class Words(BaseUserQueryProcessor):
+    """The words of a query; none for none. Counts its calls."""
+
+    name = "words"
+    calls = 0
+
+    def process(self, nlqs: list[str]) -> list[list[str]]:
+        self.calls += 1
+        return [nlq.split() for nlq in nlqs]
+
+
+class Doubled(BaseUserQueryProcessor):
+    """The query, and the query twice."""
+
+    name = "doubled"
+
+    def process(self, nlqs: list[str]) -> list[list[str]]:
+        return [[nlq, nlq * 2] for nlq in nlqs]
+
+
+def test_each_processor_works_on_every_sub_query_of_the_one_before() -> None:
+    assert Chain([Words(), Doubled()]).process(["red fox"]) == [["red", "redred", "fox", "foxfox"]]
+    assert Chain([Doubled(), Words()]).process(["red fox"]) == [["red", "fox", "foxred"]]
+
+
+def test_clauses_are_expanded_one_by_one() -> None:
+    chain = Chain([ClauseSplit(keep_query=False), KeywordExpansion({"film": ["cinema"], "Ireland": ["Dublin"]}, False)])
+    assert chain.process([CLAIM]) == [
+        [
+            "Stanley Kubrick directed the film Barry Lyndon cinema",
+            "which was shot in Ireland by candle light Dublin",
+        ]
+    ]
+
+
+def test_what_is_no_list_of_processors_is_refused(subtests: pytest.Subtests) -> None:
+    for processors in [[], None, "clauses", ClauseSplit(), ["clause"], [ClauseSplit(), 3]]:
+        with subtests.test(processors=processors), pytest.raises(ConfigurationError, match="Chain: processors"):
+            Chain(processors)  # type: ignore[arg-type]
