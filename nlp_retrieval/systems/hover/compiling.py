@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import random
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from typing import Any, Literal, get_args
 
 from nlp_retrieval import Gold, HoverLoader, LanguageModel, Query, RetrievalResult
 from nlp_retrieval.core import Lock
-from nlp_retrieval.errors import ConfigurationError, DependencyError, GoldError, ModelError, install, nearest
+from nlp_retrieval.errors import ConfigurationError, DependencyError, GoldError, ModelError, RetrievalWarning, install, nearest
 from nlp_retrieval.lm import CallCounts, dspy, save_program
 from nlp_retrieval.systems.hover.programs import SEPARATOR
 from nlp_retrieval.text import normalize_title
@@ -84,12 +85,16 @@ def _gold_titles(example: Any) -> list[str]:
     return distinct
 
 
-def hover_examples(path: str | Path, hops: int | Sequence[int] | None = (3,)) -> list[Any]:
+_USUAL_HOPS = (3,)
+
+
+def hover_examples(path: str | Path, hops: int | Sequence[int] | None = _USUAL_HOPS) -> list[Any]:
     """Read claims from a HoVer release file.
 
     Args:
         path: as :class:`~nlp_retrieval.loaders.datasets.HoverLoader` takes it.
-        hops: keep only claims with this number of hops, or one of these; None for all.
+        hops: keep only claims with this number of hops, or one of these; None for all. By default claims of three hops, and a
+            warning counts those that are left out.
 
     Returns:
         ``dspy.Example`` objects with the input ``claim`` and with ``gold_titles``, ``query_id`` and ``family``.
@@ -103,7 +108,14 @@ def hover_examples(path: str | Path, hops: int | Sequence[int] | None = (3,)) ->
         ('What eats the small animals of the Southern Ocean hunts no lemmings.', ['Blue whale', 'Krill', 'Arctic fox'])
     """
     loader = HoverLoader(path, hops=None if hops is None else [hops] if isinstance(hops, int) else list(hops))
-    return examples_of(loader.queries(), loader.gold())
+    queries = loader.queries()
+    if hops == _USUAL_HOPS and len(queries) < (n_claims := len(HoverLoader(path).queries())):
+        warnings.warn(
+            f"{path}: {len(queries):,} of its {n_claims:,} claims have three hops and are taken; pass hops=None to take all",
+            RetrievalWarning,
+            stacklevel=2,
+        )
+    return examples_of(queries, loader.gold())
 
 
 def examples_of(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Any]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval.core.models import Gold, Query, RetrievalResult, SearchableItem
-from nlp_retrieval.errors import ConfigurationError, GoldError, SourceError
+from nlp_retrieval.errors import ConfigurationError, GoldError, RetrievalWarning, SourceError
 from nlp_retrieval.loaders.datasets import HoverLoader
 from nlp_retrieval.systems.hover.compiling import (
     discrete_retrieval_eval,
@@ -26,7 +26,9 @@ CLAIMS = DEMO / "claims.json"
 
 
 def test_examples_are_the_claims_of_three_hops_with_their_titles_and_families():
-    examples = hover_examples(CLAIMS)
+    n_all = len(hover_examples(CLAIMS, hops=None))
+    with pytest.warns(RetrievalWarning, match=rf"of its {n_all} claims have three hops and are taken; pass hops=None"):
+        examples = hover_examples(CLAIMS)
     loader = HoverLoader(CLAIMS, hops=[3])
     assert [(one.query_id, one.claim, one.family) for one in examples] == [
         (query.query_id, query.text, query.family) for query in loader.queries()
@@ -86,7 +88,7 @@ def test_another_seed_is_another_split_and_the_share_is_of_families():
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.5, 2.0])
 def test_a_share_of_nothing_or_all_is_refused(share):
     with pytest.raises(ConfigurationError, match="between 0 and 1"):
-        split_by_family(hover_examples(CLAIMS), share)
+        split_by_family(hover_examples(CLAIMS, hops=3), share)
 
 
 def result(title, content="text"):

@@ -19,7 +19,7 @@ from nlp_retrieval.systems.hover.programs import HoverMultiHop, HoverMultiHopPip
 
 from .conftest import DEMO, plays
 
-EXAMPLES = hover_examples(DEMO / "claims.json")[:12]
+EXAMPLES = hover_examples(DEMO / "claims.json", hops=3)[:12]
 TITLES = {one.claim: one.gold_titles for one in EXAMPLES}
 WISE = "Name the titles of the pages."
 
