@@ -56,42 +56,44 @@ class ComponentRules:
         """Return a new component, with the same settings at every call; only constructors are called."""
         return self.component()
 
+    @property
+    def shared(self) -> Any:
+        """One component for all tests of the class."""
+        if "component" not in self.kept:
+            self.kept["component"] = self.make()
+        return self.kept["component"]
+
+    def require(self, holds: object, rule: str, found: object) -> None:
+        """Report a broken rule, and what was found, unless it holds."""
+        if not holds:
+            broken(rule, self.shared, str(found))
+
     def test_the_component_is_of_the_class_that_is_checked(self) -> None:
-        component = self.make()
-        if type(component) is not self.component:
-            broken(
-                "make() returns a component of the class named as 'component'",
-                component,
-                f"a {type(component).__name__}, no {self.component.__name__}",
-            )
+        made = type(self.make())
+        self.require(made is self.component, "make() returns a component of the class named as 'component'", made)
 
     def test_equal_settings_make_equal_components(self) -> None:
         first, other = self.make(), self.make()
-        if first != other or hash(first) != hash(other):
-            broken("two components of equal settings are equal", first, f"{first.config} and {other.config}")
-        if canonical_json(first.identity) != canonical_json(other.identity):
-            broken("components of equal settings have one identity", first, f"{first.identity}, {other.identity}")
+        is_equal = first == other and hash(first) == hash(other)
+        self.require(is_equal, "two components of equal settings are equal", f"{first.config} and {other.config}")
+        one, two = canonical_json(first.identity), canonical_json(other.identity)
+        self.require(one == two, "components of equal settings have one identity", f"{one}, {two}")
 
     def test_the_config_is_json_and_builds_an_equal_component(self) -> None:
         component = self.make()
         rule = "the config holds plain JSON values, and the registry builds an equal component from it"
         try:
             config = json.loads(json.dumps(component.config, allow_nan=False))
-        except (TypeError, ValueError) as error:
-            broken(rule, component, f"config {shown(component.config)}: {error}")
-        if config != component.config:
-            broken(rule, component, f"config {shown(component.config)} comes back from JSON as {shown(config)}")
-        try:
             rebuilt = build(component.kind, config)
-        except ConfigurationError as error:
+        except (TypeError, ValueError, ConfigurationError) as error:
             broken(
                 rule,
                 component,
-                f"{error}. An unknown name means that the component, or one inside it, is not an installed entry point of the "
-                f"group nlp_retrieval.{component.kind}",
+                f"{shown(component.config)}: {error}. An unknown name means that the component, or one inside it, is not an "
+                f"installed entry point of the group nlp_retrieval.{component.kind}",
             )
-        if rebuilt != component:
-            broken(rule, component, f"{rebuilt!r} with the config {shown(rebuilt.config)}")
+        self.require(config == component.config, rule, f"{shown(component.config)} comes back from JSON as {shown(config)}")
+        self.require(rebuilt == component, rule, f"{rebuilt!r} with the config {shown(rebuilt.config)}")
 
     def test_the_registry_name_stands_for_this_class(self) -> None:
         component = self.make()
@@ -99,26 +101,19 @@ class ComponentRules:
             registered = component_class(component.kind, component.name)
         except ConfigurationError as error:
             broken(f"a component is registered as an entry point of nlp_retrieval.{component.kind}", component, str(error))
-        if registered is not self.component:
-            broken(
-                "the registry name stands for this class", component, f"{component.name!r} stands for {registered.__qualname__}"
-            )
+        rule = "the registry name stands for this class"
+        self.require(registered is self.component, rule, f"{component.name!r} stands for {registered.__qualname__}")
 
     def test_every_parameter_is_described(self) -> None:
-        component = self.make()
-        missing = [name for name, _, text, _ in describe_parameters(type(component)) if not text]
-        if missing:
-            broken(
-                "the Args section of the class docstring describes every parameter: it is the help", component, f"not {missing}"
-            )
-        if not (type(component).__doc__ or "").strip():
-            broken("a component has a docstring: it is the help", component, "none")
+        missing = [name for name, _, text, _ in describe_parameters(self.component) if not text]
+        rule = "the Args section of the class docstring describes every parameter: it is the help"
+        self.require(not missing, rule, f"not {missing}")
+        has_docstring = (self.component.__doc__ or "").strip()
+        self.require(has_docstring, "a component has a docstring: it is the help", "none")
 
     def test_search_only_names_parameters(self) -> None:
-        component = self.make()
-        unknown = sorted(component.search_only - parameters_of(type(component)).keys())
-        if unknown:
-            broken("search_only names parameters of the constructor", component, f"no parameter is called {unknown}")
+        unknown = sorted(self.make().search_only - parameters_of(self.component).keys())
+        self.require(not unknown, "search_only names parameters of the constructor", f"no parameter is called {unknown}")
 
     def test_no_rule_is_left_out(self) -> None:
         """An override hides a rule as silently as a skipped test does; an expected failure is reported."""
@@ -131,13 +126,9 @@ class ComponentRules:
         }
         for name, rule in rules.items():
             mine = getattr(type(self), name)
-            marks = [mark for mark in getattr(mine, "pytestmark", []) if mark.name == "xfail" and mark.kwargs.get("reason")]
-            if mine is not rule and not marks:
-                broken(
-                    "no rule of the kit is overridden, but with pytest.mark.xfail(reason=...)",
-                    type(self).__name__,
-                    f"{name} is",
-                )
+            is_told = any(mark.name == "xfail" and mark.kwargs.get("reason") for mark in getattr(mine, "pytestmark", []))
+            wanted = "no rule of the kit is overridden, but with pytest.mark.xfail(reason=...)"
+            self.require(mine is rule or is_told, wanted, f"{name} of {type(self).__name__} is")
 
 
 class BatchRules(ComponentRules):
@@ -158,13 +149,6 @@ class BatchRules(ComponentRules):
         return None if first == other else f"{shown(first)} and {shown(other)}"
 
     @property
-    def shared(self) -> Any:
-        """One component for all tests of the class."""
-        if "component" not in self.kept:
-            self.kept["component"] = self.make()
-        return self.kept["component"]
-
-    @property
     def whole(self) -> Sequence[Any]:
         """All answers in one batch, asked for once."""
         if "whole" not in self.kept:
@@ -175,17 +159,16 @@ class BatchRules(ComponentRules):
         self, rule: str, batch: list[Any], wanted: Sequence[Any], actual: Sequence[Any], tolerance: float | None = None
     ) -> None:
         """Fail where answers differ by more than the tolerance, by default that of the class."""
-        if not len(batch) == len(wanted) == len(actual):
-            broken(rule, self.shared, f"{len(wanted)} and {len(actual)} answers for {len(batch)}")
+        are_complete = len(batch) == len(wanted) == len(actual)
+        self.require(are_complete, rule, f"{len(wanted)} and {len(actual)} answers for {len(batch)}")
         for asked, first, other in zip(batch, wanted, actual, strict=True):
-            if message := self.apart(first, other, self.tolerance if tolerance is None else tolerance):
-                broken(rule, self.shared, f"{shown(asked)}: {message}")
+            difference = self.apart(first, other, self.tolerance if tolerance is None else tolerance)
+            self.require(difference is None, rule, f"{shown(asked)}: {difference}")
 
     def test_there_is_one_answer_each_in_their_order(self) -> None:
         for batch in ([], self.batch[:1], self.batch):
             n = len(self.answers(batch))
-            if n != len(batch):
-                broken("one answer comes back for each thing asked", self.shared, f"{n} for {len(batch)}")
+            self.require(n == len(batch), "one answer comes back for each thing asked", f"{n} for {len(batch)}")
         self.compare("answers come in the order asked", self.batch, self.whole, self.answers(self.batch[::-1])[::-1])
 
     def test_the_same_call_twice_gives_the_same_answer(self) -> None:
@@ -200,8 +183,7 @@ class BatchRules(ComponentRules):
         batch = self.batch
         before = copy.deepcopy(batch)
         self.answers(batch)
-        if batch != before:
-            broken("what is asked is not changed", self.shared, shown(batch))
+        self.require(batch == before, "what is asked is not changed", shown(batch))
 
     def test_threads_get_the_answers_of_one(self) -> None:
         parts = [self.batch, self.batch[:3], *([asked] for asked in self.batch[:4])]

@@ -1,4 +1,4 @@
-"""The rules of encoders: one finite vector per text."""
+"""The rules of encoders: a text is encoded in the same way whatever the texts around it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,10 @@ from nlp_retrieval.errors import ModelError
 from nlp_retrieval.testing.component_rules import BatchRules
 from nlp_retrieval.testing.verdict import ITEMS, QUERIES, broken, without_warnings
 
-# The rules for encoders of every kind: a text is encoded in the same way whatever the texts around it.
-
-
 Encoder = TypeVar("Encoder", bound=BaseEncoder | BaseTokenEncoder | BaseSparseEncoder)
 
 _HOW = ("encode_passages", "encode_queries")
+_UNLIKE = 1e-3
 
 
 class AnyEncoderRules(BatchRules, Generic[Encoder]):
@@ -72,21 +70,18 @@ class AnyEncoderRules(BatchRules, Generic[Encoder]):
     def test_the_fingerprint_tells_the_model(self) -> None:
         _ = self.whole  # the model named before opening must be the one opened
         prints = {encoder.model_fingerprint() for encoder in (self.make(), self.encoder)}
-        if len(prints) != 1 or not all(isinstance(first, str) and first for first in prints):
-            broken("model_fingerprint is a text, the same for the same model, open or not", self.encoder, f"{sorted(prints)}")
-        if prints.pop() not in str(self.encoder.identity):
-            broken("the identity of an index holds the fingerprint of the model", self.encoder, f"{self.encoder.identity}")
+        is_one = len(prints) == 1 and all(isinstance(first, str) and first for first in prints)
+        self.require(is_one, "model_fingerprint is a text, the same for the same model, open or not", sorted(prints))
+        identity = str(self.encoder.identity)
+        self.require(prints.pop() in identity, "the identity of an index holds the fingerprint of the model", identity)
 
     def test_long_texts_are_counted(self) -> None:
         texts = [item.text for item in ITEMS]
         for how in self.counts_cut:
             count = getattr(self.encoder, how)
-            n_cut = count(texts)
-            if not 0 <= n_cut <= len(texts) or count(["glacier"]) != 0:
-                broken(f"{how} counts the texts that are longer than what is read", self.encoder, f"{n_cut} of {len(texts)}")
-
-
-_UNLIKE = 1e-3
+            n_cut, holds = count(texts), count(["glacier"]) == 0
+            rule = f"{how} counts the texts that are longer than what is read"
+            self.require(0 <= n_cut <= len(texts) and holds, rule, f"{n_cut} of {len(texts)}")
 
 
 class EncoderRules(AnyEncoderRules[BaseEncoder]):
@@ -96,37 +91,24 @@ class EncoderRules(AnyEncoderRules[BaseEncoder]):
 
     def test_every_text_gets_one_finite_vector(self) -> None:
         shapes = set()
-        for n in (1, 2, len(self.batch)):
+        for n in (0, 1, 2, len(self.batch)):
             for how, vectors in self.encoded(self.batch[:n]).items():
-                if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or vectors.ndim != 2 or len(vectors) != n:
-                    message = f"{vectors.dtype} {vectors.shape}" if isinstance(vectors, np.ndarray) else type(vectors).__name__
-                    broken("an encoder returns float32 [texts, dimension]", self.encoder, f"{how} of {n} texts: {message}")
-                if not np.isfinite(vectors).all():
-                    row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
-                    broken("vectors are finite", self.encoder, f"{how} of {self.batch[row][:80]!r}")
-                shapes.add(vectors.shape[1])
-        if len(shapes) != 1:
-            broken("queries and passages have vectors of one dimension", self.encoder, f"{sorted(shapes)}")
-
-    def test_no_texts_give_no_vectors(self) -> None:
-        for how, vectors in self.encoded([]).items():
-            if not isinstance(vectors, np.ndarray) or len(vectors) != 0:
-                broken("an empty batch gives an empty array", self.encoder, f"{how}([]) gave {vectors!r}")
+                is_array = isinstance(vectors, np.ndarray) and len(vectors) == n and (n == 0 or vectors.ndim == 2)
+                found = f"{vectors.dtype} {vectors.shape}" if isinstance(vectors, np.ndarray) else type(vectors).__name__
+                rule = "an encoder returns float32 [texts, dimension]"
+                self.require(is_array and (n == 0 or vectors.dtype == np.float32), rule, f"{how} of {n} texts: {found}")
+                self.require(np.isfinite(vectors).all(), "vectors are finite", f"{how} of {n} texts")
+                shapes |= {vectors.shape[1]} if n else set()
+        self.require(len(shapes) == 1, "queries and passages have vectors of one dimension", sorted(shapes))
 
     def test_different_texts_have_different_vectors(self) -> None:
         texts = ["glacier", "harpsichord", "東京 🦊", "Łódź"]
         for how, vectors in self.encoded(texts).items():
-            for first in range(len(texts)):
+            for first, one in enumerate(texts):
                 for other in range(first):
-                    if np.abs(vectors[first] - vectors[other]).max() < _UNLIKE:
-                        broken(
-                            "texts that have nothing in common have different vectors, in any script",
-                            self.encoder,
-                            f"{how}: {texts[first]!r} and {texts[other]!r} have one vector",
-                        )
-
-
-# The rules of sparse encoders: weights of terms for every text.
+                    is_unlike = np.abs(vectors[first] - vectors[other]).max() >= _UNLIKE
+                    rule = "texts that have nothing in common have different vectors, in any script"
+                    self.require(is_unlike, rule, f"{how}: {one!r} and {texts[other]!r} have one vector")
 
 
 class SparseEncoderRules(AnyEncoderRules[BaseSparseEncoder]):
@@ -153,21 +135,18 @@ class SparseEncoderRules(AnyEncoderRules[BaseSparseEncoder]):
         texts = [*QUERIES, "", "  \n"]
         for how, weights in self.encoded(texts).items():
             for text, count in zip(texts, np.diff(weights.offsets).tolist(), strict=True):
-                if bool(count) != bool(text.strip()):
-                    broken("a text with a word has a term, a blank one none", self.encoder, f"{how}: {count} for {text!r}")
+                holds = bool(count) == bool(text.strip())
+                self.require(holds, "a text with a word has a term, a blank one none", f"{how}: {count} for {text!r}")
 
     def test_terms_have_names(self) -> None:
         terms = sorted(set(self.encoded(list(QUERIES))["encode_queries"].terms.tolist()))
         names = self.encoder.term_names(terms)
-        if len(names) != len(terms) or not all(isinstance(name, str) and name for name in names):
-            broken("every term has a name", self.encoder, f"{names} for {terms}")
-
-
-# The rules of token encoders: a matrix of unit vectors per text.
+        are_names = len(names) == len(terms) and all(isinstance(name, str) and name for name in names)
+        self.require(are_names, "every term has a name", f"{names} for {terms}")
 
 
 class TokenEncoderRules(AnyEncoderRules[BaseTokenEncoder]):
-    """Rules of components that turn a text into one vector per token."""
+    """Rules of components that turn a text into a matrix: a unit vector per token."""
 
     component: ClassVar[type[BaseTokenEncoder]]
 
@@ -184,5 +163,4 @@ class TokenEncoderRules(AnyEncoderRules[BaseTokenEncoder]):
     def test_a_text_of_words_has_tokens(self) -> None:
         for how, matrices in self.encoded(list(QUERIES)).items():
             for query, matrix in zip(QUERIES, matrices, strict=True):
-                if len(matrix) == 0:
-                    broken("a text with a word in it has a token, in any script", self.encoder, f"{how}: none for {query!r}")
+                self.require(len(matrix), "a text with a word in it has a token, in any script", f"{how}: none for {query!r}")

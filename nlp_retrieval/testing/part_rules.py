@@ -13,6 +13,7 @@ from nlp_retrieval.core.components.component import BaseQueryLoader, BaseUserQue
 from nlp_retrieval.core.files.frames import BaseLoader, items_of
 from nlp_retrieval.core.models import Answer, Gold, Query, SearchableItem
 from nlp_retrieval.core.queries import has_no_words
+from nlp_retrieval.core.unicode import find_lone_surrogate
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.answering import BaseAnswerer, title_of
 from nlp_retrieval.testing.component_rules import BatchRules, ComponentRules
@@ -47,27 +48,21 @@ class LoaderRules(ComponentRules):
         return None
 
     def test_the_stream_gives_items(self) -> None:
-        loader = self.make()
-        stream = loader.stream()
-        if isinstance(stream, Sequence) or iter(stream) is not stream:
-            broken("stream() returns an iterator", loader, f"a {type(stream).__name__}")
+        stream = self.make().stream()
+        is_iterator = iter(stream) is stream
+        self.require(is_iterator, "stream() returns an iterator", f"a {type(stream).__name__}")
         items = list(stream)
-        if not items:
-            broken("the source that prepare() writes has items", loader, "an empty stream")
-        for position, item in enumerate(items):
-            if not isinstance(item, SearchableItem):
-                broken("a loader gives SearchableItems", loader, f"item {position + 1}: {shown(item)}")
+        self.require(items, "the source that prepare() writes has items", "an empty stream")
+        for position, item in enumerate(items, 1):
+            self.require(isinstance(item, SearchableItem), "a loader gives SearchableItems", f"item {position}: {shown(item)}")
 
     def test_ids_are_unique_and_not_empty(self) -> None:
-        loader = self.make()
         seen: dict[str, int] = {}
-        for position, item in enumerate(loader.stream()):
-            if not isinstance(item.item_id, str) or not item.item_id:
-                broken("every item has an id", loader, f"item {position + 1} has the id {item.item_id!r}")
-            if item.item_id in seen:
-                places = f"items {seen[item.item_id] + 1} and {position + 1}"
-                broken("ids are unique in a source", loader, f"{item.item_id!r} is the id of {places}")
-            seen[item.item_id] = position
+        for position, item in enumerate(self.make().stream(), 1):
+            self.require(item.item_id, "every item has an id", f"item {position} has the id {item.item_id!r}")
+            first = seen.setdefault(item.item_id, position)
+            found = f"{item.item_id!r} is the id of items {first} and {position}"
+            self.require(first == position, "ids are unique in a source", found)
 
     def test_items_hold_text_and_json_metadata(self) -> None:
         loader = self.make()
@@ -88,8 +83,7 @@ class LoaderRules(ComponentRules):
     def test_load_is_the_stream_as_a_list(self) -> None:
         loader = self.make()
         loaded = loader.load()
-        if not isinstance(loaded, list):
-            broken("load() returns a list", loader, f"a {type(loaded).__name__}")
+        self.require(isinstance(loaded, list), "load() returns a list", f"a {type(loaded).__name__}")
         _compare("load() returns what stream() gives", loader, list(loader.stream()), list(items_of(loaded)))
 
     def test_streams_and_threads_at_once_do_not_disturb_each_other(self) -> None:
@@ -106,9 +100,8 @@ class LoaderRules(ComponentRules):
             warnings.simplefilter("always")
             next(self.make().stream())
             gc.collect()
-        message = [str(first.message) for first in caught if issubclass(first.category, ResourceWarning)]
-        if message:
-            broken("a stream that is not read to its end leaves no file or connection open", self.make(), "; ".join(message))
+        left = [str(first.message) for first in caught if issubclass(first.category, ResourceWarning)]
+        self.require(not left, "a stream that is not read to its end leaves no file or connection open", "; ".join(left))
 
     def test_streaming_holds_a_part_of_a_large_source(self) -> None:
         items = [
@@ -128,11 +121,11 @@ class LoaderRules(ComponentRules):
             n_items = sum(1 for _ in islice(loader.stream(), wanted))
             _, peak = tracemalloc.get_traced_memory()
             tracemalloc.stop()
-            if n_items < wanted:
-                broken("the items that make_big() is given are in its source", loader, f"{n_items} of {wanted} items")
-            if peak > _BIG_ITEMS * _BIG_CHARACTERS // 2:
-                source = f"of a source of {_BIG_ITEMS * _BIG_CHARACTERS:,} characters"
-                broken(rule, loader, f"{peak:,} bytes were held for the first {wanted} items {source}")
+            found = f"{n_items} of {wanted} items"
+            self.require(n_items == wanted, "the items that make_big() is given are in its source", found)
+            most = _BIG_ITEMS * _BIG_CHARACTERS // 2
+            found = f"{peak:,} bytes were held for the first {wanted} items of a source of {2 * most:,} characters"
+            self.require(peak <= most, rule, found)
 
 
 class QueryLoaderRules(ComponentRules):
@@ -140,38 +133,38 @@ class QueryLoaderRules(ComponentRules):
 
     component: ClassVar[type[BaseQueryLoader]]
 
+    @property
     def _loader(self) -> BaseQueryLoader:
-        return cast(BaseQueryLoader, self.make())
+        return cast(BaseQueryLoader, self.shared)
 
     def test_query_ids_are_unique(self) -> None:
-        loader = self._loader()
-        queries = loader.queries()
+        queries = self._loader.queries()
         ids = [query.query_id for query in queries if isinstance(query, Query)]
-        if not queries or len(ids) != len(queries):
-            broken("queries() returns Query objects, at least one", loader, shown(queries))
-        if len(set(ids)) != len(ids):
-            broken("query ids are unique", loader, shown(sorted(first for first in set(ids) if ids.count(first) > 1)))
+        are_queries = queries and len(ids) == len(queries)
+        self.require(are_queries, "queries() returns Query objects, at least one", shown(queries))
+        self.require(len(set(ids)) == len(ids), "query ids are unique", shown(sorted(ids)))
 
     def test_gold_lines_up_with_the_queries(self) -> None:
-        loader = self._loader()
-        asked, expected = [query.query_id for query in loader.queries()], loader.gold()
-        if [gold.query_id for gold in expected if isinstance(gold, Gold)] != asked:
-            broken("gold() covers exactly the queries, in their order", loader, f"{shown(expected)} for {shown(asked)}")
+        asked = [query.query_id for query in self._loader.queries()]
+        expected = [gold.query_id for gold in self._loader.gold() if isinstance(gold, Gold)]
+        found = f"{shown(expected)} for {shown(asked)}"
+        self.require(expected == asked, "gold() covers exactly the queries, in their order", found)
 
     def test_gold_names_items_of_the_source(self) -> None:
-        loader = self._loader()
+        loader = self._loader
         if not isinstance(loader, BaseLoader):
             return
         items = list(loader.stream())
         known = {"item_id": {item.item_id for item in items}, "title": {item.title for item in items}}
         for gold in loader.gold():
-            if unknown := sorted(gold.relevance.keys() - known[gold.by]):
-                broken("gold names items that are in the source", loader, f"{gold.query_id!r} expects {unknown} by {gold.by}")
+            unknown = sorted(gold.relevance.keys() - known[gold.by])
+            found = f"{gold.query_id!r} expects {unknown} by {gold.by}"
+            self.require(not unknown, "gold names items that are in the source", found)
 
     def test_queries_are_the_same_every_time(self) -> None:
-        loader = self._loader()
-        if loader.queries() != loader.queries() or loader.gold() != loader.gold():
-            broken("a loader gives the same queries and gold every time", loader, "two calls differ")
+        loader = self._loader
+        is_same = loader.queries() == loader.queries() and loader.gold() == loader.gold()
+        self.require(is_same, "a loader gives the same queries and gold every time", "two calls differ")
 
 
 def _compare(rule: str, loader: BaseLoader, wanted: Sequence[SearchableItem], actual: Sequence[SearchableItem | None]) -> None:
@@ -204,29 +197,22 @@ class ProcessorRules(BatchRules):
         with without_warnings():
             return cast(list[list[str]], self.shared.process(batch))
 
-    def test_sub_queries_are_text(self) -> None:
+    def test_sub_queries_are_texts_that_ask_something(self) -> None:
         for query, subqueries in zip(self.batch, self.whole, strict=True):
-            if not isinstance(subqueries, list) or not all(isinstance(first, str) for first in subqueries):
-                broken("the sub-queries of a query are a list of strings", self.make(), f"{query!r}: {shown(subqueries)}")
-            try:
-                "".join(subqueries).encode()
-            except UnicodeEncodeError as error:
-                broken("sub-queries are valid Unicode text", self.make(), f"{query!r}: {error}")
-
-    def test_a_query_that_says_something_is_searched_for_something(self) -> None:
-        for query, subqueries in zip(self.batch, self.whole, strict=True):
-            if all(map(has_no_words, subqueries)):
-                broken("no query that says something is lost, in any script", self.make(), f"{query!r}: {subqueries}")
+            are_texts = isinstance(subqueries, list) and all(isinstance(first, str) for first in subqueries)
+            found = f"{query!r}: {shown(subqueries)}"
+            self.require(are_texts, "the sub-queries of a query are a list of strings", found)
+            self.require(find_lone_surrogate(subqueries) is None, "sub-queries are valid Unicode text", found)
+            is_lost = all(map(has_no_words, subqueries))
+            self.require(not is_lost, "no query that says something is lost, in any script", found)
+            is_repeated = len(set(subqueries)) != len(subqueries)
+            self.require(not is_repeated, "the sub-queries of a query differ from one another", found)
 
     def test_a_query_that_says_nothing_asks_nothing(self) -> None:
         for query, subqueries in zip(SILENT, self.answers(list(SILENT)), strict=True):
-            if not all(map(has_no_words, subqueries)):
-                broken("a query without a word becomes no question that nobody asked", self.make(), f"{query!r}: {subqueries}")
-
-    def test_no_sub_query_stands_twice(self) -> None:
-        for query, subqueries in zip(self.batch, self.whole, strict=True):
-            if len(set(subqueries)) != len(subqueries):
-                broken("the sub-queries of a query differ from one another", self.make(), f"{query!r}: {subqueries}")
+            asks_nothing = all(map(has_no_words, subqueries))
+            rule = "a query without a word becomes no question that nobody asked"
+            self.require(asks_nothing, rule, f"{query!r}: {subqueries}")
 
 
 # The rules of answerers: one answer per question, from that question alone, citing only the passages given.
@@ -267,13 +253,12 @@ class AnswererRules(BatchRules):
 
     def test_citations_are_of_passages_that_were_given(self) -> None:
         for (question, passages), actual in zip(self.batch, self.whole, strict=True):
-            if not isinstance(actual, Answer) or not set(actual.passages) <= {item.item_id for item in passages}:
-                broken("an answer is an Answer that cites passages it was given", self.make(), f"{question!r}: {shown(actual)}")
+            is_answer = isinstance(actual, Answer) and set(actual.passages) <= {item.item_id for item in passages}
+            found = f"{question!r}: {shown(actual)}"
+            self.require(is_answer, "an answer is an Answer that cites passages it was given", found)
             counts = {title_of(item): len(item_sentence_spans(item)) for item in passages}
-            if not all(0 <= number < counts.get(title, 0) for title, number in actual.facts):
-                broken("an answer cites sentences of passages that it was given", self.make(), f"{question!r}: {actual.facts}")
-
-    def test_no_answer_cites_nothing(self) -> None:
-        for (question, _), actual in zip(self.batch, self.whole, strict=True):
-            if (not actual.text and (actual.passages or actual.facts)) or (actual.failed and actual.text):
-                broken("no answer is the empty text, and cites nothing", self.make(), f"{question!r}: {shown(actual)}")
+            are_given = all(0 <= number < counts.get(title, 0) for title, number in actual.facts)
+            self.require(are_given, "an answer cites sentences of passages that it was given", found)
+            is_silent = not actual.passages and not actual.facts
+            rule = "no answer is the empty text, and cites nothing"
+            self.require((actual.text or is_silent) and not (actual.failed and actual.text), rule, found)

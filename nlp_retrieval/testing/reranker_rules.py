@@ -19,7 +19,6 @@ from nlp_retrieval.testing.verdict import (
     QUERIES,
     SILENT,
     TWINS,
-    broken,
     close,
     difference,
     ids_of,
@@ -78,38 +77,23 @@ class ListRerankerRules(BatchRules):
 
     def test_candidates_are_reordered_and_none_is_added_or_lost(self) -> None:
         for query, candidates, actual in self.each():
-            if sorted(ids_of(actual)) != sorted(ids_of(candidates)):
-                lost, added = set(ids_of(candidates)) - set(ids_of(actual)), set(ids_of(actual)) - set(ids_of(candidates))
-                broken(
-                    "a reranker reorders and cuts: what comes in goes out, once",
-                    self.reranker,
-                    f"{query!r}: {len(candidates)} candidates, {len(actual)} out; lost {sorted(lost)}, added {sorted(added)}",
-                )
+            before, after = ids_of(candidates), ids_of(actual)
+            found = f"{query!r}: lost {sorted({*before} - {*after})}, added {sorted({*after} - {*before})} of {len(before)}"
+            self.require(sorted(after) == sorted(before), "a reranker reorders and cuts: what comes in goes out, once", found)
 
     def test_a_shorter_list_is_the_beginning_of_a_longer_one(self) -> None:
         for k in (1, 2, 5):
             for (query, _, longer), actual in zip(self.each(), self.answers(self.batch, k), strict=True):
-                if ids_of(actual) != ids_of(longer)[:k]:
-                    broken(
-                        "the k best come back", self.reranker, f"{query!r}, k={k}: {pairs_of(actual)}; of {pairs_of(longer)}"
-                    )
+                found = f"{query!r}, k={k}: {pairs_of(actual)}; of {pairs_of(longer)}"
+                self.require(ids_of(actual) == ids_of(longer)[:k], "the k best come back", found)
 
-    def test_the_best_comes_first_and_scores_are_finite(self) -> None:
-        for query, _, actual in self.each():
-            scores = [result.score for result in actual]
-            if not all(map(math.isfinite, scores)) or scores != sorted(scores, reverse=True):
-                broken("finite scores, best first", self.reranker, f"{query!r}: {pairs_of(actual)}")
-
-    def test_ties_keep_the_incoming_order(self) -> None:
+    def test_scores_are_finite_the_best_comes_first_and_ties_keep_the_incoming_order(self) -> None:
         for query, candidates, actual in self.each():
-            places = {item_id: position for position, item_id in enumerate(ids_of(candidates))}
-            keys = [(-result.score, places[result.item.item_id]) for result in actual]
-            if keys != sorted(keys):
-                broken(
-                    "results with equal scores keep their order",
-                    self.reranker,
-                    f"{query!r}: {pairs_of(actual)}; in: {ids_of(candidates)}",
-                )
+            incoming = ids_of(candidates)
+            found = f"{query!r}: {pairs_of(actual)}; in: {incoming}"
+            self.require(all(math.isfinite(result.score) for result in actual), "scores are finite", found)
+            keys = [(-result.score, incoming.index(result.item.item_id)) for result in actual]
+            self.require(keys == sorted(keys), "best first; results with equal scores keep their order", found)
 
     def test_signals_are_kept_and_the_own_score_joins_them(self) -> None:
         name = f"{self.reranker.name}.score"
@@ -117,26 +101,23 @@ class ListRerankerRules(BatchRules):
             before = {result.item.item_id: result for result in candidates}
             for result in actual:
                 was = before[result.item.item_id]
-                if result.item != was.item or not was.signals.items() <= result.signals.items():
-                    broken(
-                        "item and signals of a candidate are kept",
-                        self.reranker,
-                        f"{query!r}: {shown(was)} {shown(was.signals)} became {shown(result)} {shown(result.signals)}",
-                    )
-                if not math.isfinite(result.signals.get(name, math.nan)):
-                    broken(f"the reranker's own score is the signal {name!r}, and finite", self.reranker, shown(result.signals))
+                is_kept = result.item == was.item and was.signals.items() <= result.signals.items()
+                found = f"{query!r}: {shown(was)} {shown(was.signals)} became {shown(result)} {shown(result.signals)}"
+                self.require(is_kept, "item and signals of a candidate are kept", found)
+                is_told = math.isfinite(result.signals.get(name, math.nan))
+                self.require(is_told, f"the reranker's own score is the signal {name!r}, and finite", found)
 
     def test_empty_lists_stay_empty(self) -> None:
         first, (query, _), last = self.batch[:3]
-        actual = self.answers([first, (query, []), last])
-        if [len(results) for results in actual] != [len(first[1]), 0, len(last[1])] or any(self.answers([(query, [])])):
-            broken("an empty list stays empty, and the others their length", self.reranker, f"{[len(one) for one in actual]}")
+        lengths = [len(results) for results in self.answers([first, (query, []), last])]
+        is_kept = lengths == [len(first[1]), 0, len(last[1])] and self.answers([(query, [])]) == [[]]
+        self.require(is_kept, "an empty list stays empty, and the others their length", lengths)
 
     def test_queries_that_say_nothing_are_survived(self) -> None:
         candidates = self.batch[0][1]
         for query, actual in zip(SILENT, self.answers([(query, candidates) for query in SILENT]), strict=True):
-            if sorted(ids_of(actual)) != sorted(ids_of(candidates)):
-                broken("a query without a word loses no candidate", self.reranker, f"{query!r}: {ids_of(actual)}")
+            is_kept = sorted(ids_of(actual)) == sorted(ids_of(candidates))
+            self.require(is_kept, "a query without a word loses no candidate", f"{query!r}: {ids_of(actual)}")
 
 
 class RerankerRules(ListRerankerRules):
@@ -146,10 +127,8 @@ class RerankerRules(ListRerankerRules):
         name = f"{self.reranker.name}.score"
         for query, _, actual in self.each():
             scores = [result.signals[name] for result in actual if result.item.item_id in TWINS]
-            if not all(close(scores[0], score, self.tolerance) for score in scores):
-                broken(
-                    "items that differ only in their ids get equal scores", self.reranker, f"{query!r}: {scores} for {TWINS}"
-                )
+            are_close = all(close(scores[0], score, self.tolerance) for score in scores)
+            self.require(are_close, "items that differ only in their ids get equal scores", f"{query!r}: {scores} for {TWINS}")
 
     def test_a_score_does_not_depend_on_the_other_candidates(self) -> None:
         name = f"{self.reranker.name}.score"
@@ -157,13 +136,9 @@ class RerankerRules(ListRerankerRules):
             (fewer,) = self.answers([(query, candidates[::-3])])
             scores = {result.item.item_id: result.signals[name] for result in actual}
             for result in fewer:
-                wanted = scores[result.item.item_id]
-                if not close(result.signals[name], wanted, self.tolerance):
-                    broken(
-                        "a pair of query and item has one score in any list",
-                        self.reranker,
-                        f"{query!r}, {result.item.item_id!r}: {wanted!r}, and {result.signals[name]!r} among fewer candidates",
-                    )
+                wanted, score = scores[result.item.item_id], result.signals[name]
+                found = f"{query!r}, {result.item.item_id!r}: {wanted!r}, and {score!r} among fewer candidates"
+                self.require(close(score, wanted, self.tolerance), "a pair of query and item has one score in any list", found)
 
 
 def _ranked(items: list[SearchableItem]) -> list[RetrievalResult]:
@@ -209,60 +184,51 @@ class FusionRules(ComponentRules):
         """Fuse the lists of queries, and check the resulting batch."""
         return _lists_of(self.make().fuse(_batches(names)))
 
-    def test_every_candidate_comes_once(self) -> None:
+    def test_every_candidate_comes_once_the_best_first_and_ties_by_row(self) -> None:
         for name, actual in zip(LISTS, self.fused(list(LISTS)), strict=True):
-            wanted = {row for ranked in LISTS[name].values() for row, _ in ranked}
-            if sorted(row for row, _ in actual) != sorted(wanted):
-                broken(
-                    "every candidate of every retriever is fused, once", self.make(), f"{name}: {actual}, not {sorted(wanted)}"
-                )
-
-    def test_the_best_comes_first_and_ties_are_broken_by_row(self) -> None:
-        for name, actual in zip(LISTS, self.fused(list(LISTS)), strict=True):
-            if not np.isfinite([score for _, score in actual]).all():
-                broken("fused scores are finite", self.make(), f"{name}: {actual}")
-            if actual != sorted(actual, key=lambda pair: (-pair[1], pair[0])):
-                broken("fused lists are best first, ties by row", self.make(), f"{name}: {actual}")
+            wanted = sorted({row for ranked in LISTS[name].values() for row, _ in ranked})
+            found = f"{name}: {actual}, not {wanted}"
+            is_whole = sorted(row for row, _ in actual) == wanted
+            self.require(is_whole, "every candidate of every retriever is fused, once", found)
+            self.require(np.isfinite([score for _, score in actual]).all(), "fused scores are finite", found)
+            is_sorted = actual == sorted(actual, key=lambda pair: (-pair[1], pair[0]))
+            self.require(is_sorted, "fused lists are best first, ties by row", found)
 
     def test_what_all_rank_first_comes_first(self) -> None:
         for name in ("the same list twice", "a list of one"):
             (actual,) = self.fused([name])
-            if actual[0][0] != LISTS[name]["one"][0][0]:
-                broken("an item that every retriever ranks first comes first", self.make(), f"{name}: {actual}")
+            is_first = actual[0][0] == LISTS[name]["one"][0][0]
+            self.require(is_first, "an item that every retriever ranks first comes first", f"{name}: {actual}")
 
     def test_a_list_does_not_depend_on_the_rest_of_the_batch(self) -> None:
         for name, within in zip(LISTS, self.fused(list(LISTS)), strict=True):
             (alone,) = self.fused([name])
-            same = [row for row, _ in alone] == [row for row, _ in within]
-            if not same or not all(close(a[1], b[1], self.tolerance) for a, b in zip(alone, within, strict=True)):
-                broken("a query gets the same list alone and within a batch", self.make(), f"{name}: {alone} and {within}")
+            is_same = [row for row, _ in alone] == [row for row, _ in within]
+            is_same = is_same and all(close(a[1], b[1], self.tolerance) for a, b in zip(alone, within, strict=True))
+            self.require(is_same, "a query gets the same list alone and within a batch", f"{name}: {alone} and {within}")
 
     def test_the_same_call_twice_gives_the_same_answer(self) -> None:
-        if (first := self.fused(list(LISTS))) != (other := self.fused(list(LISTS))):
-            broken("the same call twice gives the same answer", self.make(), f"{first}, then {other}")
+        first, other = self.fused(list(LISTS)), self.fused(list(LISTS))
+        self.require(first == other, "the same call twice gives the same answer", f"{first}, then {other}")
 
     def test_signals_are_kept_and_the_fused_score_joins_them(self) -> None:
         fused = self.make().fuse(_batches(list(LISTS)))
-        if not np.array_equal(fused.signals.get("fusion.score", np.zeros(0)), fused.scores):
-            broken("the signal fusion.score holds the fused score", self.make(), f"signals: {sorted(fused.signals)}")
+        is_told = np.array_equal(fused.signals.get("fusion.score", np.zeros(0)), fused.scores)
+        self.require(is_told, "the signal fusion.score holds the fused score", f"signals: {sorted(fused.signals)}")
         owner, names = fused.owner, list(LISTS)
         for label in ("one", "other"):
-            message = fused.signals.get(f"{label}.score", np.full(len(fused.rows), np.nan))
-            for at, row in enumerate(fused.rows.tolist()):
-                wanted = dict(LISTS[names[owner[at]]][label]).get(row, np.nan)
-                if not (message[at] == wanted or (np.isnan(message[at]) and np.isnan(wanted))):
-                    broken(
-                        "the signals of every retriever are kept",
-                        self.make(),
-                        f"{names[owner[at]]}, row {row}: {label}.score is {message[at]}, and was {wanted}",
-                    )
+            kept = fused.signals.get(f"{label}.score", np.full(len(fused.rows), np.nan))
+            wanted = [dict(LISTS[names[owner[at]]][label]).get(row, np.nan) for at, row in enumerate(fused.rows.tolist())]
+            is_kept = np.array_equal(kept, wanted, equal_nan=True)
+            self.require(is_kept, "the signals of every retriever are kept", f"{label}.score is {kept}, and was {wanted}")
 
     def test_what_comes_in_is_left_as_it_is(self) -> None:
         batches, before = _batches(list(LISTS)), _batches(list(LISTS))
         self.make().fuse(batches)
         for label, batch in batches.items():
-            if not (np.array_equal(batch.rows, before[label].rows) and np.array_equal(batch.scores, before[label].scores)):
-                broken("the incoming lists are not changed", self.make(), f"{label!r} differs after the call")
+            was = before[label]
+            is_same = np.array_equal(batch.rows, was.rows) and np.array_equal(batch.scores, was.scores)
+            self.require(is_same, "the incoming lists are not changed", f"{label!r} differs after the call")
 
 
 def _batches(names: list[str]) -> dict[str, CandidateBatch]:

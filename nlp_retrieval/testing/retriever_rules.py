@@ -6,7 +6,7 @@ import io
 import shutil
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -200,46 +200,37 @@ class UpdateRules(RetrieverChecks):
 
     def test_what_was_deleted_is_gone_what_was_added_found_and_what_was_updated_new(self) -> None:
         items = {item.item_id: item for item in self.left}
-        found = self._search(self.updated())
-        for query, wanted in {**self.queries, _ASKED: _UPDATED.item_id}.items():
-            if wanted in items and (wanted != _UPDATED.item_id or query == _ASKED) and wanted not in ids_of(found[query]):
-                message = f"{query!r}: {ids_of(found[query])}, no {wanted!r}"
-                broken("an item is found from when it was added", self.opened, message)
-        for query, actual in found.items():
+        wanted = {**self.queries, _ASKED: _UPDATED.item_id}
+        for query, actual in self._search(self.updated()).items():
+            item_id, found = wanted[query], f"{query!r}: {ids_of(actual)}, wanted {wanted[query]!r}"
+            is_left = item_id in items and (item_id != _UPDATED.item_id or query == _ASKED)
+            self.require(not is_left or item_id in ids_of(actual), "an item is found from when it was added", found)
             for result in actual:
-                if result.item != items.get(result.item.item_id):
-                    broken(
-                        "a deleted item is never found, an updated one as it is now", self.opened, f"{query!r}: {result.item!r}"
-                    )
-                if not self.may_match(query, result.item):
-                    broken("an updated item is not found by what it said before", self.opened, f"{query!r}: {result.item!r}")
+                found, is_new = f"{query!r}: {result.item!r}", result.item == items.get(result.item.item_id)
+                self.require(is_new, "a deleted item is never found, an updated one as it is now", found)
+                is_match = self.may_match(query, result.item)
+                self.require(is_match, "an updated item is not found by what it said before", found)
 
     def test_no_item_comes_twice_and_none_fails_a_filter(self) -> None:
         whole = self._search(self.updated())
         for where, passes in FILTERS:
             for query, actual in self._search(self.updated(), where).items():
-                wanted = {result.item.item_id for result in whole[query] if passes(result.item.metadata)}
-                if len(set(ids_of(actual))) != len(actual) or set(ids_of(actual)) != wanted:
-                    message = f"{query!r}, where={where}: {ids_of(actual)}, not {sorted(wanted)}"
-                    broken("filters hold over all segments, and a list holds an item once", self.opened, message)
+                wanted = sorted(result.item.item_id for result in whole[query] if passes(result.item.metadata))
+                found = f"{query!r}, where={where}: {ids_of(actual)}, not {wanted}"
+                rule = "filters hold over all segments, and a list holds an item once"
+                self.require(sorted(ids_of(actual)) == wanted, rule, found)
 
     def test_items_that_are_alike_score_alike_in_every_segment(self) -> None:
         rows, first_two = {item.item_id: row for row, item in enumerate(self.left)}, self._search(self.updated(), k=2)
         for query, actual in self._search(self.updated()).items():
-            keys = [(-result.score, rows[result.item.item_id]) for result in actual]
-            if keys != sorted(keys):
-                broken("results of all segments come best first, ties by row", self.opened, f"{query!r}: {pairs_of(actual)}")
-            if ids_of(first_two[query]) != ids_of(actual)[:2]:
-                broken(
-                    "the k best of all segments come back", self.opened, f"{query!r}: {first_two[query]} of {pairs_of(actual)}"
-                )
-            twins = [pair for pair in pairs_of(actual) if pair[0] in TWINS]
-            if twins and (len(twins) < len(TWINS) or not all(close(twins[0][1], first, self._apart) for _, first in twins)):
-                broken(
-                    "items that differ only in their ids get equal scores, in whatever segments they are",
-                    self.opened,
-                    f"{query!r}: {twins} of {list(TWINS)} (tolerance {self._apart:g})",
-                )
+            keys, found = [(-result.score, rows[result.item.item_id]) for result in actual], f"{query!r}: {pairs_of(actual)}"
+            self.require(keys == sorted(keys), "results of all segments come best first, ties by row", found)
+            first = ids_of(first_two[query])
+            self.require(first == ids_of(actual)[:2], "the k best of all segments come back", f"{first} of {found}")
+            twins = [score for item_id, score in pairs_of(actual) if item_id in TWINS]
+            are_close = all(close(twins[0], score, self._apart) for score in twins)
+            rule = "items that differ only in their ids get equal scores, in whatever segments they are"
+            self.require(len(twins) in (0, len(TWINS)) and are_close, rule, f"{found} (tolerance {self._apart:g})")
 
     def test_a_new_object_finds_the_updated_index(self) -> None:
         wanted = self._search(self.updated())
@@ -261,8 +252,8 @@ class UpdateRules(RetrieverChecks):
         with without_warnings():
             searcher.add(deleted, auto_compact=False)
         (actual,) = self._search(searcher, queries=["Velda Marsh painted"]).values()
-        if "velda" not in ids_of(actual):
-            broken("an item that was deleted can be added again, and is found", self.opened, f"{ids_of(actual)}")
+        rule = "an item that was deleted can be added again, and is found"
+        self.require("velda" in ids_of(actual), rule, ids_of(actual))
 
     def _open(self, path: Path) -> Searcher:
         with without_warnings():
@@ -288,12 +279,8 @@ class UpdateRules(RetrieverChecks):
         """The same items with the same scores; the order may differ only within the tolerance."""
         for query, first in wanted.items():
             mine, its = dict(pairs_of(first)), dict(pairs_of(actual[query]))
-            if mine.keys() != its.keys() or not all(close(mine[key], its[key], tolerance) for key in mine):
-                broken(
-                    rule,
-                    self.opened,
-                    f"{query!r}: {pairs_of(first)} wanted, {pairs_of(actual[query])} found (tolerance {tolerance:g})",
-                )
+            is_same = mine.keys() == its.keys() and all(close(mine[key], its[key], tolerance) for key in mine)
+            self.require(is_same, rule, f"{query!r}: {mine} wanted, {its} found (tolerance {tolerance:g})")
 
 
 # Rules for the results of a retriever: their number, order, and reproducibility.
@@ -303,123 +290,75 @@ class AnswerRules(RetrieverChecks):
     """Rules of the lists that a retriever returns."""
 
     def test_a_list_holds_at_most_k_items_once_each_best_first_and_ties_by_row(self) -> None:
-        rows = {item.item_id: row for row, item in enumerate(self.items)}
-        for k in (1, 3, len(self.items)):
+        rows, whole = {item.item_id: row for row, item in enumerate(self.items)}, self.ask_each()
+        for k in (*range(1, 7), len(self.items), len(self.items) * 3 + 7):
             for query, actual in self.ask_each(k).items():
-                if len(actual) > k or len(set(ids_of(actual))) != len(actual):
-                    broken("at most k results come back, each item once", self.opened, f"{query!r}, k={k}: {pairs_of(actual)}")
+                found = f"{query!r}, k={k}: {pairs_of(actual)}; the whole list begins {pairs_of(whole[query][: k + 3])}"
+                is_short = len(actual) <= k and len(set(ids_of(actual))) == len(actual)
+                self.require(is_short, "at most k results come back, each item once", found)
                 keys = [(-result.score, rows[result.item.item_id]) for result in actual]
-                if keys != sorted(keys):
-                    broken("results come best first, ties by row", self.opened, f"{query!r}: {pairs_of(actual)}; rows {rows}")
+                self.require(keys == sorted(keys), "results come best first, ties by row", found)
+                is_beginning = ids_of(actual) == ids_of(whole[query])[:k]
+                self.require(is_beginning, "the k best come back, ties broken by row at the cut too", found)
 
     def test_items_that_are_alike_come_together_and_by_row(self) -> None:
         for query, actual in self.ask_each().items():
-            twins = [item_id for item_id in ids_of(actual) if item_id in TWINS]
-            scores = {result.score for result in actual if result.item.item_id in TWINS}
-            if twins and (twins != list(TWINS) or len(scores) > 1):
-                broken(
-                    "items that differ only in their ids get equal scores, and come in the order of their rows",
-                    self.opened,
-                    f"{query!r}: {[pair for pair in pairs_of(actual) if pair[0] in TWINS]}; indexed as {list(TWINS)}",
-                )
-
-    def test_a_shorter_list_is_the_beginning_of_a_longer_one(self) -> None:
-        whole = self.ask_each()
-        for k in (*range(1, 7), len(self.items) * 3 + 7):
-            for query, actual in self.ask_each(k).items():
-                if ids_of(actual) != ids_of(whole[query])[:k]:
-                    broken(
-                        "the k best come back, ties broken by row at the cut too",
-                        self.opened,
-                        f"{query!r}, k={k}: {pairs_of(actual)}; the whole list begins {pairs_of(whole[query][: k + 3])}",
-                    )
+            twins = [pair for pair in pairs_of(actual) if pair[0] in TWINS]
+            is_row_order = [item_id for item_id, _ in twins] == list(TWINS) and len({score for _, score in twins}) == 1
+            rule = "items that differ only in their ids get equal scores, and come in the order of their rows"
+            self.require(not twins or is_row_order, rule, f"{query!r}: {twins}; indexed as {list(TWINS)}")
 
     def test_what_is_found_matches_says_something_and_is_as_it_was_indexed(self) -> None:
         by_id = {item.item_id: item for item in self.items}
-        asked = [*self.queries, UNKNOWN]
-        for query, actual in zip(asked, self.ask([[query] for query in asked]), strict=True):
+        asked = {**self.queries, UNKNOWN: None}
+        for (query, wanted), actual in zip(asked.items(), self.ask([[query] for query in asked]), strict=True):
+            is_found = wanted is None or wanted in ids_of(actual)
+            rule = "an item that holds the words of a query is found"
+            self.require(is_found, rule, f"{query!r}: {ids_of(actual)}, no {wanted!r}")
             for result in actual:
-                item = by_id[result.item.item_id]
-                if not self.may_match(query, item) or item.item_id in WITHOUT_TEXT:
-                    rule = "a list is not padded with items that do not match (may_match says which may), or say nothing"
-                    broken(rule, self.opened, f"{query!r}: {item.item_id!r}")
-                if result.item != item:
-                    broken(
-                        "an item comes back as it was indexed, in any script", self.opened, f"{query!r}: {shown(result.item)}"
-                    )
-
-    def test_what_matches_is_found(self) -> None:
-        for query, wanted in self.queries.items():
-            if wanted is not None and wanted not in ids_of(actual := self.ask_each()[query]):
-                broken(
-                    "an item that holds the words of a query is found",
-                    self.opened,
-                    f"{query!r}: {ids_of(actual)}, no {wanted!r}",
-                )
+                item, found = by_id[result.item.item_id], f"{query!r}: {shown(result.item)}"
+                rule = "a list is not padded with items that do not match (may_match says which may), or say nothing"
+                self.require(self.may_match(query, item) and item.item_id not in WITHOUT_TEXT, rule, found)
+                self.require(result.item == item, "an item comes back as it was indexed, in any script", found)
 
     def test_queries_that_say_nothing_get_empty_lists_and_one_warning(self) -> None:
         speaking = list(self.queries)[:2]
         processed = [[speaking[0]], *([query] for query in SILENT), [], [speaking[1]]]
-        actual, message = self.ask_warned(processed)
-        for subqueries, results in zip(processed, actual, strict=True):
-            if results and subqueries and subqueries[0] in SILENT:
-                broken(
-                    "an empty query gets an empty list",
-                    self.opened,
-                    f"{subqueries}: {pairs_of(results)}",
-                )
-        n_empty = sum(not results for results in actual)
-        if len(message) != 1 or f"{n_empty} of {len(processed)}" not in message[0]:
-            broken(
-                "empty lists are counted in one warning per call",
-                self.opened,
-                f"{n_empty} of {len(processed)} lists are empty; warned of: {message}",
-            )
-        if ids_of(actual[0]) != ids_of(self.ask([[speaking[0]]])[0]):
-            broken("queries without content change no other list", self.opened, f"{speaking[0]!r}: {ids_of(actual[0])}")
+        lists, warned = self.ask_warned(processed)
+        found = f"{[len(results) for results in lists]} for {processed}; warned of: {warned}"
+        self.require(not any(lists[1:-1]), "an empty query gets an empty list", found)
+        n_empty = sum(not results for results in lists)
+        is_counted = len(warned) == 1 and f"{n_empty} of {len(processed)}" in warned[0]
+        self.require(is_counted, "empty lists are counted in one warning per call", found)
+        is_same = ids_of(lists[0]) == ids_of(self.ask([[speaking[0]]])[0])
+        self.require(is_same, "queries without content change no other list", found)
 
     def test_a_query_of_stop_words_alone_is_searched_or_the_setting_that_keeps_them_named(self) -> None:
         for query in STOP_WORDS_ALONE:
-            (actual,), message = self.ask_warned([[query]])
+            (actual,), warned = self.ask_warned([[query]])
             note = self.searching().ignored(query)
-            if not actual and (note is None or len(message) != 1 or note not in message[0]):
-                broken(
-                    "a query of stop words alone is searched, or the warning says by ignored() which setting keeps them",
-                    self.opened,
-                    f"{query!r}: nothing; ignored() says {note!r}; warned of: {message}",
-                )
+            is_told = note is not None and len(warned) == 1 and note in warned[0]
+            rule = "a query of stop words alone is searched, or the warning says by ignored() which setting keeps them"
+            self.require(actual or is_told, rule, f"{query!r}: nothing; ignored() says {note!r}; warned of: {warned}")
 
-    def test_a_sub_query_that_stands_twice_counts_once(self) -> None:
+    def test_the_lists_of_sub_queries_are_merged_and_a_repeated_one_counts_once(self) -> None:
         first, second, *_ = self.queries
-        for single, repeated in (([first], [first, first]), ([first, second], [first, first, second]), ([first], [first, ""])):
-            (left,), (other,) = self.ask([single]), self.ask([repeated])
-            if ids_of(left) != ids_of(other):
-                broken(
-                    "a sub-query that is repeated, or says nothing, changes no answer",
-                    self.opened,
-                    f"{single}: {ids_of(left)}; {repeated}: {ids_of(other)}",
-                )
-
-    def test_the_lists_of_sub_queries_are_merged(self) -> None:
-        first, second, *_ = self.queries
-        (left,), (other,), (both,) = self.ask([[first]]), self.ask([[second]]), self.ask([[first, second]])
-        if set(ids_of(both)) != set(ids_of(left)) | set(ids_of(other)) or len(set(ids_of(both))) != len(both):
-            broken(
-                "a query finds what its sub-queries find, each item once",
-                self.opened,
-                f"{first!r}: {ids_of(left)}; {second!r}: {ids_of(other)}; both: {ids_of(both)}",
-            )
+        left, other, both, repeated, silent = self.ask(
+            [[first], [second], [first, second], [first, first, second], [first, ""]]
+        )
+        found = f"{first!r}: {ids_of(left)}; {second!r}: {ids_of(other)}; both: {ids_of(both)}; repeated: {ids_of(repeated)}"
+        is_union = sorted(ids_of(both)) == sorted({*ids_of(left), *ids_of(other)})
+        self.require(is_union, "a query finds what its sub-queries find, each item once", found)
+        is_same = ids_of(repeated) == ids_of(both) and ids_of(silent) == ids_of(left)
+        self.require(is_same, "a sub-query that is repeated, or says nothing, changes no answer", found)
 
     def test_signals_tell_score_and_rank(self) -> None:
         name = self.opened.name
         for query, actual in self.ask_each().items():
             for rank, result in enumerate(actual, 1):
-                if result.signals.get(f"{name}.score") != result.score or result.signals.get(f"{name}.rank") != rank:
-                    broken(
-                        f"the signals {name}.score and {name}.rank say where a result stands",
-                        self.opened,
-                        f"{query!r}, rank {rank}, score {result.score!r}: {shown(result.signals)}",
-                    )
+                is_told = (result.signals.get(f"{name}.score"), result.signals.get(f"{name}.rank")) == (result.score, rank)
+                rule = f"the signals {name}.score and {name}.rank say where a result stands"
+                self.require(is_told, rule, f"{query!r}, rank {rank}, score {result.score!r}: {shown(result.signals)}")
 
 
 # Rules for a retriever's index: built once, found again, plain files, and independent of search-only parameters.
@@ -445,10 +384,10 @@ class IndexRules(RetrieverChecks):
             self.ask_each()
         after = _state(path)
         changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-        if built or changed:
-            broken("indexing again, and searching, build and change nothing", self.opened, f"built {built}, changed {changed}")
-        if damaged := verify_index(path):
-            broken("the files of an index are what their checksums say", self.opened, "; ".join(damaged))
+        rule = "indexing again, and searching, build and change nothing"
+        self.require(not built and not changed, rule, f"built {built}, changed {changed}")
+        damaged = verify_index(path)
+        self.require(not damaged, "the files of an index are what their checksums say", "; ".join(damaged))
 
     def test_two_builds_of_the_same_items_answer_alike(self) -> None:
         path = self.index_into("second build")
@@ -464,17 +403,13 @@ class IndexRules(RetrieverChecks):
         write_items(self.items, items)
         with without_warnings():
             made.build(ItemTable(items / ITEMS_FILE), folder)
-        if not any(folder.iterdir()):
-            broken("build writes into the folder that it is given", made, "the folder is empty")
+        self.require(any(folder.iterdir()), "build writes into the folder that it is given", "the folder is empty")
         for path in folder.iterdir():
-            if path.is_symlink() or not path.is_file():
-                broken("an index is a flat folder of plain files", made, f"{path.name!r} is a folder, a link or a device")
-            if reason := _runs_code(path.name, path.read_bytes()):
-                broken(
-                    "no file of an index can run code when it is read: no pickles, no object arrays",
-                    made,
-                    f"{path.name!r} {reason}",
-                )
+            is_plain = path.is_file() and not path.is_symlink()
+            self.require(is_plain, "an index is a flat folder of plain files", f"{path.name!r} is a folder, a link or a device")
+            reason = _runs_code(path.name, path.read_bytes())
+            rule = "no file of an index can run code when it is read: no pickles, no object arrays"
+            self.require(reason is None, rule, f"{path.name!r} {reason}")
 
     def test_a_corpus_of_one_item_or_without_text_is_a_corpus(self) -> None:
         silent = [SearchableItem(item_id=f"silent {number}", content=text) for number, text in enumerate(("", " \n", "?!"))]
@@ -483,8 +418,8 @@ class IndexRules(RetrieverChecks):
             path = self.index_into(name, items)
             with without_warnings():
                 (actual,) = template(self.make(), "retrieve")([[query]], path, 5)
-            if ids_of(actual) != expected:
-                broken("a corpus of one item, or without any text, is indexed", self.opened, f"{name}: {ids_of(actual)}")
+            rule = "a corpus of one item, or without any text, is indexed"
+            self.require(ids_of(actual) == expected, rule, f"{name}: {ids_of(actual)}")
 
 
 def _state(path: Path) -> dict[str, tuple[int, int, int]]:
@@ -500,22 +435,14 @@ def _runs_code(name: str, content: bytes) -> str | None:
     if len(content) > 2 and content[0] == 0x80 and content[1] in _PICKLE_PROTOCOLS and content.endswith(b"."):
         return f"is a pickle of protocol {content[1]}"
     if content.startswith(b"\x93NUMPY"):
-        return _of_array(content)
-    return next(filter(None, (_runs_code(inner, data) for inner, data in _unzipped(content))), None)
-
-
-def _of_array(content: bytes) -> str | None:
-    try:
-        np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-    except ValueError as error:
-        return f"is an array of objects, or none: {error}"
-    return None
-
-
-def _unzipped(content: bytes) -> Iterator[tuple[str, bytes]]:
+        try:
+            np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+        except ValueError as error:
+            return f"is an array of objects, or none: {error}"
     if content.startswith(b"PK"):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            yield from ((name, archive.read(name)) for name in archive.namelist())
+            return next(filter(None, (_runs_code(name, archive.read(name)) for name in archive.namelist())), None)
+    return None
 
 
 # Rules for filters: every result passes the filter, and k results are returned if k items match.
@@ -533,11 +460,11 @@ class FilterRules(RetrieverChecks):
             for k in (1, 2, 3, len(self.items)):
                 for query, actual in self.ask_each(k, where).items():
                     wanted = [result.item.item_id for result in whole[query] if passes(result.item.metadata)]
-                    message = f"{query!r}, k={k}, where={dict(where)}: {pairs_of(actual)}; without a filter, {wanted} pass it"
-                    if len(actual) != min(k, len(wanted)) or not set(ids_of(actual)) <= set(wanted):
-                        broken("k results come back wherever k items match query and filter", self.opened, message)
-                    if not self.order_depends_on_filter and ids_of(actual) != wanted[:k]:
-                        broken("a filter changes nothing in the order of what passes it", self.opened, message)
+                    found = f"{query!r}, k={k}, where={dict(where)}: {pairs_of(actual)}; without a filter, {wanted} pass it"
+                    is_full = len(actual) == min(k, len(wanted)) and set(ids_of(actual)) <= set(wanted)
+                    self.require(is_full, "k results come back wherever k items match query and filter", found)
+                    is_same = self.order_depends_on_filter or ids_of(actual) == wanted[:k]
+                    self.require(is_same, "a filter changes nothing in the order of what passes it", found)
 
     def test_the_engine_returns_only_rows_that_the_mask_allows(self) -> None:
         n, queries = len(self.items), list(self.queries)
@@ -547,12 +474,8 @@ class FilterRules(RetrieverChecks):
             for k in (1, n):
                 hits = self.searching().search_batch(queries, k, allowed.copy())
                 self._check_hits(hits, k)
-                if not allowed[hits.rows].all():
-                    rows = np.unique(hits.rows[~allowed[hits.rows]]).tolist()
-                    allows = np.flatnonzero(allowed).tolist()
-                    broken(
-                        "search_batch returns only rows that are allowed", self.opened, f"k={k}: rows {rows}; allowed: {allows}"
-                    )
+                found = f"k={k}: rows {np.unique(hits.rows).tolist()}; allowed: {np.flatnonzero(allowed).tolist()}"
+                self.require(allowed[hits.rows].all(), "search_batch returns only rows that are allowed", found)
 
     def test_a_mask_of_all_rows_changes_nothing(self) -> None:
         n, queries = len(self.items), list(self.queries)
@@ -560,21 +483,14 @@ class FilterRules(RetrieverChecks):
             without = self.searching().search_batch(queries, k, None)
             everything = self.searching().search_batch(queries, k, np.ones(n, np.bool_))
             self._check_hits(without, k)
-            if _lists(without) != _lists(everything):
-                broken(
-                    "a mask that allows every row changes nothing",
-                    self.opened,
-                    f"k={k}: {shown(_lists(without))} without, {shown(_lists(everything))} with",
-                )
+            found = f"k={k}: {shown(_lists(without))} without, {shown(_lists(everything))} with"
+            self.require(_lists(without) == _lists(everything), "a mask that allows every row changes nothing", found)
 
     def _check_hits(self, hits: Hits, k: int) -> None:
         counts = np.diff(hits.offsets)
-        if len(counts) != len(self.queries) or (len(counts) and counts.max() > k):
-            broken(
-                "search_batch returns one list per query, of at most k rows",
-                self.opened,
-                f"{len(self.queries)} queries, k={k}: lists of {counts.tolist()}",
-            )
+        fits = len(counts) == len(self.queries) and counts.max(initial=0) <= k
+        found = f"{len(self.queries)} queries, k={k}: lists of {counts.tolist()}"
+        self.require(fits, "search_batch returns one list per query, of at most k rows", found)
 
 
 def _lists(hits: Hits) -> list[list[int]]:

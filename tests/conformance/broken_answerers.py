@@ -39,7 +39,7 @@ class CitesBeyondTheEnd(FirstSentence):
         return super().of(question, found).model_copy(update={"facts": [("(7)", 7)]})
 
 
-@breaks(AnswererRules, "test_no_answer_cites_nothing", "empty text")
+@breaks(AnswererRules, "test_citations_are_of_passages_that_were_given", "empty text")
 class CitesForNothing(FirstSentence):
     def of(self, question, found):
         return super().of(question, found).model_copy(update={"text": ""})

@@ -23,7 +23,7 @@ class Sum(BaseFusion):
         return np.nansum(1.0 / (RRF_K + pool.ranks), axis=1)
 
 
-@breaks(FusionRules, "test_every_candidate_comes_once", "both found some")
+@breaks(FusionRules, "test_every_candidate_comes_once_the_best_first_and_ties_by_row", "both found some")
 class FoundByBoth(Sum):
     def fuse(self, batches):
         fused = super().fuse(batches)
@@ -32,7 +32,7 @@ class FoundByBoth(Sum):
         return fused.take(np.flatnonzero(both), offsets)
 
 
-@breaks(FusionRules, "test_the_best_comes_first_and_ties_are_broken_by_row")
+@breaks(FusionRules, "test_every_candidate_comes_once_the_best_first_and_ties_by_row")
 class LowestOfAll(Sum):
     def fuse(self, batches):
         fused = super().fuse(batches)

@@ -30,7 +30,7 @@ class AnswersFive(Quiet):
         return [[nlq] for nlq in nlqs[:5]]
 
 
-@breaks(ProcessorRules, "test_a_query_that_says_something_is_searched_for_something", "Łódź")
+@breaks(ProcessorRules, "test_sub_queries_are_texts_that_ask_something", "Łódź")
 class KeepsAscii(Quiet):
     def process(self, nlqs):
         return [[" ".join(word for word in nlq.split() if word.isascii() and "weav" not in word)] for nlq in nlqs]

@@ -74,7 +74,7 @@ class LastBit(Words):
         return scores * (1 + 1e-15 * np.arange(len(scores)))
 
 
-@breaks(RetrieverRules, "test_a_shorter_list_is_the_beginning_of_a_longer_one", "k=1")
+@breaks(RetrieverRules, "test_a_list_holds_at_most_k_items_once_each_best_first_and_ties_by_row", "k=1")
 class TiesAtTheCut(Words):
     def best(self, scores, k, allowed):
         rows = np.flatnonzero((scores > 0) & (True if allowed is None else allowed))
@@ -82,7 +82,7 @@ class TiesAtTheCut(Words):
         return rows, scores[rows]
 
 
-@breaks(RetrieverRules, "test_the_lists_of_sub_queries_are_merged")
+@breaks(RetrieverRules, "test_the_lists_of_sub_queries_are_merged_and_a_repeated_one_counts_once")
 class FirstSubqueryAlone(Words):
     def candidates(self, processed, *args, **kwargs):
         return super().candidates([one[:1] for one in processed], *args, **kwargs)

@@ -44,11 +44,11 @@ class Undescribed(Quiet):
 
 
 class _LeavesOneOut(ProcessorRules):
-    def test_sub_queries_are_text(self):
+    def test_sub_queries_are_texts_that_ask_something(self):
         """Says nothing."""
 
 
-@breaks(_LeavesOneOut, "test_no_rule_is_left_out", "test_sub_queries_are_text")
+@breaks(_LeavesOneOut, "test_no_rule_is_left_out", "test_sub_queries_are_texts_that_ask_something")
 class HasARuleLess(Quiet):
     def __repr__(self):
         return "HasARuleLess()"
