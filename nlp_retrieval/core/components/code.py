@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import CodeType, FunctionType
+from typing import Any
 from weakref import WeakKeyDictionary
 
 _OWN_PACKAGE = __name__.partition(".")[0]
@@ -24,7 +24,7 @@ _checksums: WeakKeyDictionary[type, str] = WeakKeyDictionary()
 
 def remember_source(cls: type) -> None:
     """Store the checksum of a class's module; to be called while the class is created."""
-    if not is_own(cls):
+    if not is_own_module(cls.__module__):
         _checksums[cls] = _checksum(cls)
 
 
@@ -35,24 +35,25 @@ def code_of(cls: type) -> dict[str, str] | None:
         return None
     told = "".join(f"{base.__module__}:{base.__qualname__}\0{_checksums[base]}\n" for base in foreign)
     code = {"class": f"{cls.__module__}:{cls.__qualname__}", "checksum": hashlib.sha256(told.encode()).hexdigest()}
-    package = _distribution_of(cls.__module__.partition(".")[0])
-    return code if package is None else code | {"package": package}
+    return code | _package(cls.__module__.partition(".")[0])
+
+
+@cache
+def _package(name: str) -> dict[str, str]:
+    try:
+        return {"package": f"{name} {version(name)}"}
+    except PackageNotFoundError:
+        return {}
 
 
 @cache
 def own_code() -> str:
     """Return the checksum of this package's own files."""
     folder = Path(__file__).parents[2]
-    files = sorted(folder.rglob("*.py"))
-    told = "".join(
-        f"{file.relative_to(folder).as_posix()}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n" for file in files
-    )
-    return hashlib.sha256(told.encode()).hexdigest()
-
-
-def is_own(cls: type) -> bool:
-    """Return whether a class belongs to this package."""
-    return is_own_module(cls.__module__)
+    digest = hashlib.sha256()
+    for file in sorted(folder.rglob("*.py")):
+        digest.update(f"{file.relative_to(folder).as_posix()}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()
 
 
 def is_own_module(name: str) -> bool:
@@ -61,42 +62,26 @@ def is_own_module(name: str) -> bool:
 
 
 def _checksum(cls: type) -> str:
-    functions = [function for value in vars(cls).values() for function in _functions_in(value)]
-    written_in = {function.__code__.co_filename for function in functions}
+    codes = [code for value in vars(cls).values() for code in _codes_in(value)]
+    written_in = {code.co_filename for code in codes}
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
     if file is not None and Path(file).is_file() and (file in written_in or not written_in):  # a decorator may be elsewhere
         return hashlib.sha256(Path(file).read_bytes()).hexdigest()
-    told = "\0".join(part for function in functions for part in _parts(function.__code__))
-    return hashlib.sha256(f"{sys.implementation.cache_tag}\0{told}".encode()).hexdigest()
+    return hashlib.sha256(f"{sys.implementation.cache_tag}\0{_told(tuple(codes))}".encode()).hexdigest()
 
 
-def _functions_in(value: object) -> list[FunctionType]:
-    """The function of an attribute, with the one that it wraps; of a property, its three."""
-    if isinstance(value, staticmethod | classmethod):
-        return _functions_in(value.__func__)
-    if isinstance(value, property):
-        return [function for part in (value.fget, value.fset, value.fdel) for function in _functions_in(part)]
-    wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
-    inner = [] if wrapped is None else _functions_in(wrapped)
-    return [value, *inner] if isinstance(value, FunctionType) else inner
+def _codes_in(value: Any) -> list[CodeType]:
+    """The code of an attribute that is a function, and of the functions that it wraps."""
+    own = [value.__code__] if isinstance(value, FunctionType) else []
+    inner = [getattr(value, name, None) for name in ("__wrapped__", "fget", "fset", "fdel")]
+    return own + [code for part in inner if part is not None for code in _codes_in(part)]
 
 
-def _parts(code: CodeType) -> Iterator[str]:
-    yield from (code.co_code.hex(), repr(code.co_names), repr(code.co_varnames))
-    for constant in code.co_consts:
-        yield from _parts(constant) if isinstance(constant, CodeType) else [_told(constant)]
-
-
-def _told(constant: object) -> str:
-    """A constant as text; the order of a set is another in every process."""
-    if isinstance(constant, frozenset):
-        return f"{{{', '.join(sorted(map(_told, constant)))}}}"
-    return f"({', '.join(map(_told, constant))})" if isinstance(constant, tuple) else repr(constant)
-
-
-@cache
-def _distribution_of(package: str) -> str | None:
-    try:
-        return f"{package} {version(package)}"
-    except PackageNotFoundError:
-        return None
+def _told(value: object) -> str:
+    """Code, or one of its constants, as text; the order of a set is another in every process."""
+    if isinstance(value, CodeType):
+        return f"{value.co_code.hex()} {value.co_names} {value.co_varnames} {_told(value.co_consts)}"
+    if isinstance(value, tuple | frozenset):
+        parts = map(_told, value)
+        return f"({', '.join(parts if isinstance(value, tuple) else sorted(parts))})"
+    return repr(value)

@@ -14,6 +14,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from os import fspath
 from pathlib import Path
 from types import UnionType
@@ -31,8 +32,6 @@ from nlp_retrieval.core.secrets import HIDDEN, is_secret_name, without_secrets
 from nlp_retrieval.core.unicode import refuse_lone_surrogates
 from nlp_retrieval.errors import ConfigurationError
 
-# The message about an argument that does not match the declared type or range of a parameter.
-
 _MEANT = {
     "dict_type": "Input should be a mapping",
     "sequence_str": "Input should be a list",
@@ -44,21 +43,20 @@ _MEANT = {
     "Input should be an instance of BaseEncoder": "Input should be a BaseEncoder or an object with encode(texts) and dimension",
     "Input should be an instance of FirstCandidates": "Input should be an instance of BaseReranker",
 }
-"""pydantic's messages in plain words."""
+"""pydantic's types of errors and messages in plain words."""
 
 
-def wrong_parameter(parameter: str, value: object, error: ValidationError) -> str:
+def _wrong_argument(parameter: str, value: object, error: ValidationError) -> str:
     """Return a message that names the wrong part of an argument and what is expected there."""
-    # a union reports each of its branches; the branches that got furthest into the value were meant
-    problems = error.errors(include_url=False)
-    path = max((_place(value, problem["loc"]) for problem in problems), key=len)
-    there = [problem for problem in problems if _place(value, problem["loc"]) == path]
-    first, *others = dict.fromkeys(map(_meaning, there))
-    wanted = " or ".join([first, *(other.removeprefix("Input should be ") for other in others)])
-    shown = repr(without_secrets({parameter: there[0]["input"]})[parameter])
-    if any(isinstance(part, str) and is_secret_name(part) for part in path):
-        shown = HIDDEN
-    return f"{parameter}{''.join(f'[{part!r}]' for part in path)}={shown}: {wanted}"
+    # a union reports each of its branches; those that got furthest into the value were meant
+    problems = [(_place(value, problem["loc"]), problem) for problem in error.errors(include_url=False)]
+    path = max((place for place, _ in problems), key=len)
+    there = [problem for place, problem in problems if place == path]
+    wanted = dict.fromkeys(map(_meaning, there))
+    expected = " or ".join([*wanted][:1] + [each.removeprefix("Input should be ") for each in [*wanted][1:]])
+    hidden = any(isinstance(part, str) and is_secret_name(part) for part in path)
+    shown = HIDDEN if hidden else repr(without_secrets({parameter: there[0]["input"]})[parameter])
+    return f"{parameter}{''.join(f'[{part!r}]' for part in path)}={shown}: {expected}"
 
 
 def _meaning(problem: ErrorDetails) -> str:
@@ -67,14 +65,13 @@ def _meaning(problem: ErrorDetails) -> str:
     return _MEANT.get(problem["type"], _MEANT.get(problem["msg"], problem["msg"]))
 
 
-def _place(value: object, location: Sequence[int | str]) -> list[int | str]:
+def _place(value: Any, location: Sequence[int | str]) -> list[int | str]:
     """The keys and indices that lead into a value, without the names of branches that pydantic puts between them."""
     path: list[int | str] = []
     for part in location:
-        known = value if isinstance(value, Mapping) else range(len(value)) if isinstance(value, list | tuple) else ()
-        if part in known:
+        if part in (value if isinstance(value, Mapping) else range(len(value)) if isinstance(value, list | tuple) else ()):
             path.append(part)
-            value = value[part]  # type: ignore[index]
+            value = value[part]
     return path
 
 
@@ -92,8 +89,6 @@ def is_abstract(cls: type, *methods: str) -> bool:
 
 Config = dict[str, Any]
 """Settings of a component as plain values: its registry name under ``name``, and its parameters."""
-
-_ALLOW_COMPONENTS = ConfigDict(arbitrary_types_allowed=True, strict=True)
 
 
 class Component:
@@ -162,10 +157,11 @@ class Component:
             bound = inspect.signature(cls.__init__).bind_partial(self, *args, **kwargs)
         except TypeError:
             return self  # __init__ will raise Python's own message
-        given = {key: check_parameter(cls, key, value) for key, value in list(bound.arguments.items())[1:]}
+        given = set(bound.arguments)
         bound.apply_defaults()
         self._arguments = {
-            key: given[key] if key in given else _default(cls, key, value) for key, value in list(bound.arguments.items())[1:]
+            key: check_parameter(cls, key, value) if key in given else _default(cls, key, value)
+            for key, value in list(bound.arguments.items())[1:]
         }
         return self
 
@@ -315,7 +311,7 @@ def to_plain(value: Any, of: Callable[[Component], Any] = lambda component: comp
         return fspath(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [to_plain(inner, of) for inner in value]
-    return value
+    return value + 0.0 if isinstance(value, float) else value  # -0.0 and 0.0 are equal, too
 
 
 def canonical_json(value: Any) -> str:
@@ -337,40 +333,28 @@ def canonical_json(value: Any) -> str:
         ) from None
 
 
-_known_adapters: dict[type[Component], dict[str, TypeAdapter[Any]]] = {}
+@cache
+def hints_of(init: Callable[..., None]) -> dict[str, Any]:
+    """Return the type hints of a constructor."""
+    return get_type_hints(init, include_extras=True)
 
 
-def _adapters(cls: type[Component]) -> dict[str, TypeAdapter[Any]]:
-    if cls not in _known_adapters:
-        hints = get_type_hints(cls.__init__, include_extras=True)
-        _known_adapters[cls] = {
-            key: TypeAdapter(hints[key], config=None if _is_model(hints[key]) else _ALLOW_COMPONENTS)
-            for key in parameters_of(cls)
-            if key in hints
-        }
-    return _known_adapters[cls]
-
-
-def _is_model(hint: Any) -> bool:
-    return isinstance(hint, type) and issubclass(hint, BaseModel)
-
-
-_known_wanted: dict[type[Component], dict[str, list[type[Component]]]] = {}
+@cache
+def _adapter(init: Callable[..., None], parameter: str) -> TypeAdapter[Any]:
+    hint = hints_of(init).get(parameter, Any)
+    is_model = isinstance(hint, type) and issubclass(hint, BaseModel)  # which has a configuration of its own
+    return TypeAdapter(hint, config=None if is_model else ConfigDict(arbitrary_types_allowed=True, strict=True))
 
 
 def component_for(cls: type[Component], parameter: str, value: Any) -> Any:
     """Return the component that a value stands for where a parameter takes components of its kind; else the value."""
     if value is None or isinstance(value, Component | str | int | float | Mapping | Sequence | Path):
         return value
-    if cls not in _known_wanted:
-        _known_wanted[cls] = {key: _components_in(hint) for key, hint in get_type_hints(cls.__init__).items()}
-    made = (wanted.of_value(value) for wanted in _known_wanted[cls].get(parameter, ()))
-    return next((component for component in made if component is not None), value)
-
-
-def _components_in(hint: Any) -> list[type[Component]]:
+    hint = hints_of(cls.__init__).get(parameter)
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    return [option for option in options if isinstance(option, type) and issubclass(option, Component)]
+    wanted = (option for option in options if isinstance(option, type) and issubclass(option, Component))
+    made = (option.of_value(value) for option in wanted)
+    return next((component for component in made if component is not None), value)
 
 
 ComponentT = TypeVar("ComponentT", bound=Component)
@@ -391,38 +375,21 @@ def component_of_object(value: object, make: Callable[[], ComponentT]) -> Compon
 
 def check_parameter(cls: type[Component], parameter: str, value: Any) -> Any:
     """Return a checked value, with whole numbers as floats where the type is float: ``k1: 1`` and ``1.0`` are equal."""
-    adapter = _adapters(cls).get(parameter)
-    if adapter is None:
-        return value
     value = component_for(cls, parameter, value)
     try:
-        checked = adapter.validate_python(value)
+        checked = _adapter(cls.__init__, parameter).validate_python(value)
     except ValidationError as error:
-        raise ConfigurationError(f"{cls.__name__}: {wrong_parameter(parameter, value, error)}") from None
+        raise ConfigurationError(f"{cls.__name__}: {_wrong_argument(parameter, value, error)}") from None
     refuse_lone_surrogates(value, f"{cls.__name__}: {parameter}", ConfigurationError)
     if isinstance(checked, int) and not -(2**63) <= checked < 2**64:  # JSON would give it back rounded
         raise ConfigurationError(f"{cls.__name__}: {parameter}={value}: Input should have at most 64 bits")
-    return _as_declared(value, checked)
+    return checked
 
 
 def _default(cls: type[Component], parameter: str, value: Any) -> Any:
     """A default converted like a given value; a default that its own type does not allow is left unchanged."""
-    if isinstance(value, int | list | tuple | dict):
-        with suppress(ConfigurationError):
-            return check_parameter(cls, parameter, value)
-    return value
-
-
-def _as_declared(value: Any, checked: Any) -> Any:
-    """The value, with integers replaced by floats where pydantic made them floats, and a mapping by the model it describes."""
-    if isinstance(checked, BaseModel):
-        return checked
-    if isinstance(checked, float) and isinstance(value, int | float) and value == checked:
-        return checked + 0.0  # -0.0 and 0.0 are equal, too
-    if type(value) in (list, tuple) and type(checked) is type(value) and len(value) == len(checked):
-        return type(value)(_as_declared(*pair) for pair in zip(value, checked, strict=True))
-    if type(value) is dict and type(checked) is dict and value.keys() == checked.keys():
-        return {key: _as_declared(inner, checked[key]) for key, inner in value.items()}
+    with suppress(ConfigurationError):
+        return check_parameter(cls, parameter, value)
     return value
 
 

@@ -7,21 +7,23 @@ configuration holds registry names and values, never an import path. Modules are
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
-from nlp_retrieval.core.components.code import is_own, is_own_module
+from nlp_retrieval.core.components.code import is_own_module
 from nlp_retrieval.core.components.component import (
     Component,
-    check_parameter,
     component_for,
+    hints_of,
     parameters_of,
     to_plain,
     with_held,
@@ -32,18 +34,7 @@ from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, Untrusted
 # One name, one class: a name in configurations, indexes and stored results always means the same class.
 
 
-_KINDS = (
-    "loaders",
-    "processors",
-    "retrievers",
-    "rerankers",
-    "encoders",
-    "fusions",
-    "searchers",
-    "links",
-    "answerers",
-    "language_models",
-)
+_KINDS = tuple("loaders processors retrievers rerankers encoders fusions searchers links answerers language_models".split())
 """The kinds of components of the library; a package adds its own by entry points of the group ``nlp_retrieval.kinds``."""
 
 
@@ -70,22 +61,29 @@ def registered(kind: str) -> dict[str, EntryPoint]:
     return entries
 
 
-def require_one_class_each(entries: Iterable[tuple[str, str, type]]) -> None:
-    """Raise an error if two classes have the same registry name."""
-    classes: dict[tuple[str, str], type] = {}
-    for kind, name, cls in entries:
-        other = classes.setdefault((kind, name), cls)
-        if other is not cls:
-            raise _two_classes(cls, kind, name, _path_of(other))
-    for (kind, name), cls in classes.items():
-        entry = None if is_own(cls) else registered(kind).get(name)
-        if entry is not None and not _is_same(entry, cls):
-            raise _two_classes(cls, kind, name, entry.value)
-
-
 def require_distinct_names(components: Iterable[Component]) -> None:
-    """Raise an error if two of the components or their parts have the same name and different classes."""
-    require_one_class_each((part.kind, part.name, type(part)) for component in components for part in with_held(component))
+    """Raise an error if one of the components or their parts has the registry name of another class."""
+    classes: dict[tuple[str, str], str] = {}
+    for part in (part for component in components for part in with_held(component)):
+        cls, kind, name = type(part), part.kind, part.name
+        path = f"{cls.__module__}:{cls.__qualname__}"
+        other = classes.setdefault((kind, name), path)
+        entry = None if is_own_module(cls.__module__) else registered(kind).get(name)
+        if other == path and entry is not None and not _is_same(entry, cls):
+            other = entry.value
+        if other != path:
+            raise ConfigurationError(
+                f"{path} is called {name!r}, as {other} is, and indexes and results would mix them up: give the class a name "
+                f"of its own (name = ...) among nlp_retrieval.{kind}"
+            )
+
+
+def _is_same(entry: EntryPoint, cls: type) -> bool:
+    if entry.value == f"{cls.__module__}:{cls.__qualname__}":
+        return True
+    # a package may register a class under another module than the one that defines it
+    same_package = entry.module.partition(".")[0] == cls.__module__.partition(".")[0]
+    return same_package and entry.module in sys.modules and entry.load() is cls
 
 
 def numbered_names(names: Iterable[str]) -> list[str]:
@@ -100,25 +98,6 @@ def numbered_names(names: Iterable[str]) -> list[str]:
     return list(taken)
 
 
-def _is_same(entry: EntryPoint, cls: type) -> bool:
-    if entry.value == _path_of(cls):
-        return True
-    # a package may register a class under another module than the one that defines it
-    same_package = entry.module.partition(".")[0] == cls.__module__.partition(".")[0]
-    return same_package and entry.module in sys.modules and entry.load() is cls
-
-
-def _path_of(cls: type) -> str:
-    return f"{cls.__module__}:{cls.__qualname__}"
-
-
-def _two_classes(cls: type, kind: str, name: str, other: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"{_path_of(cls)} is called {name!r}, as {other} is, and indexes and results would mix them up: give the class a name "
-        f"of its own (name = ...) among nlp_retrieval.{kind}"
-    )
-
-
 _NAMED_BY_MODEL = {"encoders": ("sentence-transformers", "colbert", "splade"), "language_models": ("dspy",)}
 """Kinds of components that may be given by the name of a model, with their classes: the first one that fits is used."""
 
@@ -129,13 +108,6 @@ ByName = Annotated[str | Mapping[str, Any], _BY_NAME]
 ComponentT = TypeVar("ComponentT", bound=Component)
 
 
-def _entry(kind: str, name: str) -> EntryPoint:
-    entry = registered(kind).get(name)
-    if entry is None:
-        raise ConfigurationError(f"there is no {kind[:-1]} called {name!r}; {nearest(name, names(kind))}")
-    return entry
-
-
 def names(kind: str) -> list[str]:
     """Return the registry names of a kind, sorted."""
     return sorted(registered(kind))
@@ -143,7 +115,9 @@ def names(kind: str) -> list[str]:
 
 def component_class(kind: str, name: str) -> type[Component]:
     """Return the class that a registry name stands for."""
-    entry = _entry(kind, name)
+    entry = registered(kind).get(name)
+    if entry is None:
+        raise ConfigurationError(f"there is no {kind[:-1]} called {name!r}; {nearest(name, names(kind))}")
     loaded = entry.load()
     if not (isinstance(loaded, type) and issubclass(loaded, Component)):
         raise ConfigurationError(f"{entry.value}, registered as {kind[:-1]} {name!r}, is not a component")
@@ -162,20 +136,12 @@ class PlannedComponent:
 
     def make(self) -> Component:
         """Create the component, and the components inside it."""
-        prefix = f"{self.where}: " if self.where else ""
         fields = {key: _created(value) for key, value in self.fields.items()}
-        try:
-            for key, value in fields.items():
-                check_parameter(self.cls, key, value)
-        except ConfigurationError as error:
-            raise ConfigurationError(f"{prefix}{error}") from None
         missing = [key for key, p in parameters_of(self.cls).items() if p.default is p.empty and key not in fields]
-        if missing:
-            raise ConfigurationError(f"{prefix}{self.name} needs {', '.join(map(repr, missing))}")
-        try:
+        with _at(self.where):
+            if missing:
+                raise ConfigurationError(f"{self.name} needs {', '.join(map(repr, missing))}")
             return self.cls(**fields)
-        except ConfigurationError as error:
-            raise ConfigurationError(f"{prefix}{error}") from None
 
     def make_as(self, cls: type[ComponentT]) -> ComponentT:
         """Create a component that must be of a given class."""
@@ -213,54 +179,51 @@ def plan(
     kind: str, settings: str | Mapping[str, Any], where: str = "", wanted: type[Component] = Component
 ) -> PlannedComponent:
     """Plan the component that plain values describe, without creating it."""
-    prefix = f"{where}: " if where else ""
+    with _at(where):
+        name, cls, fields = _described_by(kind, settings, wanted)
+    hints = hints_of(cls.__init__)
+    fields = {key: _planned(hints.get(key), value, f"{where}.{key}" if where else key) for key, value in fields.items()}
+    return PlannedComponent(kind, name, cls, fields, where)
+
+
+@contextmanager
+def _at(where: str) -> Iterator[None]:
+    """Put the place in a configuration in front of the message of an error."""
+    try:
+        yield
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{where}: {error}" if where else str(error)) from None
+
+
+def _described_by(
+    kind: str, settings: str | Mapping[str, Any], wanted: type[Component]
+) -> tuple[str, type[Component], dict[str, Any]]:
+    """Return the registry name that plain values state, its class, and the parameters; a model's name makes its component."""
     if isinstance(settings, str):
         settings = {"name": settings}
     if not isinstance(settings, Mapping):
-        raise ConfigurationError(f"{prefix}expected a name or a mapping with 'name', found {without_secrets(settings)!r}")
+        raise ConfigurationError(f"expected a name or a mapping with 'name', found {without_secrets(settings)!r}")
     fields = dict(settings)
-    name = _pop_name(kind, fields, prefix, wanted)
-    try:
-        cls = component_class(kind, name)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{prefix}{error}") from None
+    by_model = _NAMED_BY_MODEL.get(kind, ())
+    name = fields.pop("name", None) or fields.pop("loader" if kind == "loaders" else "model" if by_model else "", None)
+    if not isinstance(name, str):
+        found = ", ".join(map(repr, settings)) or "nothing"
+        raise ConfigurationError(f"no 'name' that is text (found: {found}); {nearest('', names(kind))}")
+    if by_model and name not in registered(kind):
+        model = fields.setdefault("model", name)
+        if model != name and not str(model).startswith(f"{name}/"):
+            whole = f"write model: {name}/<model>, or " if kind == "language_models" and "/" not in name else ""
+            raise ConfigurationError(f"name: {name!r} and `model` name two models; {whole}leave out name")
+        name = next((each for each in by_model if issubclass(component_class(kind, each), wanted)), by_model[0])
+    cls = component_class(kind, name)
     parameters = parameters_of(cls)
-    hints = get_type_hints(cls.__init__, include_extras=True)
     for key, value in fields.items():
         if key not in parameters:
             cure = nearest(str(key), parameters)
             if key == "depth" and kind in {"retrievers", "rerankers"}:
                 cure = f"the searcher sets it: depth: {{{name}: {value!r}}}"
-            asked = settings.get("name", name)
-            taken = "" if asked == name else f" (there is no {kind[:-1]} called {asked!r}, so this is taken for its model)"
-            raise ConfigurationError(f"{prefix}{name} has no parameter {key!r}; {cure}{taken}")
-        fields[key] = _planned(hints.get(key), value, f"{where}.{key}" if where else key)
-    return PlannedComponent(kind, name, cls, fields, where)
-
-
-def _pop_name(kind: str, fields: dict[str, Any], prefix: str, wanted: type[Component]) -> str:
-    """Take the registry name out of the settings of a component; if it names a model instead, make that a parameter."""
-    other = "loader" if kind == "loaders" else "model" if kind in _NAMED_BY_MODEL else ""
-    if "name" not in fields and other in fields:
-        fields["name"] = fields.pop(other)
-    if "name" not in fields:
-        fields_given = ", ".join(map(repr, fields)) or "nothing"
-        raise ConfigurationError(f"{prefix}no 'name' (found: {fields_given}); {nearest('', names(kind))}")
-    name = fields.pop("name")
-    if not isinstance(name, str):
-        raise ConfigurationError(f"{prefix}name: {name!r} is not a string")
-    if kind in _NAMED_BY_MODEL and name not in registered(kind):
-        model = fields.setdefault("model", name)
-        if model != name and not str(model).startswith(f"{name}/"):
-            whole = f"write model: {name}/<model>, or " if kind == "language_models" and "/" not in name else ""
-            raise ConfigurationError(f"{prefix}name: {name!r} and `model` name two models; {whole}leave out name")
-        name = _builder_of_models(kind, wanted)
-    return name
-
-
-def _builder_of_models(kind: str, wanted: type[Component]) -> str:
-    builders = _NAMED_BY_MODEL[kind]
-    return next((name for name in builders if issubclass(component_class(kind, name), wanted)), builders[0])
+            raise ConfigurationError(f"{name} has no parameter {key!r}; {cure}")
+    return name, cls, fields
 
 
 def build_as(cls: type[ComponentT], kind: str, settings: str | Mapping[str, Any], where: str = "") -> ComponentT:
@@ -294,7 +257,7 @@ def resolve_components(component: Component, owner: type[Component], **given: An
         >>> searcher.config["retrievers"][0]["name"]
         'bm25'
     """
-    hints = get_type_hints(owner.__init__, include_extras=True)
+    hints = hints_of(owner.__init__)
     resolved = {
         key: _created(_planned(hints[key], list(value) if isinstance(value, tuple) else value, f"{owner.__name__}: {key}"))
         for key, value in ((key, component_for(owner, key, value)) for key, value in given.items())
@@ -305,20 +268,19 @@ def resolve_components(component: Component, owner: type[Component], **given: An
 
 def _planned(hint: Any, value: Any, where: str) -> Any:
     """Plan the components that a parameter's type hint asks for, and make paths of text; leave everything else as it is."""
-    if isinstance(value, Component):
-        return value
-    if isinstance(value, str) and Path in _options(hint) and str not in _options(hint):
-        return Path(value)
-    for option in _options(hint):
-        if isinstance(option, type) and issubclass(option, Component):
-            text_has_another_meaning = isinstance(value, str) and str in _options(hint)
-            if isinstance(value, str | Mapping) and not text_has_another_meaning:
-                return plan(option.kind, value, where, option)
-        inner = get_args(option)
-        if get_origin(option) in (Sequence, list) and isinstance(value, list) and _is_planned(inner[0]):
-            return [_planned(inner[0], part, f"{where}[{number}]") for number, part in enumerate(value)]
-        if get_origin(option) in (Mapping, dict) and isinstance(value, Mapping) and _is_planned(inner[1]):
-            return {key: _planned(inner[1], part, f"{where}.{key}") for key, part in value.items()}
+    options = _options(hint)
+    if isinstance(value, str):
+        options = [] if str in options else options
+        if Path in options:
+            return Path(value)
+    for option in options:
+        inner = get_args(option)[-1] if get_args(option) else None
+        if isinstance(option, type) and issubclass(option, Component) and isinstance(value, str | Mapping):
+            return plan(option.kind, value, where, option)
+        if get_origin(option) in (Sequence, list) and isinstance(value, list):
+            return [_planned(inner, part, f"{where}[{number}]") for number, part in enumerate(value)]
+        if get_origin(option) in (Mapping, dict) and isinstance(value, Mapping):
+            return {key: _planned(inner, part, f"{where}.{key}") for key, part in value.items()}
     return value
 
 
@@ -328,26 +290,16 @@ def _created(value: Any) -> Any:
         return value.make()
     if isinstance(value, list):
         return [_created(part) for part in value]
-    if isinstance(value, dict):
-        return {key: _created(part) for key, part in value.items()}
-    return value
+    return {key: _created(part) for key, part in value.items()} if isinstance(value, dict) else value
 
 
 def _options(hint: Any) -> list[Any]:
-    origin = get_origin(hint)
-    if origin is Annotated:
+    """The types of a union, one by one, without those that :data:`ByName` adds."""
+    if get_origin(hint) is Annotated:
         return [] if _BY_NAME in hint.__metadata__ else _options(get_args(hint)[0])
-    if origin in (Union, UnionType):
+    if get_origin(hint) in (Union, UnionType):
         return [option for part in get_args(hint) for option in _options(part)]
     return [] if hint is None else [hint]
-
-
-def _is_planned(hint: Any) -> bool:
-    return _holds_component(hint) or Path in _options(hint)
-
-
-def _holds_component(hint: Any) -> bool:
-    return any(isinstance(option, type) and issubclass(option, Component) for option in _options(hint))
 
 
 def describe_parameters(cls: type[Component]) -> Iterator[tuple[str, str, str, bool]]:
@@ -360,18 +312,10 @@ def describe_parameters(cls: type[Component]) -> Iterator[tuple[str, str, str, b
 
 def _described(cls: type[Component]) -> dict[str, str]:
     """Return the description of each parameter from the ``Args:`` section of a class docstring."""
-    _, _, section = inspect.cleandoc(cls.__doc__ or "").partition("Args:\n")
-    described: dict[str, str] = {}
-    key = ""
-    for line in section.splitlines():
-        if line and not line.startswith(" "):
-            break
-        if line.startswith("    ") and not line.startswith("     ") and ":" in line:
-            key, _, text = line.strip().partition(":")
-            described[key] = text.strip()
-        elif key:
-            described[key] = f"{described[key]} {line.strip()}".strip()
-    return described
+    section = inspect.cleandoc(cls.__doc__ or "").partition("Args:\n")[2]
+    section = re.split(r"^\S", section, maxsplit=1, flags=re.MULTILINE)[0]
+    entries = re.findall(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", section, re.MULTILINE)
+    return {key: " ".join(text.split()) for key, text in entries}
 
 
 # Limits on manifests: they may use the settings that components list, and nothing else without the user's consent.
@@ -379,7 +323,8 @@ def _described(cls: type[Component]) -> dict[str, str]:
 
 def asked_for(plan: PlannedComponent) -> Iterator[str]:
     """Yield, as phrases, what a component would do that its manifest is not allowed to ask for."""
-    rules = vars(plan.cls).get("manifest_may_set", {} if is_own(plan.cls) else None)  # a subclass inherits no trust
+    without_rules = {} if is_own_module(plan.cls.__module__) else None
+    rules = vars(plan.cls).get("manifest_may_set", without_rules)  # a subclass inherits no trust
     for key, value in plan.fields.items():
         parts = list(_plans_in(value))
         for part in parts:
@@ -399,16 +344,14 @@ def _is_plain(value: Any) -> bool:
 
 def require_trust(asked: Iterable[str], source: str, cure: str, *, trust: bool) -> None:
     """Raise an error if a manifest asks for more than it is allowed, unless the user trusts it."""
-    phrases = list(asked)
-    if not phrases:
-        return
-    listed = "; ".join(phrases)
-    if not trust:
+    listed = "; ".join(asked)
+    if listed and not trust:
         raise UntrustedError(
             f"{source} asks for more than a manifest may decide: {listed}. If you know who made it and want that, say so with "
             f"--trust (in Python: trust=True){cure}"
         )
-    warnings.warn(f"{source} is trusted: {listed}", RetrievalWarning, stacklevel=3)
+    if listed:
+        warnings.warn(f"{source} is trusted: {listed}", RetrievalWarning, stacklevel=3)
 
 
 def build_from_manifest(cls: type[ComponentT], plan: PlannedComponent, *, trust: bool) -> ComponentT:
@@ -423,6 +366,5 @@ def build_from_manifest(cls: type[ComponentT], plan: PlannedComponent, *, trust:
 def _plans_in(value: Any) -> Iterator[PlannedComponent]:
     if isinstance(value, PlannedComponent):
         yield value
-    elif isinstance(value, list | dict):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _plans_in(part)
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _plans_in(part)

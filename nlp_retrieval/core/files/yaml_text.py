@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import yaml
 
@@ -30,7 +30,7 @@ _TAG = "tag:yaml.org,2002:"
 class _Loader(yaml.CSafeLoader):
     """Finds the nodes of a text, and no other words and numbers in it than these."""
 
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+    yaml_implicit_resolvers = {}  # noqa: RUF012 -- as its base has it
 
 
 for _kind, _form, _first in (
@@ -48,7 +48,7 @@ def _finite(text: str) -> float:
     raise ValueError
 
 
-_SCALARS = {
+_SCALARS: dict[str, Callable[[str], Any]] = {
     "str": str,
     "null": lambda text: {"": None, "~": None, "null": None}[text.lower()],
     "bool": lambda text: {"true": True, "false": False}[text.lower()],
@@ -109,7 +109,7 @@ def _check_depth(text: str) -> None:
             _refuse(event, f"more than {_DEEPEST} levels inside each other")
 
 
-def _refuse(node: yaml.Node | yaml.Event, problem: str) -> NoReturn:
+def _refuse(node: Any, problem: str) -> NoReturn:
     raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
