@@ -42,7 +42,12 @@ def too_long(location: str) -> SourceError:
 
 
 def kind(value: JsonValue) -> str:
-    """Name the JSON type of a value, for error messages."""
+    """Name the JSON type of a value, for error messages.
+
+    Examples:
+        >>> kind([1, 2]), kind(None), kind(True)
+        ('a list', 'null', 'a boolean')
+    """
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"a number ({value!r:.40})"
     return {NoneType: "null", bool: "a boolean", str: "text", list: "a list"}.get(type(value), "an object")
@@ -54,13 +59,23 @@ def typed(value: object) -> str:
 
 
 def quoted(names: Collection[str]) -> str:
-    """List names for an error message, in their order, shortened if they are very many or very long."""
+    """List names for an error message, in their order, shortened if they are very many or very long.
+
+    Examples:
+        >>> quoted(["id", "text"])
+        '"id", "text"'
+    """
     shown = [f'"{name[:40]}"' for name in islice(names, _SHOWN)] + [f"and {len(names) - _SHOWN} more"] * (len(names) > _SHOWN)
     return ", ".join(shown) or "none"
 
 
 def likely(wanted: str, found: Iterable[str], aliases: Iterable[str]) -> str | None:
-    """Return which of the existing names was probably meant by one that is missing: a usual name, or a similar one."""
+    """Return which of the existing names was probably meant by one that is missing: a usual name, or a similar one.
+
+    Examples:
+        >>> likely("content", ["_id", "text"], ["text", "body"])
+        'text'
+    """
     by_case = {name.lower(): name for name in found}
     for alias in (wanted.lower(), *aliases):
         if alias in by_case:
@@ -70,7 +85,12 @@ def likely(wanted: str, found: Iterable[str], aliases: Iterable[str]) -> str | N
 
 
 def as_id(location: str, field: str, value: JsonValue) -> str:
-    """Return an id as text; SourceError if it is neither text nor an integer, or is empty."""
+    """Return an id as text; SourceError if it is neither text nor an integer, or is empty.
+
+    Examples:
+        >>> as_id("animals.csv, line 2", "id", 17)
+        '17'
+    """
     if isinstance(value, str):
         if value and not value.isspace():
             return value
@@ -81,7 +101,12 @@ def as_id(location: str, field: str, value: JsonValue) -> str:
 
 
 def as_text(location: str, field: str, value: JsonValue) -> str:
-    """Return a text field as it is, which may be empty; SourceError if it is not text."""
+    """Return a text field as it is, which may be empty; SourceError if it is not text.
+
+    Examples:
+        >>> as_text("animals.csv, line 2", "text", "It hunts.")
+        'It hunts.'
+    """
     if isinstance(value, str):
         return value
     raise SourceError(f'{location}: "{field}" is {kind(value)}; expected text')
@@ -93,7 +118,12 @@ def as_title(location: str, field: str, value: JsonValue) -> str:
 
 
 def metadata_of(location: str, row: JsonObject, taken: Collection[str]) -> JsonObject:
-    """Return the fields of a row that are not taken, and those of an object named ``metadata``; SourceError if they differ."""
+    """Return the fields of a row that are not taken, and those of an object named ``metadata``; SourceError if they differ.
+
+    Examples:
+        >>> metadata_of("line 1", {"id": "1", "year": 2021, "metadata": {"lang": "en"}}, {"id"})
+        {'year': 2021, 'lang': 'en'}
+    """
     metadata = {key: value for key, value in row.items() if key not in taken and key != "metadata"}
     nested = row.get("metadata")
     if not isinstance(nested, dict):
@@ -119,7 +149,12 @@ def _two_values(location: str, key: str) -> SourceError:
 
 
 def make_item(location: str, item_id: str, content: str, metadata: JsonObject) -> SearchableItem:
-    """Build an item; SourceError if a value cannot be stored: it is too deeply nested, not finite, or has a lone surrogate."""
+    """Build an item; SourceError if a value cannot be stored: it is too deeply nested, not finite, or has a lone surrogate.
+
+    Examples:
+        >>> make_item("animals.jsonl, line 1", "fox", "It hunts.", {"title": "Arctic fox"})
+        SearchableItem(item_id='fox', title='Arctic fox', content='It hunts.')
+    """
     try:
         return SearchableItem(item_id=item_id, content=content, metadata=metadata)
     except (ValidationError, RecursionError) as error:
@@ -127,7 +162,12 @@ def make_item(location: str, item_id: str, content: str, metadata: JsonObject) -
 
 
 def make_query(location: str, query_id: str, text: str, family: str | None = None, metadata: JsonObject | None = None) -> Query:
-    """Build a query; SourceError as :func:`make_item`."""
+    """Build a query; SourceError as :func:`make_item`.
+
+    Examples:
+        >>> make_query("queries.tsv, line 1", "q1", "who eats krill").text
+        'who eats krill'
+    """
     try:
         return Query(query_id=query_id, text=text, family=family, metadata=metadata or {})
     except (ValidationError, RecursionError) as error:

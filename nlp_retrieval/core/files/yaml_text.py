@@ -163,7 +163,8 @@ def read_yaml(path: str | Path) -> Config:
         raise SourceError(f"{file} cannot be read: {error}") from None
     content = parse_yaml(text, str(file))
     if not isinstance(content, dict):
-        raise ConfigurationError(f"{file} holds {type(content).__name__}, not a mapping of settings")
+        held = "nothing" if content is None else type(content).__name__
+        raise ConfigurationError(f"{file} holds {held}, not a mapping of settings")
     return content
 
 
