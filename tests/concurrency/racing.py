@@ -4,22 +4,10 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
-
-
-@contextmanager
-def switching_often() -> Iterator[None]:
-    """Let Python change threads a thousand times as often as it does by itself."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(5e-6)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
 
 
 def raced(calls: Sequence[Callable[[], T]]) -> list[T]:
@@ -40,11 +28,15 @@ def raced(calls: Sequence[Callable[[], T]]) -> list[T]:
             errors.append(error)
 
     threads = [threading.Thread(target=run, args=(place,)) for place in range(len(calls))]
-    with switching_often():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(5e-6)  # a thousand times as often as Python by itself
+    try:
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+    finally:
+        sys.setswitchinterval(before)
     if errors:
         raise ExceptionGroup(f"{len(errors)} of {len(calls)} threads failed", errors)
     return results  # type: ignore[return-value]

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import faiss
 import pytest
 from chat_server import chat_server, fields
 from damage.collection import QUERIES, WORDS, lucene, pages, retrievers
@@ -17,25 +16,18 @@ from soaking import mostly_soaked
 
 from nlp_retrieval import (
     Bm25Retriever,
-    ColbertEncoder,
     FaissRetriever,
     LanguageModel,
     OverlapReranker,
     RetrievalResult,
     Searcher,
-    SentenceTransformerEncoder,
 )
-from nlp_retrieval.core.candidates import Hits, Mask
-from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.processes import Lock
-from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.encoders import models as models_room
 from nlp_retrieval.errors import ForkError
-from nlp_retrieval.retrievers import IVFPQ
 from nlp_retrieval.retrievers.faiss import exact as exact_search
 
 from .forking import forked
-from .test_models import ITEMS, models, searcher  # noqa: F401 -- a fixture
+from .test_models import ITEMS, LABELS, models, searcher  # noqa: F401 -- a fixture
 from .test_models import QUERIES as MODEL_QUERIES
 
 ASKED = [f"{one} {other}" for one in WORDS for other in QUERIES]
@@ -66,11 +58,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("label", mostly_soaked(list(searchers()), ("flat",)))
 def test_a_child_finds_what_its_parent_finds(label: str, path: Path) -> None:
-    check_child(searchers()[label].open(path))
-
-
-def check_child(opened: Searcher) -> None:
-    """Check that a forked child finds what its parent finds."""
+    opened = searchers()[label].open(path)
     whole, filtered = told(opened.search(ASKED, 10)), told(opened.search(QUERIES, 10, WHERE))
     assert forked(lambda: [told(opened.search(ASKED, 10)), told(opened.search(QUERIES, 10, WHERE))]) == [whole, filtered]
     assert told(opened.search(ASKED, 10)) == whole, "and the parent goes on"
@@ -79,10 +67,7 @@ def check_child(opened: Searcher) -> None:
 @pytest.mark.filterwarnings("ignore:.*longer than:nlp_retrieval.errors.RetrievalWarning")
 @pytest.mark.parametrize(
     "label",
-    mostly_soaked(
-        ["dense", "dense by onnx", "static", "colbert", "splade", "late interaction", "cross-encoder", "cross-encoder by onnx"],
-        1,
-    ),
+    mostly_soaked(LABELS),
 )
 def test_a_child_computes_with_a_model_that_its_parent_used(label: str, models: Path, tmp_path: Path) -> None:  # noqa: F811
     opened = searcher(label, models)
@@ -93,22 +78,6 @@ def test_a_child_computes_with_a_model_that_its_parent_used(label: str, models: 
     for mine, its in zip(alone, found, strict=True):
         assert [hit[0] for hit in mine] == [hit[0] for hit in its]
         assert [hit[1] for hit in mine] == pytest.approx([hit[1] for hit in its], abs=1e-2)
-
-
-@pytest.mark.soak
-def test_a_child_opens_another_index_and_builds_one(path: Path, tmp_path: Path) -> None:
-    dense = FaissRetriever(HashedWords(16), index=IVFPQ(nlist=4, pq_bytes=4))
-    parent = Searcher([dense]).open(path)
-    whole = told(parent.search(ASKED, 10))
-
-    def work() -> object:
-        mine = Searcher([dense])
-        mine.index(pages(), tmp_path / "index")
-        mine.add([page.model_copy(update={"item_id": f"new {page.item_id}"}) for page in pages()[:200]], auto_compact=False)
-        mine.compact()
-        return told(Searcher([dense]).open(path).search(ASKED, 10))
-
-    assert forked(work) == whole
 
 
 @pytest.mark.soak
@@ -167,48 +136,6 @@ def test_a_retriever_that_says_it_does_not_survive_is_refused_until_the_child_op
     assert forked(work) == whole
 
 
-class PlainFaiss(BaseRetriever):
-    """A plug-in that calls FAISS, and knows nothing of forks."""
-
-    name = "plain-faiss"
-
-    def build(self, items: ItemTable, folder: Path) -> None:
-        (folder / "size.json").write_text(str(len(items)), "utf-8")
-
-    def load(self, folder: Path) -> None:
-        self._index = faiss.IndexHNSWFlat(16, 8, faiss.METRIC_INNER_PRODUCT)
-        self._index.add(HashedWords(16).encode_passages([page.text for page in pages()]))
-
-    def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
-        scores, rows = self._index.search(HashedWords(16).encode_queries(queries), k)
-        return Hits.from_lists(list(zip(rows, scores, strict=True)))
-
-
-@pytest.mark.soak
-def test_a_plug_in_that_calls_faiss_survives_by_its_base_class(tmp_path: Path) -> None:
-    opened = Searcher([PlainFaiss()])
-    opened.index(pages(), tmp_path / "index")
-    whole = told(opened.search(ASKED, 5))
-    assert forked(lambda: told(opened.search(ASKED, 5))) == whole
-
-
-@pytest.mark.filterwarnings("ignore:.*not a multi-vector checkpoint:nlp_retrieval.errors.RetrievalWarning")
-@pytest.mark.soak
-def test_encoders_alone_encode_in_a_child(models: Path) -> None:  # noqa: F811
-    dense = SentenceTransformerEncoder(str(models / "bert"))
-    late = ColbertEncoder(str(models / "colbert"))
-    texts = MODEL_QUERIES * 8
-
-    def work() -> list[list[float]]:
-        return [dense.encode_passages(texts).sum(0).tolist(), sum(part.sum(0) for part in late.encode_passages(texts)).tolist()]
-
-    alone = work()
-    found = forked(work)
-    assert isinstance(found, list)
-    for mine, its in zip(alone, found, strict=True):
-        assert mine == pytest.approx(its, abs=1e-2)
-
-
 def test_a_child_asks_a_language_model_by_connections_of_its_own(tmp_path: Path) -> None:
     with chat_server(lambda body: fields(query="a fox")) as running:
         lm = LanguageModel("openai/small", base_url=running.url, cache_dir=tmp_path, endpoint={"calls_at_once": 1})
@@ -246,15 +173,8 @@ def held_elsewhere(lock: Lock) -> Iterator[None]:
         thread.join()
 
 
-@pytest.mark.parametrize(
-    "lock",
-    [
-        exact_search._multiplying,
-        models_room._adding,
-    ],
-    ids=["multiplying", "model turns"],
-)
-def test_a_lock_that_another_thread_held_is_free_in_the_child(lock: Lock, path: Path) -> None:
+def test_a_lock_that_another_thread_held_is_free_in_the_child(path: Path) -> None:
+    lock = exact_search._multiplying
     opened = Searcher([Bm25Retriever(), FaissRetriever(HashedWords(16), index="flat")]).open(path)
     whole = told(opened.search(QUERIES, 5))
 

@@ -34,6 +34,7 @@ from nlp_retrieval import (
     SpladeRetriever,
     StaticEncoder,
 )
+from nlp_retrieval.core import BaseReranker
 from nlp_retrieval.rerankers import pair_models
 
 from .racing import raced
@@ -64,23 +65,22 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def searcher(label: str, models: Path) -> Searcher:
-    lexical = Bm25Retriever()
-    return {
-        "dense": lambda: Searcher([FaissRetriever(SentenceTransformerEncoder(str(models / "bert"), max_length=20))]),
-        "dense by onnx": lambda: Searcher(
-            [FaissRetriever(SentenceTransformerEncoder(str(models / "bert"), backend="onnx", max_length=20))]
+    found = {
+        "dense": lambda: FaissRetriever(SentenceTransformerEncoder(str(models / "bert"), max_length=20)),
+        "dense by onnx": lambda: FaissRetriever(
+            SentenceTransformerEncoder(str(models / "bert"), backend="onnx", max_length=20)
         ),
-        "static": lambda: Searcher([FaissRetriever(StaticEncoder(models / "static"))]),
-        "colbert": lambda: Searcher([ColbertRetriever(ColbertEncoder(str(models / "colbert")), bits=None)]),
-        "splade": lambda: Searcher([SpladeRetriever(SpladeEncoder(str(models / "splade")))]),
-        "late interaction": lambda: Searcher(
-            [lexical], reranker=LateInteractionReranker(ColbertEncoder(str(models / "colbert"))), depth=10
-        ),
-        "cross-encoder": lambda: Searcher([lexical], reranker=CrossEncoderReranker(str(models / "pairs")), depth=10),
-        "cross-encoder by onnx": lambda: Searcher(
-            [lexical], reranker=CrossEncoderReranker(str(models / "onnx"), backend="onnx"), depth=10
-        ),
+        "static": lambda: FaissRetriever(StaticEncoder(models / "static")),
+        "colbert": lambda: ColbertRetriever(ColbertEncoder(str(models / "colbert")), bits=None),
+        "splade": lambda: SpladeRetriever(SpladeEncoder(str(models / "splade"))),
+        "late interaction": lambda: LateInteractionReranker(ColbertEncoder(str(models / "colbert"))),
+        "cross-encoder": lambda: CrossEncoderReranker(str(models / "pairs")),
+        "cross-encoder by onnx": lambda: CrossEncoderReranker(str(models / "onnx"), backend="onnx"),
     }[label]()
+    return Searcher([Bm25Retriever()], reranker=found, depth=10) if isinstance(found, BaseReranker) else Searcher([found])
+
+
+LABELS = ["dense", "dense by onnx", "static", "colbert", "splade", "late interaction", "cross-encoder", "cross-encoder by onnx"]
 
 
 @pytest.fixture
@@ -113,13 +113,7 @@ def told(results: list[list[RetrievalResult]]) -> list[dict[str, float]]:
 
 @pytest.mark.filterwarnings("ignore:.*longer than:nlp_retrieval.errors.RetrievalWarning")
 @pytest.mark.filterwarnings("ignore:.*not all the model reads:nlp_retrieval.errors.RetrievalWarning")
-@pytest.mark.parametrize(
-    "label",
-    mostly_soaked(
-        ["dense", "dense by onnx", "static", "colbert", "splade", "late interaction", "cross-encoder", "cross-encoder by onnx"],
-        ["dense", "cross-encoder"],
-    ),
-)
+@pytest.mark.parametrize("label", mostly_soaked(LABELS, ["dense", "cross-encoder"]))
 def test_threads_share_a_model(
     label: str, models: Path, tmp_path: Path, loads: list[object], effort: int, figures: Figures
 ) -> None:

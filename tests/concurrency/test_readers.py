@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -81,9 +80,14 @@ def check_readers(
 
 
 @pytest.mark.parametrize("publish", mostly_soaked([replaced, updated]))
-def test_every_answer_belongs_to_one_generation(tmp_path: Path, publish: Callable[[Searcher, Path, int], None]) -> None:
-    searches, _ = check_readers(tmp_path, publish, processes=2, threads=3, generations=5)
+def test_every_answer_belongs_to_one_generation(
+    tmp_path: Path, publish: Callable[[Searcher, Path, int], None], effort: int, figures: Figures
+) -> None:
+    processes, threads, generations = (2, 3, 5) if effort == 1 else (4, 25, 20)
+    searches, seen = check_readers(tmp_path, publish, processes, threads, generations)
     assert searches > 0
+    note = f"{processes * threads} readers, {generations} generations, {seen} of them read: each answer of one generation"
+    figures.add("Concurrency", f"searches while items are {publish.__name__}", searches, searches, note)
 
 
 @pytest.mark.soak
@@ -98,16 +102,6 @@ def test_collections_on_a_server_stay_while_a_reader_has_them_and_no_longer(
     named = {record.table for record in ServerRecord.named(tmp_path / "index")}
     assert set(client.list_collections()) - before == named
     client.close()
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("publish", [replaced, updated])
-def test_a_hundred_readers_while_twenty_generations_are_published(
-    tmp_path: Path, figures: Figures, publish: Callable[[Searcher, Path, int], None]
-) -> None:
-    searches, seen = check_readers(tmp_path, publish, processes=4, threads=25, generations=20)
-    note = f"100 readers in 4 processes, 20 generations {publish.__name__}, {seen} of them read: each answer of one generation"
-    figures.add("Concurrency", f"searches while items are {publish.__name__}", searches, searches, note)
 
 
 def test_a_reader_keeps_its_generation_and_its_folders_until_it_is_gone(tmp_path: Path) -> None:
@@ -129,58 +123,3 @@ def test_a_reader_keeps_its_generation_and_its_folders_until_it_is_gone(tmp_path
     del reader
     replaced(searcher(), index, 6)
     assert {folder.name for folder in index.iterdir() if folder.is_dir()} == folders_in_use(index)
-
-
-@pytest.mark.soak
-def test_one_searcher_is_searched_refreshed_and_asked_alone_from_many_threads(tmp_path: Path, effort: int) -> None:
-    index = tmp_path / "index"
-    writer = searcher()
-    writer.index(corpus(1), index)
-    shared, alone = searcher().open(index), searcher()
-    wrong: list[object] = []
-    done = threading.Event()
-
-    def guarded(work: Callable[[], None]) -> Callable[[], None]:
-        def run() -> None:
-            try:
-                while not done.is_set():
-                    work()
-            except BaseException as error:
-                wrong.append(error)
-
-        return run
-
-    def search() -> None:
-        generation_of(shared.search(QUERIES))
-
-    def retrieve() -> None:
-        for retriever in alone.retrievers.values():
-            generation_of(retriever.retrieve([[query] for query in QUERIES], index, 5))
-
-    def search_filtered() -> None:
-        number = generation_of(shared.search(QUERIES))
-        found = shared.search(QUERIES, where={"generation": {"gte": number}})
-        assert generation_of(found) >= number
-
-    work = [
-        search,
-        search,
-        search_filtered,
-        retrieve,
-        retrieve,
-        lambda: shared.refresh() or None,
-        lambda: shared.refresh() or None,
-    ]
-    threads = [threading.Thread(target=guarded(one)) for one in work]
-    for thread in threads:
-        thread.start()
-    try:
-        for number in range(2, 4 + 4 * effort):
-            replaced(writer, index, number)
-    finally:
-        done.set()
-        for thread in threads:
-            thread.join()
-    assert wrong == []
-    shared.refresh()
-    assert generation_of(shared.search(QUERIES)) == 3 + 4 * effort

@@ -6,18 +6,20 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import pytest
 from soaking import Figures
 
-from nlp_retrieval import SearchableItem, verify_index
+from nlp_retrieval import verify_index
 from nlp_retrieval.errors import IndexLockedError
 
 from .generations import QUERIES, corpus, generation_of, searcher
+from .racing import raced
 from .test_readers import TESTS, folders_in_use
 
 
@@ -74,53 +76,25 @@ def test_a_killed_writer_leaves_no_lock_and_no_scratch(index: Path, effort: int,
     figures.add("Concurrency", "locks of killed writers", effort, effort, "taken over at once, scratch cleared")
 
 
-def test_of_two_threads_the_second_is_told_to_wait(index: Path) -> None:
-    begun, go_on = threading.Event(), threading.Event()
-
-    def halting() -> Iterator[SearchableItem]:
-        begun.set()
-        assert go_on.wait(300)
-        yield from corpus(1)
-
-    first = threading.Thread(target=lambda: searcher().index(halting(), index))
-    first.start()
-    assert begun.wait(300)
-    with pytest.raises(IndexLockedError, match="wait for it"):
-        searcher().index(corpus(2), index)
-    go_on.set()
-    first.join()
-    searcher().index(corpus(2), index, replace=True)
-    assert generation_of(searcher().open(index).search(QUERIES)) == 2
-    assert left_over(index) == set()
-
-
 @pytest.mark.soak
 def test_of_many_writers_each_writes_all_or_is_told_to_wait(index: Path, effort: int, figures: Figures) -> None:
     searcher().index(corpus(0), index)
-    outcomes: list[int | BaseException] = []
-    start = threading.Barrier(6)
 
-    def write(first: int) -> None:
-        start.wait()
+    def write(first: int) -> list[int | IndexLockedError]:
+        outcomes: list[int | IndexLockedError] = []
         for number in range(first, first + 3 * effort):
             try:
-                mine = searcher()
-                mine.index(corpus(number), index, replace=True)
+                searcher().index(corpus(number), index, replace=True)
                 outcomes.append(number)
-            except BaseException as error:
+            except IndexLockedError as error:
                 outcomes.append(error)
+        return outcomes
 
-    threads = [threading.Thread(target=write, args=(1000 * (number + 1),)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    refused = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
-    assert {type(error) for error in refused} <= {IndexLockedError}
+    outcomes = list(chain.from_iterable(raced([partial(write, 1000 * (number + 1)) for number in range(6)])))
     written = [outcome for outcome in outcomes if isinstance(outcome, int)]
     assert generation_of(searcher().open(index).search(QUERIES)) in written
     assert verify_index(index) == []
     searcher().index(corpus(7), index, replace=True)
     assert left_over(index) == set()
-    tried = len(outcomes)
-    figures.add("Concurrency", "writers at once", tried, tried, f"{len(written)} wrote, {len(refused)} were told to wait")
+    tried, refused = len(outcomes), len(outcomes) - len(written)
+    figures.add("Concurrency", "writers at once", tried, tried, f"{len(written)} wrote, {refused} were told to wait")

@@ -7,14 +7,12 @@ import random
 import warnings
 from pathlib import Path
 
-import numpy as np
 from hashed_words import InMemory
 
 from crash.index_operations import WORDS, corpus, index_of, index_scratch, nothing, retrievers
 from crash.operation import Operation, State
 from nlp_retrieval import Benchmarker, Gold, OverlapReranker, Query, Searcher
 from nlp_retrieval.benchmarks.runs import is_run_folder, read_run_folder
-from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.reports.write import write_run_files
 
@@ -76,32 +74,3 @@ def sweep_operations() -> list[Operation]:
         Operation("sweep", nothing, _sweep, _swept, _sweep_scratch, between=between),
         Operation("sweep over an earlier one", lambda world: _sweep(world, 5), _sweep, _swept, _sweep_scratch, between=between),
     ]
-
-
-def _keep_stages(world: Path) -> None:
-    store = StageStore(world / "stages")
-    for name in ("one", "two"):
-        if store.find("candidates", name) is None:
-            store.keep("candidates", name, Entry({"name": name}, {"rows": np.arange(300), "scores": np.linspace(0, 1, 300)}))
-
-
-def _kept_stages(world: Path) -> State:
-    store = StageStore(world / "stages")
-    found = {}
-    for name in ("one", "two"):
-        entry = store.find("candidates", name)
-        if entry is not None:
-            found[name] = [entry.about, {key: array.tolist() for key, array in entry.arrays.items()}]
-    return found
-
-
-def small_operations() -> list[Operation]:
-    """The results of stages."""
-
-    def some_kept(found: State, old: State, new: State) -> bool:
-        return found.items() <= new.items()
-
-    def stage_scratch(world: Path) -> list[str]:
-        return sorted(path.name for path in (world / "stages").rglob(".*"))
-
-    return [Operation("stage cache", nothing, _keep_stages, _kept_stages, stage_scratch, between=some_kept)]

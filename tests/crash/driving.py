@@ -239,6 +239,10 @@ def sampled(points: list[Any], most: int, seed: int = 0) -> list[Any]:
     return [points[place] for place in sorted(random.Random(seed).sample(range(len(points)), most))]
 
 
+ONLY_BEFORE = ("open ", "sql ", "request ")
+"""Events of which nobody is told after them."""
+
+
 def named(operations: dict[str, Operation], *, native: bool, synced: bool = False) -> list[str]:
     """The names of the operations that start Java, or of the others.
 

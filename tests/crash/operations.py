@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from crash.benchmark_operations import small_operations, sweep_operations
+from crash.benchmark_operations import sweep_operations
 from crash.index_operations import index_operations
-from crash.model_operations import model_operations
 from crash.operation import Operation
 
-_ALL: list[Operation] = [*index_operations(), *sweep_operations(), *small_operations(), *model_operations()]
+_ALL: list[Operation] = [*index_operations(), *sweep_operations()]
 OPERATIONS = {one.name: one for one in _ALL}

@@ -2,190 +2,145 @@
 
 The content of a file is durable as of its last sync, a name (made, moved or removed) once the folder that holds it was synced.
 What was not synced may be there or not, each thing by itself: a file without durable content is empty, cut off, or full of
-zeros. This is stricter than any real file system; what survives here survives there.
+zeros. This is stricter than any real file system; what survives here survives there. What native code wrote between two events
+is seen at the second.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import random
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
-from crash.recording import Step, Tree
+from crash.events import When
 
-Names = Literal["none", "all", "some"]
-Contents = Literal["synced", "cut", "zeros", "some"]
-
-VARIANTS: list[tuple[Names, Contents]] = [
-    ("none", "synced"),
-    ("all", "synced"),
-    ("all", "cut"),
-    ("all", "zeros"),
-    ("some", "some"),
-    ("some", "synced"),
-]
-
-
-@dataclass(frozen=True)
-class Left:
-    """What may be left.
-
-    Args:
-        step: after which the power failed, from 0.
-        event: of that step.
-        variant: what became of that which was not synced.
-        files: contents by relative path; None for a folder.
-        last: whether the operation had been reported done.
-    """
-
-    step: int
-    event: str
-    variant: tuple[Names, Contents]
-    files: dict[str, bytes | None]
-    last: bool
-
-    def write(self, folder: Path) -> None:
-        """Make a folder that looks like this."""
-        folder.mkdir()
-        for path, content in sorted(self.files.items()):
-            if content is None:
-                (folder / path).mkdir()
-            else:
-                (folder / path).write_bytes(content)
+VARIANTS = [("none", "synced"), ("all", "synced"), ("all", "cut"), ("all", "zeros"), ("some", "some"), ("some", "synced")]
+"""Which names that were not synced are kept, and what is left of contents that were not."""
 
 
 @dataclass
 class _Folder:
     """The names of a folder: those that are durable, and what was done to them since."""
 
-    durable: dict[str, int]
-    current: dict[str, int]
+    durable: dict[str, int] = field(default_factory=dict)
+    current: dict[str, int] = field(default_factory=dict)
     pending: list[dict[str, int | None]] = field(default_factory=list)
 
     def change(self, now: dict[str, int]) -> None:
         gone = [name for name in self.current if name not in now]
-        come = {name: inode for name, inode in now.items() if self.current.get(name) != inode}
-        for name, inode in come.items():
-            moved = [old for old in gone if self.current[old] == inode]
-            self.pending.append({name: inode} | dict.fromkeys(moved))
-            gone = [old for old in gone if old not in moved]
+        for name, inode in now.items():
+            if self.current.get(name) != inode:
+                moved = [old for old in gone if self.current[old] == inode]
+                self.pending.append({name: inode} | dict.fromkeys(moved))
+                gone = [old for old in gone if old not in moved]
         self.pending += [{name: None} for name in gone]
-        self.current = dict(now)
+        self.current = now
 
     def sync(self) -> None:
-        self.durable = dict(self.current)
-        self.pending = []
+        self.durable, self.pending = dict(self.current), []
 
-    def names(self, choice: Names, draw: random.Random) -> dict[str, int]:
+    def names(self, choice: str, draw: random.Random) -> dict[str, int]:
         if choice == "all":
             return self.current
-        found = dict(self.durable)
-        for change in self.pending:
-            if choice == "some" and draw.random() < 0.5:
-                for name, inode in change.items():
-                    if inode is None:
-                        found.pop(name, None)
-                    else:
-                        found[name] = inode
-        return found
+        changes = [change for change in self.pending if choice == "some" and draw.random() < 0.5]
+        found: dict[str, int | None] = dict(self.durable)
+        for change in changes:
+            found |= change
+        return {name: inode for name, inode in found.items() if inode is not None}
 
 
 class Disk:
-    """Follows a record step by step.
+    """Follows what happens to a world, event by event, and makes folders of what may be left of it.
 
     Args:
-        root: the inode of the folder.
-        first: what was there before, all of it durable.
-        content: of a blob, by its name.
+        world: a folder, all of which is durable now.
+        target: receives a folder for each state that may be left, and their list, as JSON.
+        chosen: the events at which the power may fail, by their numbers.
     """
 
-    def __init__(self, root: int, first: Tree, content: Callable[[str], bytes]) -> None:
-        self._root = root
-        self._read = content
+    def __init__(self, world: Path, target: Path, chosen: list[int]) -> None:
+        self._world, self._target, self._chosen = world, target, set(chosen)
         self._folders: dict[int, _Folder] = {}
-        self._current: dict[int, str] = {}
-        self._durable: dict[int, str] = {}
-        self.advance(first)
-        for inode in first:
-            self.sync(inode)
+        self._current: dict[int, bytes] = {}
+        self._durable: dict[int, bytes] = {}
+        self._held: dict[int, int] = {}
+        self._draw = random.Random(0)
+        self._seen: set[int] = set()
+        self._left: list[tuple[str, str, bool]] = []
+        target.mkdir()
+        self._look(str(world))
+        self._durable = dict(self._current)
+        for folder in self._folders.values():
+            folder.sync()
 
-    def advance(self, tree: Tree) -> None:
-        """Take over what changed, none of it durable yet."""
-        for inode, node in tree.items():
-            if node.entries is None:
-                self._current[inode] = node.content
-            else:
-                self._folders.setdefault(inode, _Folder({}, {})).change(node.entries)
-
-    def sync(self, inode: int) -> None:
-        """Make a file's content, or a folder's names, durable."""
-        if inode in self._folders:
+    def __call__(self, number: int, when: When, what: str, path: str) -> None:
+        if (what == "sync") != (when == "before"):
+            return  # of a sync, what is there before it; of another event, what it leaves
+        self._look(str(self._world))
+        if number in self._chosen:
+            self._fail(f"{what} {path}", done=False)
+        if what == "sync" and (inode := Path(path).stat().st_ino) in self._folders:
             self._folders[inode].sync()
-        elif inode in self._current:
+        elif what == "sync" and inode in self._current:
             self._durable[inode] = self._current[inode]
 
-    def left(self, names: Names, contents: Contents, draw: random.Random) -> dict[str, bytes | None]:
-        """What is left if the power fails now: contents by relative path, None for a folder."""
-        found: dict[str, bytes | None] = {}
-        pending = [("", self._root)]
-        while pending:
-            prefix, folder = pending.pop()
-            for name, inode in sorted(self._folders[folder].names(names, draw).items()):
-                path = f"{prefix}{name}"
-                if inode in self._folders:
-                    found[path] = None
-                    pending.append((f"{path}/", inode))
+    def end(self) -> None:
+        """Let the power fail after the operation was reported done, and write the list."""
+        self._look(str(self._world))
+        self._fail("reported done", done=True)
+        (self._target / "left.json").write_text(json.dumps(self._left))
+
+    def _look(self, folder: str) -> int:
+        """See what is there now; files are held open, so that no other gets the inode of one while this goes on."""
+        names: dict[str, int] = {}
+        with os.scandir(folder) as found:
+            for child in sorted(found, key=lambda entry: entry.name):
+                names[child.name] = inode = child.inode()
+                if inode not in self._held:
+                    self._held[inode] = os.open(child.path, os.O_PATH | os.O_NOFOLLOW)
+                if child.is_dir(follow_symlinks=False):
+                    self._look(child.path)
                 else:
-                    found[path] = self._content(inode, contents, draw)
-        return found
+                    with open(child.path, "rb") as file:  # noqa: PTH123 - see crash.events.named
+                        self._current[inode] = file.read()
+        inode = Path(folder).stat().st_ino
+        self._folders.setdefault(inode, _Folder()).change(names)
+        return inode
 
-    def _content(self, inode: int, choice: Contents, draw: random.Random) -> bytes:
-        current = self._read(self._current[inode])
-        durable = self._durable.get(inode)
-        if durable == self._current[inode]:
+    def _fail(self, event: str, *, done: bool) -> None:
+        """Make a folder of what may be left, in every variant that differs from those before."""
+        for names, contents in VARIANTS:
+            files = dict(self._files("", self._world.stat().st_ino, names, contents))
+            key = hash((done, *files.items()))
+            if key in self._seen:
+                continue
+            self._seen.add(key)
+            left = self._target / str(len(self._left))
+            left.mkdir()
+            for path, content in sorted(files.items()):
+                if content is None:
+                    (left / path).mkdir()
+                else:
+                    (left / path).write_bytes(content)
+            how = f"power lost after {event}, names kept: {names}, unsynced contents: {contents}"
+            self._left.append((str(left), how, done))
+
+    def _files(self, prefix: str, folder: int, names: str, contents: str) -> Iterator[tuple[str, bytes | None]]:
+        """What is left below a folder: contents by relative path, None for a folder."""
+        for name, inode in sorted(self._folders[folder].names(names, self._draw).items()):
+            if inode in self._folders:
+                yield f"{prefix}{name}", None
+                yield from self._files(f"{prefix}{name}/", inode, names, contents)
+            else:
+                yield f"{prefix}{name}", self._content(inode, contents)
+
+    def _content(self, inode: int, choice: str) -> bytes:
+        current, durable = self._current[inode], self._durable.get(inode)
+        if durable == current:
             return current
-        kept = self._read(durable) if durable is not None else b""
-        chosen = draw.choice(["synced", "cut", "zeros", "current"]) if choice == "some" else choice
-        return {"synced": kept, "cut": current[: len(current) // 2], "zeros": bytes(len(current)), "current": current}[chosen]
-
-
-def crash_states(
-    record: Path,
-    root: int,
-    steps: list[Step],
-    *,
-    chosen: Container[int] | None = None,
-    seed: int = 0,
-) -> Iterator[Left]:
-    """Yield what may be left of a recorded operation, at every step and in every variant, each distinct state once.
-
-    Args:
-        record: the folder with the contents.
-        root: the inode of the recorded folder.
-        steps: of the record; the first is the state before, the last that after the operation was reported done.
-        chosen: the steps; None for all.
-        seed: of the variants that are drawn.
-    """
-    blobs: dict[str, bytes] = {}
-
-    def content(name: str) -> bytes:
-        if name not in blobs:
-            blobs[name] = (record / name).read_bytes()
-        return blobs[name]
-
-    disk = Disk(root, steps[0].tree, content)
-    draw = random.Random(seed)
-    seen: set[int] = set()
-    for number, step in enumerate(steps[1:], 1):
-        disk.advance(step.tree)
-        last = number == len(steps) - 1
-        for variant in VARIANTS if chosen is None or number in chosen else ():
-            files = disk.left(*variant, draw)
-            key = hash((last, *files.items()))
-            if key not in seen:
-                seen.add(key)
-                yield Left(number, step.event, variant, files, last)
-        if step.synced is not None:
-            disk.sync(step.synced)
+        chosen = self._draw.choice(["synced", "cut", "zeros", "current"]) if choice == "some" else choice
+        kept = {"synced": durable or b"", "cut": current[: len(current) // 2], "zeros": bytes(len(current))}
+        return kept.get(chosen, current)

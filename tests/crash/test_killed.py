@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 from soaking import Figures, mostly_soaked
 
-from crash.driving import Trials, named, sampled
+from crash.driving import ONLY_BEFORE, Trials, named, sampled
 from crash.operations import OPERATIONS
 
 
@@ -16,7 +16,7 @@ def _killed(made: Trials, most: int) -> None:
     """Kill the operation at so many of its points, drawn at random, and judge what is left."""
     events = made.events
     points = [(number, when) for number in range(1, len(events) + 1) for when in ("before", "after")]
-    points = [(number, when) for number, when in points if when == "before" or not events[number - 1].startswith(_ONLY_BEFORE)]
+    points = [(number, when) for number, when in points if when == "before" or not events[number - 1].startswith(ONLY_BEFORE)]
     with ExitStack() as worlds:
         left = []
         for number, when in sampled(points, most):
@@ -35,9 +35,6 @@ def _most(name: str, effort: int) -> int:
     short, long = next(most for part, most in _POINTS.items() if part in name)
     return short if effort == 1 else long
 
-
-_ONLY_BEFORE = ("open ", "sql ", "request ")
-"""Events of which nobody is told after them."""
 
 _POINTS = {"Lucene": (2, 100), "Milvus": (4, 400), "engine": (3, 400), "sweep": (4, 400), "": (5, 10_000)}
 """By a part of the name: how many points in the short part, and how many in the long one."""

@@ -88,16 +88,14 @@ def _copied(world: Path, other: Path) -> None:
 def _run(task: Task, operation: Any, world: Path, report: int, go: int) -> Result:
     from crash.events import Events, killer, limiter
     from crash.operation import attempted
-    from crash.recording import Recorder
+    from crash.power_loss import Disk
 
     if operation.native:
         from nlp_retrieval.retrievers.pyserini import jvm as lucene_jvm
 
         lucene_jvm.start()
-    recorder = Recorder(world, Path(task["record"])) if "record" in task else None
-    listener = killer(*task["kill"]) if "kill" in task else recorder
-    if "limit" in task:
-        listener = limiter(*task["limit"])
+    disk = Disk(world, Path(task["power_loss"][0]), task["power_loss"][1]) if "power_loss" in task else None
+    listener = killer(*task["kill"]) if "kill" in task else limiter(*task["limit"]) if "limit" in task else disk
     events = Events(world, listener or (lambda *_: None))
     if task.get("nobody") and os.geteuid() == 0:
         os.setgroups([])
@@ -105,15 +103,12 @@ def _run(task: Task, operation: Any, world: Path, report: int, go: int) -> Resul
         os.setuid(_NOBODY)
     if task.get("traced"):
         os.read(go, 1)
-    if recorder is not None:
-        recorder.take("begin")
     if listener is not None:
         events.install()
     failed = attempted(operation.run, world)
     os.write(report, b"!")
-    if recorder is not None:
-        recorder.take("reported done")
-        recorder.save()
+    if disk is not None:
+        disk.end()
     return {"failed": failed}
 
 

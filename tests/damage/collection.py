@@ -79,12 +79,7 @@ def lucene() -> PyseriniRetriever:
 
 @dataclass(frozen=True)
 class IndexFile:
-    """A file of an index.
-
-    Args:
-        owner: which retriever reads it; "items" for those that all read, "manifest".
-        path: relative to the index.
-    """
+    """A file of an index by its relative path, and the label of the retriever that reads it; "items" or "manifest" for all."""
 
     owner: str
     path: str
@@ -95,12 +90,7 @@ class IndexFile:
 
 
 def files_of(index: Path, effort: int = 2) -> list[IndexFile]:
-    """Every file that a manifest names, read as plain JSON, and the manifest itself.
-
-    Args:
-        index: the directory.
-        effort: with 1, of files that several segments have, that of the first.
-    """
+    """Every file that a manifest names, and itself; with the effort 1, of files that several segments have, the first."""
     manifest = json.loads((index / MANIFEST).read_bytes())
     found = [IndexFile("manifest", MANIFEST)]
     found += [IndexFile("items", path) for path in _paths(manifest["corpus"])]

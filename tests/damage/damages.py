@@ -16,14 +16,7 @@ Kind = Literal["flipped", "cut", "extended", "emptied", "removed", "a directory"
 
 @dataclass(frozen=True)
 class Damage:
-    """One thing that befalls a file.
-
-    Args:
-        kind: what.
-        place: of the flipped byte; how many bytes are cut off or added.
-        value: what the byte is combined with, or what is added.
-        other: the file that takes its place, or that is linked to.
-    """
+    """What befalls a file: bytes are flipped by a value, cut off or added; another file takes its place, or is linked to."""
 
     kind: Kind
     place: int = 0
@@ -31,19 +24,11 @@ class Damage:
     other: Path | None = None
 
     def __str__(self) -> str:
-        told = {"flipped": f" at {self.place} by {self.value:#04x}", "cut": f" by {self.place} bytes"}
-        told |= {"extended": f" by {self.place} times {self.value:#04x}"}
-        return f"{self.kind}{told.get(self.kind, '')}{f' {self.other}' if self.other else ''}"
+        return f"{self.kind} {self.place} {self.value:#04x} {self.other or ''}"
 
 
 def structural(path: Path, others: list[Path], effort: int) -> list[Damage]:
-    """What is not a flipped byte: six kinds of it at random, or with more effort all.
-
-    Args:
-        path: of the file.
-        others: files that it may be swapped with: one of its size is, where there is one, and one of another content is linked.
-        effort: above 1 for all.
-    """
+    """What is not a flipped byte: six kinds of it at random, or with more effort all; some are of ``others``."""
     content = path.read_bytes()
     found = [Damage("cut", size) for size in sorted({1, 8, len(content) // 2, len(content) - 1}) if 0 < size < len(content)]
     found += [Damage("extended", 1, 0), Damage("extended", 64), Damage("removed"), Damage("a directory")]
@@ -56,14 +41,7 @@ def structural(path: Path, others: list[Path], effort: int) -> list[Damage]:
 
 
 def flips(size: int, count: int, seed: int, within: tuple[int, int] | None = None) -> list[Damage]:
-    """Flipped bytes: the first, the last, and others at random.
-
-    Args:
-        size: of the file.
-        count: how many.
-        seed: of the draw.
-        within: the positions to draw from.
-    """
+    """Flipped bytes of a file of this size: the first, the last, and others at random, within these positions."""
     draw = random.Random(seed)
     first, end = within or (0, size)
     places = [first, end - 1, *(draw.randrange(first, end) for _ in range(count - 2))] if end > first else []
@@ -72,13 +50,7 @@ def flips(size: int, count: int, seed: int, within: tuple[int, int] | None = Non
 
 @contextmanager
 def damaged(path: Path, damage: Damage, *, as_if_untouched: bool = False) -> Iterator[None]:
-    """Damage a file, and restore it.
-
-    Args:
-        path: of the file.
-        damage: what befalls it.
-        as_if_untouched: give it back the times that it had.
-    """
+    """Damage a file, and restore it; its times may stay as they were."""
     kept = {place: place.read_bytes() for place in (path, damage.other) if place is not None}
     times = path.stat()
     _inflict(path, damage, kept[path])

@@ -35,11 +35,6 @@ def test_damage_is_named(index: Path, effort: int, figures: Figures) -> None:
     check_named([file for file in files_of(index, effort) if file.owner in owners], index, effort, figures)
 
 
-@pytest.mark.soak
-def test_damage_of_lucene_is_named(lucene_index: Path, effort: int, figures: Figures) -> None:
-    check_named([file for file in files_of(lucene_index, effort) if file.owner == "lucene"], lucene_index, effort, figures)
-
-
 def check_named(files: list[IndexFile], index: Path, effort: int, figures: Figures) -> None:
     tried = 0
     for file in files:
@@ -70,14 +65,6 @@ def test_damage_of_the_manifest_is_noticed(index: Path, effort: int, figures: Fi
                     notice(index)
             caught += 1
     figures.add("Damage", "manifest.json", caught, caught, "noticed by its own checksum")
-
-
-def test_a_link_to_the_very_content_is_no_damage(index: Path, tmp_path: Path) -> None:
-    file = next(index / file.path for file in files_of(index) if file.name == "vectors.npy")
-    (tmp_path / "elsewhere.npy").write_bytes(file.read_bytes())
-    with damaged(file, Damage("a link to", other=tmp_path / "elsewhere.npy")):
-        assert verify_index(index) == []
-        assert Searcher([retrievers()["flat"]]).open(index).search(QUERIES[0])[0]
 
 
 def test_indexing_again_with_replace_heals(tmp_path: Path) -> None:

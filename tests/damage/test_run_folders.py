@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -19,10 +18,9 @@ READ_BACK = ["report.json", "per_query.parquet", "hits.parquet", "queries.parque
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the files of a run in ``run``, and the results of its stages in ``stages``."""
     folder = tmp_path_factory.mktemp("runs")
-    write_run_files(benchmarker(folder / "index", stage_folder=folder / "stages").run(), folder / "run")
-    return folder
+    write_run_files(benchmarker(folder / "index").run(), folder / "run")
+    return folder / "run"
 
 
 def every_damage(path: Path, effort: int) -> list[Damage]:
@@ -36,13 +34,12 @@ def every_damage(path: Path, effort: int) -> list[Damage]:
 def test_a_file_of_a_run_that_was_changed_is_named(
     name: str, run: Path, believing: Trials, effort: int, figures: Figures
 ) -> None:
-    folder = run / "run"
-    healthy = believing.run("read_run", folder=str(folder))
+    healthy = believing.run("read_run", folder=str(run))
     assert healthy["found"]
     tried = 0
-    for damage in every_damage(folder / name, effort):
-        with damaged(folder / name, damage):
-            answer = believing.run("read_run", folder=str(folder))
+    for damage in every_damage(run / name, effort):
+        with damaged(run / name, damage):
+            answer = believing.run("read_run", folder=str(run))
         if name == "report.json" and answer == healthy:
             continue  # the end of the line, or a digit beyond what a number holds: the same values, which are what is checked
         what = f"{name} {damage}: {str(answer)[:300]}"
@@ -50,21 +47,3 @@ def test_a_file_of_a_run_that_was_changed_is_named(
         assert name in answer["message"], what
         tried += 1
     figures.add("Damage", f"run folder: {name}", tried, tried, "named; nothing is read from it")
-
-
-def test_a_damaged_result_of_a_stage_is_not_there(run: Path, believing: Trials, effort: int, figures: Figures) -> None:
-    entries = sorted((run / "stages").rglob("*.stage"))
-    chosen = list({path.parent.name: path for path in entries}.values())
-    assert len(chosen) > 2, "one entry of every stage"
-    outcomes: Counter[str] = Counter()
-    for path in chosen:
-        told = {"folder": str(run / "stages"), "group": str(path.parent.relative_to(run / "stages")), "name": path.stem}
-        healthy = believing.run("read_stage", **told)
-        assert healthy["found"]
-        for damage in every_damage(path, effort):
-            with damaged(path, damage):
-                answer = believing.run("read_stage", **told)
-            assert answer == {"found": None}, f"{path} {damage}: {str(answer)[:300]}"
-            outcomes[path.parent.name] += 1
-    tried = outcomes.total()
-    figures.add("Damage", "results of stages", tried, tried, f"{len(chosen)} kinds: computed again")

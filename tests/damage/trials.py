@@ -118,14 +118,6 @@ def read_run(folder: str) -> object:
     return [repr(saved.report), measures, lists, gold, signals, texts]
 
 
-def read_stage(folder: str, group: str, name: str) -> object:
-    """Read an entry of a stage store."""
-    from nlp_retrieval.benchmarks.stage_store import StageStore
-
-    entry = StageStore(folder).find(group, name)
-    return entry and [entry.about, {key: array.tolist() for key, array in entry.arrays.items()}]
-
-
 def index(path: str, label: str) -> None:
     """Index the collection for one retriever."""
     from damage.collection import build, lucene, retrievers
@@ -133,9 +125,7 @@ def index(path: str, label: str) -> None:
     build(Path(path), {label: (retrievers() | {"lucene": lucene()})[label]})
 
 
-ACTIONS: dict[str, Callable[..., object]] = {
-    "search": search, "index": index, "read_run": read_run, "read_stage": read_stage,
-}  # fmt: skip
+ACTIONS: dict[str, Callable[..., object]] = {"search": search, "index": index, "read_run": read_run}
 
 
 def main() -> None:

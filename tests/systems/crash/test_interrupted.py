@@ -8,13 +8,10 @@ from pathlib import Path
 import pytest
 from crash.driving import named
 from crash.test_killed import check_killed
-from crash.test_power_loss import check_power_loss, records
-from crash.test_traced import check_traced
+from crash.test_power_loss import check_power_loss
 from soaking import mostly_soaked
 
 from .operations import OPERATIONS
-
-__all__ = ["records"]
 
 _SHORT = {"study"}
 
@@ -25,14 +22,8 @@ def test_killed_at_any_event_it_leaves_the_old_state_or_the_new_one(trials, name
 
 
 @pytest.mark.parametrize("name", mostly_soaked(named(OPERATIONS, native=False, synced=True), _SHORT))
-def test_what_was_not_synced_is_not_needed(trials, records, name, effort, figures):
-    check_power_loss(trials[name].anew(), records[name], name, effort, figures)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("name", named(OPERATIONS, native=False))
-def test_killed_at_a_system_call_it_leaves_the_old_state_or_the_new_one(trials, name, tmp_path, figures):
-    check_traced(trials[name].anew(), name, tmp_path, figures)
+def test_what_was_not_synced_is_not_needed(trials, name, effort, figures):
+    check_power_loss(trials[name].anew(), name, effort, figures)
 
 
 @pytest.mark.soak
