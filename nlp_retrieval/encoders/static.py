@@ -23,7 +23,7 @@ from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.encoders.models import ModelFolder, ModelHolder, as_model_error, find_model, kept_model, turn_of
-from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder, require_cosine
+from nlp_retrieval.encoders.sentence_transformer import as_encoder, require_cosine
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ItemError, ModelError, OutputError, first_line, install
 
 if TYPE_CHECKING:
@@ -221,15 +221,13 @@ def distill_static(
         >>> folder = distill_static("sentence-transformers/all-MiniLM-L6-v2", items)  # doctest: +SKIP
         >>> FaissRetriever(StaticEncoder(folder))  # doctest: +SKIP
     """
-    for name, value in {"dimension": dimension, "most_words": most_words, "min_count": min_count}.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < (0 if name == "most_words" else 1):
-            raise ConfigurationError(f"distill_static: {name}={value!r}; a whole number above 0 is needed")
-    if isinstance(smoothing, bool) or not isinstance(smoothing, int | float) or not 0 < smoothing <= 1:
-        raise ConfigurationError(f"distill_static: smoothing={smoothing!r}; a number above 0, up to 1, is needed")
+    for name, value, least in (("dimension", dimension, 1), ("most_words", most_words, 0), ("min_count", min_count, 1)):
+        if value < least:
+            raise ConfigurationError(f"distill_static: {name}={value}; at least {least} is needed")
+    if not 0 < smoothing <= 1:
+        raise ConfigurationError(f"distill_static: smoothing={smoothing}; a number above 0, up to 1, is needed")
     require_static_extra()
-    source = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
-    if not isinstance(source, BaseEncoder):
-        raise ConfigurationError(f"distill_static: {source!r} gives no vector for a text; name an encoder that does")
+    source = as_encoder(encoder)
     require_cosine(source, "distill_static")
     if folder is not None:
         check_folder_for_output(Path(folder))

@@ -57,30 +57,20 @@ class Phrases:
     """Words that count as one, such as the long form of an abbreviation."""
 
     def __init__(self, tokens: Mapping[tuple[str, ...], str]) -> None:
-        self.tokens = dict(tokens)
-        self._lengths: dict[str, list[int]] = {}
-        for words in sorted(self.tokens, key=lambda words: -len(words)):
-            lengths = self._lengths.setdefault(words[0], [])
-            if len(words) not in lengths:
-                lengths.append(len(words))
+        self.tokens = tokens
+        self._firsts = {words[0] for words in tokens}
+        self._longest = max(map(len, tokens), default=0)
 
     def join(self, words: list[str]) -> list[str]:
         """Return words with the longest phrases among them as one word each."""
-        if not self._lengths:
-            return words
-        joined: list[str] = []
+        result: list[str] = []
         place = 0
         while place < len(words):
-            for length in self._lengths.get(words[place], ()):
-                token = self.tokens.get(tuple(words[place : place + length]))
-                if token is not None:
-                    joined.append(token)
-                    place += length
-                    break
-            else:
-                joined.append(words[place])
-                place += 1
-        return joined
+            ends = range(place + self._longest, place, -1) if words[place] in self._firsts else ()
+            found = next((phrase for end in ends if (phrase := tuple(words[place:end])) in self.tokens), None)
+            result.append(words[place] if found is None else self.tokens[found])
+            place += 1 if found is None else len(found)
+        return result
 
 
 @dataclass(frozen=True)
@@ -119,12 +109,9 @@ def fingerprint_of(path: Path) -> str:
 
 def read_word_vectors(path: Path) -> WordVectors:
     """Read a file of word2vec's text or binary form (``.bin``), of GloVe's text, or a folder of :func:`write_word_vectors`."""
-    if path.is_dir():
-        try:
-            return _read_folder(path)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, ConfigurationError, IndexDamagedError) as error:
-            raise ModelError(f"{path} is not a folder of word vectors ({error}); train or export it again") from None
     try:
+        if path.is_dir():
+            return _read_folder(path)
         with path.open("rb") as file:
             start = file.readline(64)
         if start.startswith(_PICKLE):
@@ -135,15 +122,17 @@ def read_word_vectors(path: Path) -> WordVectors:
         words, vectors = _read_binary(path, start) if path.suffix == ".bin" else _read_text(path, start)
     except OSError as error:
         raise ModelError(f"there are no word vectors at {path} ({error.strerror or error})") from None
-    except ValueError as error:
+    except (ValueError, KeyError, TypeError, AttributeError, ConfigurationError, IndexDamagedError) as error:
         raise ModelError(
-            f"{path} is not a file of word vectors, or is compressed or damaged: {str(error)[:200]}; word2vec's text and "
-            "binary forms and GloVe's text are read"
+            f"{path} holds no word vectors of word2vec's text or binary form, of GloVe's text or of train_word_vectors, or is "
+            f"compressed or damaged: {str(error)[:200]}"
         ) from None
     numbers: dict[str, int] = {}
     for number, word in enumerate(words):
         numbers.setdefault(word, number)
-    return WordVectors(numbers, _finite(path, vectors), _idf_by_rank(len(vectors)))
+    ranks = np.arange(1, len(words) + 1, dtype=np.float64)
+    # files list frequent words first, and frequencies fall as 1 / rank (Zipf)
+    return WordVectors(numbers, _finite(path, vectors), np.log(ranks * (1.0 / ranks).sum() + 1.0))
 
 
 def write_word_vectors(
@@ -174,27 +163,25 @@ def write_word_vectors(
 def _read_folder(folder: Path) -> WordVectors:
     content = read_json_file(folder / WORDS_FILE, max_bytes=_MOST_JSON)
     if content["format"] != _FORMAT:
-        raise ModelError(f"{folder} was made by another version; train it again")
+        raise ValueError("it was made by another version; train it again")
     if content["vectors"] != sha256_of(folder / VECTORS_FILE):
         raise ValueError(f"{VECTORS_FILE} is not what {WORDS_FILE} was written with")
-    words, idf = content["words"], np.array(content["idf"], np.float64)
-    vectors = np.array(mapped(folder / VECTORS_FILE, np.float32, (len(words), content["dimension"])))
-    stems, phrases = None, Phrases({})
+    idf = np.array(content["idf"], np.float64)
+    numbers = {str(word): number for number, word in enumerate(content["words"])}
+    vectors = np.array(mapped(folder / VECTORS_FILE, np.float32, (len(idf), content["dimension"])))
+    if not len(numbers) == len(idf) > 0 or not ((idf > 0) & np.isfinite(idf)).all():
+        raise ValueError(f"{WORDS_FILE} does not hold distinct words with an idf above 0 each")
+    stems = None
     if "stemmer" in content:
         stems = stems_of_language(None if content["stemmer"] == _NO_STEMMER else content["stemmer"])
-        phrases = Phrases({tuple(key.split()): str(token) for key, token in content["phrases"].items() if key.strip()})
-    numbers = {str(word): number for number, word in enumerate(words)}
-    if not len(numbers) == len(words) == len(idf) > 0 or not ((idf > 0) & np.isfinite(idf)).all():
-        raise ValueError(f"{WORDS_FILE} does not hold distinct words with an idf above 0 each")
-    return WordVectors(numbers, _finite(folder, vectors), idf, stems, phrases)
+    phrases = {tuple(key.split()): str(token) for key, token in content.get("phrases", {}).items() if key.strip()}
+    return WordVectors(numbers, _finite(folder, vectors), idf, stems, Phrases(phrases))
 
 
 def _read_binary(path: Path, start: bytes) -> tuple[list[str], NDArray[np.float32]]:
     """Read a word, a space and its numbers, as many times as the header says; a line may end after the numbers."""
     header = _HEADER.match(start)
-    if header is None:
-        raise ValueError("it does not begin with the number of its words and their dimension")
-    n_words, dimension = int(header[1]), int(header[2])
+    n_words, dimension = (int(header[1]), int(header[2])) if header else (0, 0)
     n_bytes, size = 4 * dimension, path.stat().st_size
     if size < n_words * (1 + n_bytes) or not n_words or not dimension:
         raise ValueError(f"it says that it holds {n_words:,} words of dimension {dimension}, and has only {size:,} bytes")
@@ -222,18 +209,14 @@ def _read_text(path: Path, start: bytes) -> tuple[list[str], NDArray[np.float32]
         if header:
             file.readline()
         for number, line in enumerate(file, 2 if header else 1):
-            dimension = dimension or len(line.split()) - 1
-            word, *numbers = line.rstrip().rsplit(b" ", max(dimension, 1))
-            if line.isspace():
-                continue
-            if len(numbers) != dimension or not numbers:
-                raise ValueError(f"line {number} has not {max(dimension, 1)} numbers after a word")
+            dimension = dimension or max(len(line.split()) - 1, 1)
+            word, *numbers = line.rstrip().rsplit(b" ", dimension)
+            if len(numbers) != dimension:
+                raise ValueError(f"line {number} has not {dimension} numbers after a word")
             words.append(word.decode("utf-8", "replace"))
             rows.append(np.array([float(value) for value in numbers]).astype(np.float32))
-    if not rows:
-        raise ValueError("it holds no word vectors")
-    if header and int(header[1]) != len(words):
-        raise ValueError(f"it says that it holds {int(header[1]):,} words, and holds {len(words):,}")
+    if not rows or (header and int(header[1]) != len(words)):
+        raise ValueError(f"it says that it holds {int(header[1]) if header else 1:,} words, and holds {len(words):,}")
     return words, np.stack(rows)
 
 
@@ -242,13 +225,6 @@ def _finite(path: Path, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
         raise ModelError(f"{path}: the vector of word {row + 1} is not finite")
     return vectors
-
-
-def _idf_by_rank(n_words: int) -> NDArray[np.float64]:
-    """Return the rarity of words by their rank: files list frequent words first, and frequencies fall as 1 / rank (Zipf)."""
-    ranks = np.arange(1, n_words + 1, dtype=np.float64)
-    idf: NDArray[np.float64] = np.log(ranks * (1.0 / ranks).sum() + 1.0)
-    return idf
 
 
 # Word vectors trained on a corpus: word2vec's skip-gram with negative sampling, the same bytes for the same corpus.
@@ -299,9 +275,8 @@ def train_word_vectors(
         20
         >>> encoder = WordVectorEncoder("vectors")
     """
-    settings = {"dimension": dimension, "window": window, "epochs": 1 if epochs is None else epochs, "min_count": min_count}
-    for name, value in settings.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    for name, value in {"dimension": dimension, "window": window, "epochs": epochs or 1, "min_count": min_count}.items():
+        if value < 1:
             raise ConfigurationError(f"train_word_vectors: {name}={value!r}; a whole number from 1 is needed")
     try:
         from gensim.models import Word2Vec

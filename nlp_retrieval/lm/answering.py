@@ -57,27 +57,21 @@ class BaseAnswerer(Component, ABC):
             raise QueryError(f"{len(texts)} questions and {len(results)} lists of results; give one list for each question")
         passages_read = [[result.item for result in of_question[: self.passages]] for of_question in results]
         answers = self.answer_batch(texts, passages_read) if texts else []
+        name = type(self).__name__
         if len(answers) != len(texts):
-            raise EngineError(
-                f"{type(self).__name__} gave {len(answers)} answers to {len(texts)} questions; it must answer each"
-            )
+            raise EngineError(f"{name} gave {len(answers)} answers to {len(texts)} questions; it must answer each")
         for answer, passages in zip(answers, passages_read, strict=True):
-            _check(answer, passages, type(self).__name__)
+            if not isinstance(answer, Answer):
+                raise EngineError(f"{name} returned {answer!r:.80}, which is no Answer; an abstention is Answer(text='')")
+            cited = {*answer.passages, *(title for title, _ in answer.facts)}
+            foreign = cited - {item.item_id for item in passages} - {title_of(item) for item in passages}
+            if foreign:
+                raise EngineError(f"{name} cites {min(foreign)!r}, which it was not given; drop and count such citations")
         return answers
 
     @abstractmethod
     def answer_batch(self, questions: list[str], passages: list[list[SearchableItem]]) -> list[Answer]:
         """Return an answer to each question from its passages; both lists have the same length and are not empty."""
-
-
-def _check(answer: object, passages: list[SearchableItem], answerer: str) -> None:
-    if not isinstance(answer, Answer):
-        raise EngineError(f"{answerer} returned {answer!r:.80}, which is no Answer; an abstention is Answer(text='')")
-    ids, titles = {item.item_id for item in passages}, {title_of(item) for item in passages}
-    if foreign := [cited for cited in answer.passages if cited not in ids]:
-        raise EngineError(f"{answerer} cites the passage {foreign[0]!r}, which it was not given; drop and count such citations")
-    if strange := [fact for fact in answer.facts if fact[0] not in titles]:
-        raise EngineError(f"{answerer} cites a sentence of {strange[0][0]!r}, which it was not given; drop and count it")
 
 
 # A searcher and an answerer combined.
@@ -184,28 +178,18 @@ def written(passages: Sequence[ShownPassage]) -> str:
 
 # Reading a model's answer: its text, its reasons, and the labels of the passages that it cites.
 
-Label = tuple[int, int | None]
-"""The number of a passage, and that of a sentence in it or None for the whole; both from 1."""
-
 _LABEL = re.compile(r"(?<![\w.])(\d{1,4})(?:(?:\.|,? ?sentence ?)(\d{1,4}))?(?!\w)", re.IGNORECASE)
+"""The number of a passage, and that of a sentence in it or none for the whole; both from 1."""
 _BRACKETED = re.compile(r"\[[\d.,; ]{1,60}\]")
 _NO_ANSWER = frozenset({"no answer", "noanswer", "unanswerable"})
 _MOST_WORDS, _MOST_REASONS, _LABELS_IN = 60, 200, 2_000
 
 
-@dataclass(frozen=True)
-class ReadAnswer:
-    """A model's answer, whose text is empty if it says that there is none; each label of its citations once."""
+def read_answer(fields: object, passages: Sequence[ShownPassage]) -> Answer | None:
+    """Return the answer in a model's fields ``answer``, ``reasoning`` and ``citations``; None if there is none.
 
-    text: str
-    reasoning: str
-    labels: tuple[Label, ...]
-
-
-def read_answer(fields: object) -> ReadAnswer | None:
-    """Return the usable part of a model's fields ``answer``, ``reasoning`` and ``citations``; None without an answer.
-
-    Citations may also be in brackets after the answer. An answer longer than 60 words is cut.
+    Its citations, which may also be in brackets after the answer, become item ids and facts; those of anything that was not
+    shown are dropped and counted. An answer longer than 60 words is cut.
     """
     if not isinstance(fields, Mapping) or not isinstance(answer := fields.get("answer"), str):
         return None
@@ -213,21 +197,18 @@ def read_answer(fields: object) -> ReadAnswer | None:
     text = read_line(_BRACKETED.sub(" ", answer) if bracketed else answer, _MOST_WORDS)
     if text is None:
         return None
+    reasoning = read_line(fields.get("reasoning"), _MOST_REASONS) or ""
     if text.lower().strip(" .\"'*") in _NO_ANSWER:
-        text = ""
-    cited = _text_of(fields.get("citations"))
-    labels = dict.fromkeys(label for part in (cited, *bracketed) for label in _labels(part))
-    return ReadAnswer(text, read_line(fields.get("reasoning"), _MOST_REASONS) or "", tuple(labels))
-
-
-def as_answer(read: ReadAnswer, passages: Sequence[ShownPassage]) -> Answer:
-    """Return an answer that cites item ids and facts; citations of anything that was not shown are dropped and counted."""
-    if not read.text:
-        return Answer(text="", reasoning=read.reasoning)
+        return Answer(text="", reasoning=reasoning)
+    citations = fields.get("citations")
+    if isinstance(citations, list):
+        citations = ", ".join(str(citation)[:40] for citation in citations[:100])
+    cited = [citations[:_LABELS_IN], *bracketed] if isinstance(citations, str) else bracketed
     ids: dict[str, None] = {}
     facts: dict[Fact, None] = {}
     dropped = 0
-    for number, sentence in read.labels:
+    labels = [label for part in cited for label in _LABEL.finditer(part)]
+    for number, sentence in dict.fromkeys((int(label[1]), int(label[2]) if label[2] else None) for label in labels):
         passage = passages[number - 1] if 1 <= number <= len(passages) else None
         fact = passage.fact(sentence) if passage is not None and sentence is not None else None
         if passage is None or (sentence is not None and fact is None):
@@ -236,17 +217,7 @@ def as_answer(read: ReadAnswer, passages: Sequence[ShownPassage]) -> Answer:
         ids[passage.item.item_id] = None
         if fact is not None:
             facts[fact] = None
-    return Answer(text=read.text, reasoning=read.reasoning, passages=list(ids), facts=list(facts), dropped=dropped)
-
-
-def _text_of(citations: object) -> str:
-    if isinstance(citations, list):
-        citations = ", ".join(str(citation)[:40] for citation in citations[:100])
-    return citations[:_LABELS_IN] if isinstance(citations, str) else ""
-
-
-def _labels(text: str) -> list[Label]:
-    return [(int(match[1]), int(match[2]) if match[2] else None) for match in _LABEL.finditer(text)]
+    return Answer(text=text, reasoning=reasoning, passages=list(ids), facts=list(facts), dropped=dropped)
 
 
 # Answers by a language model that reads the passages and cites their sentences by number.
@@ -313,9 +284,9 @@ class LanguageModelAnswerer(BaseAnswerer):
             self._program = self._program_of_settings()
         fields = ("reasoning", "citations", "answer") if self.passages else ("reasoning", "answer")
         inputs = [self._inputs(questions[number], shown[number]) for number in numbers]
-        outcomes = ask_all(self.lm, self._program, inputs, fields, _read, self.name, "are left without an answer")
-        for number, read in zip(numbers, outcomes, strict=True):
-            answers[number] = Answer(text="", failed=True) if read is None else as_answer(read, shown[number])
+        outcomes = ask_all(self.lm, self._program, inputs, fields, _usable, self.name, "are left without an answer")
+        for number, said in zip(numbers, outcomes, strict=True):
+            answers[number] = read_answer(said, shown[number]) or Answer(text="", failed=True)
         return answers
 
     def _readable(self, shown: list[ShownPassage]) -> bool:
@@ -334,6 +305,7 @@ class LanguageModelAnswerer(BaseAnswerer):
         return dspy.Predict(dspy.Signature(fields, _FROM_PASSAGES if self.passages else _FROM_MEMORY))
 
 
-def _read(question: Mapping[str, Any], fields: object) -> ReadAnswer | None:
+def _usable(question: Mapping[str, Any], fields: object) -> object | None:
+    """The fields of a usable answer; questions that share it may have been shown other items."""
     del question
-    return read_answer(fields)
+    return None if read_answer(fields, ()) is None else fields

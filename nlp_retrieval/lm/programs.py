@@ -51,7 +51,8 @@ def fingerprint_of_program(program: Any) -> str:
         >>> fingerprint_of_program(program) == fingerprint_of_program(dspy.Predict("question -> answer"))
         True
     """
-    state = {name: _state_to_compare(predictor) for name, predictor in program.named_predictors()}
+    states = {name: predictor.dump_state() for name, predictor in program.named_predictors()}
+    state = {name: {key: whole[key] for key in ("signature", "demos")} for name, whole in states.items()}
     return hashlib.sha256(canonical_json(state).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -105,11 +106,11 @@ def read_program(path: str | Path, fields: Mapping[str, Sequence[str]] | None = 
         raise SourceError(f"there is no compiled program at {file}") from None
     except (OSError, ValueError) as error:
         raise SourceError(f"{file} is not a compiled program: {error}") from None
-    if not isinstance(state, dict) or not all(_is_state(value) for key, value in state.items() if key != "metadata"):
+    predictors = {key: value for key, value in state.items() if key != "metadata"} if isinstance(state, dict) else {"": None}
+    if not all(map(_is_state, predictors.values())):
         raise ConfigurationError(
             f"{file} is not the state of a DSPy program; pass a file that optimize or dspy.Module.save wrote"
         )
-    predictors = {key: value for key, value in state.items() if key != "metadata"}
     compiled = CompiledProgram(file, predictors, f"sha256:{hashlib.sha256(content).hexdigest()}")
     if fields is not None:
         _require_fit(compiled, {name: {field: _prefix_of(field) for field in names} for name, names in fields.items()})
@@ -147,22 +148,13 @@ def _require_fit(compiled: CompiledProgram, fields: Mapping[str, Mapping[str, st
         raise ConfigurationError(f"{path} was compiled for another program: it has {sorted(state)}, not {sorted(fields)}")
     for name, prefixes in fields.items():
         wanted, present = list(prefixes.values()), _prefixes(state[name]["signature"])
+        demonstrated = {key for demo in state[name]["demos"] for key in demo} - {"augmented"}
         # an optimiser may rewrite the prefix of the last field (COPRO does), but of no other
-        if wanted[:-1] != present[:-1] or len(wanted) != len(present):
+        if wanted[:-1] != present[:-1] or len(wanted) != len(present) or not demonstrated <= prefixes.keys():
             raise ConfigurationError(
-                f"{path} was compiled for another signature: the fields of {name!r} there are {present}, here {wanted}"
+                f"{path} was compiled for another signature: the fields of {name!r} there are {present} (in demonstrations "
+                f"{sorted(demonstrated)}), here {wanted}"
             )
-        strange = sorted({key for demo in state[name]["demos"] for key in demo} - {*prefixes, "augmented"})
-        if strange:
-            raise ConfigurationError(
-                f"{path} was compiled for another signature: its demonstrations have the fields {strange}, "
-                f"{name!r} has {sorted(prefixes)}"
-            )
-
-
-def _state_to_compare(predictor: Any) -> dict[str, Any]:
-    state = predictor.dump_state()
-    return {"signature": state["signature"], "demos": state["demos"]}
 
 
 def _without_model(state: dict[str, Any]) -> dict[str, Any]:
@@ -170,17 +162,14 @@ def _without_model(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_state(state: Any) -> bool:
-    if not isinstance(state, dict) or not {"signature", "demos"} <= set(state) <= _KEYS:
+    """Return whether a value is what DSPy writes of a predictor."""
+    try:
+        signature, demos = state["signature"], state["demos"]
+        listed = isinstance(demos, list) and all(isinstance(demo, dict) for demo in demos)
+        prefixed = all(isinstance(entry["prefix"], str) and "description" in entry for entry in signature["fields"])
+        return listed and prefixed and isinstance(signature["instructions"], str) and _KEYS.issuperset(state)
+    except (TypeError, KeyError):
         return False
-    signature, demos = state["signature"], state["demos"]
-    return (
-        isinstance(demos, list)
-        and all(isinstance(demo, dict) for demo in demos)
-        and isinstance(signature, dict)
-        and isinstance(signature.get("instructions"), str)
-        and isinstance(signature.get("fields"), list)
-        and all(isinstance(entry, dict) and {"prefix", "description"} <= set(entry) for entry in signature["fields"])
-    )
 
 
 def _prefix_of(field: str) -> str:

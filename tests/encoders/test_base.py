@@ -14,7 +14,7 @@ from named_models import NAMED
 from safetensors.numpy import load_file, save_file
 
 from nlp_retrieval import FaissRetriever, MmrReranker, SearchableItem, Searcher, SentenceTransformerEncoder
-from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_tokens, checked_vectors
+from nlp_retrieval.encoders.base import BaseEncoder, checked_tokens, checked_vectors
 from nlp_retrieval.errors import ConfigurationError, ModelError
 
 TEXTS = ["red fox", "blue whale"]
@@ -54,25 +54,6 @@ def test_a_model_whose_vectors_are_too_long_for_their_length_is_refused_and_not_
         )
 
 
-def test_the_product_of_the_longest_vectors_is_a_score() -> None:
-    longest = checked_vectors(np.full((2, 4), 4.9e17, np.float32), TEXTS, ENCODER, None)
-    assert np.isfinite(longest @ longest.T).all()
-
-
-class Overflowing(HashedWords):
-    """Vectors of finite numbers, whose products are not."""
-
-    def encode_passages(self, passages: list[str]) -> Vectors:
-        return super().encode_passages(passages) * np.float32(1e30)
-
-
-def test_no_index_is_made_of_vectors_whose_scores_would_overflow(tmp_path: Path) -> None:
-    items = [SearchableItem(item_id=text, content=text) for text in TEXTS]
-    with pytest.raises(ModelError, match=r"vectors longer than 1e\+18 for 2 of 2 texts"):
-        FaissRetriever(Overflowing()).index(items, tmp_path)
-    assert not (tmp_path / "manifest.json").exists()
-
-
 def test_tokens_are_held_to_the_same(subtests: pytest.Subtests) -> None:
     for matrix, said in [
         (np.eye(24)[:2] + 1j, "an array of complex128; vectors are made of real numbers"),
@@ -81,16 +62,6 @@ def test_tokens_are_held_to_the_same(subtests: pytest.Subtests) -> None:
     ]:
         with subtests.test(matrix=matrix, said=said), pytest.raises(ModelError, match=said):
             checked_tokens([matrix], TEXTS[:1], HashedTokens(24))
-
-
-def test_a_token_encoder_without_a_dimension_is_a_model_error() -> None:
-    class Flat(HashedTokens):
-        @property
-        def dimension(self) -> int:
-            return 0
-
-    with pytest.raises(ModelError, match="vectors of dimension 0"):
-        checked_tokens([np.zeros((0, 0), np.float32)], TEXTS[:1], Flat(24))
 
 
 class Letters:

@@ -168,34 +168,6 @@ def test_a_new_process_encodes_queries_without_torch_to_the_same_vectors() -> No
     assert np.abs(np.array(vectors, np.float32) - expected).max() < ROUNDING
 
 
-class WithLoader(SentenceTransformerEncoder):
-    def load_model(self) -> Any:
-        return super().load_model()
-
-
-@pytest.mark.parametrize(
-    ("encoder", "queries", "expected"),
-    [
-        (SentenceTransformerEncoder(device="cpu"), ["who"], True),
-        (SentenceTransformerEncoder(device="cpu", precision="float32"), ["who"] * 32, True),
-        (SentenceTransformerEncoder(device="cpu", precision="bfloat16"), ["who"], False),
-        (SentenceTransformerEncoder(device="cpu", trust_remote_code=True), ["who"], False),
-        (SentenceTransformerEncoder(backend="onnx"), ["who"], False),
-        (SentenceTransformerEncoder(device="cuda"), ["who"], False),
-        (SentenceTransformerEncoder(device="cpu"), ["who"] * 33, False),
-        (SentenceTransformerEncoder(device="cpu"), ["who " * 300], False),
-        (WithLoader(device="cpu"), ["who"], False),
-    ],
-)
-def test_only_a_few_short_queries_in_float32_go_without_torch(
-    encoder: SentenceTransformerEncoder, queries: list[str], expected: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert encoder._opened_without_torch(queries) is None or "torch" not in sys.modules
-    monkeypatch.delitem(sys.modules, "torch", raising=False)
-    encoder._needs_torch = False
-    assert (encoder._opened_without_torch(queries) is not None) == expected
-
-
 def test_queries_are_in_float32_where_passages_are_in_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "resolved_precision", lambda precision, device: "bfloat16" if precision == "auto" else precision)
     whole = SentenceTransformerEncoder(NAME, precision="float32", device="cpu")

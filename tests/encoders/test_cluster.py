@@ -96,14 +96,6 @@ def _lose_node_of(cluster: Any, log: Path) -> None:
             cluster.remove_node(node, allow_graceful=False)
 
 
-def test_an_address_that_is_none_is_refused(tmp_path_factory: pytest.TempPathFactory, subtests):
-    for address in ["", "  ", 6379]:
-        with subtests.test(address=address):
-            tmp_path = tmp_path_factory.mktemp("case")
-            with pytest.raises(ConfigurationError, match=r"ray=.*expected 'auto', or the address"):
-                Searcher([FaissRetriever(HashedWords())]).index(items_of(TEXTS), tmp_path / "index", ray=address)
-
-
 def test_a_cluster_that_is_not_there_is_an_error_at_once():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

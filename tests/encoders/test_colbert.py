@@ -81,23 +81,6 @@ def test_what_is_cut_off_is_counted(stanford: Path) -> None:
     assert encoder(stanford, query_length=32).cut_queries(["word " * 14]) == 0
 
 
-def test_punctuation_is_left_out_of_passages_and_kept_in_queries(stanford: Path) -> None:
-    model = encoder(stanford)
-    one, other = model.encode_passages(["red fox", "red, fox!!"])
-    assert len(one) == len(other)
-    plain, marked = model.encode_queries(["red fox", "red, fox!!"])
-    assert len(plain) == len(marked) == 16
-    assert not np.allclose(plain, marked, atol=1e-3)
-
-
-def test_blank_texts_do_not_shift_the_others(stanford: Path) -> None:
-    model = encoder(stanford)
-    found = model.encode_passages(["", PASSAGES[0], " ", PASSAGES[1]])
-    np.testing.assert_allclose(found[1], model.encode_passages([PASSAGES[0]])[0], atol=1e-5)
-    np.testing.assert_allclose(found[3], model.encode_passages([PASSAGES[1]])[0], atol=1e-5)
-    assert len(found[0]) == len(found[2]) == 0
-
-
 @pytest.fixture(scope="module")
 def plain() -> Iterator[ColbertEncoder]:
     model = ColbertEncoder(NAME, precision="float32", device="cpu")
@@ -190,18 +173,6 @@ def test_a_checkpoint_is_known_by_its_modules(tmp_path_factory: pytest.TempPathF
             (tmp_path / "modules.json").write_text(json.dumps([{"type": f"sentence_transformers.{name}"} for name in modules]))
             (tmp_path / "config_sentence_transformers.json").write_text(json.dumps(settings))
             assert is_multi_vector(tmp_path) is is_one
-
-
-def test_a_checkpoint_that_names_its_type_and_has_no_modules_is_not_given_random_ones(bert: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "bare"
-    shutil.copytree(bert, folder)
-    (folder / "config_sentence_transformers.json").write_text(json.dumps({"model_type": "MultiVectorEncoder"}))
-    assert not is_multi_vector(folder)
-    with pytest.warns(RetrievalWarning, match="read token by token; it was not trained"):
-        (one,) = encoder(folder, projection=None).encode_passages([PASSAGES[0]])
-    with pytest.warns(RetrievalWarning, match="random projection to 16"):
-        (two,) = encoder(folder, projection=16).encode_passages([PASSAGES[0]])
-    assert (one.shape[1], two.shape[1]) == (32, 16)
 
 
 @pytest.mark.parametrize("saved", [{}, {"model_type": "SentenceTransformer"}])

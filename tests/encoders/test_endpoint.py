@@ -14,7 +14,6 @@ from embedding_server import EmbeddingServer, Raw, embedded, embedding_server
 from hashed_words import HashedWords, items_of
 
 from nlp_retrieval import FaissRetriever, HttpEncoder, OpenAIEncoder, Searcher
-from nlp_retrieval.core.components.registry import asked_for, build, plan
 from nlp_retrieval.encoders import endpoint as servers
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError
 from nlp_retrieval.lm import endpoint as calls
@@ -198,11 +197,6 @@ def test_an_answer_that_is_none_is_an_error_that_says_why_and_nothing_is_kept(ma
             assert not (tmp_path / "kept").exists()
 
 
-def test_a_dimension_other_than_declared_is_an_error(make):
-    with pytest.raises(ModelError, match=r"gave vectors of dimension 16, where dimension= .* say 8;"):
-        make(dimension=8).encode_passages(TEXTS)
-
-
 def test_a_dimension_that_changes_is_an_error_within_a_run_and_after_it(make, server):
     encoder = make(batch_size=2, calls_at_once=1)
     server.answer = lambda body: embedded(body, 16 + len(server.bodies) // 3)
@@ -279,13 +273,3 @@ def test_openai_asks_for_the_dimension_with_its_own_key(server, tmp_path, monkey
     assert server.bodies[0]["dimensions"] == 8
     assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
     assert encoder.counts.calls == 1
-
-
-def test_a_manifest_may_choose_neither_server_nor_key(make):
-    asked = list(asked_for(plan("encoders", make(cache_dir="/elsewhere").config)))
-    assert any("send texts to the server" in phrase for phrase in asked)
-    assert any("keep vectors in" in phrase for phrase in asked)
-    with pytest.raises(ConfigurationError):
-        build("encoders", {"name": "http", "model": "small"})
-    with pytest.raises(ConfigurationError):
-        build("encoders", {"name": "openai"})

@@ -17,7 +17,7 @@ from nlp_retrieval.encoders import backends as export
 from nlp_retrieval.encoders import models
 from nlp_retrieval.encoders.backends import OnnxModel
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexMismatchError, ModelError
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, ModelError
 
 TEXTS = [
     "who wrote the novel that Kubrick filmed",
@@ -171,15 +171,6 @@ def test_what_does_not_go_together_is_refused_at_once(subtests: pytest.Subtests)
     ]:
         with subtests.test(settings=settings, message=message), pytest.raises(ConfigurationError, match=message):
             SentenceTransformerEncoder(**settings)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("package", ["onnxruntime", "onnx"])
-def test_a_missing_package_is_an_error_with_the_command_that_installs_it(
-    model: Path, package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(DependencyError, match=rf"needs {package}: pip install 'nlp_retrieval\[onnx\]'"):
-        by_onnx(model).encode_queries(["x"])
 
 
 def auto(model: Path, **settings: object) -> SentenceTransformerEncoder:

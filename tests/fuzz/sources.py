@@ -14,11 +14,10 @@ from nlp_retrieval.core.components.component import BaseQueryLoader, canonical_j
 from nlp_retrieval.core.files.frames import BaseLoader
 from nlp_retrieval.core.filters import Combination, Condition, Filter, parse_filter
 from nlp_retrieval.core.index.masks import mask_of
-from nlp_retrieval.core.models import Answer
 from nlp_retrieval.encoders.endpoint import read_embeddings
 from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
 from nlp_retrieval.evaluation.trec import read_run, write_qrels, write_run
-from nlp_retrieval.lm.answering import as_answer, read_answer, shown_passage
+from nlp_retrieval.lm.answering import read_answer, shown_passage
 from nlp_retrieval.lm.programs import read_program
 from nlp_retrieval.lm.reading import read_object, read_passage, read_phrases, unwrapped
 from nlp_retrieval.loaders.arrow import ParquetLoader
@@ -280,12 +279,10 @@ def cited_answer(data: bytes) -> bool:
     text = as_text(data)
     used = False
     for fields in (read_object(text), {"answer": text, "citations": text}):
-        read = read_answer(fields)
-        if read is None:
+        answer = read_answer(fields, _PASSAGES)
+        if answer is None:
             continue
         used = True
-        answer = as_answer(read, _PASSAGES)
-        assert isinstance(answer, Answer)
         assert len(answer.text.split()) <= 60
         assert "\n" not in answer.text + answer.reasoning
         (answer.text + answer.reasoning).encode()

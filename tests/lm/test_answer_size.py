@@ -49,11 +49,3 @@ def test_a_long_answer_and_a_compressed_one_are_read(server, model):
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
     server.answer = lambda body: Flood(head, packed, most=1)
     assert ClaimPhrases(model(), keep_query=False).process(["one more claim"]) == [["y z"]]
-
-
-def test_after_floods_for_every_question_the_endpoint_is_given_up(server, model):
-    server.answer = lambda body: Flood(*FLOODS["of a length"])
-    lm = model(give_up_after=3, calls_at_once=1, timeout=300)
-    with pytest.warns(RetrievalWarning, match="not asked any more"):
-        ClaimPhrases(lm, keep_query=False).process([f"claim {number} of a fox" for number in range(8)])
-    assert lm.counts == CallCounts(calls=3, failures=3, degraded=8)

@@ -12,18 +12,13 @@ import pytest
 from chat_server import chat_server
 
 from nlp_retrieval import (
-    Bm25Retriever,
     ClaimPhrases,
     HyDE,
     LanguageModel,
-    ListwiseReranker,
-    RetrievalResult,
-    SearchableItem,
     Searcher,
 )
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.hover import HoverMultiHopPipeline
-from nlp_retrieval.lm import LanguageModelAnswerer
 from nlp_retrieval.lm.engine import default_folder
 
 
@@ -100,15 +95,6 @@ def test_what_is_no_client_is_refused():
         HyDE(object())
     with pytest.raises(ConfigurationError, match=r"an object with a method complete\(prompt\)"):
         LanguageModel.of_client(Stub)
-
-
-def test_every_component_with_a_language_model_takes_one(tmp_path):
-    hit = RetrievalResult(item=SearchableItem(item_id="a", content="Whales eat krill."), score=1.0)
-    answerer = LanguageModelAnswerer(Stub("[[ ## reasoning ## ]]\nr\n[[ ## citations ## ]]\n1.1\n[[ ## answer ## ]]\nkrill"))
-    assert answerer.answer(["What do whales eat?"], [[hit]])[0].text == "krill"
-    searcher = Searcher([Bm25Retriever()], reranker=ListwiseReranker(Stub("[[ ## ranking ## ]]\n2, 1")))
-    searcher.index({"a": "krill krill", "b": "krill"}, tmp_path / "index")
-    assert [found.item.item_id for found in searcher.search("krill")[0]] == ["b", "a"]
 
 
 def test_a_searcher_with_one_is_not_written_to_a_file_and_a_file_with_one_says_what_to_do():

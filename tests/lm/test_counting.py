@@ -24,21 +24,6 @@ def test_a_recording_knows_the_count_of_each_model_and_of_all() -> None:
     assert small.by_model == {"openai/small": small.counts}
 
 
-def test_models_of_one_name_are_one_in_a_recording_and_two_by_themselves() -> None:
-    one, other = CallCounter("openai/small"), CallCounter("openai/small")
-    with record_calls() as recorded:
-        count(one, CallCounts(calls=1))
-        count(other, CallCounts(calls=2))
-    assert recorded.by_model == {"openai/small": CallCounts(calls=3)}
-    assert (one.counts.calls, other.counts.calls) == (1, 2)
-
-
-def test_a_recording_of_nothing_is_empty() -> None:
-    with record_calls() as recorded:
-        pass
-    assert (recorded.by_model, recorded.counts) == ({}, CallCounts())
-
-
 def test_threads_lose_no_count() -> None:
     counters = [CallCounter("openai/small"), CallCounter("openai/large")]
     with record_calls() as recorded, ThreadPoolExecutor(8) as pool:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-import warnings
 from typing import Any
 
 import pytest
@@ -71,19 +70,6 @@ def test_a_key_among_the_settings_is_refused_and_not_repeated(subtests: pytest.S
 
 
 # settings
-
-
-def test_a_model_is_made_again_from_its_config(model):
-    lm = model(temperature=0.5, max_calls=7, retries=1)
-    settings = json.loads(json.dumps(lm.config))
-    assert settings.pop("name") == "dspy"
-    assert LanguageModel(**settings) == lm
-
-
-def test_a_setting_out_of_range_is_refused(model, subtests):
-    for wrong in [{"temperature": -1.0}, {"max_tokens": 0}]:
-        with subtests.test(wrong=wrong), pytest.raises(ConfigurationError, match=f"LanguageModel: {next(iter(wrong))}"):
-            model(**wrong)
 
 
 def test_a_model_has_a_provider_and_dspy_has_to_know_it():
@@ -310,9 +296,3 @@ def test_without_dspy_the_error_says_what_to_install(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "dspy", None)
     with pytest.raises(DependencyError, match=r"pip install 'nlp_retrieval\[llm\]'"):
         model().dspy_lm()
-
-
-def test_nothing_is_warned_of_where_all_goes_well(model):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        ask(model(), "a claim", "b claim")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -58,26 +57,10 @@ class Other(dspy.Module):
         self.decompose = dspy.Predict("claim, context -> phrases")
 
 
-def test_the_program_of_another_signature_is_an_error_that_names_both(tmp_path):
-    Other().save(tmp_path / "other.json")
-    with pytest.raises(ConfigurationError, match=r"another signature.*'Context:'.*here \['Claim:', 'Phrases:'\]"):
-        load_program(Decomposer(), tmp_path / "other.json")
-    PassageWriter().save(tmp_path / "writer.json")
-    with pytest.raises(ConfigurationError, match=r"another program: it has \['write'\], not \['decompose'\]"):
-        load_program(Decomposer(), tmp_path / "writer.json")
-
-
 def edit(path: Path, change: Any) -> None:
     state = json.loads(path.read_text())
     change(state["decompose"])
     path.write_text(json.dumps(state))
-
-
-def test_demonstrations_of_other_fields_are_an_error(tmp_path):
-    save_program(compiled(), tmp_path / "program.json")
-    edit(tmp_path / "program.json", lambda state: state["demos"].append({"question": "?", "phrases": []}))
-    with pytest.raises(ConfigurationError, match=r"demonstrations have the fields \['question'\]"):
-        load_program(Decomposer(), tmp_path / "program.json")
 
 
 def test_a_file_that_holds_something_else_changes_no_program(tmp_path_factory: pytest.TempPathFactory, subtests):
@@ -122,7 +105,7 @@ def test_a_program_is_compared_with_fields_before_there_is_a_program(tmp_path):
     with pytest.raises(ConfigurationError, match=r"another program: it has \['write'\], not \['decompose'\]"):
         read_program(tmp_path / "writer.json", FIELDS)
     edit(tmp_path / "program.json", lambda state: state["demos"].append({"question": "?"}))
-    with pytest.raises(ConfigurationError, match=r"demonstrations have the fields \['question'\]"):
+    with pytest.raises(ConfigurationError, match=r"in demonstrations \['claim', 'phrases', 'question'\]"):
         read_program(tmp_path / "program.json", FIELDS)
 
 
@@ -136,13 +119,6 @@ def test_what_was_read_is_loaded_whatever_became_of_the_file_and_stays_as_it_was
     first.decompose.demos.clear()
     load_program(second, read)
     assert fingerprint_of_program(second) == fingerprint_of_program(compiled())
-
-
-def test_the_fingerprint_is_that_of_the_files_content(tmp_path):
-    for folder in ("a", "b"):
-        save_program(compiled(), tmp_path / folder / "program.json")
-    one, same = (read_program(tmp_path / folder / "program.json").fingerprint for folder in ("a", "b"))
-    assert one == same == f"sha256:{hashlib.sha256((tmp_path / 'a' / 'program.json').read_bytes()).hexdigest()}"
 
 
 def test_a_pickle_is_refused_by_its_name_unread(tmp_path):

@@ -31,19 +31,6 @@ ONLY_THOUGHTS = {
 }
 
 
-def test_of_an_answer_with_thoughts_the_rest_is_read(subtests: pytest.Subtests):
-    for form, written in THINKING.items():
-        with subtests.test(form=form):
-            for answer in ("A fox.", '{"a": "b"}', fields(phrases=["a", "b"])):
-                assert final_answer(written.format(DRAFT, answer)) == answer
-
-
-def test_an_answer_that_only_thinks_is_none(subtests: pytest.Subtests):
-    for form, written in ONLY_THOUGHTS.items():
-        with subtests.test(form=form):
-            assert final_answer(written.format(DRAFT)) is None
-
-
 def test_an_answer_without_thoughts_stays_as_it_is(subtests: pytest.Subtests):
     for answer in ["", " A fox ", "a < b, and thinking > doing", "I think [think] so", "<thoughtful>"]:
         with subtests.test(answer=answer):
