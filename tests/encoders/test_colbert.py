@@ -158,15 +158,12 @@ def test_the_projection_belongs_to_the_index_where_there_is_one(plain: ColbertEn
 
 def test_a_checkpoint_is_known_by_its_modules(tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests) -> None:
     for modules, settings, is_one in [
-        (["models.Transformer", "models.Pooling", "models.Normalize"], {}, False),
         (["models.Transformer", "models.Pooling", "models.Dense"], {}, False),
         (["models.Transformer", "models.Dense"], {"query_prefix": "[Q] "}, True),
-        (["models.Transformer"], {"query_prefix": "[Q] "}, False),
         (["models.Transformer"], {"model_type": "ColBERT"}, True),
         (["base.modules.Transformer", "modules.MultiVectorMask"], {"model_type": "MultiVectorEncoder"}, True),
         (["base.modules.Transformer", "base.modules.Dense", "modules.MultiVectorMask"], {}, True),
         (["base.modules.Transformer", "modules.MultiVectorMask"], {}, False),
-        (["base.modules.Transformer", "modules.MultiVectorMask"], {"model_type": "SentenceTransformer"}, False),
     ]:
         with subtests.test(modules=modules, settings=settings, is_one=is_one):
             tmp_path = tmp_path_factory.mktemp("case")

@@ -111,13 +111,6 @@ def test_an_empty_prompt_switches_off_the_default_prompt_of_the_model(tmp_path: 
     assert (cosines(encoder.encode_queries(TEXTS[:2]), by_hand.encode(TEXTS[:2])) > 0.9999).all()
 
 
-def test_max_length_cuts_texts(by_hand: SentenceTransformer) -> None:
-    encoder = SentenceTransformerEncoder(NAME, max_length=8, precision="float32", device="cpu")
-    long, cut = encoder.encode_passages(["red fox and blue whale and green tree " * 9, "red fox and blue whale and"])
-    assert cosines(long[None], cut[None]) > 0.9999
-    assert by_hand.max_seq_length == 256
-
-
 def test_passages_that_are_longer_than_what_is_read_are_counted_by_their_tokens(by_hand: SentenceTransformer) -> None:
     words = ["fox " * count for count in (1, 5, 6, 7, 40)] + ["\U0001f98a" * 20, ""]
     for prompt in (None, "passage: "):

@@ -22,7 +22,6 @@ from nlp_retrieval.encoders import distill_static
 from nlp_retrieval.errors import (
     ConfigurationError,
     DependencyError,
-    IndexMismatchError,
     ItemError,
     ModelError,
     OutputError,
@@ -134,13 +133,6 @@ def test_the_same_words_and_settings_are_distilled_once_and_kept(own_cache: Path
         distill_static(Counting(), items_of(TEXTS), smoothing=1.0),
     ]
     assert len({first, *others}) == 5
-
-
-def test_an_index_of_one_vocabulary_is_not_searched_with_another(folder: Path, tmp_path: Path) -> None:
-    other = distill_static(HashedWords(), items_of(TEXTS[:2]), tmp_path / "words", dimension=16, min_count=1)
-    FaissRetriever(StaticEncoder(folder)).index(items_of(TEXTS), tmp_path / "index")
-    with pytest.raises(IndexMismatchError, match="model_fingerprint"):
-        FaissRetriever(StaticEncoder(other)).retrieve([["fox"]], tmp_path / "index", 1)
 
 
 def test_a_table_that_is_none_is_refused(folder: Path, tmp_path: Path) -> None:

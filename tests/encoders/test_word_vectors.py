@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from gensim.models import KeyedVectors
 
-from nlp_retrieval import FaissRetriever, SearchableItem, WordVectorEncoder
+from nlp_retrieval import SearchableItem, WordVectorEncoder
 from nlp_retrieval.encoders import train_word_vectors
 from nlp_retrieval.encoders.word_vectors import read_word_vectors, write_word_vectors
 from nlp_retrieval.errors import ConfigurationError, ItemError, ModelError, RetrievalWarning
@@ -225,17 +225,3 @@ def test_training_that_cannot_be_is_refused(tmp_path):
 
 
 # as the encoder of a dense retriever
-
-
-def test_a_query_without_a_known_word_finds_nothing_and_others_find_what_they_did(glove, tmp_path):
-    """Its vector is all zeros, and every item would be as like it as any other."""
-    items = [SearchableItem(item_id=word, content=word) for word in ("wind", "power", "the")]
-    retriever = FaissRetriever(WordVectorEncoder(str(glove)))
-    retriever.index(items, tmp_path / "index")
-    with (
-        pytest.warns(RetrievalWarning, match="no word with a vector"),
-        pytest.warns(RetrievalWarning, match="faiss found nothing for 1 of 3 queries"),
-    ):
-        found = retriever.retrieve([["wind"], ["qwertz"], ["power", "uiop"]], tmp_path / "index", 3)
-    assert [[result.item.item_id for result in hits][:1] for hits in found] == [["wind"], [], ["power"]]
-    assert len(found[0]) == 3
