@@ -1,13 +1,19 @@
-"""Reading files, folders, manifests and JSON lines as sources for the index of evidence."""
+"""Reading files, folders, manifests and JSON lines as sources for the index of evidence.
+
+A manifest, or the front matter of a file, says what a person knows of a source: URL, grade, date, title, DOI and more. All of
+a manifest is checked before any of its sources is read.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import unquote
 
 from nlp_retrieval.documents import (
     LARGEST_TEXT,
@@ -16,19 +22,27 @@ from nlp_retrieval.documents import (
     Removed,
     clean_text,
     clean_title,
+    described,
+    field_of,
     files_in,
     is_date,
     is_json_lines,
     is_manifest,
     read_document,
     read_file,
+    read_manifest,
+    refuse_faults,
 )
 from nlp_retrieval.errors import ConfigurationError, DependencyError, FetchError, InputError, SourceError
 from nlp_retrieval.loaders import CONTENT_NAMES, JsonObject, as_text, likely, quoted, read_json_lines
-from nlp_retrieval.systems.evidence.descriptions import Description, describe_front_matter, read_manifest
 from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules, assess_source_quality
 from nlp_retrieval.systems.evidence.index.urls import canonical_url, resolved_doi
 from nlp_retrieval.text import printable
+
+_FIELDS = ("url", "content", "text", "title", "quality", "fetch_date")
+_URL_NAMES = ("url", "uri", "link", "href", "address", "source")
+_URL = re.compile(r"https?://|doi:|10\.[0-9]", re.IGNORECASE)
+_DOI_BEFORE_URL = re.compile(r"doi:\s{0,5}(?=https?://)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -71,10 +85,6 @@ class Fetched(Protocol):
     def fetch_date(self) -> str: ...
 
 
-_FIELDS = ("url", "content", "text", "title", "quality", "fetch_date")
-_URL_NAMES = ("url", "uri", "link", "href", "address", "source")
-
-
 def read_sources(
     paths: Iterable[str | Path] | str | Path,
     quality: str | None = None,
@@ -86,16 +96,13 @@ def read_sources(
 ) -> Iterator[SourceDocument]:
     """Yield the sources in files and folders, in the order given, one at a time.
 
-    Supported are plain text, Markdown, HTML, PDF and DOCX, manifests (see
-    :func:`~nlp_retrieval.systems.evidence.descriptions.read_manifest`), and JSON lines: an object per line, with ``url``,
-    the text in ``content`` or ``text``, and optionally ``title``, ``quality`` and ``fetch_date``; other fields are ignored. The
-    URL of a file is its ``file://`` address unless ``url_of`` gives one. A page's claim about its own address is ignored, since
-    it may be false.
+    A file is a document, a manifest, or JSON lines: an object per line, with ``url``, the text in ``content`` or ``text``, and
+    optionally ``title``, ``quality`` and ``fetch_date``. The URL of a document is its ``file://`` address unless ``url_of`` or
+    front matter gives one; a page's claim about its own address is ignored, since it may be false. What a manifest says comes
+    before front matter.
 
-    YAML front matter of text and Markdown gives title, URL, grade, date and metadata. What a manifest says comes before it.
-
-    A named file that cannot be read is an error; one in a folder or a manifest is skipped, and a warning at the end counts them
-    and says what is wrong with the first. A wrong line of JSON or of a manifest is always an error.
+    A named file that cannot be read is an error, as is a wrong line of it. In a folder or a manifest, files and lines that
+    cannot be read are skipped; a warning at the end counts them and says what is wrong with the first.
 
     Args:
         paths: a file, a folder, or several; a symbolic link is followed if it is named, not in a folder.
@@ -118,9 +125,7 @@ def read_sources(
     if isinstance(rules, str | Path):
         rules = QualityRules.read(rules)
     several = [Path(path).expanduser() for path in ([paths] if isinstance(paths, str | Path) else paths)]
-    manifests = {
-        path: read_manifest(path, fetches=fetch is not None) for path in several if is_manifest(path) and path.is_file()
-    }
+    manifests = {path: _manifest(path, fetches=fetch is not None) for path in several if is_manifest(path) and path.is_file()}
     return _Reading(quality, rules, fetch_date, url_of, left_out or LeftOut(), fetch, manifests).read(several)
 
 
@@ -134,7 +139,7 @@ class _Reading:
     url_of: Callable[[Path], str] | None
     left_out: LeftOut
     fetch: Callable[[str], Fetched] | None = None
-    manifests: Mapping[Path, Sequence[Description]] = field(default_factory=dict)
+    manifests: Mapping[Path, Sequence[_Said]] = field(default_factory=dict)
     _outside: int = 0
 
     def read(self, paths: list[Path]) -> Iterator[SourceDocument]:
@@ -142,7 +147,7 @@ class _Reading:
             if path.is_dir():
                 for file in files_in(path, self.left_out):
                     if is_json_lines(file):
-                        yield from self._rows(file)
+                        yield from self._rows(file, skipping=True)
                     elif (document := self._skipping(partial(self._file, file, follow_link=False))) is not None:
                         yield document
             elif path in self.manifests:
@@ -166,7 +171,7 @@ class _Reading:
             self.left_out.fail("files skipped because they cannot be read", str(error))
             return None
 
-    def _listed(self, row: Description) -> SourceDocument:
+    def _listed(self, row: _Said) -> SourceDocument:
         if row.file is not None:
             return self._file(row.file, follow_link=False, listed=row)
         if self.fetch is None:  # pragma: no cover -- refused before
@@ -181,15 +186,15 @@ class _Reading:
         read = read_document(page.content, name=page.url, media_type=page.media_type)
         return self._document(replace(read, metadata=[]), f"{row.where}, {printable(page.url)}", row.url, named)
 
-    def _file(self, path: Path, follow_link: bool, listed: Description | None = None) -> SourceDocument:
+    def _file(self, path: Path, follow_link: bool, listed: _Said | None = None) -> SourceDocument:
         shown = printable(str(path))
         read = read_document(read_file(path, follow_link), name=str(path))
         url = self.url_of(path) if self.url_of is not None else Path(os.path.abspath(path)).as_uri()  # noqa: PTH100 -- Path's own follows no ..
         return self._document(replace(read, title=read.title or path.stem), shown, url, listed)
 
-    def _document(self, read: Document, shown: str, url: str, listed: Description | None) -> SourceDocument:
+    def _document(self, read: Document, shown: str, url: str, listed: _Said | None) -> SourceDocument:
         """Return a source with the values of a manifest, else of its front matter, else of its page."""
-        own, faults = describe_front_matter(read.metadata, shown)
+        own, faults = _front_matter(read.metadata, shown)
         if faults:
             self.left_out.add("values of front matter that cannot be used", f"{shown}: {'; '.join(faults)}")
         said = listed or own
@@ -222,9 +227,16 @@ class _Reading:
         for_all = {name for name, value in (("quality", self.quality), ("fetch_date", self.fetch_date)) if value}
         return frozenset(for_all | set(names))
 
-    def _rows(self, path: Path) -> Iterator[SourceDocument]:
-        for where, row in read_json_lines(path):
-            yield self._row(where, row)
+    def _rows(self, path: Path, *, skipping: bool = False) -> Iterator[SourceDocument]:
+        try:
+            for where, row in read_json_lines(path):
+                read = partial(self._row, where, row)
+                if (document := self._skipping(read) if skipping else read()) is not None:
+                    yield document
+        except SourceError as error:  # what follows a line that is no JSON is not read
+            if not skipping:
+                raise
+            self.left_out.fail("files skipped because they cannot be read", str(error))
 
     def _row(self, where: str, row: JsonObject) -> SourceDocument:
         name = next((name for name in ("content", "text") if name in row), None)
@@ -270,3 +282,113 @@ class _Reading:
     def _note(self, where: str, removed: Removed) -> None:
         if removed.suspicious:
             self.left_out.add("sources with text that readers do not see, which was omitted", f"{where}: {removed.describe()}")
+
+
+# What a row of a manifest, or front matter, says of a source.
+
+
+@dataclass(frozen=True)
+class _Said:
+    """Values of a source that a person wrote down; ``fetch_url`` is where it is to be fetched if it has no file."""
+
+    where: str
+    file: Path | None = None
+    url: str = ""
+    fetch_url: str = ""
+    aliases: tuple[str, ...] = ()
+    title: str = ""
+    quality: str = ""
+    fetch_date: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def given(self) -> set[str]:
+        return {name for name in ("title", "quality", "fetch_date") if getattr(self, name)}
+
+
+def _said(fields: Mapping[str, str], metadata: Mapping[str, str], where: str) -> tuple[_Said, list[str]]:
+    """Return what values by field say of a source, and what is wrong with them and left out."""
+    faults = []
+    kept = dict(metadata) | ({"date": fields["date"]} if fields.get("date") and fields.get("fetch_date") else {})
+    grade, date = fields.get("quality", "").upper(), fields.get("fetch_date") or fields.get("date", "")
+    if grade and grade not in GRADES:
+        faults.append(f"{fields['quality'][:40]!r} is not a grade; grades are A, B, C, D and E")
+        grade = ""
+    if date and not is_date(date):
+        faults.append(f"{date[:40]!r} is not a date in ISO 8601; write it as year-month-day, such as 2026-01-19")
+        date = ""
+    urls: dict[str, str] = {}
+    for name in ("canonical", "doi", "url"):
+        if not (address := fields.get(name, "")):
+            continue
+        if name == "doi":
+            address = _DOI_BEFORE_URL.sub("", address.rstrip(".,;"))
+        try:
+            canonical, fault = canonical_url(address), ""
+        except InputError as error:
+            canonical, fault = "", str(error)
+        if name == "doi" and not canonical.startswith("https://doi.org/10."):
+            fault = "it is not a DOI such as 10.1000/182"
+        if fault:
+            faults.append(f"{name} {printable(address)[:80]!r}: {fault}")
+        else:
+            urls[name] = canonical if name == "doi" else resolved_doi(address)
+    if "doi" in urls:
+        kept["doi"] = unquote(urls["doi"].removeprefix("https://doi.org/"))
+    url = urls.get("canonical") or urls.get("url") or urls.get("doi", "")
+    aliases = tuple(address for address in dict.fromkeys(urls.values()) if address != url)
+    return _Said(where, None, url, urls.get("url") or url, aliases, fields.get("title", ""), grade, date, kept), faults
+
+
+def _manifest(path: Path, *, fetches: bool) -> list[_Said]:
+    """Return the sources that a CSV file lists.
+
+    A source is cited by its canonical URL, else its URL, else its DOI; the others are URLs of it, too.
+
+    Raises:
+        SourceError: rows are wrong; the message lists all that are.
+    """
+    listed, faults = read_manifest(path)
+    rows = []
+    by_url: dict[str, list[_Said]] = {}
+    for one in listed:
+        row, wrong = _said(one.fields, one.metadata, one.where)
+        if one.file is not None:
+            row = replace(row, file=one.file, url=row.url or one.file.as_uri())
+        elif not one.fields.get("file") and not wrong:
+            if not row.fetch_url:
+                wrong.append("it names no file and no URL")
+            elif not fetches:
+                wrong.append("it names no file; add --fetch http to fetch its URL")
+        faults += [f"{one.where}: {fault}" for fault in wrong]
+        rows.append(row)
+        if row.url:
+            by_url.setdefault(canonical_url(row.url), []).append(row)
+    for url, same in by_url.items():
+        dates = [row.fetch_date for row in same]
+        if len(same) > 1 and (len(set(dates)) < len(same) or not all(dates)):
+            lines = " and ".join(row.where.rpartition(", ")[2] for row in same[:5])
+            faults.append(f"{lines}: both are {url}; keep one, or give each the date of its version")
+    refuse_faults(path, faults)
+    return rows
+
+
+def _front_matter(values: Iterable[tuple[str, str]], where: str) -> tuple[_Said, list[str]]:
+    """Return what front matter says, and what of it cannot be used."""
+    read: dict[str, str] = {}
+    wrong: list[str] = []
+    fields: set[str] = set()
+    named = dict(values)
+    for name, value in named.items():
+        is_address = name in ("url", "link", "canonical", "permalink", "source")  # often something else
+        if is_address and not _URL.match(value):
+            wrong += [f"url {printable(value)[:80]!r} is no web address; begin it with https://"] if name == "url" else []
+            read[f"{name}_text"] = value
+            continue
+        own = "url" if name == "source" and is_address and not {"url", "link"} & named.keys() else name
+        is_twice = field_of(own) in fields or field_of(own) == "file"
+        read[f"{own}_text" if field_of(own) and is_twice else own] = value
+        fields.add(field_of(own))
+    one = described(read, where)
+    said, faults = _said(one.fields, one.metadata, where)
+    return said, faults + wrong

@@ -60,16 +60,16 @@ EVIDENCE = {
         "[pattern.match(one) for pattern in (_DASHED, _NUMBERED, _ITEM) for one in (text, '- ' * N, '1' * N, ' ' * N)]",
         "from nlp_retrieval.systems.evidence.claim_files import _DASHED, _ITEM, _NUMBERED",
     ),
-    "systems/evidence/descriptions.py": in_prose(
+    "systems/evidence/source_files.py": in_prose(
         "\n    ".join(
             [
                 "for text in (text, '---' + chr(10) + text, '---' + chr(10) + 'a: ' + text + chr(10) + '---'):",
                 "    split_front_matter(text, 'a.txt')",
-                "describe_front_matter([('url', text), ('source', text), ('permalink', text)], 'a.txt')",
+                "_front_matter([('url', text), ('source', text), ('permalink', text)], 'a.txt')",
             ]
         ),
         "from nlp_retrieval.documents.markdown import split_front_matter\n"
-        "from nlp_retrieval.systems.evidence.descriptions import describe_front_matter",
+        "from nlp_retrieval.systems.evidence.source_files import _front_matter",
     ),
     "systems/evidence/grades.py": in_prose(
         "grades._NAME.fullmatch(text), grades._BAD_IN_URL.search(text)",

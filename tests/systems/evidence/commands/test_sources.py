@@ -221,7 +221,7 @@ DAMAGE = {
     "a text": ("10_graph/evidence.sqlite3", "UPDATE texts SET content = content || '.'", "does not match its checksum"),
     "the file of sources": ("10_graph/evidence.sqlite3", b"no database", "evidence.sqlite3 cannot be read"),
     "the file of reviews": ("09_qa/reviews.sqlite3", b"no database", "reviews.sqlite3 cannot be read"),
-    "an index": ("10_graph/index/*/items.arrow", b"no arrow", "items.arrow has 8 bytes"),
+    "an index": ("10_graph/index/*/items.arrow", b"no arrow", "items.arrow is damaged: it has 8 bytes"),
     "a manifest": ("10_graph/index/manifest.json", b"{", "manifest.json"),
 }
 

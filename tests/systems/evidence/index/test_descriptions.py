@@ -10,7 +10,6 @@ from documents_model.pdfs import content, encrypted, pdf_of
 
 from nlp_retrieval.documents import read_document
 from nlp_retrieval.errors import FetchError, RetrievalWarning, SourceError
-from nlp_retrieval.systems.evidence.descriptions import read_manifest
 from nlp_retrieval.systems.evidence.source_files import read_sources
 
 from ..index.sources import lexical
@@ -126,19 +125,13 @@ def test_paths_and_dates_that_mean_nothing_here_are_named(folder, row, said):
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "doi",
-    ["doi.org/10.1000/ABC", "dx.doi.org/10.1000/abc.", "DOI 10.1000/abc", "doi: https://doi.org/10.1000/abc", "10.1000/abc;"],
-)
-def test_a_doi_is_read_as_people_write_it(folder, doi):
-    (document,) = read_sources(listed(folder, f'krill.txt,"{doi}"', header="file,doi"))
-    assert document.url == "https://doi.org/10.1000/abc"
-
-
-@pytest.mark.parametrize("doi", ["10.1000 /abc", "11.1000/abc", "10.1000/", "https://sea.example/doi/10.1000/abc", "none"])
-def test_what_is_no_doi_is_said_to_be_none(folder, doi):
-    with pytest.raises(SourceError, match=f"line 2: doi '{doi}': it is not a DOI such as"):
-        read_sources(listed(folder, f"krill.txt,{doi}", header="file,doi"))
+def test_a_doi_is_read_as_people_write_it(folder):
+    for doi in ("doi.org/10.1000/ABC", "dx.doi.org/10.1000/abc.", "DOI 10.1000/abc", "doi: https://doi.org/10.1000/abc"):
+        (document,) = read_sources(listed(folder, f'krill.txt,"{doi}"', header="file,doi"))
+        assert document.url == "https://doi.org/10.1000/abc"
+    for doi in ("10.1000 /abc", "11.1000/abc", "https://sea.example/doi/10.1000/abc"):
+        with pytest.raises(SourceError, match=f"line 2: doi '{doi}': it is not a DOI such as"):
+            read_sources(listed(folder, f"krill.txt,{doi}", header="file,doi"))
 
 
 def test_a_page_of_a_list_that_cannot_be_fetched_is_named_with_its_line(folder):
@@ -148,35 +141,6 @@ def test_a_page_of_a_list_that_cannot_be_fetched_is_named_with_its_line(folder):
     path = listed(folder, "https://sea.example/a", header="url")
     with pytest.warns(RetrievalWarning, match=r"sources.csv, line 2, https://sea.example/a: file:///etc/passwd: only"):
         assert not list(read_sources(path, fetch=fetch))
-
-
-TOGETHER = {
-    "one URL twice": (
-        ("a.txt,,https://x.example/a,", "b.txt,,https://x.example/a?utm_source=y,"),
-        "line 2 and line 3: both are",
-    ),
-    "a cycle": (
-        ("a.txt,https://x.example/1,https://x.example/2,", "b.txt,https://x.example/2,https://x.example/1,"),
-        "line 2, line 3: a cycle of URLs",
-    ),
-    "a cycle of three": (
-        tuple(f"{n}.txt,https://x.example/{n},https://x.example/{m}," for n, m in (("a", "b"), ("b", "c"), ("c", "a"))),
-        "line 2, line 3, line 4: a cycle of URLs",
-    ),
-    "a chain": (
-        ("a.txt,https://x.example/1,https://x.example/2,", "b.txt,https://x.example/2,https://x.example/3,"),
-        "https://x.example/2 leads to https://x.example/3, but is the URL of line 2",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", TOGETHER)
-def test_rows_that_contradict_each_other_are_refused(tmp_path, case):
-    rows, said = TOGETHER[case]
-    for name in "abc":
-        (tmp_path / f"{name}.txt").write_text(f"Text {name}.")
-    with pytest.raises(SourceError, match=re.escape(said)):
-        read_sources(listed(tmp_path, *rows, header="file,url,canonical,date"))
 
 
 def test_one_url_with_two_dates_has_two_versions(tmp_path):
@@ -201,10 +165,7 @@ def test_one_url_with_two_dates_has_two_versions(tmp_path):
 )
 def test_a_header_that_says_too_little_or_twice_is_refused(folder, header, said):
     with pytest.raises(SourceError, match=re.escape(said)):
-        read_manifest(
-            listed(folder, "krill.txt,A,B"[: 2 * len(header)], header=header + ",x" * (2 - header.count(","))),
-            fetches=False,
-        )
+        read_sources(listed(folder, "krill.txt,A,B"[: 2 * len(header)], header=header + ",x" * (2 - header.count(","))))
 
 
 def test_urls_of_a_manifest_are_fetched_only_by_a_fetcher_that_is_given(folder):

@@ -215,41 +215,33 @@ def test_rows_say_url_title_grade_and_date(lines: Callable[..., Path]) -> None:
 GOOD = {"url": "https://example.org/1", "content": "A text."}
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({"url": "https://a.org", "body": "x"}, 'no "content" field (found: "url", "body"); rename "body" to "content"'),
-        ({"link": "https://a.org", "text": "x"}, 'no "url" field (found: "link", "text"); rename "link" to "url"'),
-        ({"content": "x"}, 'no "url" field (found: "content"); a source is cited by its URL'),
-        (GOOD | {"content": ""}, '"content" has no visible text'),
-        (GOOD | {"content": "\u200b \u202e"}, '"content" has no visible text'),
-        (GOOD | {"content": None}, '"content" has no visible text'),
-        (GOOD | {"content": 1}, '"content" is a number (1); expected text'),
-        (GOOD | {"url": 1}, '"url" is a number (1); expected text'),
-        (GOOD | {"url": ""}, "'' is not a URL"),
-        (GOOD | {"url": None}, "'' is not a URL"),
-        (GOOD | {"url": "example.org"}, "'example.org' is not a URL; write it whole"),
-        (GOOD | {"url": "https://a.org\\@b.org"}, "is not a URL: it holds a space, a backslash"),
-        (GOOD | {"quality": "F"}, "\"quality\" is 'F'; grades are A, B, C, D and E"),
-        (GOOD | {"quality": "a"}, "\"quality\" is 'a'"),
-        (GOOD | {"quality": 1}, '"quality" is a number (1)'),
-        (GOOD | {"fetch_date": "yesterday"}, "\"fetch_date\" is 'yesterday', no date in ISO 8601"),
-        (GOOD | {"title": ["x"]}, '"title" is a list; expected text'),
-        ([GOOD], "the file is one JSON list"),
-        ('{"url": "https://a.org", "content": "\\ud800"}\n', "half of a surrogate pair"),
-        ('{"url": "https://a.org", "content": NaN}\n', "NaN is not JSON"),
-        ('{"url": \n', "not valid JSON"),
-        ('{"a": ' * 500 + "1" + "}" * 500 + "\n", "nested too deeply"),
-    ],
-)
-def test_a_wrong_row_is_an_error_that_names_its_line(
-    row: object, message: str, lines: Callable[..., Path], tmp_path: Path
+WRONG: list[tuple[object, str]] = [
+    ({"url": "https://a.org", "body": "x"}, 'no "content" field (found: "url", "body"); rename "body" to "content"'),
+    ({"link": "https://a.org", "text": "x"}, 'no "url" field (found: "link", "text"); rename "link" to "url"'),
+    ({"content": "x"}, 'no "url" field (found: "content"); a source is cited by its URL'),
+    (GOOD | {"content": "\u200b \u202e"}, '"content" has no visible text'),
+    (GOOD | {"content": 1}, '"content" is a number (1); expected text'),
+    (GOOD | {"url": None}, "'' is not a URL"),
+    (GOOD | {"url": "example.org"}, "'example.org' is not a URL; write it whole"),
+    (GOOD | {"quality": "F"}, "\"quality\" is 'F'; grades are A, B, C, D and E"),
+    (GOOD | {"fetch_date": "yesterday"}, "\"fetch_date\" is 'yesterday', no date in ISO 8601"),
+    ('{"url": "https://a.org", "content": NaN}\n', "NaN is not JSON"),
+]
+
+
+def test_a_wrong_row_is_an_error_that_names_its_line_and_in_a_folder_loses_itself_alone(
+    lines: Callable[..., Path], tmp_path: Path
 ) -> None:
-    found = error_of(lines(row))
-    assert found.startswith(f"{tmp_path}/sources.jsonl, line 1: ")
-    assert message in found
-    assert error_of(tmp_path) == found, "in a folder it is an error as well"
-    assert "line 3: " in error_of(lines(GOOD, GOOD, row)) or isinstance(row, list)
+    for row, message in WRONG:
+        path = lines(GOOD, GOOD, row)
+        found = error_of(path)
+        assert found.startswith(f"{path}, line 3: ")
+        assert message in found
+        with pytest.warns(RetrievalWarning, match=r"cannot be read: 1 \(first: .*line 3: "):
+            assert len(list(read_sources(tmp_path))) == 2
+    lines({"text": "x"}, GOOD)
+    with pytest.warns(RetrievalWarning, match=r"cannot be read: 1 \(first: .*line 1: "):
+        assert [found.content for found in read_sources(tmp_path)] == ["A text."]
 
 
 def test_settings_that_cannot_be_are_refused_before_anything_is_read(tmp_path: Path) -> None:
