@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import json
 import weakref
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError, IndexWriteError, nearest
-from nlp_retrieval.retrievers.pyserini.jvm import Java, calling, cast, java_class, java_exception, reason, start
+from nlp_retrieval.retrievers.pyserini.jvm import Java, calling, cast, java_class
 
 # Anserini's analyzers, which turn text into terms, the same for documents and queries.
-
 
 STEMMERS = ("porter", "krovetz", "none")
 _WHITESPACE = ("ha", "so", "sw", "yo")  # pyserini splits these at spaces: Lucene has no analyzer for them
@@ -42,19 +41,14 @@ def check_analysis(language: str, stemmer: str, keep_stopwords: bool = False) ->
         raise ConfigurationError(f"language={language!r} has no analyzer; {nearest(language, LANGUAGES)}")
     if stemmer not in STEMMERS:
         raise ConfigurationError(f"stemmer={stemmer!r} is unknown; {nearest(stemmer, STEMMERS)}")
-    if language != "en" and stemmer != "porter":
+    if language != "en" and (stemmer != "porter" or keep_stopwords):
         raise ConfigurationError(
-            f"stemmer={stemmer!r} is for English; the analyzer of language={language!r} has its own: leave it out"
-        )
-    if language != "en" and keep_stopwords:
-        raise ConfigurationError(
-            f"keep_stopwords is for English; the analyzer of language={language!r} has its own stop words: leave it out"
+            f"stemmer and keep_stopwords are for English; the analyzer of language={language!r} has its own: leave them out"
         )
 
 
 def make_analyzer(language: str, stemmer: str, keep_stopwords: bool = False) -> Java:
     """Return Anserini's analyzer of a language; stemmer and stop words matter only for English."""
-    check_analysis(language, stemmer, keep_stopwords)
     if language == "en":
         analyzers = java_class("io.anserini.analysis.DefaultEnglishAnalyzer")
         no_words = [java_class("org.apache.lucene.analysis.CharArraySet").EMPTY_SET] if keep_stopwords else []
@@ -94,35 +88,29 @@ def build_index(
 
     An empty text keeps its row, and is never found.
     """
+    writing = partial(calling, IndexWriteError, f"Lucene cannot write its index to {folder}")
     row = first_row
-    with _writing(folder):
-        with calling:
-            directory = open_directory(folder)
-            writer = _open_writer(directory, make_analyzer(language, stemmer, keep_stopwords))
-            add = _adder(writer, document_vectors)
-        try:
-            for batch in texts:
-                with calling:
-                    for text in batch:
-                        add(row, text)
-                        row += 1
-            with calling:
-                writer.forceMerge(1)
-                writer.close()
-        finally:
-            with calling:
-                with suppress(java_exception()):
-                    writer.rollback()  # closes it; after a success there is nothing to roll back
-                directory.close()
+    with writing():
+        settings = java_class(f"{_INDEX}.IndexWriterConfig")(make_analyzer(language, stemmer, keep_stopwords))
+        settings.setRAMBufferSizeMB(_RAM_MB)
+        settings.setUseCompoundFile(False)
+        settings.setMergePolicy(java_class(f"{_INDEX}.LogDocMergePolicy")())
+        writer = java_class(f"{_INDEX}.IndexWriter")(_directory(folder), settings)
+        add = _adder(writer, document_vectors)
+    try:
+        for batch in texts:
+            with writing():
+                for text in batch:
+                    add(row, text)
+                    row += 1
+        with writing():
+            writer.forceMerge(1)
+            writer.close()
+    except BaseException:
+        with writing():
+            writer.rollback()  # which closes it
+        raise
     (folder / "write.lock").unlink(missing_ok=True)
-
-
-def _open_writer(directory: Java, analyzer: Java) -> Java:
-    settings = java_class(f"{_INDEX}.IndexWriterConfig")(analyzer)
-    settings.setRAMBufferSizeMB(_RAM_MB)
-    settings.setUseCompoundFile(False)
-    settings.setMergePolicy(java_class(f"{_INDEX}.LogDocMergePolicy")())
-    return java_class(f"{_INDEX}.IndexWriter")(directory, settings)
 
 
 def _adder(writer: Java, document_vectors: bool) -> Callable[[int, str], None]:
@@ -160,19 +148,13 @@ def _encodable(text: str) -> str:
     return text
 
 
-def open_directory(folder: Path) -> Java:
-    """Return Lucene's memory-mapped view of a folder; Java takes a relative path from the folder in which it was started."""
+def _directory(folder: Path) -> Java:
+    """Lucene's memory-mapped view of a folder; Java takes a relative path from the folder in which it was started."""
     path = java_class("java.nio.file.Paths").get(str(folder.absolute()))
     return java_class("org.apache.lucene.store.MMapDirectory")(path)
 
 
-@contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except java_exception() as error:
-        raise IndexWriteError(f"Lucene cannot write its index to {folder}: {reason(error)}") from error
-
+# Searching.
 
 _HITS_AT_ONCE = 200_000
 _FEW = 0.1  # below this share of allowed rows, Lucene filters itself
@@ -199,22 +181,25 @@ class LuceneIndex:
     """The folders that :func:`build_index` wrote, in the order of their rows, opened as one index; any thread may search it."""
 
     def __init__(self, *folders: Path, language: str, stemmer: str, keep_stopwords: bool = False) -> None:
-        start()
-        with calling:
+        self.folder = folders[0]
+        readers = []
+        for folder in folders:
+            with calling(IndexDamagedError, f"{folder} holds no Lucene index that can be read"):
+                reader = java_class(f"{_INDEX}.DirectoryReader").open(_directory(folder))
+                readers.append(cast(f"{_INDEX}.IndexReader", reader))
+        with self._calling():
             while _left:
                 _left.pop().close()
             self._analyzer = make_analyzer(language, stemmer, keep_stopwords)
             self._generator = java_class("io.anserini.search.query.BagOfWordsQueryGenerator")()
             # a query of 100,000 characters has more than the 1,024 terms that Lucene allows by default
             java_class(f"{_SEARCH}.IndexSearcher").setMaxClauseCount(2**31 - 1)
-            readers = [_opened(folder) for folder in folders]
             self._reader = readers[0]
             if len(readers) > 1:
                 self._reader = cast(f"{_INDEX}.IndexReader", java_class(f"{_INDEX}.MultiReader")(readers, True))
             contents = java_class(f"{_INDEX}.FieldInfos").getMergedFieldInfos(self._reader).fieldInfo("contents")
             self._has_vectors = contents is not None and bool(contents.hasVectors())
             self.sizes = [int(reader.maxDoc()) for reader in readers]
-        self.folder = folders[0]
         weakref.finalize(self, _left.append, self._reader).atexit = False
 
     def __len__(self) -> int:
@@ -222,7 +207,7 @@ class LuceneIndex:
 
     def has_terms(self, text: str) -> bool:
         """Return whether the analyzer leaves any term of a text."""
-        with calling:
+        with self._calling():
             return bool(self._terms(text).size())
 
     def search(
@@ -235,84 +220,71 @@ class LuceneIndex:
         k = min(k, n_allowed)
         if k == 0:
             return Hits.from_lists([(np.zeros(0, np.int64), np.zeros(0))] * len(queries))
-        filtered = allowed is not None and rm3 is None and n_allowed < _FEW * len(self)
         queries = [_encodable(query) for query in queries]
-        try:
-            with calling:
-                searcher = java_class(f"{_SEARCH}.IndexSearcher")(self._reader)
-                searcher.setSimilarity(java_class(f"{_SEARCH}.similarities.BM25Similarity")(float(k1), float(b)))
-                only = None
-                if allowed is not None and filtered:
-                    rows = np.flatnonzero(allowed).tolist()
-                    only = cast(f"{_SEARCH}.Query", java_class(f"{_DOCUMENT}.IntField").newSetQuery(ROW, *rows))
-
-            def find(some: list[str], depth: int) -> list[_List]:
-                if rm3 is not None:
-                    return [self._with_feedback(searcher, query, depth, rm3) for query in some]
-                return self._by_words(searcher, some, depth, only)
-
-            if allowed is None or filtered:
-                return Hits.from_lists(find(queries, k))
-            return Hits.from_lists(self._allowed_of(find, queries, k, allowed))
-        except java_exception() as error:
-            raise EngineError(f"Lucene failed while searching {self.folder}: {reason(error)}") from error
+        with self._calling():
+            searcher = java_class(f"{_SEARCH}.IndexSearcher")(self._reader)
+            searcher.setSimilarity(java_class(f"{_SEARCH}.similarities.BM25Similarity")(float(k1), float(b)))
+            if rm3 is not None:
+                find = partial(self._with_feedback, searcher, rm3)
+            elif allowed is not None and n_allowed < _FEW * len(self):
+                rows = np.flatnonzero(allowed).tolist()
+                only = cast(f"{_SEARCH}.Query", java_class(f"{_DOCUMENT}.IntField").newSetQuery(ROW, *rows))
+                return Hits.from_lists(self._by_words(searcher, only, queries, k))
+            else:
+                find = partial(self._by_words, searcher, None)
+            return Hits.from_lists(find(queries, k) if allowed is None else self._allowed_of(find, queries, k, allowed))
 
     def _allowed_of(self, find: _Find, queries: list[str], k: int, allowed: Mask) -> list[_List]:
         """Fetch more hits until every query has k allowed ones or there are no more."""
-        n_allowed = int(np.count_nonzero(allowed))
-        allowed_lists: dict[int, _List] = {}
-        waiting = list(range(len(queries)))
+        share = np.count_nonzero(allowed) / len(self)
         # a few rows left out (deleted items) cost few hits; if many are left out, fetch twice the average need
-        spread = 1.25 if n_allowed > 0.9 * len(self) else 2.0
-        depth = min(len(self), int(spread * k * len(self) / n_allowed) + 10)
-        while waiting:
-            short = []
-            for number, (rows, scores) in zip(waiting, find([queries[number] for number in waiting], depth), strict=True):
-                keep = np.flatnonzero(allowed[rows])[:k]
-                allowed_lists[number] = (rows[keep], scores[keep])
-                if len(keep) < k and len(rows) == depth < len(self):
-                    short.append(number)
-            waiting, depth = short, min(len(self), depth * 4)
-        return [allowed_lists[number] for number in range(len(queries))]
+        depth = min(len(self), int((1.25 if share > 0.9 else 2.0) * k / share) + 10)
+        lists = []
+        for query, found in zip(queries, find(queries, depth), strict=True):
+            (rows, scores), wider = found, depth
+            while np.count_nonzero(allowed[rows]) < k and len(rows) == wider < len(self):
+                wider = min(len(self), 4 * wider)
+                ((rows, scores),) = find([query], wider)
+            keep = np.flatnonzero(allowed[rows])[:k]
+            lists.append((rows[keep], scores[keep]))
+        return lists
 
-    def _by_words(self, searcher: Java, queries: list[str], k: int, only: Java | None) -> list[_List]:
+    def _by_words(self, searcher: Java, only: Java | None, queries: list[str], k: int) -> list[_List]:
         """Search for queries as they are; ``only`` is a query for the rows that may be found, or None for all."""
         lists: list[_List] = []
         size = max(1, _HITS_AT_ONCE // k)
         for first in range(0, len(queries), size):
-            with calling:
-                found = java_class("java.util.ArrayList")()
+            found = java_class("java.util.ArrayList")()
             for query in queries[first : first + size]:
-                with calling:
-                    words = self._query(query)
-                    found.add(searcher.search(words if only is None else _restricted(words, only), k))
-            with calling:
-                text = _hits_as_json().writeValueAsString(found)
-            lists += [_columns(hits["scoreDocs"]) for hits in json.loads(text)]
+                words = self._query(query)
+                found.add(searcher.search(words if only is None else _restricted(words, only), k))
+            lists += [_columns(hits["scoreDocs"]) for hits in json.loads(_hits_as_json().writeValueAsString(found))]
         return lists
 
-    def _with_feedback(self, searcher: Java, query: str, k: int, rm3: Rm3) -> _List:
-        """Search, let Anserini's RM3 expand the query by the results, and search again."""
-        with calling:
-            scored = java_class("io.anserini.search.ScoredDocs")
+    def _with_feedback(self, searcher: Java, rm3: Rm3, queries: list[str], k: int) -> list[_List]:
+        """Search, let Anserini's RM3 expand each query by the results, and search again."""
+        scored = java_class("io.anserini.search.ScoredDocs")
+        arguments = java_class("io.anserini.search.SearchCollection$Args")()
+        arguments.hits = k
+        expander = java_class("io.anserini.rerank.lib.Rm3Reranker")(
+            self._analyzer, None, "contents", rm3.terms, rm3.documents, rm3.query_weight, False, True
+        )
+        lists: list[_List] = []
+        for query in queries:
             first = scored.fromTopDocs(searcher.search(self._query(query), min(_FEEDBACK_POOL, len(self))), searcher)
-            arguments = java_class("io.anserini.search.SearchCollection$Args")()
-            arguments.hits = k
-            terms = self._terms(query)
-            context = java_class("io.anserini.rerank.RerankerContext")(
-                searcher, None, None, None, query, terms, None, arguments
-            )
-            expander = java_class("io.anserini.rerank.lib.Rm3Reranker")(
-                self._analyzer, None, "contents", rm3.terms, rm3.documents, rm3.query_weight, False, True
-            )
-            found = expander.rerank(first, context)
-            return np.array(found.lucene_docids, np.int64), np.array(found.scores, np.float32)
+            settings = searcher, None, None, None, query, self._terms(query), None, arguments
+            found = expander.rerank(first, java_class("io.anserini.rerank.RerankerContext")(*settings))
+            lists.append((np.array(found.lucene_docids, np.int64), np.array(found.scores, np.float32)))
+        return lists
 
     def _query(self, text: str) -> Java:
         return cast(f"{_SEARCH}.Query", self._generator.buildQuery("contents", self._analyzer, text))
 
     def _terms(self, text: str) -> Java:
         return java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._analyzer, text)
+
+    def _calling(self) -> AbstractContextManager[None]:
+        return calling(EngineError, f"Lucene failed while searching {self.folder}")
 
 
 def _restricted(query: Java, only: Java) -> Java:
@@ -338,11 +310,3 @@ def _columns(hits: list[list[float]]) -> _List:
     """The rows and scores of hits; a score that Java wrote as text is the same float32 again."""
     numbers = np.array(hits, np.float64).reshape(-1, 3)
     return numbers[:, 0].astype(np.int64), numbers[:, 1].astype(np.float32)
-
-
-def _opened(folder: Path) -> Java:
-    try:
-        reader = java_class(f"{_INDEX}.DirectoryReader").open(open_directory(folder))
-    except java_exception() as error:
-        raise IndexDamagedError(f"{folder} holds no Lucene index that can be read: {reason(error)}") from error
-    return cast(f"{_INDEX}.IndexReader", reader)

@@ -21,7 +21,7 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.errors import EngineError, IndexDamagedError
+from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.pyserini.index import LuceneIndex, Rm3, build_index, check_analysis
 
 __all__ = ["PyseriniRetriever"]
@@ -72,8 +72,6 @@ class PyseriniRetriever(BaseRetriever):
         {"k1", "b", "rm3", "rm3_terms", "rm3_documents", "rm3_query_weight", "merge"}
     )
 
-    _index: LuceneIndex | None = None
-
     def __init__(
         self,
         k1: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.9,
@@ -102,13 +100,6 @@ class PyseriniRetriever(BaseRetriever):
         """Return what determines the content of the index; document vectors count the same, requested or implied by RM3."""
         return super().index_identity() | {"document_vectors": self.document_vectors}
 
-    def check_ready(self) -> None:
-        """Require pyserini's jar, and a Java that runs it."""
-        from nlp_retrieval.retrievers.pyserini.jvm import find_jar, find_java
-
-        find_jar()
-        find_java()
-
     def build(self, items: ItemTable, folder: Path) -> None:
         self._build(items, folder, 0)
 
@@ -120,18 +111,19 @@ class PyseriniRetriever(BaseRetriever):
         self._build(items, folder, segments[0].first_row)
 
     def load(self, folder: Path) -> None:
-        self._index = self._open([folder])
+        self._open([folder])
 
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
-        self._index = self._open([part.folder for part in segments])
+        self._open([part.folder for part in segments])
         for segment, size in zip(segments, self._index.sizes, strict=True):
             if size != len(segment):
                 raise IndexDamagedError(
                     f"{segment.folder} holds {size:,} documents, and the manifest says {len(segment):,}; {CURE}"
                 )
 
-    def _open(self, folders: Sequence[Path]) -> LuceneIndex:
-        return LuceneIndex(*folders, language=self.language, stemmer=self.stemmer, keep_stopwords=self.keep_stopwords)
+    def _open(self, folders: Sequence[Path]) -> None:
+        analysis = {"language": self.language, "stemmer": self.stemmer, "keep_stopwords": self.keep_stopwords}
+        self._index = LuceneIndex(*folders, **analysis)
 
     def _build(self, items: ItemTable, folder: Path, first_row: int) -> None:
         build_index(
@@ -146,20 +138,11 @@ class PyseriniRetriever(BaseRetriever):
 
     def ignored(self, query: str) -> str | None:
         """Return the reason why a query of stop words is ignored, and how to index them; None for other queries."""
-        if self._index is None or self._index.has_terms(query):
+        if self._index.has_terms(query):
             return None
         if self.language == "en":
             return "stop words alone, which this index leaves out, and one with keep_stopwords=true keeps"
         return f"stop words alone, which language={self.language!r} leaves out; bm25 with stopwords null keeps them"
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
-        if self._index is None:
-            raise EngineError(f"{self!r} was asked to search before an index was loaded")
-        return self._index.search(
-            queries,
-            k,
-            k1=self.k1,
-            b=self.b,
-            rm3=self.rm3,
-            allowed=allowed,
-        )
+        return self._index.search(queries, k, k1=self.k1, b=self.b, rm3=self.rm3, allowed=allowed)
