@@ -10,7 +10,6 @@ from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers.colbert import codec as colbert_centroids
 from nlp_retrieval.retrievers.colbert import kernel
 from nlp_retrieval.retrievers.colbert.codec import UNIT, Bits, Nearest, bucket_weights, in_units, kmeans, train_codec
-from nlp_retrieval.retrievers.colbert.search import parts_of
 
 
 def directions(count: int, dimension: int, seed: int = 0) -> Vectors:
@@ -90,20 +89,6 @@ def test_compiled_scores_are_those_by_hand(dimension: int, bits: Bits) -> None:
     kernel.interaction(scores, kept, codes, offsets, with_kept, sums)
     of_passages = [codes[offsets[row] : offsets[row + 1]] for row in with_kept]
     np.testing.assert_allclose(sums, [scores[found[kept[found]]].max(axis=0).sum() for found in of_passages], rtol=1e-6)
-
-
-def test_parts_have_about_as_many_tokens_and_hold_every_passage_once() -> None:
-    lengths = np.random.default_rng(0).integers(0, 300, 500)
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    rows = np.flatnonzero(lengths > 4)
-    for threads in (1, 2, 5, 64):
-        parts = parts_of(rows, offsets, threads)
-        assert len(parts) == min(threads, lengths[rows].sum() // 4096)
-        assert np.concatenate([rows[part] for part in parts]).tolist() == rows.tolist()
-        tokens = [lengths[rows[part]].sum() for part in parts]
-        assert max(tokens) - min(tokens) <= 2 * 300
-    assert parts_of(rows[:1], offsets, 3) == [slice(0, 1)]
-    assert parts_of(rows[:0], offsets, 3) == [slice(0, 0)]
 
 
 def test_the_nearest_centroid_is_found_exactly_in_one_level_and_nearly_always_in_two(monkeypatch: pytest.MonkeyPatch) -> None:

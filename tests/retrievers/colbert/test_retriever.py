@@ -12,13 +12,12 @@ from hashed_tokens import HashedTokens, naive_maxsim
 from hashed_words import items_of, rows_of
 from soaking import mostly_soaked
 from token_passages import ASKED, ENCODER, QUERIES, SPOKEN, TEXTS
-from worker_encoders import Projecting
 
 import nlp_retrieval
 from nlp_retrieval import BeirLoader, SearchableItem
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.colbert import ColbertEncoder
-from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 
 DEMO = Path(nlp_retrieval.__file__).parent / "demo"
@@ -85,18 +84,3 @@ def test_compressed_search_comes_close_to_exact_search_over_real_passages(
         len({hit.item.item_id for hit in a} & {hit.item.item_id for hit in b}) / 10 for a, b in zip(one, other, strict=True)
     ]
     assert np.mean(overlap) >= least
-
-
-def test_queries_go_through_the_projection_that_was_saved_with_the_index(path: Path, tmp_path: Path) -> None:
-    ColbertRetriever(Projecting(24), bits=None).index(items_of(TEXTS), tmp_path)
-    found = ColbertRetriever(Projecting(24), bits=None).retrieve(ASKED[:10], tmp_path, 1)
-    exact = ColbertRetriever(ENCODER, bits=None).retrieve(ASKED[:10], path, 1)
-    assert [hits[0].score for hits in found] == pytest.approx([hits[0].score for hits in exact], abs=2e-3)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"bits": 3}, {"nprobe": 0}, {"rescored": 0}, {"prune": 1.5}, {"centroids": 0}, {"encoder": 3}]
-)
-def test_a_parameter_out_of_range_is_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(ConfigurationError, match=f"ColbertRetriever: {next(iter(wrong))}"):
-        ColbertRetriever(**({"encoder": ENCODER} | wrong))  # type: ignore[arg-type]

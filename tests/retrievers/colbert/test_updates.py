@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hashed_tokens import HashedTokens, naive_maxsim
 from soaking import Figures, mostly_soaked
-from updated_collection import UpdatedCollection, check_against, files_of, found_by
+from updated_collection import UpdatedCollection, check_against, found_by
 from worker_encoders import Projecting
 
 from nlp_retrieval.encoders.base import Vectors
@@ -83,20 +83,6 @@ def test_joining_segments_changes_no_score_by_a_bit_and_encodes_nothing(
     assert [found_by(collection.searcher, query, 1000) for query in QUERIES] == before
 
 
-@pytest.mark.parametrize("bits", mostly_soaked(ALL_BITS, [2]))
-def test_compacted_it_is_the_index_built_at_once_within_quantisation(bits: Bits, tmp_path: Path) -> None:
-    collection = changed(bits, tmp_path / "updated")
-    collection.searcher.compact()
-    at_once = collection.built_at_once(tmp_path / "at once", retriever(bits))
-    for query in QUERIES:
-        one, other = found_by(collection.searcher, query, 1000), found_by(at_once, query, 1000)
-        assert sorted(name for name, _ in one) == sorted(name for name, _ in other) == sorted(spoken(collection))
-        by_id = dict(other)
-        np.testing.assert_allclose([score for _, score in one], [by_id[name] for name, _ in one], atol=LOSS[bits])
-    if bits is None:
-        assert collection.files("*.*") == files_of(at_once, "*.*")
-
-
 @pytest.mark.parametrize("bits", mostly_soaked([2, 4]))
 def test_inverted_lists_of_joined_segments_are_those_of_their_codes(
     bits: Bits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -152,14 +138,3 @@ def test_what_joins_goes_through_the_projection_of_the_index(bits: Bits, tmp_pat
     for query, hits in zip(QUERIES, collection.searcher.search(QUERIES, 1000), strict=True):
         by_hand = [maxsim(query, hit.item.content) for hit in hits]
         np.testing.assert_allclose([hit.score for hit in hits], by_hand, atol=LOSS[bits] + 0.02)
-
-
-@pytest.mark.parametrize("bits", mostly_soaked([2, 4]))
-def test_a_codec_compresses_tokens_again_to_what_they_were(bits: Literal[2, 4], tmp_path: Path) -> None:
-    collection = UpdatedCollection(retriever(bits), some_texts(150), tmp_path)
-    ids = collection.add([item.content for item in collection.items])
-    generation = collection.searcher.opened
-    first, second = (generation.path / segment.folder for segment in generation.manifest.retrievers[0].segments)
-    assert len(ids) == 150
-    assert (np.load(first / "codes.npy") == np.load(second / "codes.npy")).mean() > 0.97
-    assert (np.load(first / "residuals.npy") == np.load(second / "residuals.npy")).mean() > 0.95

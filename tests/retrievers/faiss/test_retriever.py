@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -183,15 +182,3 @@ def test_similarities_are_the_scores_of_a_search_and_the_same_whatever_is_asked_
         together = opened.similarities(vector, rows)
         assert together.tolist() == hits.scores[part].tolist()
         assert [opened.similarities(vector, rows[place : place + 1])[0] for place in range(len(rows))] == together.tolist()
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        *(lambda: HNSW(m=1), lambda: IVFPQ(nprobe=0), lambda: HNSW(ef_search="128"), lambda: SQ8(10)),
-        *(lambda: SQ8(seed=-1), lambda: IVFPQ(seed=2**40), lambda: HNSW(ef_search=10**12)),
-    ],
-)
-def test_a_parameter_out_of_range_is_refused(wrong: Callable[[], FaissIndexType]) -> None:
-    with pytest.raises(ConfigurationError, match=r"HNSW: m|IVFPQ: nprobe|HNSW: ef_search|SQ8: train_size|(SQ8|IVFPQ): seed"):
-        wrong()

@@ -142,45 +142,6 @@ def test_a_faiss_file_that_contradicts_its_segment_is_refused(tmp_path: Path, pl
         retriever(index_type).load_segments([segment_of(folder, 300)])
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        np.zeros((300, 16), np.float64),
-        np.zeros(300, np.float32),
-    ],
-)
-def test_vectors_that_are_no_float32_matrix_are_refused(tmp_path: Path, wrong: np.ndarray) -> None:
-    np.save(tmp_path / "vectors.npy", wrong)
-    with pytest.raises(IndexDamagedError, match=r"vectors\.npy"):
-        retriever("flat").load_segments([segment_of(tmp_path, 300)])
-    with pytest.raises(IndexDamagedError, match=r"vectors\.npy"):
-        retriever("flat").load_segments([segment_of(tmp_path, 300)])
-
-
-def test_training_and_building_read_vectors_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nlp_retrieval.retrievers.faiss import build as faiss_build
-
-    monkeypatch.setattr(faiss_build, "_AT_ONCE", 50)
-    read: list[int] = []
-    whole = np.fromfile
-
-    def counted(file: object, dtype: np.dtype, count: int) -> np.ndarray:
-        read.append(count)
-        return whole(file, dtype, count)  # type: ignore[call-overload, no-any-return]
-
-    monkeypatch.setattr(np, "fromfile", counted)
-    collection = UpdatedCollection(retriever("ivfpq"), some_texts(420), tmp_path / "small blocks")
-    collection.add(some_texts(70, 2))
-    collection.searcher.compact()
-    assert sum(read) >= 16 * (420 + 70)
-    assert max(read) <= 50 * 16
-    monkeypatch.undo()
-    other = UpdatedCollection(retriever("ivfpq"), some_texts(420), tmp_path / "large blocks")
-    other.add(some_texts(70, 2))
-    other.searcher.compact()
-    assert [found_by(collection.searcher, q, 30) for q in QUERIES] == [found_by(other.searcher, q, 30) for q in QUERIES]
-
-
 def test_a_quantiser_that_few_items_trained_is_trained_again_where_they_have_become_many(tmp_path: Path) -> None:
     steps = [15] * 4
     off = 0.12

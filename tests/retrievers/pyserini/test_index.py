@@ -111,20 +111,6 @@ def test_feedback_is_that_of_pyserini(index: LuceneIndex, pyserini: Oracle, rm3:
     assert find(index, QUERIES, 20, rm3=rm3) == [rows for rows, _ in pyserini(QUERIES, 20, rm3=rm3)]
 
 
-def test_a_small_buffer_that_spills_many_segments_keeps_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nlp_retrieval.retrievers.pyserini.index._RAM_MB", 0.2)
-    index = index_texts(tmp_path / "index", TEXTS * 10)
-    stored = index._reader.storedFields()
-    rows = range(0, len(index), 37)
-    assert [int(stored.document(row).get("id")) for row in rows] == list(rows)
-
-
-@pytest.mark.parametrize("query", ["   ", "\0", '( " AND', "\ud800"])
-def test_queries_without_known_terms_find_nothing(index: LuceneIndex, query: str) -> None:
-    assert find(index, [query]) == [[]]
-    assert find(index, [query], rm3=Rm3()) == [[]]
-
-
 @pytest.mark.parametrize("query", ['whale AND ( "', "whale \ud800"])
 def test_syntax_and_odd_characters_do_not_hide_a_word(tmp_path: Path, query: str) -> None:
     assert find(index_texts(tmp_path / "index", ["a castle", "a whale"]), [query]) == [[1]]

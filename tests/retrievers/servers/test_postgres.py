@@ -11,7 +11,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +30,6 @@ from nlp_retrieval.errors import (
     SourceError,
     UntrustedError,
 )
-from nlp_retrieval.loaders.database import hide_secrets
 from nlp_retrieval.retrievers import EmbeddedServer
 from nlp_retrieval.retrievers.servers.postgres import Connections
 
@@ -134,23 +132,6 @@ def test_folders_that_cannot_be_a_servers_are_refused(folder: Path, monkeypatch:
 # connections
 
 
-def test_a_lost_connection_is_opened_again(pgvector: Store, index: Path) -> None:
-    searcher = pgvector.searcher(connections=2)
-    searcher.index(corpus(20), index)
-    before, wrong = found(searcher), []
-    with psycopg.connect(admin_url(), autocommit=True) as connection:
-        connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'nlp_retrieval' "
-            "AND pid <> pg_backend_pid()"
-        )
-    threads = [threading.Thread(target=lambda: found(searcher) == before or wrong.append(1)) for _ in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
-
-
 def test_what_a_server_refuses_is_told_with_advice_and_the_next_statement_works() -> None:
     connections = Connections(admin_url(), "the server", 0.05, 1, lambda connection: None)
     for statement, told in (("SELECT pg_sleep(20)", "raise statement_timeout"), ("SELECT 1 / 0", "division by zero")):
@@ -200,17 +181,6 @@ def test_a_wrong_url_is_an_error_without_its_secret(
         PgvectorRetriever(HashedWords(24), url="env:NO_SUCH_DSN").index(corpus(3), index)
 
 
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("postgresql://me:word@host/name", "postgresql://me:***@host/name"),
-        ("host=h password = 'a b\\' c' dbname=d", "host=h password = *** dbname=d"),
-    ],
-)
-def test_secrets_of_a_url_are_not_shown(url: str, shown: str) -> None:
-    assert hide_secrets(url) == shown
-
-
 def test_a_copy_keeps_the_password_and_a_pickle_refuses_it() -> None:
     retriever = PostgresTextRetriever(url=f"postgresql://me:{SECRET}@host/name")
     assert copy.deepcopy(retriever).url == retriever.url
@@ -227,12 +197,6 @@ def test_a_schema_may_have_any_name(index: Path) -> None:
     searcher.index(corpus(20), index)
     searcher.add(corpus(3, 20))
     assert len(found(searcher, k=30)) == 23
-
-
-@pytest.mark.parametrize("schema", ["a\0b", "50%"])
-def test_what_cannot_be_a_schema_is_a_wrong_setting(schema: str) -> None:
-    with pytest.raises(ConfigurationError, match="schema="):
-        PgvectorRetriever(HashedWords(), schema=schema)
 
 
 @pytest.mark.parametrize("few", [20_000, 0], ids=["listed rows", "bits"])

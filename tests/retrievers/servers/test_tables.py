@@ -6,13 +6,9 @@ import gc
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from hashed_words import HashedWords
 
 from nlp_retrieval import Searcher
 from nlp_retrieval.core.index.update import drop_retriever
@@ -20,7 +16,6 @@ from nlp_retrieval.core.search.base_searcher import resolver
 from nlp_retrieval.errors import (
     ForkError,
     IndexDamagedError,
-    IndexLockedError,
 )
 
 from .conftest import Store, corpus, found
@@ -127,51 +122,6 @@ def test_a_moved_directory_keeps_its_tables_and_drops_them_itself(store: Store, 
     assert not first & store.tables()
     assert len(store.tables()) == 2
     assert found(store.searcher().open(index))
-
-
-def test_a_build_that_fails_or_is_killed_leaves_no_table_that_stays(store: Store, index: Path) -> None:
-    killed = """
-import os, signal, sys
-from pathlib import Path
-from retrievers.servers.conftest import Store, corpus
-from nlp_retrieval.retrievers.servers.retriever import ServerRecord
-import retrievers.servers.conftest as room
-room.milvus_url = room.env_url = lambda: sys.argv[3]
-room.admin_url = lambda: os.environ[sys.argv[3].removeprefix("env:")]
-room.shared_milvus = lambda: type("", (), {"url": room.admin_url()})
-ServerRecord.write = lambda record, folder: os.kill(os.getpid(), signal.SIGKILL)
-Store(sys.argv[1], sys.argv[2]).retriever().index(corpus(20), Path(sys.argv[4]))
-"""
-    paths = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = subprocess.run(
-        [sys.executable, "-c", killed, store.engine, store.schema, store.url, str(index)],
-        env=os.environ | {"PYTHONPATH": paths},
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    (orphan,) = store.tables()
-    store.searcher().index(corpus(20), index)
-    assert len(store.tables()) == 1
-    assert orphan not in store.tables()
-
-
-def test_a_second_writer_is_told_of_the_first_and_readers_go_on(pgvector: Store, index: Path) -> None:
-    pgvector.searcher().index(corpus(30), index)
-    reader = pgvector.searcher().open(index)
-    before, seen = found(reader), []
-
-    class Writing(HashedWords):
-        def encode_passages(self, passages):
-            with pytest.raises(IndexLockedError):
-                pgvector.searcher().index(corpus(3), index)
-            seen.append(found(reader))
-            return super().encode_passages(passages)
-
-    pgvector.searcher(encoder=Writing(24)).index(corpus(20), index, replace=True)
-    assert seen[0] == before
-    assert found(reader) == before
 
 
 def test_ids_texts_metadata_and_queries_are_values(store: Store, index: Path) -> None:

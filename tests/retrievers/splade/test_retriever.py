@@ -16,7 +16,6 @@ from sparse_models import HashedTerms, save_splade
 from updated_collection import UpdatedCollection, check_against, files_of, found_by
 
 from nlp_retrieval import Searcher
-from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.encoders.base import BaseSparseEncoder, TermWeights
 from nlp_retrieval.encoders.splade import SpladeEncoder
@@ -198,10 +197,6 @@ def test_a_model_of_another_kind_is_refused_before_random_weights_are_added_to_i
         SpladeEncoder(str(folder), device="cpu").encode_queries(["fox"])
     masked = SpladeEncoder(str(tmp_path / "model-masked"), device="cpu")
     assert len(masked.encode_queries(["fox"]).terms)
-
-
-def test_a_model_by_its_name_is_a_sparse_encoder():
-    assert build("retrievers", {"name": "splade", "encoder": "org/model"}) == SpladeRetriever("org/model")
 
 
 @pytest.mark.parametrize(
