@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from nlp_retrieval.core.models import Gold, RetrievalResult, SearchableItem
+from nlp_retrieval.core.models import SearchableItem
 
 from .strategies import metadata
 
@@ -26,18 +26,6 @@ def test_a_trusted_item_equals_the_validated_one(item_id, content, values):
     assert trusted.model_fields_set == validated.model_fields_set
     assert copy.deepcopy(trusted) == validated
     assert trusted.model_copy() == validated
-
-
-@pytest.mark.parametrize(
-    ("model", "field"),
-    [
-        (SearchableItem(item_id="a", content="b"), "content"),
-        (RetrievalResult(item=SearchableItem(item_id="a", content="b"), score=1.0), "score"),
-    ],
-)
-def test_models_are_frozen(model, field):
-    with pytest.raises(ValidationError, match="frozen"):
-        setattr(model, field, "other")
 
 
 @pytest.mark.parametrize(
@@ -74,8 +62,3 @@ def test_text_is_the_content_where_the_title_is_missing_or_no_string():
     item = SearchableItem(item_id="a", content="body", metadata={"title": None})
     assert item.title == ""
     assert item.text == "body"
-
-
-def test_gold_is_keyed_by_id_or_title_and_nothing_else():
-    with pytest.raises(ValidationError):
-        Gold(query_id="q", relevance={"a": 1}, by="url")

@@ -13,8 +13,6 @@ from pydantic import Field
 from core.engines import TermCount
 from nlp_retrieval.core.components.component import Component, canonical_json
 from nlp_retrieval.core.search.joining import WeightedSum
-from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.errors import ConfigurationError
 
 
 class Encoder(Component):
@@ -60,18 +58,6 @@ def test_positional_and_named_arguments_and_defaults_make_equal_components():
 
 
 @pytest.mark.parametrize(
-    ("component", "shown"),
-    [
-        (TermCount(2, boost=3.0), "TermCount(min_length=2, boost=3.0)"),
-        (Vectors(Encoder("m")), "Vectors(encoder=Encoder(model='m'))"),
-        (Searcher([TermCount()], depth=7), "Searcher(retrievers=[TermCount()], depth=7)"),
-    ],
-)
-def test_repr_shows_the_settings_that_are_not_defaults(component, shown):
-    assert repr(component) == shown
-
-
-@pytest.mark.parametrize(
     "component",
     [
         TermCount(2, boost=3.0),
@@ -85,34 +71,10 @@ def test_repr_and_config_build_an_equal_component(component):
     assert eval(repr(component), {cls.__name__: cls}) == component
 
 
-@pytest.mark.parametrize(
-    ("call", "parameter", "value"),
-    [
-        (lambda: TermCount(min_length=0), "min_length", "0"),
-        (lambda: TermCount(min_length=True), "min_length", "True"),
-        (lambda: TermCount(merge="mean"), "merge", "'mean'"),
-        (lambda: Vectors(TermCount()), "encoder", "TermCount()"),
-        (lambda: Vectors(Encoder("m"), sizes=[1, "2"]), r"sizes[1]", "'2'"),
-    ],
-)
-def test_a_value_of_the_wrong_type_or_range_is_named(call, parameter, value):
-    with pytest.raises(ConfigurationError) as caught:
-        call()
-    assert parameter in str(caught.value)
-    assert value in str(caught.value)
-
-
 def test_parameters_of_the_search_change_no_index_identity():
     assert TermCount(boost=9.0).index_identity() == TermCount().index_identity()
     assert TermCount(min_length=2).index_identity() != TermCount().index_identity()
     assert Vectors(Encoder("m"), nprobe=8).index_identity() == Vectors(Encoder("m")).index_identity()
-
-
-def test_the_format_version_is_part_of_the_identity():
-    class Newer(TermCount):
-        format_version = 2
-
-    assert Newer().index_identity() == TermCount().index_identity() | {"format": 2}
 
 
 def test_canonical_json_is_one_text_for_equal_values():

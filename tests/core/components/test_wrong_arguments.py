@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from nlp_retrieval import (
-    Benchmarker,
     Bm25Retriever,
     Gold,
     JsonlLoader,
@@ -20,7 +18,7 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.components.registry import build, build_as
-from nlp_retrieval.errors import ConfigurationError, ItemError, RetrievalError
+from nlp_retrieval.errors import ConfigurationError, ItemError
 
 ITEM = SearchableItem(item_id="a", content="red fox")
 QUERY, GOLD = Query(query_id="q", text="fox"), Gold(query_id="q", relevance={"a": 1})
@@ -71,31 +69,8 @@ def test_a_loader_that_is_a_class_is_told(searcher: Searcher, tmp_path: Path) ->
         searcher.index(JsonlLoader, tmp_path / "index")  # type: ignore[arg-type]
 
 
-def test_ids_that_are_no_list_are_told_how(searcher: Searcher) -> None:
-    with pytest.raises(ItemError, match=r"item ids come as a list, not as"):
-        searcher.delete(5)
-
-
 def test_an_index_directory_that_is_no_path_is_told(searcher: Searcher) -> None:
     path = 5
     for attempt in (searcher.open, lambda path: searcher.index([ITEM], path)):
         with pytest.raises(ConfigurationError, match="named by its path"):
             attempt(path)
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"searchers": Bm25Retriever()}, "searchers are given as a list, or by name, not as Bm25Retriever"),
-        ({"loader": 5}, "loader: expected a BaseLoader such as JsonlLoader(path), found 5"),
-        ({"queries": [5]}, "queries: query 1 is 5 (int); expected a Query"),
-        ({"k_values": 5}, "k_values=5: a list is expected; write [5]"),
-    ],
-)
-def test_arguments_of_a_benchmark_that_are_of_another_kind_are_told(
-    searcher: Searcher, changed: dict[str, Any], said: str, tmp_path: Path
-) -> None:
-    right = {"searchers": {"a": searcher}, "loader": JsonlLoader("x"), "queries": [QUERY], "gold": [GOLD], "k_values": [5]}
-    with pytest.raises(RetrievalError) as caught:
-        Benchmarker(**({"index_path": tmp_path / "index"} | right | changed))
-    assert said in str(caught.value)

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from nlp_retrieval.core.files.atomic import explained_writes, publish_folder, write_atomically
-from nlp_retrieval.errors import IndexStateError, IndexWriteError
+from nlp_retrieval.errors import IndexWriteError
 
 
 def names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
-
-
-def test_a_file_is_written_and_replaced_and_nothing_is_left_beside_it(tmp_path):
-    file = tmp_path / "file"
-    for content in (b"one", b"", b"three" * 100_000):
-        write_atomically(file, content)
-        assert file.read_bytes() == content
-        assert names(tmp_path) == ["file"]
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path):
@@ -59,24 +50,6 @@ def test_content_and_folder_are_synced_before_and_after_the_rename(tmp_path, mon
     assert sorted(events[:2]) == [f"sync {scratch}/a", f"sync {scratch}/b"]
     assert events[2:] == [f"sync {scratch}", f"move {scratch}", f"sync {tmp_path}"]
     assert names(tmp_path / "final") == ["a", "b"]
-
-
-@pytest.mark.parametrize(
-    ("number", "words"),
-    [
-        (errno.EACCES, "permission denied"),
-        (errno.ENOSPC, "disk is full"),
-        (errno.EIO, os.strerror(errno.EIO)),
-    ],
-)
-def test_a_failed_write_is_explained_with_place_and_cure(tmp_path, number, words):
-    with pytest.raises(IndexWriteError) as caught, explained_writes(tmp_path):
-        raise OSError(number, os.strerror(number), str(tmp_path / "file"))
-    assert words in str(caught.value)
-    assert str(tmp_path / "file") in str(caught.value)
-    assert isinstance(caught.value, OSError)
-    assert isinstance(caught.value, IndexStateError)
-    assert isinstance(caught.value.__cause__, OSError)
 
 
 def test_other_errors_pass_as_they_are(tmp_path):

@@ -12,12 +12,10 @@ import numpy as np
 import pandas
 import polars
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from nlp_retrieval import ParquetLoader, Query, SearchableItem, Searcher
+from nlp_retrieval import Query, SearchableItem, Searcher
 from nlp_retrieval.core.files.frames import items_of, queries_of, texts_of
-from nlp_retrieval.core.index.generation import read_manifest
 from nlp_retrieval.errors import ItemError, QueryError
 
 ROWS = [
@@ -59,25 +57,6 @@ class Streams:
 )
 def test_items_are_the_same_from_every_form(source: Any) -> None:
     assert list(items_of(source)) == ITEMS
-
-
-def test_a_data_frame_is_indexed_as_its_file_is(tmp_path: Path) -> None:
-    pq.write_table(TABLE.rename_columns({"docno": "id", "text": "content"}), tmp_path / "items.parquet")
-    fingerprints = []
-    for name, items in (("file", ParquetLoader(tmp_path / "items.parquet")), ("frame", polars.from_arrow(TABLE))):
-        Searcher(["bm25"]).index(items, tmp_path / name)
-        manifest = read_manifest(tmp_path / name)
-        assert manifest is not None
-        fingerprints.append(manifest.corpus.fingerprint)
-    assert fingerprints[0] == fingerprints[1]
-
-
-@pytest.mark.parametrize("identity", ["docno", "DOCNO"])
-@pytest.mark.parametrize("text", ["text", "content"])
-def test_columns_are_known_by_the_names_that_people_give(identity: str, text: str) -> None:
-    frame = pandas.DataFrame({identity: ["a"], text: ["x"], "Title": ["T"], "abstract": ["y"]})
-    expected = SearchableItem(item_id="a", content="x", metadata={"title": "T", "abstract": "y"})
-    assert list(items_of(frame)) == list(items_of(frame.to_dict("records"))) == [expected]
 
 
 def test_an_index_of_pandas_with_a_name_is_a_column_and_another_is_not() -> None:
