@@ -33,10 +33,7 @@ READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 @contextmanager
 def explained_writes(path: Path) -> Iterator[None]:
-    """Turn an ``OSError`` inside the block into an :class:`IndexWriteError` that suggests a fix.
-
-    Args:
-        path: the directory being written; the message names it if the operating system names no file.
+    """Turn an ``OSError`` that concerns the path inside the block into an :class:`IndexWriteError` with a cure.
 
     Examples:
         >>> with explained_writes(Path("index")):
@@ -99,14 +96,7 @@ def make_folder(path: Path) -> list[Path]:
 def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> None:
     """Replace a file by ``content``: a reader sees the old file or the new one, never a part, also after a crash.
 
-    Args:
-        path: the file.
-        content: all that it is to hold.
-        durable: whether to wait for the disk. Otherwise the file may be cut off after a power failure: for files that are
-            checked when read, and can be written again.
-
-    Raises:
-        OSError: it cannot be written.
+    Without ``durable`` it does not wait for the disk, and a power failure may cut the file off: for what is checked when read.
 
     Examples:
         >>> write_atomically(Path("manifest.json"), b"{}")
@@ -130,11 +120,7 @@ def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> Non
 
 
 def clear_asides(path: Path, seconds: float = 3600.0) -> None:
-    """Remove temporary files that killed writers left next to a file.
-
-    Args:
-        path: the file.
-        seconds: least age of such a file; a younger one may belong to a process that is writing now.
+    """Remove what killed writers left next to a file, unless it is young: then a process may be writing it now.
 
     Examples:
         >>> clear_asides(Path("manifest.json"))
@@ -149,10 +135,7 @@ def clear_asides(path: Path, seconds: float = 3600.0) -> None:
 
 
 def check_folder_for_output(folder: Path) -> None:
-    """Raise an error if a folder is not writable; it is not created, and the check leaves nothing behind, even after a crash.
-
-    Raises:
-        OutputError: it is a file or inside one, or is not writable.
+    """Raise an :class:`OutputError` if a folder is not writable; it is not created, and the check leaves nothing behind.
 
     Examples:
         >>> check_folder_for_output(Path("results"))
@@ -179,10 +162,7 @@ def _refuse_device(path: Path) -> None:
 
 
 def write_output(path: Path, content: bytes) -> None:
-    """Replace a file by ``content``; its folder is created if it is missing.
-
-    Raises:
-        OutputError: the folder or the file cannot be written.
+    """Replace a file by ``content``, and create its folder if it is missing; :class:`OutputError` if that is impossible.
 
     Examples:
         >>> write_output(Path("results/table.md"), b"| a |")
@@ -197,10 +177,7 @@ def write_output(path: Path, content: bytes) -> None:
 
 
 def remove_output(path: Path) -> None:
-    """Remove a file if it exists, durably, so that it does not remain next to newer files, even after a crash.
-
-    Raises:
-        OutputError: it cannot be removed.
+    """Remove a file if it exists, durably: it must not remain next to newer files, even after a crash.
 
     Examples:
         >>> write_output(Path("out.json"), b"{}")

@@ -48,7 +48,7 @@ def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = 
         shape: required shape; None stands for any length.
 
     Raises:
-        IndexDamagedError: the file is missing, has a different length than it says, or holds something else.
+        IndexDamagedError: the file is missing, or holds something else.
 
     Examples:
         >>> np.save("scores.npy", np.array([0.5, 1.0]))
@@ -58,21 +58,16 @@ def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = 
     try:
         with explain_file_limit(path), open_regular(path) as file:
             kind, actual, begin = _header(file)
-            size = file.seek(0, 2)
+            fits = len(actual) == len(shape) and all(wanted in (None, n) for wanted, n in zip(shape, actual, strict=True))
+            if not fits or kind != np.dtype(dtype).str:
+                expected = " x ".join("any" if n is None else str(n) for n in shape)
+                raise damaged(path, f"it holds {kind} of shape {actual}, not {np.dtype(dtype).str} of {expected}")
+            size, stated = file.seek(0, 2), begin + math.prod(actual) * np.dtype(dtype).itemsize
+            if size != stated:
+                raise damaged(path, f"it has {size} bytes, its header says {stated}")
+            column = np.memmap(file, dtype, "r", begin, actual)
     except (OSError, ValueError) as error:
         raise IndexDamagedError(f"{path} is missing or damaged ({error}); {CURE}") from error
-    fits = len(actual) == len(shape) and all(wanted in (None, n) for wanted, n in zip(shape, actual, strict=True))
-    if not fits or kind != np.dtype(dtype).str:
-        expected = " x ".join("any" if n is None else str(n) for n in shape)
-        raise damaged(path, f"it holds {kind} of shape {actual}, not {np.dtype(dtype).str} of {expected}")
-    stated = begin + math.prod(actual) * np.dtype(dtype).itemsize
-    if size != stated:
-        raise damaged(path, f"it has {size} bytes, its header says {stated}")
-    try:
-        with explain_file_limit(path):
-            column = np.memmap(path, dtype, "r", begin, actual)
-    except (OSError, ValueError) as error:
-        raise IndexDamagedError(f"{path} cannot be mapped ({error}); {CURE}") from error
     return np.asarray(column)  # the same map without the slow indexing of np.memmap
 
 
@@ -92,26 +87,17 @@ def _header(file: BinaryIO) -> tuple[str, tuple[int, ...], int]:
 
 
 def check_offsets(path: Path, offsets: NDArray[np.integer], end: int) -> None:
-    """Check that offsets begin at 0, never decrease, and stop at ``end``.
-
-    Raises:
-        IndexDamagedError: they do not; the message names ``path``.
+    """Raise an :class:`IndexDamagedError` unless offsets begin at 0, never decrease, and stop at ``end``.
 
     Examples:
         >>> check_offsets(Path("offsets.npy"), np.array([0, 2, 2]), end=2)
     """
-    first, last = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, -1)
-    if (first, last) != (0, end):
-        raise damaged(path, f"it runs from {first} to {last}, not from 0 to {end}")
-    if (offsets[1:] < offsets[:-1]).any():
+    if not len(offsets) or offsets[0] != 0 or offsets[-1] != end or (offsets[1:] < offsets[:-1]).any():
         raise damaged(path, f"its numbers do not ascend from 0 to {end}")
 
 
 def check_numbers(path: Path, numbers: NDArray[np.integer], end: int) -> None:
-    """Check that numbers are at least 0 and below ``end``.
-
-    Raises:
-        IndexDamagedError: one is not; the message names ``path``.
+    """Raise an :class:`IndexDamagedError` unless numbers are at least 0 and below ``end``.
 
     Examples:
         >>> check_numbers(Path("rows.npy"), np.array([0, 4]), end=5)

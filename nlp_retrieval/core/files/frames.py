@@ -88,29 +88,14 @@ Queries: TypeAlias = str | Iterable[Query | Record] | Mapping[str, Any] | ArrowS
 
 
 def items_of(source: Items) -> Iterator[SearchableItem]:
-    """Yield the items of a loader, a table, records, or texts.
-
-    Args:
-        source: what :data:`Items` describes; read once.
-
-    Raises:
-        ItemError: it holds something else, a column is missing or ambiguous, or a value cannot be stored.
-        SourceError: the source of a loader cannot be read.
-    """
+    """Yield the items of a loader, a table, records, or texts, which is read once; ItemError for anything else."""
     if isinstance(source, SearchableItem):
         raise ItemError(f"one item ({source.item_id!r}) is given and a list is expected; write [item]")
     yield from source.stream() if isinstance(source, BaseLoader) else _read(source, _ITEM)
 
 
 def queries_of(source: Queries) -> list[Query]:
-    """Return the queries of a table, records, texts by id, or texts; a text alone counts as a list of one.
-
-    Args:
-        source: what :data:`Queries` describes.
-
-    Raises:
-        QueryError: it holds something else, a column is missing or ambiguous, or two queries have one id.
-    """
+    """Return the queries of a table, records, texts by id, texts, or one text; QueryError for anything else."""
     if isinstance(source, Query):
         raise QueryError(f"one query ({source.query_id!r}) is given and a list is expected; write [query]")
     queries: list[Query] = list(_read([source] if isinstance(source, str) else source, _QUERY))
@@ -141,11 +126,7 @@ def texts_of(queries: Queries) -> tuple[list[str], list[str]]:
 def rows_of(source: object, what: str, error: type[InputError], names: Sequence[str] = ()) -> Iterator[tuple[str, JsonObject]]:
     """Yield the rows of a table, or records, as dicts by column, each with its location.
 
-    Args:
-        source: a table, dicts, named tuples, or tuples.
-        what: word for one of them in messages.
-        error: raised if something is none of these.
-        names: the columns of plain tuples, which may be shorter.
+    ``what`` is the word for one of them, ``names`` are the columns of plain tuples; ``error`` is raised for anything else.
     """
     try:
         for location, entry in _entries(source, what):

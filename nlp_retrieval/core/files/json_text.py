@@ -27,21 +27,14 @@ TOO_DEEP = f"JSON that is nested too deeply (more than {MAX_DEPTH} levels); flat
 
 
 def parse_json(text: str | bytes, *, max_bytes: int = MAX_BYTES) -> Any:
-    """Return the value in a text.
-
-    Args:
-        text: one value, with white space around it; bytes must be UTF-8, and a byte order mark is skipped.
-        max_bytes: a longer text is refused.
-
-    Raises:
-        ValueError: the text is not such a value, or too long or too deep.
+    """Return the value in a text, of which a byte order mark is skipped; ValueError for no JSON, or too long or deep a text.
 
     Examples:
         >>> parse_json('{"k": [5, 10]}')
         {'k': [5, 10]}
     """
     if len(text) > max_bytes:
-        raise ValueError(f"it is longer than {_size(max_bytes)}")
+        raise ValueError(f"it is longer than {max_bytes:,} bytes")
     if isinstance(text, bytes):
         try:
             text = text.removeprefix(BOM_UTF8).decode()
@@ -57,15 +50,7 @@ def parse_json(text: str | bytes, *, max_bytes: int = MAX_BYTES) -> Any:
 
 
 def read_json_file(path: Path, *, max_bytes: int = MAX_BYTES) -> Any:
-    """Return the value in a file; a file that is too large is not read completely.
-
-    Args:
-        path: path of the file.
-        max_bytes: a larger one is refused.
-
-    Raises:
-        OSError: it cannot be read.
-        ValueError: as :func:`parse_json`.
+    """Return the value in a file; OSError if it cannot be read, ValueError as :func:`parse_json`.
 
     Examples:
         >>> _ = Path("settings.json").write_text('{"k": 10}')
@@ -93,7 +78,3 @@ def _fault(error: orjson.JSONDecodeError) -> str:
     if constant := _CONSTANT.match(error.doc, error.pos):
         return f"not valid JSON: {constant[0]} is not JSON; leave the field out, or write null, where there is no value"
     return f"not valid JSON: {error.msg} (column {error.colno}); repair this entry, or write the file again"
-
-
-def _size(count: int) -> str:
-    return f"{count >> 20} MiB" if count >= 2**20 else f"{count} bytes"

@@ -76,15 +76,9 @@ def explain_file_limit(path: Path) -> Iterator[None]:
 
 @contextmanager
 def open_bytes(path: str | Path, utf16: bool = False, any_encoding: bool = False) -> Iterator[io.BufferedReader]:
-    """Open a file for reading; gzip is decompressed.
+    """Open a file for reading; gzip is decompressed. SourceError if it cannot be read, or is neither text nor gzip.
 
-    Args:
-        path: a file; ``~`` is the home folder.
-        utf16: whether UTF-16 is expected; otherwise it is an error.
-        any_encoding: the caller has a parameter ``encoding``, which errors may mention.
-
-    Raises:
-        SourceError: there is no such file, it cannot be read, or it is neither text nor gzip.
+    ``utf16`` says that UTF-16 is expected; ``any_encoding``, that the caller has a parameter ``encoding``.
 
     Examples:
         >>> with open_bytes("animals.jsonl") as file:
@@ -128,11 +122,7 @@ def _hint(file: Path) -> str:
 
 
 def read_error(place: str, error: Exception) -> SourceError:
-    """Return the error to raise for one of ``READ_ERRORS``.
-
-    Args:
-        place: the file and how far it was read.
-        error: the error raised while reading.
+    """Return the error to raise for one of ``READ_ERRORS``, at a place in a file.
 
     Examples:
         >>> read_error("corpus.jsonl", UnicodeDecodeError("utf-8", bytes([255]), 0, 1, "invalid start byte"))

@@ -204,7 +204,7 @@ def test_a_model_of_another_kind_is_refused_before_random_weights_are_added_to_i
     [
         ("rows", lambda column: column + 1000, "it names"),
         ("weights", lambda column: -column, "is not above 0"),
-        ("indptr", lambda column: column[:5], "it runs from 0"),
+        ("indptr", lambda column: column[:5], "do not ascend"),
         ("counts", lambda column: column + 1, "contradict"),
     ],
 )
