@@ -74,9 +74,6 @@ class Hits:
     def checked(self, n_queries: int, n_items: int, k: int, engine: object, allowed: Mask | None = None) -> Hits:
         """Check that an engine's hits are valid, and sort its lists: best first, ties by row.
 
-        Errors name the engine. Its text form is built only for an error, because deciding what to hide in it reads the
-        environment, which takes longer than many searches.
-
         Raises:
             EngineError: a score that is not finite, an infinite signal, a row out of range or not allowed, more than k hits,
                 or the wrong number of lists.
@@ -239,10 +236,7 @@ def sort_lists(owner: Rows, scores: Scores, rows: Rows) -> Rows | None:
 
 # The k best by score, ties by lowest row: in one list, over the parts of an index, and at an engine's cut.
 
-
 Matrix = tuple[NDArray[np.integer], NDArray[np.floating]]
-
-_PAST_THE_CUT = 8
 
 
 def search_past_ties(
@@ -252,7 +246,7 @@ def search_past_ties(
     n_items: int,
     score: Callable[[Rows, Rows], NDArray[np.floating]] | None = None,
     slack: NDArray[np.floating] | None = None,
-    past_the_cut: int = _PAST_THE_CUT,
+    past_the_cut: int = 8,
 ) -> Hits:
     """Return the best k per query, with the lowest rows where scores tie at the cut."""
     rows = np.full((n_queries, k), -1, np.int64)
@@ -321,39 +315,27 @@ SearchPart = Callable[[int, Mask | None], Hits]
 
 def search_parts(parts: Sequence[tuple[slice, SearchPart]], n_queries: int, k: int, allowed: Mask | None) -> Hits:
     """Search the parts of an index one after another, and merge their lists by score; ties go to the lowest rows."""
-    hits_of_parts: list[Hits] = []
+    found: list[Hits] = []
     for rows, search in parts:
         part = None if allowed is None else allowed[rows]
         if part is None or part.any():
             hits = search(min(k, rows.stop - rows.start), part)
-            hits_of_parts.append(replace(hits, rows=hits.rows + rows.start))
-    return joined_hits(hits_of_parts, n_queries, k)
-
-
-def joined_hits(hits_of_parts: Sequence[Hits], n_queries: int, k: int) -> Hits:
-    """Merge lists over different rows, query by query: the best k by score, ties by row."""
-    if len(hits_of_parts) == 1:
-        return hits_of_parts[0]
-    owner = np.concatenate(
-        [np.zeros(0, np.int64), *(np.repeat(np.arange(n_queries), np.diff(hits.offsets)) for hits in hits_of_parts)]
-    )
-    keys = list(dict.fromkeys(key for hits in hits_of_parts for key in hits.signals))
-    nothing = [np.full(len(hits.rows), np.nan) for hits in hits_of_parts]
-    columns = [
-        np.concatenate([np.zeros(0), *parts])
-        for parts in (
-            [hits.scores for hits in hits_of_parts],
-            *([hits.signals.get(key, none) for hits, none in zip(hits_of_parts, nothing, strict=True)] for key in keys),
-        )
-    ]
-    rows = np.concatenate([np.zeros(0, np.int64), *(hits.rows for hits in hits_of_parts)])
-    order = np.lexsort((rows, -columns[0], owner))
-    owner = owner[order]
+            found.append(replace(hits, rows=hits.rows + rows.start))
+    if len(found) == 1:
+        return found[0]
+    none = np.zeros(0, np.int64)
+    owner = np.concatenate([none, *(np.repeat(np.arange(n_queries), np.diff(hits.offsets)) for hits in found)])
+    rows_found = np.concatenate([none, *(hits.rows for hits in found)])
+    scores = np.concatenate([np.zeros(0), *(hits.scores for hits in found)])
+    signals = {
+        key: np.concatenate([hits.signals.get(key, np.full(len(hits.rows), np.nan)) for hits in found])
+        for key in dict.fromkeys(key for hits in found for key in hits.signals)
+    }
+    order = np.lexsort((rows_found, -scores, owner))
     begins = offsets_of(np.bincount(owner, minlength=n_queries))
-    kept = order[np.arange(len(owner)) - begins[owner] < k]
-    counts = np.minimum(np.diff(begins), k)
-    scores, *signals = (column[kept] for column in columns)
-    return Hits(offsets_of(counts), rows[kept], scores, dict(zip(keys, signals, strict=True)))
+    kept = order[np.arange(len(owner)) - begins[owner[order]] < k]
+    offsets = offsets_of(np.minimum(np.diff(begins), k))
+    return Hits(offsets, rows_found[kept], scores[kept], {key: column[kept] for key, column in signals.items()})
 
 
 def scaled(scores: Scores, depth: int = 0) -> Scores:

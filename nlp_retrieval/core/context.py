@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from threading import Event
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 
@@ -50,31 +50,18 @@ class Workers:
         return self.ray is not None or (self.n or 1) > 1
 
 
-class Closable(Protocol):
-    """A pool of workers that can be ended."""
-
-    def close(self) -> None:
-        """End them."""
-
-
+@dataclass
 class WorkerLease:
     """The workers of one call; started when they are first needed."""
 
-    def __init__(self, wanted: Workers) -> None:
-        self.wanted = wanted
-        self._pool: Closable | None = None
+    wanted: Workers
+    started: Any = None
 
-    def pool(self, start: Callable[[Workers], Closable]) -> Closable:
+    def pool(self, start: Callable[[Workers], Any]) -> Any:
         """Return the pool of this call; if there is none yet, ``start`` starts it."""
-        if self._pool is None:
-            self._pool = start(self.wanted)
-        return self._pool
-
-    def close(self) -> None:
-        """End the workers."""
-        if self._pool is not None:
-            self._pool.close()
-            self._pool = None
+        if self.started is None:
+            self.started = start(self.wanted)
+        return self.started
 
 
 @dataclass(frozen=True)
@@ -98,17 +85,13 @@ class SearchContext:
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Add the seconds of the block to those of a stage, and make it a span."""
-        seconds = self.seconds
-        if seconds is None:
-            with self.span(name):
-                yield
-            return
         begin = time.perf_counter()
         try:
             with self.span(name):
                 yield
         finally:
-            seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - begin
+            if self.seconds is not None:
+                self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin
 
 
 _current: ContextVar[SearchContext] = ContextVar("nlp_retrieval", default=SearchContext())  # noqa: B039 -- it is frozen
@@ -130,9 +113,6 @@ def changed_context(**changes: Any) -> Iterator[SearchContext]:
         _current.reset(token)
 
 
-# seconds by stage
-
-
 def stage(name: str) -> AbstractContextManager[None]:
     """Mark a stage; its seconds are added to those of earlier runs of the same stage.
 
@@ -149,9 +129,6 @@ def record_stages() -> Iterator[StageSeconds]:
     seconds: StageSeconds = {}
     with changed_context(seconds=seconds):
         yield seconds
-
-
-# steps of an agent
 
 
 @contextmanager
@@ -259,9 +236,6 @@ def suppress_empty_notes() -> Iterator[None]:
         yield
 
 
-# vectors of queries, of which several parts of a retriever may search with the same
-
-
 @contextmanager
 def encoding_once() -> Iterator[None]:
     """Let the searches inside the block encode the same queries with the same encoder only once."""
@@ -270,9 +244,6 @@ def encoding_once() -> Iterator[None]:
         return
     with changed_context(encoded=[]):
         yield
-
-
-# workers
 
 
 @contextmanager
@@ -286,4 +257,5 @@ def use_workers(wanted: Workers) -> Iterator[None]:
         with changed_context(workers=lease):
             yield
     finally:
-        lease.close()
+        if lease.started is not None:
+            lease.started.close()

@@ -99,13 +99,7 @@ class Explanation:
 
     @classmethod
     def by_terms(cls, label: str, item: SearchableItem, terms: Sequence[TermScore]) -> Explanation | None:
-        """Explain a score by the terms of the query, highest weight first; None if the item has none of them.
-
-        Args:
-            label: label of the retriever.
-            item: the item found.
-            terms: all of the query.
-        """
+        """Explain a score by all terms of the query, highest weight first; None if the item has none of them."""
         ordered = sorted(terms, key=lambda term: (-term.score, -term.weight, term.term))
         contained = [term for term in ordered if term.held > 0]
         if not contained:
@@ -115,10 +109,6 @@ class Explanation:
         if not_shown:
             shown.append(f"{len(not_shown)} more {sum(term.score for term in not_shown):.3g}")
         origin = f"{label} scores {sum(term.score for term in contained):.4g} by the terms {', '.join(shown)}"
-        lacking = [f"{term.term!r} {term.weight:.3g}" for term in ordered if term.held == 0 and term.is_added]
-        if lacking:
-            more = f" and {len(lacking) - _TERMS_SHOWN} more" if len(lacking) > _TERMS_SHOWN else ""
-            origin += f"; added to the query and not in the passage: {', '.join(lacking[:_TERMS_SHOWN])}{more}"
         return cls(item, origin, (), 1.0, tuple(ordered))
 
     @property

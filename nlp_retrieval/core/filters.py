@@ -46,13 +46,7 @@ _MOST_BITS = 2048
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on a metadata value.
-
-    Args:
-        key: metadata key.
-        operator: one of :data:`OPERATORS`.
-        values: values to compare with: one value, any number with ``in``, a truth value with ``exists``.
-    """
+    """A condition on a metadata value: one value to compare with, any number with ``in``, a truth value with ``exists``."""
 
     key: str
     operator: Operator
@@ -87,12 +81,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Combination:
-    """Combined filters.
-
-    Args:
-        operator: ``and``, ``or``, or ``not`` (of one).
-        parts: the filters.
-    """
+    """Combined filters; of one with ``not``."""
 
     operator: Literal["and", "or", "not"]
     parts: tuple[Filter, ...]

@@ -248,20 +248,11 @@ class _ItemFile:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        try:
-            with explain_file_limit(self.path):
+        with explain_file_limit(self.path):
+            try:
                 yield
-        except (
-            pa.ArrowException,
-            OSError,
-            TypeError,
-            LookupError,
-            ValueError,
-            ArithmeticError,
-            RecursionError,
-            struct.error,
-        ) as error:
-            raise IndexDamagedError(f"{self.path} is not an items file ({str(error)[:200]}); {CURE}") from error
+            except Exception as error:  # whatever Arrow and JSON raise for bytes that are not ours
+                raise IndexDamagedError(f"{self.path} is not an items file ({str(error)[:200]}); {CURE}") from error
 
     def column(self, number: int, position: int) -> pa.Array:
         """Return a column of a batch, checked before its first use."""
@@ -299,7 +290,7 @@ class _ItemFile:
                     self._check(column, position)
                 for start in range(0, len(batch), _STREAMED):
                     part = batch.slice(start, _STREAMED)
-                    yield len(part), lambda position, part=part: part.column(position).to_pylist()
+                    yield len(part), partial(_plain_column, part)
 
     def metadata(self, n_rows: int, values: _Values, keys: Collection[str] | None = None) -> list[dict[str, Any]]:
         """The metadata of some rows, with these keys; None for all."""
@@ -319,6 +310,11 @@ class _ItemFile:
     def items(self, n_rows: int, values: _Values, keys: Collection[str] | None = None) -> Iterator[SearchableItem]:
         """The items in some rows, with these keys of their metadata; None for all."""
         return map(SearchableItem.trusted, values(0), values(1), self.metadata(n_rows, values, keys))
+
+
+def _plain_column(part: pa.RecordBatch, position: int) -> list[Any]:
+    values: list[Any] = part.column(position).to_pylist()
+    return values
 
 
 def _stream(source: pa.NativeFile) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
@@ -405,7 +401,6 @@ class ItemTable:
         return None if findable.all() else findable
 
     def __len__(self) -> int:
-        """Return how many rows there are, including those of deleted items."""
         return self._starts[-1]
 
     def ids(self) -> list[str]:

@@ -8,20 +8,17 @@ import shutil
 import subprocess
 import sys
 import textwrap
-import threading
 from pathlib import Path
 
 import pytest
-from soaking import mostly_soaked
 
 from core.engines import TermCount, TermShare, documents
 from nlp_retrieval.core.index.build import build_index
-from nlp_retrieval.core.index.generation import MANIFEST_FILE, open_generation, read_manifest, verify_index
+from nlp_retrieval.core.index.generation import MANIFEST_FILE, read_manifest, verify_index
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import (
     IndexConflictError,
     IndexDamagedError,
-    IndexLockedError,
     IndexMismatchError,
     IndexMissingError,
     SourceError,
@@ -178,49 +175,7 @@ def in_another_process(script: str, *arguments: object, expect: int = 0) -> str:
     return done.stdout
 
 
-def test_scratch_and_folders_of_a_killed_build_are_cleared_by_the_next(built):
-    in_another_process(
-        """
-        import os
-        from nlp_retrieval.core.index.build import build_index
-        class Dies(TermCount):
-            name = "dies"
-            def build(self, items, folder):
-                (folder / "part.json").write_text("half")
-                os._exit(7)
-        build_index(documents(["other"]), sys.argv[1], [TermCount(), Dies()], replace=True)
-        """,
-        built,
-        expect=7,
-    )
-    assert any(name.startswith(".scratch") for name in names(built))
-    assert contents(built) == ["alpha one", "alpha beta"]
-    TermShare().index(ALPHA, built)
-    assert names(built) == named_by_manifest(built)
-
-
 # readers beside writers
-
-
-def test_a_reader_keeps_its_generation_while_the_items_are_replaced(built):
-    reader = Searcher([TermCount()]).open(built)
-    TermCount().index(OTHER, built, replace=True)
-    assert [hit.item.content for hit in reader.search("alpha")[0]] == ["alpha one", "alpha beta"]
-    assert contents(built) == ["alpha other"]
-    assert reader.refresh() is True
-    assert [hit.item.content for hit in reader.search("alpha")[0]] == ["alpha other"]
-    assert reader.refresh() is False
-
-
-def test_a_folder_that_a_reader_holds_is_swept_by_the_next_writer_after_it_left(built):
-    old = set(read_manifest(built).folders)
-    reader = open_generation(built)
-    TermCount().index(OTHER, built, replace=True)
-    assert old <= names(built)
-    assert reader.items.ids() == ["d0", "d1", "d2"]
-    del reader
-    TermShare().index(OTHER, built)
-    assert names(built) == named_by_manifest(built)
 
 
 def test_a_retriever_that_searches_alone_holds_one_generation_only(path):
@@ -329,59 +284,6 @@ def test_a_missing_folder_is_an_error_that_names_it_and_replace_cures_it(built):
         found(built)
     assert folder.name in str(caught.value)
     TermCount().index(ALPHA, built, replace=True)
-    assert found(built) == ["d0", "d1"]
-
-
-# locks and permissions
-
-
-def test_two_writers_are_an_error_for_the_second(built):
-    errors = []
-
-    def items():
-        writer = threading.Thread(target=second)
-        writer.start()
-        writer.join()
-        yield from ALPHA
-
-    def second():
-        try:
-            TermShare().index(ALPHA, built)
-        except IndexLockedError as error:
-            errors.append(error)
-
-    TermCount().index(items(), built)
-    (error,) = errors
-    assert str(built) in str(error)
-    TermShare().index(ALPHA, built)
-
-
-def test_a_lock_file_left_by_a_dead_writer_stops_nobody(built):
-    (built / ".lock").write_text("left")
-    assert TermShare().index(ALPHA, built).built == ["share"]
-
-
-@pytest.mark.parametrize("limit", mostly_soaked([2_000, 0, 100, 200_000]))
-def test_a_full_disk_is_a_write_error_and_leaves_nothing_half_written(built, limit):
-    before = state(built)
-    told = in_another_process(
-        """
-        import resource, signal
-        from nlp_retrieval.errors import IndexWriteError
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        items = documents(f"alpha text number {n} " * 20 for n in range(2000))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
-        try:
-            TermCount().index(items, sys.argv[1], replace=True)
-        except IndexWriteError as error:
-            print("refused:", error)
-        """,
-        built,
-        limit,
-    )
-    assert told.startswith("refused: cannot write to")
-    assert state(built) == before
-    assert names(built) == named_by_manifest(built)
     assert found(built) == ["d0", "d1"]
 
 
