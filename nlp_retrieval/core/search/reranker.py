@@ -97,13 +97,13 @@ class BaseReranker(Component, Expression, ABC):
         queries, depth = check_queries(nlqs), check_k(k)
         if isinstance(results, str) or not isinstance(results, Sequence):
             raise QueryError(f"results must be a list of lists, one for each query, not {type(results).__name__}")
-        results = [check_results(hits) for hits in results]
-        if len(results) != len(queries):
-            raise QueryError(f"{len(results)} result lists are given for {len(queries)} queries")
-        flat = [result for hits in results for result in hits]
+        lists = [check_results(hits) for hits in results]
+        if len(lists) != len(queries):
+            raise QueryError(f"{len(lists)} result lists are given for {len(queries)} queries")
+        flat = [result for hits in lists for result in hits]
         keys = dict.fromkeys(key for result in flat for key in result.signals)
         batch = CandidateBatch(
-            offsets_of([len(hits) for hits in results]),
+            offsets_of([len(hits) for hits in lists]),
             np.arange(len(flat)),
             np.array([result.score for result in flat], np.float64),
             np.zeros(len(flat), np.int32),
@@ -118,19 +118,12 @@ class BaseReranker(Component, Expression, ABC):
             )
             for position, row in enumerate(ranked.rows.tolist())
         ]
-        bounds = ranked.offsets.tolist()
-        return [reranked[begin:end] for begin, end in pairwise(bounds)]
+        return [reranked[begin:end] for begin, end in pairwise(ranked.offsets.tolist())]
 
     def rerank_batch(
         self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem], label: str | None = None
     ) -> CandidateBatch:
-        """Reorder candidates.
-
-        Args:
-            queries: one per list of the batch.
-            batch: the candidates.
-            items: ``[candidates]``, the items in the batch's rows.
-            label: prefix of the signal names; the registry name by default.
+        """Reorder the candidates of a batch, one list per query, given their items.
 
         Raises:
             EngineError: ``score_pairs`` did not return a finite number for each pair.
@@ -148,31 +141,11 @@ class BaseReranker(Component, Expression, ABC):
 
         A reranker that caches texts by row overrides this together with :meth:`rerank_batch`, to avoid reading them again
         for every query; most do not need to.
-
-        Args:
-            queries: one per list of the batch.
-            batch: the candidates.
-            items: the items of the index.
-            label: prefix of the signal names; the registry name by default.
-
-        Raises:
-            EngineError: see :meth:`rerank_batch`.
         """
         return self.rerank_batch(queries, batch, items.items(batch.rows), label)
 
     def scored(self, queries: list[str], items: list[SearchableItem]) -> tuple[dict[str, Scores], dict[str, tuple[int, int]]]:
-        """Score pairs, repeated ones once. Items are the same only if they are entirely equal, including metadata.
-
-        Args:
-            queries: ``[pairs]``.
-            items: ``[pairs]``.
-
-        Returns:
-            The columns of :meth:`score_pairs`, and the result of :meth:`cut_off` for these pairs.
-
-        Raises:
-            EngineError: ``score_pairs`` did not return a finite number for each pair.
-        """
+        """Score pairs, entirely equal ones once, and return the columns, and what :meth:`cut_off` says of these pairs."""
         use_one_thread_after_fork()
         first: list[int] = []
         known: dict[tuple[str, str], list[int]] = {}
@@ -188,17 +161,6 @@ class BaseReranker(Component, Expression, ABC):
         distinct = [queries[at] for at in first], [items[at] for at in first]
         columns = self._score_by_length(*distinct)
         return {key: column[numbers] for key, column in columns.items()}, self.cut_off(*distinct)
-
-    def reordered(self, batch: CandidateBatch, columns: Mapping[str, Scores], label: str | None = None) -> CandidateBatch:
-        """Reorder candidates by given scores.
-
-        Args:
-            batch: the candidates.
-            columns: ``[candidates]`` each, as returned by :meth:`scored`.
-            label: prefix of the signal names; the registry name by default.
-        """
-        signals = {f"{label or self.name}.{key}": column for key, column in columns.items()}
-        return batch.with_scores(self._blended(batch, columns["score"]), signals)
 
     def _score_by_length(self, queries: list[str], items: list[SearchableItem]) -> dict[str, Scores]:
         """Score pairs of similar length together: a model pads each batch to its longest."""
@@ -217,31 +179,30 @@ class BaseReranker(Component, Expression, ABC):
         Raises:
             EngineError: the output is not of this form, or has no ``"score"``.
         """
-        if not isinstance(scored, Mapping):
-            raise EngineError(f'{self!r} returned {type(scored).__name__} and no columns by name; return {{"score": scores}}')
-        columns = {key: self._checked(key, values, n_pairs).astype(np.float64) for key, values in scored.items()}
-        if "score" not in columns:
-            raise EngineError(f"{self!r} returned no column 'score' (found: {', '.join(map(repr, columns)) or 'none'})")
+        if not isinstance(scored, Mapping) or "score" not in scored:
+            shown = f"columns {list(scored)}" if isinstance(scored, Mapping) else type(scored).__name__
+            raise EngineError(f'{self!r} returned {shown} and no column "score"; return {{"score": scores}}')
+        columns = {}
+        for key, values in scored.items():
+            column = np.asarray(values)
+            if column.shape != (n_pairs,) or column.dtype.kind not in "fiub":
+                raise EngineError(
+                    f"{self!r} returned an array {list(column.shape)} of {column.dtype} as {key!r} for {n_pairs} pairs; one "
+                    "real number for each was expected"
+                )
+            columns[key] = column.astype(np.float64)
+            wrong = columns[key][~(np.abs(columns[key]) <= _LARGEST)]
+            if len(wrong):
+                raise EngineError(
+                    f"{self!r} returned {wrong[0]} as {key!r} for {len(wrong)} of {n_pairs} pairs; scores are finite numbers "
+                    "of 32 bits"
+                )
         return columns
 
-    def _checked(self, key: str, values: object, n_pairs: int) -> NDArray[np.floating]:
-        """The values of a column, if they are one real number per pair, within the range of 32 bits."""
-        try:
-            column = np.asarray(values)
-        except ValueError:
-            raise EngineError(f"{self!r} returned something else than numbers under {key!r}") from None
-        if column.shape != (n_pairs,) or column.dtype.kind not in "fiub":
-            raise EngineError(
-                f"{self!r} returned an array {list(column.shape)} of {column.dtype} as {key!r} for {n_pairs} pairs; "
-                "one real number for each was expected"
-            )
-        wrong = np.flatnonzero(~(np.abs(column.astype(np.float64)) <= _LARGEST))
-        if len(wrong):
-            raise EngineError(
-                f"{self!r} returned {column[wrong[0]]} as {key!r} for {len(wrong)} of {n_pairs} pairs; scores are finite "
-                "numbers of 32 bits"
-            )
-        return column
+    def reordered(self, batch: CandidateBatch, columns: Mapping[str, Scores], label: str | None = None) -> CandidateBatch:
+        """Reorder candidates by columns as :meth:`scored` returns them, which become signals under the label."""
+        signals = {f"{label or self.name}.{key}": column for key, column in columns.items()}
+        return batch.with_scores(self._blended(batch, columns["score"]), signals)
 
     def warn_of_cut(self, cut: Mapping[str, tuple[int, int]]) -> None:
         """Warn if texts exceed the model's limit; takes the result of :meth:`cut_off`."""
@@ -257,13 +218,9 @@ class BaseReranker(Component, Expression, ABC):
     def _blended(self, batch: CandidateBatch, scores: Scores) -> Scores:
         if self.blend == "replace":
             return scores
-        pool = FusionPool(
-            ["incoming", "own"],
-            batch.owner,
-            batch.n_lists,
-            np.stack([batch.scores, scores], axis=1),
-            np.stack([batch.ranks, _shared_ranks(batch, scores)], axis=1).astype(np.float64),
-        )
+        both = np.stack([batch.scores, scores], axis=1)
+        ranks = np.stack([batch.ranks.astype(np.float64), _shared_ranks(batch, scores)], axis=1)
+        pool = FusionPool(["incoming", "own"], batch.owner, batch.n_lists, both, ranks)
         if self.blend == "rank":
             return ReciprocalRankFusion().combine(pool)
         blended: Scores = normalized(pool, "minmax").sum(axis=1)
@@ -313,11 +270,6 @@ class BaseListReranker(BaseReranker):
     def rerank_batch(
         self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem], label: str | None = None
     ) -> CandidateBatch:
-        """Reorder candidates; see the base.
-
-        Raises:
-            EngineError: ``score_lists`` did not return a finite number for each candidate.
-        """
         if len(items) == 0:
             return batch
         use_one_thread_after_fork()

@@ -229,10 +229,7 @@ class BaseRetriever(Component, Expression, ABC):
     def ignored(self, query: str) -> str | None:
         """Return why an index has none of a query's words, and which setting keeps them; None if it may have some.
 
-        By default, this is the case if all parts ignore the query.
-
-        Args:
-            query: a query that found nothing.
+        By default, the first part says why, if all parts ignore the query.
         """
         notes = [part.ignored(query) for part in self.parts()]
         return None if None in notes or not notes else notes[0]
@@ -247,19 +244,10 @@ class BaseRetriever(Component, Expression, ABC):
         return next((statistics for statistics in of_parts if statistics is not None), None)
 
     def find(self, queries: list[str], k: int, n_rows: int, allowed: Mask | None = None) -> Hits:
-        """Search an opened index for distinct queries, as :meth:`search_batch` does: all segments, without deleted items.
-
-        Items without a letter or a digit are not found either.
-
-        Args:
-            queries: queries that have a letter or a digit.
-            k: at most this many hits per query.
-            n_rows: number of rows of the index.
-            allowed: ``[rows]``; None allows all.
+        """Search all segments of an opened index as :meth:`search_batch` does, for items that are not deleted and have words.
 
         Raises:
             EngineError: the engine returned invalid hits.
-            ForkError: it was opened before a fork, which the engine does not survive.
         """
         self.check_opened()
         if self._live is not None:
@@ -274,11 +262,7 @@ class BaseRetriever(Component, Expression, ABC):
         return hits.checked(len(queries), n_rows, k, self, allowed)
 
     def check_opened(self) -> None:
-        """Check that the opened index can be searched now and in this process; called before every search.
-
-        Raises:
-            ForkError: it was opened before a fork, which the engine does not survive.
-        """
+        """Raise a ForkError if the index was opened before a fork, which the engine does not survive."""
         use_one_thread_after_fork()
         if not self.survives_fork and self._process != os.getpid():
             raise forked(f"{self.name}'s index", self._process)
@@ -289,10 +273,7 @@ class BaseRetriever(Component, Expression, ABC):
         return type(self).explain is not BaseRetriever.explain
 
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
-        """Explain the ranks of items by an opened retriever; None for an item without an explanation.
-
-        Args: ``rows`` of the items for one ``query``, and the ``items`` of the index.
-        """
+        """Explain why an opened retriever found the items in these rows; None for an item without an explanation."""
         del query, items
         return [None] * len(rows)
 
@@ -344,14 +325,9 @@ class BaseRetriever(Component, Expression, ABC):
         return to_results(batch, generation.items)
 
     def search(self, *_: object, **__: object) -> NoReturn:
-        """Raise an error that says what searches: a retriever alone finds rows.
-
-        Raises:
-            ConfigurationError: always.
-        """
-        shown = repr(self)
+        """Raise a ConfigurationError that says what searches: a retriever alone finds rows."""
         raise ConfigurationError(
-            f"a retriever is searched by a Searcher: Searcher([{shown}]).index(items, path), or .open(path), then .search(...)"
+            f"a retriever is searched by a Searcher: Searcher([{self!r}]).index(items, path), or .open(path), then .search(...)"
         )
 
     def open(self, generation: Generation) -> Self:
@@ -395,14 +371,9 @@ class BaseRetriever(Component, Expression, ABC):
     def candidates(
         self, processed: list[list[str]], k: int, n_items: int, label: str | None = None, allowed: Mask | None = None
     ) -> CandidateBatch:
-        """Search with an opened copy, and merge the sub-queries of every query.
+        """Search with an opened copy, and merge the sub-queries of every query into lists of at most ``k``.
 
-        Args:
-            processed: the sub-queries of each query.
-            k: length of the lists after merging.
-            n_items: rows of the index.
-            label: prefix of the signal names; the registry name by default.
-            allowed: see :meth:`search_batch`.
+        Signals are named after the label, by default the registry name.
         """
         find = partial(self.find, k=min(k, n_items), n_rows=n_items, allowed=allowed)
         with encoding_once():
@@ -440,7 +411,7 @@ class AdaptedRetriever(BaseRetriever):
             (folder / "in_memory.json").write_text("{}", "utf-8")
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
-        """Write nothing: an index of several segments is made again from all items."""
+        """Write nothing: :meth:`open` indexes all items again."""
 
     def load(self, folder: Path) -> None:
         """Do nothing; :meth:`open` has the items too."""
