@@ -1,26 +1,457 @@
-"""All components of the library's kit that break a rule: importing the modules notes them."""
+"""Components that are sound but for one thing each; the kit has to find it. One for each class of rules."""
 
-from . import (
-    broken_answerers,
-    broken_encoders,
-    broken_fusions,
-    broken_indexes,
-    broken_loaders,
-    broken_processors,
-    broken_rerankers,
-    broken_retrievers,
-    broken_settings,
-)
-from .breaking import broken_in
+from __future__ import annotations
 
-BROKEN = broken_in(
-    broken_answerers,
-    broken_encoders,
-    broken_fusions,
-    broken_indexes,
-    broken_loaders,
-    broken_processors,
-    broken_rerankers,
-    broken_retrievers,
-    broken_settings,
+import itertools
+import json
+import pickle
+import re
+import sys
+import time
+
+import numpy as np
+from hashed_tokens import HashedTokens
+from hashed_words import HashedWords
+from sparse_models import HashedTerms
+
+from nlp_retrieval import Gold, Query, SearchableItem
+from nlp_retrieval.core import (
+    RRF_K,
+    Answer,
+    BaseFusion,
+    BaseLoader,
+    BaseQueryLoader,
+    BaseReranker,
+    BaseRetriever,
+    BaseUserQueryProcessor,
+    Hits,
 )
+from nlp_retrieval.lm.answering import BaseAnswerer, title_of
+from nlp_retrieval.testing import (
+    AnswererRules,
+    EncoderRules,
+    FusionRules,
+    LoaderRules,
+    ProcessorRules,
+    QueryLoaderRules,
+    RerankerRules,
+    RetrieverRules,
+    SparseEncoderRules,
+    TokenEncoderRules,
+)
+
+from .breaking import breaks, broken_in
+
+_counter = itertools.count()
+_WORD = re.compile(r"\w+")
+
+# settings, constructors and registration, of a processor
+
+
+class Quiet(BaseUserQueryProcessor):
+    """Searches for the query as it is; keeps every rule.
+
+    Args:
+        lower: whether in lower case.
+    """
+
+    def __init__(self, lower: bool = False) -> None:
+        self.lower = lower
+
+    def process(self, nlqs):
+        return [[nlq.lower() if self.lower else nlq] for nlq in nlqs]
+
+
+@breaks(ProcessorRules, "test_equal_settings_make_equal_components")
+class NeverEqual(Quiet):
+    @property
+    def config(self):
+        return super().config | {"lower": bool(next(_counter) % 2)}
+
+
+@breaks(ProcessorRules, "test_the_config_is_json_and_builds_an_equal_component", "no parameter 'loud'")
+class ConfiguredByMore(Quiet):
+    @property
+    def config(self):
+        return super().config | {"loud": True}
+
+
+@breaks(ProcessorRules, "test_the_registry_name_stands_for_this_class", "no processor called 'nobody'")
+class Unregistered(Quiet):
+    pass
+
+
+Unregistered.name = "nobody"
+
+
+@breaks(ProcessorRules, "test_every_parameter_is_described", "loud")
+class Undescribed(Quiet):
+    """Does something.
+
+    Args:
+        lower: whether in lower case.
+    """
+
+    def __init__(self, lower: bool = False, loud: bool = False) -> None:
+        super().__init__(lower)
+
+
+class _LeavesOneOut(ProcessorRules):
+    def test_a_query_that_says_nothing_asks_nothing(self):
+        """Says nothing."""
+
+
+@breaks(_LeavesOneOut, "test_no_rule_is_left_out", "test_a_query_that_says_nothing_asks_nothing")
+class HasARuleLess(Quiet):
+    pass
+
+
+# batches, of a processor
+
+
+@breaks(ProcessorRules, "test_there_is_one_answer_each_in_their_order", "5 for")
+class AnswersFive(Quiet):
+    def process(self, nlqs):
+        return [[nlq] for nlq in nlqs[:5]]
+
+
+@breaks(ProcessorRules, "test_an_answer_does_not_depend_on_the_rest_of_the_batch")
+class NumbersItsQueries(Quiet):
+    def process(self, nlqs):
+        return [[nlq, f"{nlq} {number}"] if number else [nlq] for number, nlq in enumerate(nlqs)]
+
+
+@breaks(ProcessorRules, "test_threads_get_the_answers_of_one")
+class SharesItsList(Quiet):
+    def process(self, nlqs):
+        self.nlqs = nlqs
+        time.sleep(0.001)
+        return [[nlq] for nlq in self.nlqs]
+
+
+@breaks(ProcessorRules, "test_sub_queries_are_texts_that_ask_something", "Łódź")
+class KeepsAscii(Quiet):
+    def process(self, nlqs):
+        return [[" ".join(word for word in nlq.split() if word.isascii() and "weav" not in word)] for nlq in nlqs]
+
+
+# answerers
+
+
+@breaks(AnswererRules, "test_citations_are_of_passages_that_were_given", "(7)")
+class CitesBeyondTheEnd(BaseAnswerer):
+    """Answers with the first word of the first passage that has one.
+
+    Args:
+        passages: how many it reads.
+    """
+
+    def __init__(self, passages: int = 3) -> None:
+        self.passages = passages
+
+    def answer_batch(self, questions, passages):
+        items = [next((item for item in found if item.content.split()), None) for found in passages]
+        return [self.of(item) if item else Answer(text="") for item in items]
+
+    def of(self, item):
+        return Answer(text=item.content.split()[0], passages=[item.item_id], facts=[(title_of(item), 0), ("(7)", 7)])
+
+
+# encoders
+
+
+@breaks(EncoderRules, "test_every_text_gets_one_finite_vector", "float64")
+class Doubles(HashedWords):
+    def encode_passages(self, passages):
+        return super().encode_passages(passages).astype(np.float64)
+
+
+@breaks(EncoderRules, "test_the_fingerprint_tells_the_model")
+class OtherFingerprint(HashedWords):
+    def model_fingerprint(self):
+        return f"model {next(_counter)}"
+
+
+@breaks(TokenEncoderRules, "test_every_text_gets_a_matrix_of_unit_vectors", "length 2")
+class TwiceAsLong(HashedTokens):
+    def encode_passages(self, passages):
+        return [2 * matrix for matrix in super().encode_passages(passages)]
+
+
+@breaks(SparseEncoderRules, "test_every_text_gets_terms_in_order_with_weights_above_0", "encode_passages")
+class WeightsBelowNothing(HashedTerms):
+    def encode_passages(self, passages):
+        given = super().encode_passages(passages)
+        return given._replace(weights=-given.weights)
+
+
+# fusions
+
+
+class Sum(BaseFusion):
+    """Sum of reciprocal ranks; keeps every rule."""
+
+    def combine(self, pool):
+        return np.nansum(1.0 / (RRF_K + pool.ranks), axis=1)
+
+
+@breaks(FusionRules, "test_every_candidate_comes_once_the_best_first_and_ties_by_row", "both found some")
+class FoundByBoth(Sum):
+    def fuse(self, batches):
+        fused = super().fuse(batches)
+        both = np.isfinite(fused.signals["one.score"]) & np.isfinite(fused.signals["other.score"])
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(fused.owner[both], minlength=fused.n_lists))])
+        return fused.take(np.flatnonzero(both), offsets)
+
+
+@breaks(FusionRules, "test_the_same_call_twice_gives_the_same_answer")
+class Tired(Sum):
+    def combine(self, pool):
+        return super().combine(pool) / (1 + next(_counter))
+
+
+# loaders
+
+
+class Few(BaseLoader):
+    """Four items; keeps every rule."""
+
+    def stream(self):
+        yield from self.items()
+
+    def items(self):
+        return [SearchableItem(item_id=f"d{n}", content=f"text {n}") for n in range(4)]
+
+
+@breaks(LoaderRules, "test_ids_are_unique_and_not_empty", "'d1' is the id of items 2 and 5")
+class RepeatsAnId(Few):
+    def items(self):
+        return [*super().items(), SearchableItem(item_id="d1", content="another")]
+
+
+@breaks(LoaderRules, "test_streaming_twice_gives_the_same", "item 1")
+class StreamsOnce(Few):
+    def stream(self):
+        self.left = getattr(self, "left", iter(self.items()))
+        yield from self.left
+
+
+@breaks(LoaderRules, "test_an_abandoned_stream_leaves_nothing_open", "unclosed")
+class LeavesItOpen(Few):
+    def stream(self):
+        self.file = open(__file__)  # noqa: PTH123, SIM115
+        for number, line in enumerate(self.file):
+            yield SearchableItem(item_id=str(number), content=line)
+
+    def __del__(self):
+        pass
+
+
+class _Big(LoaderRules):
+    def make_big(self, items):
+        self.component.written = json.dumps([item.model_dump() for item in items])
+        return self.component()
+
+
+@breaks(_Big, "test_streaming_holds_a_part_of_a_large_source", "first 5 items")
+class ReadsAll(Few):
+    written = "[]"
+
+    def items(self):
+        return [SearchableItem(**row) for row in json.loads(self.written)]
+
+
+@breaks(QueryLoaderRules, "test_gold_names_items_of_the_source", "d9")
+class GoldElsewhere(Few, BaseQueryLoader):
+    def queries(self):
+        return [Query(query_id=name, text="?") for name in "ab"]
+
+    def gold(self):
+        return [Gold(query_id=query.query_id, relevance={"d9": 1}) for query in self.queries()]
+
+
+# rerankers
+
+
+class Shared(BaseReranker):
+    """Scores an item by the letters that it shares with the query; keeps every rule."""
+
+    def score_pairs(self, queries, items):
+        return {"score": np.array([self.score(query, item) for query, item in zip(queries, items, strict=True)])}
+
+    def score(self, query, item):
+        return len(set(query) & set(item.text)) / (1 + len(set(item.text)))
+
+
+class Rearranged(Shared):
+    """Changes what comes back."""
+
+    def rerank(self, nlqs, results, k):
+        return [self.change(one) for one in super().rerank(nlqs, results, k)]
+
+
+@breaks(RerankerRules, "test_candidates_are_reordered_and_none_is_added_or_lost", "lost")
+class DropsTheLowest(Rearranged):
+    def change(self, one):
+        return [hit for hit in one if hit.score > 0.2]
+
+
+@breaks(RerankerRules, "test_scores_are_finite_the_best_comes_first_and_ties_keep_the_incoming_order", "in:")
+class TiesInReverse(Rearranged):
+    def change(self, one):
+        turned = one[::-1]
+        turned.sort(key=lambda hit: -hit.score)
+        return turned
+
+
+@breaks(RerankerRules, "test_signals_are_kept_and_the_own_score_joins_them", "retriever.rank")
+class ForgetsSignals(Rearranged):
+    def change(self, one):
+        own = f"{self.name}.score"
+        return [hit.model_copy(update={"signals": {own: hit.signals[own]}}) for hit in one]
+
+
+@breaks(RerankerRules, "test_a_score_does_not_depend_on_the_other_candidates", "fewer")
+class DividesByTheHighest(Shared):
+    def score_pairs(self, queries, items):
+        columns = super().score_pairs(queries, items)
+        return {"score": columns["score"] / max(map(len, (item.text for item in items)))}
+
+
+# retrievers: answers
+
+
+class Words(BaseRetriever):
+    """Scores an item by the share of the query's words that it holds; keeps every rule.
+
+    Args:
+        shortest: shorter words are not indexed.
+        factor: on the scores.
+    """
+
+    name = "words"
+    search_only = frozenset({"factor"})
+
+    def __init__(self, shortest: int = 4, factor: float = 1.0) -> None:
+        self.shortest = shortest
+        self.factor = factor
+
+    def build(self, items, folder):
+        words = [sorted(self.words(text)) for texts in items.texts(100) for text in texts]
+        (folder / "words.json").write_text(json.dumps(words), "utf-8")
+
+    def load(self, folder):
+        self.found = [set(words) for words in json.loads((folder / "words.json").read_text("utf-8"))]
+
+    def search_batch(self, queries, k, allowed):
+        return Hits.from_lists([self.best(self.scores(self.words(query)), k, allowed) for query in queries])
+
+    def ignored(self, query):
+        return None if self.words(query) else f"words that are too short for shortest={self.shortest}; shortest=1 keeps them"
+
+    def words(self, text):
+        return {word for word in _WORD.findall(text.lower()) if len(word) >= self.shortest or not word.isascii()}
+
+    def scores(self, wanted):
+        return np.array([self.factor * len(wanted & found) / (len(wanted) or 1) for found in self.found])
+
+    def best(self, scores, k, allowed):
+        rows = np.flatnonzero((scores > 0) & (True if allowed is None else allowed))
+        rows = rows[np.lexsort((rows, -scores[rows]))][:k]
+        return rows, scores[rows]
+
+
+# answers
+
+
+@breaks(RetrieverRules, "test_what_is_found_matches_says_something_and_is_as_it_was_indexed")
+class FindsWhatHasNoText(Words):
+    by_words = True  # so that the framework does not leave it out
+
+    def scores(self, wanted):
+        return 1 + super().scores(wanted)
+
+
+@breaks(RetrieverRules, "test_items_that_are_alike_come_together_and_by_row", "twin-c")
+class LastBit(Words):
+    def scores(self, wanted):
+        scores = super().scores(wanted)
+        return scores * (1 + 1e-15 * np.arange(len(scores)))
+
+
+@breaks(RetrieverRules, "test_a_list_holds_at_most_k_items_once_each_best_first_and_ties_by_row", "k=1")
+class TiesAtTheCut(Words):
+    def best(self, scores, k, allowed):
+        rows = np.flatnonzero((scores > 0) & (True if allowed is None else allowed))
+        rows = rows[np.lexsort((-rows, -scores[rows]))][:k]
+        return rows, scores[rows]
+
+
+@breaks(RetrieverRules, "test_the_lists_of_sub_queries_are_merged_and_a_repeated_one_counts_once")
+class FirstSubqueryAlone(Words):
+    def candidates(self, processed, *args, **kwargs):
+        return super().candidates([one[:1] for one in processed], *args, **kwargs)
+
+
+# filters
+
+
+@breaks(RetrieverRules, "test_k_results_come_back_wherever_k_match", "k=1")
+class FiltersAfterTheCut(Words):
+    def best(self, scores, k, allowed):
+        rows, found = super().best(scores, k, None)
+        keep = slice(None) if allowed is None else allowed[rows]
+        return rows[keep], found[keep]
+
+
+@breaks(RetrieverRules, "test_the_engine_returns_only_rows_that_the_mask_allows", "rows")
+class IgnoresTheMask(Words):
+    def best(self, scores, k, allowed):
+        return super().best(scores, k, None)
+
+
+# the index
+
+
+@breaks(RetrieverRules, "test_an_index_is_found_again_by_a_new_object")
+class KeepsItInMemory(Words):
+    def build(self, items, folder):
+        super().build(items, folder)
+        self.kept = True
+
+    def scores(self, wanted):
+        return super().scores(wanted) * (1 if hasattr(self, "kept") else 0.5 + next(_counter) % 7)
+
+
+@breaks(RetrieverRules, "test_the_index_is_a_flat_folder_of_files_that_run_no_code", "pickle")
+class Pickles(Words):
+    def build(self, items, folder):
+        super().build(items, folder)
+        (folder / "words.bin").write_bytes(pickle.dumps(["words"]))
+
+
+# updates
+
+
+@breaks(RetrieverRules, "test_what_was_deleted_is_gone_what_was_added_found_and_what_was_updated_new")
+class FindsTheDeleted(Words):
+    def find(self, queries, k, n_rows, allowed=None):
+        self._live = None
+        return super().find(queries, k, n_rows)
+
+
+@breaks(RetrieverRules, "test_items_that_are_alike_score_alike_in_every_segment", "twin-c")
+class ScaledByTheSegment(Words):
+    def scores(self, wanted):
+        return super().scores(wanted) / len(self.found)
+
+
+@breaks(RetrieverRules, "test_after_compacting_the_index_is_as_if_built_at_once", "compact")
+class JoinsAsItWas(Words):
+    def join(self, segments, items, folder):
+        self.build(items, folder)
+        words = json.loads((folder / "words.json").read_text("utf-8"))
+        (folder / "words.json").write_text(json.dumps([one[:1] for one in words]), "utf-8")
+
+
+BROKEN = broken_in(sys.modules[__name__])

@@ -1,14 +1,23 @@
-"""Which registered components have a conformance class."""
+"""Conformance classes of configurations, and which registered components have one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType
+from typing import Any
 
 from soaking import Figures
 
 from nlp_retrieval.core.components.registry import component_class, names
 from nlp_retrieval.testing import ComponentRules
+
+
+def configured(
+    rules: type[ComponentRules], component: type, make: Callable[[Any], object] | None = None, **attributes: object
+) -> type:
+    """Return a conformance class of one configuration; by default that without arguments."""
+    made = {} if make is None else {"make": make}
+    return type("Configured", (rules,), {"component": component} | made | attributes)
 
 
 def classes_in(module: ModuleType) -> Iterator[type[ComponentRules]]:

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from . import as_described
-from .broken_components import BROKEN, broken_retrievers
+from .broken_components import BROKEN, Words
 from .registering import registered_parts
 
 
 @pytest.fixture(scope="package", autouse=True)
 def parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """For this folder's tests alone."""
-    words = {"words": f"{broken_retrievers.Words.__module__}:Words"}
+    words = {"words": f"{Words.__module__}:Words"}
     described = {
         kind: {cls.name: f"{cls.__module__}:{cls.__name__}" for cls in vars(as_described).values() if _is_of(kind, cls)}
         for kind in ("retrievers", "rerankers")

@@ -10,53 +10,30 @@ from nlp_retrieval.processors.rules import Chain, ClauseSplit, KeywordExpansion
 from nlp_retrieval.processors.with_model import ClaimPhrases, HyDE
 from nlp_retrieval.testing import ProcessorRules
 
+from .checked import configured
+
+soak = pytest.mark.soak
+
 __all__ = ["model", "server"]
 
 
-class TestClauseSplit(ProcessorRules):
-    component = ClauseSplit
+KEYWORDS = {"lighthouse": ["beacon", "東京"], "the": ["article"], "glacier": ["ice"]}
 
-
-@pytest.mark.soak
-class TestClausesWithoutTheQuery(ProcessorRules):
-    component = ClauseSplit
-
-    def make(self):
-        return ClauseSplit(min_words=1, max_clauses=4, keep_query=False)
-
-
-class TestEntityPhrases(ProcessorRules):
-    component = EntityPhrases
-
-
-@pytest.mark.soak
-class TestPhrasesWithoutTheQuery(ProcessorRules):
-    component = EntityPhrases
-
-    def make(self):
-        return EntityPhrases(max_phrases=2, context=0, keep_query=False)
-
-
-class TestKeywordExpansion(ProcessorRules):
-    component = KeywordExpansion
-
-    def make(self):
-        return KeywordExpansion({"lighthouse": ["beacon", "東京"], "the": ["article"], "glacier": ["ice"]})
-
-
-@pytest.mark.soak
-class TestKeywordsForEveryQuery(ProcessorRules):
-    component = KeywordExpansion
-
-    def make(self):
-        return KeywordExpansion(["novel", "glacier"], keep_query=False)
-
-
-class TestChain(ProcessorRules):
-    component = Chain
-
-    def make(self):
-        return Chain([ClauseSplit(min_words=2), KeywordExpansion(["novel"]), EntityPhrases()])
+TestClauseSplit = configured(ProcessorRules, ClauseSplit)
+TestClausesWithoutTheQuery = soak(
+    configured(ProcessorRules, ClauseSplit, lambda _: ClauseSplit(min_words=1, max_clauses=4, keep_query=False))
+)
+TestEntityPhrases = configured(ProcessorRules, EntityPhrases)
+TestPhrasesWithoutTheQuery = soak(
+    configured(ProcessorRules, EntityPhrases, lambda _: EntityPhrases(max_phrases=2, context=0, keep_query=False))
+)
+TestKeywordExpansion = configured(ProcessorRules, KeywordExpansion, lambda _: KeywordExpansion(KEYWORDS))
+TestKeywordsForEveryQuery = soak(
+    configured(ProcessorRules, KeywordExpansion, lambda _: KeywordExpansion(["novel", "glacier"], keep_query=False))
+)
+TestChain = configured(
+    ProcessorRules, Chain, lambda _: Chain([ClauseSplit(min_words=2), KeywordExpansion(["novel"]), EntityPhrases()])
+)
 
 
 class AsksAModel(ProcessorRules):
@@ -72,15 +49,5 @@ class AsksAModel(ProcessorRules):
         return fields(passage=f"It is known of {query} that storms came.")
 
 
-class TestClaimDecomposition(AsksAModel):
-    component = ClaimPhrases
-
-    def make(self):
-        return ClaimPhrases(self.model())
-
-
-class TestHyDE(AsksAModel):
-    component = HyDE
-
-    def make(self):
-        return HyDE(self.model())
+TestClaimDecomposition = configured(AsksAModel, ClaimPhrases, lambda test: ClaimPhrases(test.model()))
+TestHyDE = configured(AsksAModel, HyDE, lambda test: HyDE(test.model()))

@@ -21,27 +21,31 @@ from nlp_retrieval.rerankers.mmr import MmrReranker
 from nlp_retrieval.testing import ListRerankerRules, RerankerRules
 
 from .as_described import TurnsAround
+from .checked import configured
+
+soak = pytest.mark.soak
 
 __all__ = ["model", "server"]
 
 
-class TestOverlap(RerankerRules):
-    component = OverlapReranker
-
-
-@pytest.mark.soak
-class TestOverlapBlendedByRank(RerankerRules):
-    component = OverlapReranker
-
-    def make(self):
-        return OverlapReranker(blend="rank")
-
-
-class TestLateInteraction(RerankerRules):
-    component = LateInteractionReranker
-
-    def make(self):
-        return LateInteractionReranker(HashedTokens(24), blend="score")
+TestOverlap = configured(RerankerRules, OverlapReranker)
+TestOverlapBlendedByRank = soak(configured(RerankerRules, OverlapReranker, lambda _: OverlapReranker(blend="rank")))
+TestLateInteraction = configured(
+    RerankerRules, LateInteractionReranker, lambda _: LateInteractionReranker(HashedTokens(24), blend="score")
+)
+TestMmr = configured(ListRerankerRules, MmrReranker, lambda _: MmrReranker(HashedWords(24)))
+TestMmrOverIncomingScores = soak(
+    configured(ListRerankerRules, MmrReranker, lambda _: MmrReranker(HashedWords(24), lambda_mult=0.2, relevance="incoming"))
+)
+TestMultiSignal = configured(
+    RerankerRules,
+    MultiSignalReranker,
+    lambda _: MultiSignalReranker("climate", min_similarity=0.0, encoder=HashedWords(24), word_vectors=HashedWords(16)),
+)
+TestMultiSignalWithoutProfile = soak(
+    configured(RerankerRules, MultiSignalReranker, lambda _: MultiSignalReranker(min_similarity=0.0, blend="rank"))
+)
+TestRerankerThatTurnsAround = configured(ListRerankerRules, TurnsAround)
 
 
 class TestCrossEncoderOnnx(RerankerRules):
@@ -54,7 +58,7 @@ class TestCrossEncoderOnnx(RerankerRules):
         return CrossEncoderReranker(str(self.folder / "model"), backend="onnx")
 
 
-@pytest.mark.soak
+@soak
 class TestCrossEncoderTorch(RerankerRules):
     component = CrossEncoderReranker
     tolerance = 1e-5  # a model's arithmetic depends on how far a batch is padded
@@ -97,37 +101,3 @@ class TestListwise(ListRerankerRules):
 
     def make(self):
         return ListwiseReranker(self.model(), window=5, step=3)
-
-
-class TestMmr(ListRerankerRules):
-    component = MmrReranker
-
-    def make(self):
-        return MmrReranker(HashedWords(24))
-
-
-@pytest.mark.soak
-class TestMmrOverIncomingScores(ListRerankerRules):
-    component = MmrReranker
-
-    def make(self):
-        return MmrReranker(HashedWords(24), lambda_mult=0.2, relevance="incoming")
-
-
-class TestMultiSignal(RerankerRules):
-    component = MultiSignalReranker
-
-    def make(self):
-        return MultiSignalReranker("climate", min_similarity=0.0, encoder=HashedWords(24), word_vectors=HashedWords(16))
-
-
-@pytest.mark.soak
-class TestMultiSignalWithoutProfile(RerankerRules):
-    component = MultiSignalReranker
-
-    def make(self):
-        return MultiSignalReranker(min_similarity=0.0, blend="rank")
-
-
-class TestRerankerThatTurnsAround(ListRerankerRules):
-    component = TurnsAround

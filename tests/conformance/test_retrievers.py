@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
@@ -32,6 +30,9 @@ from nlp_retrieval.testing import RetrieverRules, UpdateRules
 from nlp_retrieval.testing.retriever_rules import AnswerRules, FilterRules
 
 from . import as_described
+from .checked import configured
+
+soak = pytest.mark.soak
 
 
 class EverythingMatches:
@@ -41,28 +42,87 @@ class EverythingMatches:
         return True
 
 
+class AnyWordMatches:
+    """Of engines to which all words are alike."""
+
+    def may_match(self, query: str, item: SearchableItem) -> bool:
+        return bool(as_described.words(query) & as_described.words(item.text))
+
+
+class Ranking(EverythingMatches, RetrieverRules):
+    """Of engines that rank all items."""
+
+
 class Searching(EverythingMatches, AnswerRules, FilterRules, UpdateRules):
     """Of further configurations of an engine whose settings are checked once."""
 
 
-class TestBm25(RetrieverRules):
-    component = Bm25Retriever
+class Embedded(EverythingMatches, AnswerRules, FilterRules):
+    """Of engines whose server is started for them."""
 
 
-@pytest.mark.soak
-class TestBm25ExpandedByRm3(Searching):
-    component = Bm25Retriever
-
-    def make(self):
-        return Bm25Retriever(feedback="rm3")
+def words():
+    return HashedWords(dimension=24)
 
 
-@pytest.mark.soak
-class TestBm25MergedByRank(AnswerRules):
-    component = Bm25Retriever
+ROUNDED = {"tolerance": 1e-6}
+"""Products of one query and of many are rounded otherwise."""
 
-    def make(self):
-        return Bm25Retriever(merge="rrf")
+TestBm25 = configured(RetrieverRules, Bm25Retriever)
+TestBm25ExpandedByRm3 = soak(configured(Searching, Bm25Retriever, lambda _: Bm25Retriever(feedback="rm3")))
+TestBm25MergedByRank = soak(configured(AnswerRules, Bm25Retriever, lambda _: Bm25Retriever(merge="rrf")))
+TestPyserini = configured(RetrieverRules, PyseriniRetriever, lambda _: PyseriniRetriever(document_vectors=True))
+
+TestFaissFlat = configured(Ranking, FaissRetriever, lambda _: FaissRetriever(words()), **ROUNDED)
+TestFaissHnsw = soak(configured(Searching, FaissRetriever, lambda _: FaissRetriever(words(), index="hnsw"), **ROUNDED))
+TestFaissSq8 = soak(
+    configured(
+        Searching,
+        FaissRetriever,
+        lambda _: FaissRetriever(words(), index="sq8"),
+        first_items=12,
+        update_tolerance=0.15,  # the codes are those that twelve vectors asked for
+        **ROUNDED,
+    )
+)
+
+TestColbert = configured(
+    Ranking,
+    ColbertRetriever,
+    lambda _: ColbertRetriever(HashedTokens(24)),
+    update_tolerance=0.15,  # what the codes of one segment and of another keep of so few vectors
+)
+TestColbertUncompressed = soak(
+    configured(Searching, ColbertRetriever, lambda _: ColbertRetriever(HashedTokens(24), bits=None), **ROUNDED)
+)
+TestSplade = configured(Ranking, SpladeRetriever, lambda _: SpladeRetriever(HashedTerms()))
+
+TestLinkGraph = configured(
+    Ranking,
+    LinkGraphRetriever,
+    lambda _: LinkGraphRetriever([Bm25Retriever()], links=[TitleMentions(), Hyperlinks()]),
+    order_depends_on_filter=True,
+)
+TestLinkGraphWithVectors = soak(
+    configured(
+        Searching,
+        LinkGraphRetriever,
+        lambda _: LinkGraphRetriever([Bm25Retriever(), FaissRetriever(words())], pagerank="exact"),
+        order_depends_on_filter=True,
+        **ROUNDED,
+    )
+)
+TestFeedback = configured(
+    Ranking, FeedbackRetriever, lambda _: FeedbackRetriever([FaissRetriever(words()), Bm25Retriever()]), tolerance=1e-5
+)
+TestFeedbackInASmallPool = soak(
+    configured(
+        Searching,
+        FeedbackRetriever,
+        lambda _: FeedbackRetriever([FaissRetriever(words())], document="title", pool=3),
+        tolerance=1e-5,
+    )
+)
 
 
 class TestSearcher(AnswerRules, FilterRules, UpdateRules):  # it has no index of its own
@@ -73,215 +133,52 @@ class TestSearcher(AnswerRules, FilterRules, UpdateRules):  # it has no index of
         return SearcherRetriever(retrievers, fusion=CombSUM(), reranker=OverlapReranker(blend="replace"))
 
 
-class TestPyserini(RetrieverRules):
-    component = PyseriniRetriever
-
-    def make(self):
-        return PyseriniRetriever(document_vectors=True)  # which rm3 needs
+# servers
 
 
-class TestFaissFlat(EverythingMatches, RetrieverRules):
-    component = FaissRetriever
-    tolerance = 1e-6  # products of one query and of many are rounded otherwise
-
-    def make(self):
-        return FaissRetriever(HashedWords(dimension=24))
+def pgvector(**settings):
+    return {"component": PgvectorRetriever, "make": lambda _: PgvectorRetriever(words(), url=env_url(), **settings), **ROUNDED}
 
 
-@pytest.mark.soak
-class TestFaissHnsw(Searching):
-    component = FaissRetriever
-    tolerance = 1e-6
+TestPgvectorExact = configured(Ranking, **pgvector())
+TestPgvectorHnsw = soak(configured(Searching, **pgvector(index_type="hnsw")))
+TestPgvectorHalves = soak(configured(Searching, **pgvector(index_type="hnsw", precision="halfvec")))
+TestPgvectorOld = soak(
+    configured(
+        Searching,
+        PgvectorRetriever,
+        lambda _: PgvectorRetriever(words(), url=env_url("old"), index_type="hnsw"),
+        **ROUNDED,
+    )
+)
+TestPgvectorEmbedded = soak(configured(Embedded, PgvectorRetriever, lambda _: PgvectorRetriever(words()), **ROUNDED))
+TestPostgresText = configured(RetrieverRules, PostgresTextRetriever, lambda _: PostgresTextRetriever(url=env_url()))
 
-    def make(self):
-        return FaissRetriever(HashedWords(dimension=24), index="hnsw")
-
-
-@pytest.mark.soak
-class TestFaissSq8(Searching):
-    component = FaissRetriever
-    tolerance = 1e-6
-    first_items = 12
-    update_tolerance = 0.15  # the codes are those that twelve vectors asked for
-
-    def make(self):
-        return FaissRetriever(HashedWords(dimension=24), index="sq8")
-
-
-class TestColbert(EverythingMatches, RetrieverRules):
-    component = ColbertRetriever
-    update_tolerance = 0.15  # what the codes of one segment and of another keep of so few vectors
-
-    def make(self):
-        return ColbertRetriever(HashedTokens(24))
+TestMilvusBoth = configured(
+    Ranking,
+    MilvusRetriever,
+    lambda _: MilvusRetriever(words(), "both", url=milvus_url()),
+    update_tolerance=0.02,  # ranks by words that are weighed in each segment
+    order_depends_on_filter=True,
+    **ROUNDED,
+)
+TestMilvusHnsw = soak(
+    configured(Searching, MilvusRetriever, lambda _: MilvusRetriever(words(), url=milvus_url(), index_type="hnsw"), **ROUNDED)
+)
+TestMilvusEmbedded = soak(configured(Embedded, MilvusRetriever, lambda _: MilvusRetriever(words()), **ROUNDED))
 
 
 @pytest.mark.soak
-class TestColbertUncompressed(EverythingMatches, UpdateRules):
-    component = ColbertRetriever
-    tolerance = 1e-6
-
-    def make(self):
-        return ColbertRetriever(HashedTokens(24), bits=None)
-
-
-class TestSplade(EverythingMatches, RetrieverRules):
-    component = SpladeRetriever
-
-    def make(self):
-        return SpladeRetriever(HashedTerms())
-
-
-class TestLinkGraph(EverythingMatches, RetrieverRules):
-    component = LinkGraphRetriever
-    order_depends_on_filter = True
-
-    def make(self):
-        return LinkGraphRetriever([Bm25Retriever()], links=[TitleMentions(), Hyperlinks()])
-
-
-@pytest.mark.soak
-class TestLinkGraphWithVectors(Searching):
-    component = LinkGraphRetriever
-    tolerance = 1e-6
-    order_depends_on_filter = True
-
-    def make(self):
-        return LinkGraphRetriever([Bm25Retriever(), FaissRetriever(HashedWords(dimension=24))], pagerank="exact")
-
-
-class TestFeedback(EverythingMatches, RetrieverRules):
-    component = FeedbackRetriever
-    tolerance = 1e-5
-
-    def make(self):
-        return FeedbackRetriever([FaissRetriever(HashedWords(dimension=24)), Bm25Retriever()])
-
-
-@pytest.mark.soak
-class TestFeedbackInASmallPool(Searching):
-    component = FeedbackRetriever
-    tolerance = 1e-5
-
-    def make(self):
-        return FeedbackRetriever([FaissRetriever(HashedWords(dimension=24))], document="title", pool=3)
-
-
-class OnAServer:
-    """Of engines whose data lives in a server."""
-
-    def prepare(self):
-        type(self).url = env_url()
-
-
-class TestPgvectorExact(OnAServer, EverythingMatches, RetrieverRules):
-    component = PgvectorRetriever
-    tolerance = 1e-6
-
-    def make(self):
-        return PgvectorRetriever(HashedWords(dimension=24), url=self.url)
-
-
-@pytest.mark.soak
-class TestPgvectorHnsw(OnAServer, Searching):
-    component = PgvectorRetriever
-    tolerance = 1e-6
-
-    def make(self):
-        return PgvectorRetriever(HashedWords(dimension=24), url=self.url, index_type="hnsw")
-
-
-@pytest.mark.soak
-class TestPgvectorHalves(OnAServer, Searching):
-    component = PgvectorRetriever
-    tolerance = 1e-6
-
-    def make(self):
-        return PgvectorRetriever(HashedWords(dimension=24), url=self.url, index_type="hnsw", precision="halfvec")
-
-
-@pytest.mark.soak
-class TestPgvectorOld(Searching):
-    component = PgvectorRetriever
-    tolerance = 1e-6
-
-    def prepare(self):
-        type(self).url = env_url("old")
-
-    def make(self):
-        return PgvectorRetriever(HashedWords(dimension=24), url=self.url, index_type="hnsw")
-
-
-@pytest.mark.soak
-class TestPgvectorEmbedded(EverythingMatches, AnswerRules, FilterRules):
-    component = PgvectorRetriever
-    tolerance = 1e-6
-
-    def make(self):
-        return PgvectorRetriever(HashedWords(dimension=24))
-
-
-class TestPostgresText(OnAServer, RetrieverRules):
-    component = PostgresTextRetriever
-
-    def make(self):
-        return PostgresTextRetriever(url=self.url)
-
-
-class OnMilvus:
-    """Of configurations of Milvus on a server."""
-
+class TestMilvusWords(AnyWordMatches, AnswerRules, FilterRules, UpdateRules):
     component = MilvusRetriever
-    tolerance = 1e-6  # products of one query and of many are rounded otherwise
-
-    def prepare(self):
-        type(self).url = milvus_url()
-
-
-class TestMilvusBoth(OnMilvus, EverythingMatches, RetrieverRules):
-    update_tolerance = 0.02  # ranks by words that are weighed in each segment
-    order_depends_on_filter = True
-
-    def make(self):
-        return MilvusRetriever(HashedWords(dimension=24), "both", url=self.url)
-
-
-@pytest.mark.soak
-class TestMilvusHnsw(OnMilvus, Searching):
-    def make(self):
-        return MilvusRetriever(HashedWords(dimension=24), url=self.url, index_type="hnsw")
-
-
-@pytest.mark.soak
-class TestMilvusWords(OnMilvus, AnswerRules, FilterRules, UpdateRules):
+    tolerance = 1e-6
     update_tolerance = 2.0  # words are weighed in each segment until segments are joined
 
-    def may_match(self, query, item):
-        return bool(words_of(query) & words_of(item.text))
-
     def make(self):
-        return MilvusRetriever(mode="bm25", url=self.url)
+        return MilvusRetriever(mode="bm25", url=milvus_url())
 
 
-def words_of(text):
-    """What Milvus's standard analyzer makes of a text."""
-    return {*re.findall(r"\w+", text.lower())}
-
-
-@pytest.mark.soak
-class TestMilvusEmbedded(EverythingMatches, AnswerRules, FilterRules):
-    component = MilvusRetriever
-    tolerance = 1e-6
-
-    def make(self):
-        return MilvusRetriever(HashedWords(dimension=24))
-
-
-class AnyWordMatches:
-    """Of engines to which all words are alike."""
-
-    def may_match(self, query, item):
-        return bool(as_described.words(query) & as_described.words(item.text))
+# classes that define index and retrieve alone
 
 
 @pytest.mark.soak
