@@ -24,7 +24,7 @@ from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, codes_in, with_held
 from nlp_retrieval.core.components.registry import ByName, numbered_names, require_distinct_names, resolve_components
 from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
-from nlp_retrieval.core.context import changed_context, record_steps, search_context, search_steps, stage
+from nlp_retrieval.core.context import changed_context, record_steps, search_context, search_steps
 from nlp_retrieval.core.explanation import Explanation, Explanations
 from nlp_retrieval.core.files.frames import Queries, texts_of
 from nlp_retrieval.core.filters import Where
@@ -203,7 +203,7 @@ class Searcher(BaseSearcher, Expression):
             if allowed is not None and not allowed.any():
                 return RankedLists(nlqs, ([] for _ in nlqs), ids)
             batch = self.found(opened, nlqs, cut, allowed, subqueries)
-            with stage("items"):
+            with search_context().stage("items"):
                 ranked = RankedLists(nlqs, to_results(batch, items), ids)
             for number, step in enumerate(steps):
                 step["results"] = [result.item.item_id for result in ranked[number]]
@@ -221,8 +221,9 @@ class Searcher(BaseSearcher, Expression):
         if subqueries is not None:
             processed = check_processed(subqueries, len(nlqs))
         elif self.processor is not None:
-            with stage("process"):
-                processed = current_stages().subqueries(self.processor, nlqs)
+            context = search_context()
+            with context.stage("process"):
+                processed = current_stages(context).subqueries(self.processor, nlqs)
         else:
             processed = [[nlq] for nlq in nlqs]
         if self.scope == "pooled":
@@ -236,12 +237,15 @@ class Searcher(BaseSearcher, Expression):
         self, opened: OpenedRetrievers, nlqs: list[str], processed: list[list[str]], k: int, allowed: Mask | None
     ) -> CandidateBatch:
         """Retrieve, fuse and rerank: one list per entry of ``processed``, reranked against its original query."""
-        context, generation, batches = search_context(), opened.generation, dict[str, CandidateBatch]()
-        for label, retriever in opened.retrievers.items():
-            wanted = self.depth_for(k, label)
+        generation, batches = opened.generation, dict[str, CandidateBatch]()
+        depths = {label: self.depth_for(k, label) for label in opened.retrievers}
+        context = search_context()
+        for label, wanted in depths.items():
             depth = max(len(generation.items), 1) if wanted == "all" else wanted
             with context.stage(label):
-                batches[label] = current_stages(context).candidates(retriever, processed, depth, generation, label, allowed)
+                batches[label] = current_stages(context).candidates(
+                    opened.retrievers[label], processed, depth, generation, label, allowed
+                )
         batch = next(iter(batches.values()))
         if self._fuses:
             with context.stage("fuse"):
