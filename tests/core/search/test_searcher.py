@@ -216,48 +216,37 @@ def test_labels_are_unique_and_no_retriever_is_lost():
     assert list(Searcher(retrievers).retrievers.values()) == retrievers
 
 
-def test_a_label_that_would_be_mistaken_is_refused():
-    label = "a.b"
-    with pytest.raises(ConfigurationError):
-        Searcher({label: TermCount()})
-
-
-def test_a_label_that_is_the_rerankers_name_would_lose_signals_and_is_refused():
-    with pytest.raises(ConfigurationError, match="brief"):
-        Searcher({"brief": TermCount(), "other": TermShare()}, reranker=Brief())
-
-
-def test_retrievers_have_to_be_retrievers():
-    retrievers = []
-    with pytest.raises(ConfigurationError, match="retrievers"):
-        Searcher(retrievers)
-
-
-def test_a_quota_without_its_scope_is_refused():
-    with pytest.raises(ConfigurationError, match=r"quota=7.*per_subquery"):
-        Searcher([TermCount()], quota=7)
+@pytest.mark.parametrize(
+    ("retrievers", "others", "message"),
+    [
+        ({"a.b": TermCount()}, {}, r"'a\.b' cannot be a label"),
+        ({"name": TermCount()}, {}, "'name' cannot be a label"),
+        ({"items": TermCount()}, {}, "'items' is the name of another stage"),
+        ({"brief": TermCount(), "other": TermShare()}, {"reranker": Brief()}, "'brief' is the name of another stage"),
+        ([], {}, "retrievers is empty; pass at least one"),
+        ([TermCount()], {"quota": 7}, r"quota=7.*per_subquery"),
+    ],
+)
+def test_what_cannot_be_a_searcher_is_refused(retrievers, others, message):
+    with pytest.raises(ConfigurationError, match=message):
+        Searcher(retrievers, **others)
 
 
 # what callers ask
 
 
-def test_k_is_a_positive_integer(path):
-    k = 0
-    with pytest.raises(QueryError, match="k must be"):
-        Searcher([TermCount()]).open(path).search(["alpha"], k)
-
-
 @pytest.mark.parametrize(
-    ("queries", "words"),
+    ("queries", "k", "message"),
     [
-        (["alpha", None], "query 2 is None"),
-        (7, "not as int"),
-        ({"alpha": 1}, r"is 1 \(int\)"),
+        (["alpha"], 0, "k must be"),
+        (["alpha", None], 5, "query 2 is None"),
+        (7, 5, "not as int"),
+        ({"alpha": 1}, 5, r"1 \(int\)"),
     ],
 )
-def test_queries_that_are_not_strings_are_named(path, queries, words):
-    with pytest.raises(QueryError, match=words):
-        Searcher([TermCount()]).open(path).search(queries)
+def test_queries_and_k_that_are_none_are_named(path, queries, k, message):
+    with pytest.raises(QueryError, match=message):
+        Searcher([TermCount()]).open(path).search(queries, k)
 
 
 def test_a_bare_string_is_a_list_of_one(path):
@@ -267,7 +256,7 @@ def test_a_bare_string_is_a_list_of_one(path):
 
 @pytest.mark.parametrize("scope", ["pooled", "per_subquery"])
 def test_a_blank_query_gives_an_empty_list_and_a_warning_that_counts(path, scope):
-    searcher = Searcher([TermCount()], reranker=Brief() if True else None, scope=scope).open(path)
+    searcher = Searcher([TermCount()], reranker=Brief(), scope=scope).open(path)
     said = r"found nothing for 3 of 5 queries: 2: empty or .* \(the first: ''\); 1: no item .* 'unseen'"
     with pytest.warns(RetrievalWarning, match=said) as caught:
         found = searcher.search(["", "alpha", " \t\n", "unseen", "beta"], 2)
