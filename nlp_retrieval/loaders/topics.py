@@ -188,7 +188,8 @@ class TopicsLoader(BaseQueryLoader):
 
     def _fields(self, form: FileFormat, row: JsonObject) -> tuple[str, str | Sequence[str]]:
         """The fields of id and text: those that are given, or the usual names that the first entry has."""
-        ids, texts = ("id", *_QUERY_ID_NAMES), _TEXT_NAMES
+        ids: Sequence[str] = ("id", *_QUERY_ID_NAMES)
+        texts: Sequence[str] = _TEXT_NAMES
         id_field, text_field = self.id_field, self.text_field
         if form == "trec":  # names of tags are in lower case
             ids, texts = ("number", *_QUERY_ID_NAMES), _TOPIC_TEXT_NAMES
