@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
@@ -22,10 +22,15 @@ GRADES: tuple[Grade, ...] = ("A", "B", "C", "D", "E")
 LONGEST_URL = 2048
 """Characters of a URL."""
 
-_CONDITIONS = ("domain", "suffix", "host", "path")
+_CONDITIONS = {
+    "domain": (r"[^\s/:@*?\[\]{}\\]{1,200}", "write a name without signs; patterns go under host: or path:"),
+    "suffix": (r"[^\s/:@*?\[\]{}\\]{1,200}", "write the end of a host"),
+    "host": (r"[^\s/:\[\]]{1,200}", "write a host with * and ? for any characters; what follows its slash is path:"),
+    "path": (r"[/*][^\[\]]{0,199}", "begin it with a slash, with * and ? for any characters"),
+}
+"""Conditions of a rule: the form of their values, and what to write."""
+
 _OWN_RULES = Path(__file__).with_name("grades.yaml")
-_LONGEST_PATTERN = 200
-_NAME = re.compile(r"[^\s/:@*?\[\]{}\\]{1,200}")
 _BAD_IN_URL = re.compile(r"[\s\\\x00-\x1f\x7f]")
 
 
@@ -155,13 +160,13 @@ def _rule(rule: object, where: str) -> QualityRule:
         raise ConfigurationError(f"{where}: not a mapping; write grade: and one of {', '.join(_CONDITIONS)}")
     fields: dict[str, Any] = dict(rule)
     check_keys(fields, ("grade", *_CONDITIONS, "why"), ("grade",), where)
-    conditions = {name: _patterns(fields[name], name, f"{where}, {name}") for name in _CONDITIONS if name in fields}
-    if not conditions:
+    conditions = {}
+    for name in (name for name in _CONDITIONS if name in fields):
+        values = fields[name] if isinstance(fields[name], list) else [fields[name]]
+        conditions[name] = tuple(_pattern(value, name, f"{where}, {name}") for value in values)
+    if not any(conditions.values()):
         raise ConfigurationError(f"{where}: no condition, so it would match every URL; use default: instead")
-    why = fields.get("why", "")
-    if not isinstance(why, str):
-        raise ConfigurationError(f"{where}, why: not text")
-    return QualityRule(_grade(fields["grade"], f"{where}, grade"), why=why, **conditions)
+    return QualityRule(_grade(fields["grade"], f"{where}, grade"), why=str(fields.get("why", "")), **conditions)
 
 
 def _grade(value: object, where: str) -> Grade:
@@ -171,33 +176,16 @@ def _grade(value: object, where: str) -> Grade:
     raise ConfigurationError(f"{where}: {str(value)[:40]!r} is not a grade; grades are A, B, C, D and E")
 
 
-def _patterns(value: object, name: str, where: str) -> tuple[str, ...]:
-    values: Sequence[object] = value if isinstance(value, list) else [value]
-    if not values:
-        raise ConfigurationError(f"{where}: an empty list matches nothing; remove the rule")
-    return tuple(_pattern(pattern, name, where) for pattern in values)
-
-
 def _pattern(value: object, name: str, where: str) -> str:
-    if not isinstance(value, str) or not value or len(value) > _LONGEST_PATTERN:
-        raise ConfigurationError(f"{where}: {str(value)[:40]!r} is not text of 1 to {_LONGEST_PATTERN} characters")
-    if "[" in value or "]" in value:
-        raise ConfigurationError(f"{where}: {value!r}: only * and ? are wildcards in a pattern; remove the brackets")
+    text, (form, cure) = str(value), _CONDITIONS[name]
+    if not isinstance(value, str) or not re.fullmatch(form, text.strip(".")):
+        raise ConfigurationError(f"{where}: {text[:80]!r} fits no URL; {cure}")
     if name == "path":
-        if not value.startswith(("/", "*")):
-            raise ConfigurationError(f"{where}: {value!r} fits no path, since paths begin with a slash; write /{value}")
-        return value
-    value = value.lower()
-    if name == "host":
-        if "/" in value or ":" in value:
-            raise ConfigurationError(f"{where}: {value!r} is more than a host; write what follows its slash as path:")
-        return value
-    if not _NAME.fullmatch(value.lstrip(".")):
-        raise ConfigurationError(f"{where}: {value!r} is not the name of a {name}; patterns go under host: or path:")
-    value = value.strip(".")
-    if name == "domain" and registered_name(value) != value:
-        raise ConfigurationError(f"{where}: {value!r} is not a registered name, so no URL has it; write it as suffix: or host:")
-    return value
+        return text
+    text = text.lower() if name == "host" else text.lower().strip(".")
+    if name == "domain" and registered_name(text) != text:
+        raise ConfigurationError(f"{where}: {text!r} is not a registered name, so no URL has it; write it as suffix: or host:")
+    return text
 
 
 def check_grade(grade: object, what: str) -> str:

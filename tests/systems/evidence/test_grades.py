@@ -84,9 +84,9 @@ WRONG = {
     "default: F\nrules: []": "default: 'F' is not a grade; grades are A, B, C, D and E",
     "rules:\n- {grade: A}": "rule 1: no condition, so it would match every URL",
     "rules:\n- {grade: A, domain: a.com}\n- {grade: A, domian: a.com}": "rule 2: unknown key 'domian'; did you mean 'domain'",
-    "rules:\n- {grade: A, domain: '*.com'}": "'*.com' is not the name of a domain; patterns go under host: or path:",
+    "rules:\n- {grade: A, domain: '*.com'}": "'*.com' fits no URL; write a name without signs",
     "rules:\n- {grade: A, domain: www.a.com}": "'www.a.com' is not a registered name",
-    "rules:\n- {grade: A, host: 'a.com/x'}": "rule 1, host: 'a.com/x' is more than a host",
+    "rules:\n- {grade: A, host: 'a.com/x'}": "rule 1, host: 'a.com/x' fits no URL",
     "rules: !!python/object/apply:os.system [ls]": "the tag .* is refused",
     "[]": "not a mapping of settings",
 }

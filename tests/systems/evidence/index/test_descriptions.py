@@ -9,7 +9,7 @@ import pytest
 from documents_model.pdfs import content, encrypted, pdf_of
 
 from nlp_retrieval.documents import read_document
-from nlp_retrieval.errors import FetchError, RetrievalWarning, SourceError
+from nlp_retrieval.errors import RetrievalWarning, SourceError
 from nlp_retrieval.systems.evidence.source_files import read_sources
 
 from ..index.sources import lexical
@@ -134,15 +134,6 @@ def test_a_doi_is_read_as_people_write_it(folder):
             read_sources(listed(folder, f"krill.txt,{doi}", header="file,doi"))
 
 
-def test_a_page_of_a_list_that_cannot_be_fetched_is_named_with_its_line(folder):
-    def fetch(url):
-        raise FetchError("file:///etc/passwd: only http and https are fetched")
-
-    path = listed(folder, "https://sea.example/a", header="url")
-    with pytest.warns(RetrievalWarning, match=r"sources.csv, line 2, https://sea.example/a: file:///etc/passwd: only"):
-        assert not list(read_sources(path, fetch=fetch))
-
-
 def test_one_url_with_two_dates_has_two_versions(tmp_path):
     for name in "ab":
         (tmp_path / f"{name}.txt").write_text(f"Text {name}.")
@@ -238,11 +229,6 @@ def test_hostile_front_matter_is_text(block):
     read = read_document(f"---\n{block}\n---\nText.".encode(), "a.md")
     assert (read.metadata, read.text.endswith("Text.")) == ([], True)
     assert [note[:45] for note in read.notes] == ["a.md: the YAML at its beginning cannot be read"[:45]]
-
-
-@pytest.mark.parametrize("text", ["---\nA line of text.\n---\nMore.", "---\nOnly a rule", "--- a ---\nText: x"])
-def test_a_text_between_rules_is_text(text):
-    assert "".join(text.split("-")).split()[0] in read_document(text.encode(), "a.txt").text
 
 
 def test_a_fetched_text_does_not_name_itself(tmp_path):

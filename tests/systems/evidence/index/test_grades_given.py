@@ -14,13 +14,6 @@ from .sources import LAKE, LAKE_TEXT, lexical
 FORUM = "https://www.reddit.com/r/lakes/1"
 
 
-def test_a_source_without_a_grade_is_graded_by_the_rules(tmp_path):
-    index = lexical(tmp_path)
-    index.add_document(LAKE_TEXT, FORUM)
-    index.add_documents([{"content": "Another text.", "url": "https://arxiv.org/abs/1"}])
-    assert [source.quality for source in index.sources()] == ["D", "B"]
-
-
 def test_a_grade_and_a_title_that_were_given_stay(tmp_path):
     index = lexical(tmp_path)
     index.add_document(LAKE_TEXT, LAKE, "Lakes", "A")
@@ -72,14 +65,3 @@ def test_the_name_of_a_model_is_late_interaction_and_other_values_are_errors(tmp
     for wrong in ("bm25", 5):
         with pytest.raises(ConfigurationError, match="searcher="):
             EvidenceIndex(tmp_path, wrong)
-
-
-def test_names_of_files_may_hold_line_ends_and_bytes(tmp_path):
-    folder = tmp_path / "sources"
-    folder.mkdir()
-    for number, name in enumerate((b"a\nb.txt", b"a\xffb.txt", b"a\xfeb.txt", b"c\td.txt", "\u0663.txt".encode())):
-        with open(bytes(folder) + b"/" + name, "w") as file:  # noqa: PTH123
-            file.write(f"Text {number}.")
-    index = lexical(tmp_path)
-    assert all(index.add_source(one) for one in read_sources(folder))
-    assert len(index.sources()) == 5

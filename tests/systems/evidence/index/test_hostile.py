@@ -9,7 +9,7 @@ import sqlite3
 import pytest
 from soaking import mostly_soaked
 
-from nlp_retrieval.errors import IndexDamagedError, IndexStateError, IndexWriteError, RetrievalWarning
+from nlp_retrieval.errors import IndexDamagedError, RetrievalWarning
 from systems.evidence.index.sources import LAKE, LAKE_TEXT, TOWN, lexical, told, two_sources
 
 
@@ -143,25 +143,6 @@ def test_an_index_of_something_else_shows_nothing_of_it(tmp_path):
     again = lexical(tmp_path)
     again.build_index()
     assert {one.url for one in again.search("lake town")} == {LAKE, TOWN}
-
-
-def test_a_project_that_cannot_be_written_to_says_so(tmp_path):
-    (tmp_path / "project").write_text("a file")
-    with pytest.raises(IndexStateError) as raised:
-        lexical(tmp_path / "project").add_document(LAKE_TEXT, LAKE)
-    assert isinstance(raised.value, IndexWriteError)
-    assert lexical(tmp_path / "project").sources() == []
-
-
-def test_a_database_that_was_replaced_is_opened_again(tmp_path):
-    index = two_sources(tmp_path)
-    other = lexical(tmp_path / "other")
-    other.add_document("Another text.", "https://another.example")
-    other.close()
-    shutil.rmtree(tmp_path / "10_graph")
-    assert index.sources() == []
-    shutil.move(tmp_path / "other" / "10_graph", tmp_path / "10_graph")
-    assert [source.url for source in index.sources()] == ["https://another.example"]
 
 
 def test_the_metadata_are_json_whatever_the_sources_hold(tmp_path):

@@ -73,11 +73,6 @@ def test_a_text_that_shows_nothing_is_refused():
             normal_text(text)
 
 
-def test_half_of_a_pair_is_refused():
-    with pytest.raises(InputError, match=r"ud83d"):
-        normal_text("a \ud83d b")
-
-
 def contents(text):
     return [text[start:end] for start, end in passage_spans(text)]
 
@@ -101,11 +96,6 @@ def test_a_sentence_that_is_too_long_is_cut_between_words():
     text = "word " * 300 + "end."
     assert all(set(passage.split()) <= {"word", "end."} for passage in contents(text))
     assert len("".join(contents(text)).replace(" ", "")) == len(text.replace(" ", ""))
-
-
-def test_a_letter_keeps_its_accents_where_a_word_is_cut():
-    text = "q\u0323" * 400
-    assert not any(passage.startswith("\u0323") for passage in contents(text))
 
 
 def test_lines_that_a_program_broke_belong_together():

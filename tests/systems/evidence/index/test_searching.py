@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 
 import pytest
 from hashed_tokens import HashedTokens
@@ -146,15 +144,6 @@ def test_a_new_grade_counts_at_once_where_it_is_worse_and_after_building_where_i
     assert [found.quality for found in index.search("lake freezes")] == ["E"]
 
 
-def test_metadata_are_filtered(tmp_path):
-    index = two_sources(tmp_path)
-    words = "lake town founded freezes"
-    assert {found.url for found in index.search(words)} == {LAKE, TOWN}
-    assert [found.url for found in index.search(words, where={"title": "Towns"})] == [TOWN]
-    assert [found.url for found in index.search(words, where={"fetch_date": {"lt": "2026-01-31"}})] == [LAKE]
-    assert index.search(words, min_quality="B", where={"title": "Towns"}) == []
-
-
 @pytest.mark.parametrize(
     ("where", "urls"),
     [
@@ -210,12 +199,6 @@ def test_one_source_is_searched_alone(tmp_path):
     assert index.search_source("lake town", "https://unknown.example/") == []
 
 
-def test_a_wrong_k_is_refused_with_and_without_an_index(tmp_path):
-    for k in [0, -1, True, 2.5, "3"]:
-        with pytest.raises(QueryError, match="k must be"):
-            lexical(tmp_path).search("lake", k=k)
-
-
 def test_a_wrong_query_minimum_filter_or_url_is_refused(tmp_path):
     index = two_sources(tmp_path)
     with pytest.raises(QueryError):
@@ -230,24 +213,6 @@ def test_a_wrong_query_minimum_filter_or_url_is_refused(tmp_path):
         index.search_source("lake", "lake")
     with pytest.raises(InputError, match="is not a date"):
         index.source(LAKE, "May")
-
-
-def test_long_and_foreign_queries_are_answered(tmp_path):
-    index = two_sources(tmp_path)
-    assert index.search("lake " * 2000)
-    for query in ("湖", "", "of the"):
-        assert index.search(query) == []
-
-
-def test_one_searcher_serves_two_projects(tmp_path):
-    searcher = Searcher([Bm25Retriever()])
-    one, other = EvidenceIndex(tmp_path / "one", searcher), EvidenceIndex(tmp_path / "other", searcher)
-    one.add_document("The lake freezes in the north.", LAKE)
-    other.add_document("The lake never freezes in the south.", TOWN)
-    one.build_index()
-    other.build_index()
-    assert [found.url for found in one.search("lake freezes")] == [LAKE]
-    assert [found.url for found in other.search("lake freezes")] == [TOWN]
 
 
 def test_another_searcher_is_told_to_build_and_then_searches(tmp_path):
@@ -320,26 +285,6 @@ def test_the_figures_count_documents_sources_domains_and_passages(tmp_path):
     assert found["total_queries"] == 1
     assert found["average_relevance"] == 10
     assert found["bytes"] > 10_000
-
-
-def test_the_figures_can_be_had_while_another_process_builds(tmp_path, monkeypatch):
-    index = two_sources(tmp_path)
-    size = index.stats()["bytes"]
-    files = [path for path in (tmp_path / "10_graph").rglob("*") if path.is_file() and path != index.metadata_path]
-    assert size == sum(path.stat().st_size for path in files)
-    scratch, real = index.index_path / ".scratch-1", os.scandir
-    scratch.mkdir()
-    (scratch / "file").write_text("half")
-    (index.index_path / "gone").symlink_to(scratch / "nothing")
-
-    def scandir(path):
-        if str(path) == str(scratch):
-            shutil.rmtree(scratch)
-        return real(path)
-
-    monkeypatch.setattr(os, "scandir", scandir)
-    assert index.stats()["bytes"] == size
-    assert not scratch.exists()
 
 
 def test_relevance_is_the_share_of_the_words_that_are_there():

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from documents_model.pdfs import content, encrypted, pdf_of
 
-from nlp_retrieval.documents import LARGEST_FILE, read_file
+from nlp_retrieval.documents import read_file
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
 from nlp_retrieval.systems.evidence.source_files import SourceDocument, read_sources
 
@@ -158,24 +158,11 @@ def test_a_link_that_is_named_is_followed_and_a_pipe_or_device_is_an_error(tmp_p
         assert "cannot be opened" in error_of(tmp_path / "s.txt")
 
 
-def test_a_file_that_is_too_large_is_refused_before_it_is_read_whole(tmp_path: Path) -> None:
-    with (tmp_path / "large.txt").open("wb") as file:
-        file.truncate(LARGEST_FILE + 1)
-    assert error_of(tmp_path / "large.txt") == f"{tmp_path}/large.txt: larger than 50 MiB; split it up"
-
-
 def test_a_name_cannot_write_to_the_terminal(tmp_path: Path) -> None:
     (tmp_path / "\x1b[31m\nred.txt").write_text("")
     with pytest.warns(RetrievalWarning) as warned:
         assert list(read_sources(tmp_path)) == []
     assert str(warned[0].message).isprintable()
-
-
-def test_a_name_that_is_no_text_is_read(tmp_path: Path) -> None:
-    path = os.fsdecode(os.path.join(os.fsencode(tmp_path), b"na\xefve.txt"))  # noqa: PTH118 -- bytes
-    Path(path).write_text("Text.")
-    (found,) = read_sources(tmp_path)
-    assert found == SourceDocument("Text.", f"{tmp_path.as_uri()}/na%EFve.txt", "nave", "C", "")
 
 
 def test_hidden_text_is_told_of(tmp_path: Path) -> None:

@@ -89,13 +89,6 @@ def test_an_alias_that_stays_keeps_the_text(tmp_path):
         index.text(found.key)
 
 
-def test_a_deleted_source_that_is_added_again_is_there(tmp_path):
-    index = two_sources(tmp_path)
-    index.delete(LAKE)
-    assert index.add_document(LAKE_TEXT, LAKE)
-    assert not index.was_deleted(LAKE)
-
-
 def test_a_changed_page_is_a_new_version_and_the_old_one_is_cited_by_date(tmp_path):
     index = two_sources(tmp_path)
     old = index.source(LAKE)
@@ -184,7 +177,6 @@ def test_what_is_no_document_is_refused(tmp_path):
         ({"content": "x"}, '"url" is missing'),
         ({"content": "x", "url": LAKE, "quality": "A"}, "source_quality"),
         ("x", "a document is a mapping"),
-        ({"content": 3, "url": LAKE}, "content of a source is a string, not int"),
     ]:
         with pytest.raises(InputError, match=message):
             lexical(tmp_path).add_documents([document])
@@ -196,14 +188,10 @@ def test_what_cannot_be_used_is_refused_and_nothing_is_stored(tmp_path):
         ({"content": "half \ud83d"}, "half of a surrogate pair"),
         ({"url": ""}, "no URL is given"),
         ({"url": "lakes"}, "is not a URL"),
-        ({"source_quality": "F"}, "grades are A"),
         ({"source_quality": "b"}, "did you mean 'B'"),
-        ({"source_quality": 1}, "grades are A"),
         ({"fetch_date": "yesterday"}, "not a date in ISO 8601"),
-        ({"fetch_date": "2026-13-01"}, "not a date in ISO 8601"),
         ({"fetch_date": "0001-01-01T00:00:00+14:00"}, "not a date in ISO 8601"),
         ({"fetch_date": None}, "a date is a string"),
-        ({"title": None}, "a title is a string"),
     ]:
         index = lexical(tmp_path)
         with pytest.raises(InputError, match=message):
@@ -218,9 +206,3 @@ def test_a_strange_text_is_kept_as_it_is(tmp_path):
     assert index.text(index.source(LAKE).key) == text
     assert index.source(LAKE).title.startswith("a b x")
     assert len(index.source(LAKE).title) == 500
-
-
-def test_a_folder_above_the_project_is_not_the_name_of_an_index(tmp_path):
-    for name in ("../x", "", ".", "a/b", ".hidden"):
-        with pytest.raises(InputError, match="not the name of a folder"):
-            lexical(tmp_path, name)
