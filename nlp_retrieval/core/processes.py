@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import resource
 import sys
@@ -62,7 +63,7 @@ def threads_of(n: int) -> dict[str, str]:
 
 def in_threads(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
     """Return the results of parts of one search, computed in the threads that all searches of this process share."""
-    return [work(part) for part in parts] if len(parts) <= 1 else list(_shared_threads(os.getpid()).map(work, parts))
+    return list(_shared_threads(os.getpid()).map(work, parts) if len(parts) > 1 else map(work, parts))
 
 
 @cache
@@ -155,8 +156,6 @@ if hasattr(os, "register_at_fork"):
 class PeakMemory:
     """Largest resident memory of this process inside a ``with`` block, in bytes, sampled every 20 ms."""
 
-    bytes: int = 0
-
     def __enter__(self) -> Self:
         self._stop = threading.Event()
         self.bytes = resident_bytes()
@@ -182,26 +181,19 @@ class OtherProcesses:
 
     @property
     def cores(self) -> float | None:
-        """None if the system does not report it (only Linux does), or too little time has passed."""
-        now = _processor_seconds()
-        if now is None or self._begin is None or now[0] - self._begin[0] < _LEAST_SECONDS:
-            return None
-        elapsed, busy, own = (after - before for after, before in zip(now, self._begin, strict=True))
-        return max(0.0, (busy - own) / elapsed)
+        """None if the system does not report it (only Linux does), or less than a tenth of a second has passed."""
+        elapsed, busy, own = (after - before for after, before in zip(_processor_seconds(), self._begin, strict=True))
+        return None if math.isnan(busy) or elapsed < 0.1 else max(0.0, (busy - own) / elapsed)
 
 
-_LEAST_SECONDS = 0.1
-"""Minimum interval to measure; the system counts hundredths of a second."""
-
-
-def _processor_seconds() -> tuple[float, float, float] | None:
+def _processor_seconds() -> tuple[float, float, float]:
     """The time, and the seconds worked so far by all processors: for all processes, and for this one."""
     try:
-        user, nice, system, _, _, interrupts, soft_interrupts = map(int, Path("/proc/stat").read_text().split()[1:8])
+        user, nice, system, _, _, *interrupts = map(int, Path("/proc/stat").read_text().split()[1:8])
+        busy = (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError):
-        return None
-    ticks = user + nice + system + interrupts + soft_interrupts
-    return time.perf_counter(), ticks / os.sysconf("SC_CLK_TCK"), sum(os.times()[:4])
+        busy = math.nan
+    return time.perf_counter(), busy, sum(os.times()[:4])
 
 
 def resident_bytes() -> int:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from nlp_retrieval.core.processes import Lock
 
@@ -28,11 +28,8 @@ _REDRAWN, _REPORTED = 0.1, 10.0
 """Seconds between two states of the line in a terminal, and between two plain lines."""
 
 
-class Advance(Protocol):
-    """Called with the number of units done since the last call."""
-
-    def __call__(self, n: int) -> None:
-        """Advance by ``n``."""
+Advance = Callable[[int], object]
+"""Called with the number of units done since the last call."""
 
 
 def _ignore(n: int) -> None:
@@ -94,16 +91,16 @@ class Display:
 
     def _line(self, what: str, total: int | None) -> Advance:
         done, begun = 0, time.monotonic()
+        of = "" if total is None else f" of {total:,}"
 
         def advance(n: int) -> None:
             nonlocal done
-            with self._lock:
+            with self._lock, suppress(OSError, ValueError):  # a full disk must not end the work
                 done += n
                 if (now := time.monotonic()) - begun >= _AFTER and now - self._last >= _REPORTED:
                     self._last = now
-                    with suppress(OSError, ValueError):  # a full disk must not end the work
-                        sys.stderr.write(f"{what}: {done:,}" + ("\n" if total is None else f" of {total:,}\n"))
-                        sys.stderr.flush()
+                    sys.stderr.write(f"{what}: {done:,}{of}\n")
+                    sys.stderr.flush()
 
         return advance
 

@@ -54,13 +54,3 @@ def test_quiet_and_hidden_progress_and_short_work_show_nothing(shown, monkeypatc
         assert shown(Terminal(), "auto") == ""
     monkeypatch.setattr(progress_bars, "_AFTER", 100.0)
     assert "indexing" not in shown(Terminal(), "auto")
-
-
-def test_work_inside_other_work_is_shown_below_it(shown, monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = Terminal()
-    monkeypatch.setattr(sys, "stderr", stream)
-    display = Display()
-    with display.work("configurations", 25) as outer, display.work("loading", None, at_once=True):
-        outer(7)
-    assert "7/25" in stream.getvalue()
-    assert "loading" in stream.getvalue()

@@ -323,7 +323,7 @@ def _described(cls: type[Component]) -> dict[str, str]:
 
 def asked_for(plan: PlannedComponent) -> Iterator[str]:
     """Yield, as phrases, what a component would do that its manifest is not allowed to ask for."""
-    without_rules = {} if is_own_module(plan.cls.__module__) else None
+    without_rules: Mapping[str, Any] | None = {} if is_own_module(plan.cls.__module__) else None
     rules = vars(plan.cls).get("manifest_may_set", without_rules)  # a subclass inherits no trust
     for key, value in plan.fields.items():
         parts = list(_plans_in(value))

@@ -71,12 +71,6 @@ def test_repr_and_config_build_an_equal_component(component):
     assert eval(repr(component), {cls.__name__: cls}) == component
 
 
-def test_parameters_of_the_search_change_no_index_identity():
-    assert TermCount(boost=9.0).index_identity() == TermCount().index_identity()
-    assert TermCount(min_length=2).index_identity() != TermCount().index_identity()
-    assert Vectors(Encoder("m"), nprobe=8).index_identity() == Vectors(Encoder("m")).index_identity()
-
-
 def test_canonical_json_is_one_text_for_equal_values():
     assert canonical_json({"b": [1, None], "a": "ü"}) == '{"a":"ü","b":[1,null]}'
     with pytest.raises(ValueError, match="JSON"):

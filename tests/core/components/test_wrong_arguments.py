@@ -67,10 +67,3 @@ def test_items_that_are_no_list_are_told_how(searcher: Searcher, tmp_path: Path)
 def test_a_loader_that_is_a_class_is_told(searcher: Searcher, tmp_path: Path) -> None:
     with pytest.raises(ItemError, match=r"not as the class JsonlLoader; write JsonlLoader\(\.\.\.\)"):
         searcher.index(JsonlLoader, tmp_path / "index")  # type: ignore[arg-type]
-
-
-def test_an_index_directory_that_is_no_path_is_told(searcher: Searcher) -> None:
-    path = 5
-    for attempt in (searcher.open, lambda path: searcher.index([ITEM], path)):
-        with pytest.raises(ConfigurationError, match="named by its path"):
-            attempt(path)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nlp_retrieval.core.files.yaml_text import check_keys, read_yaml
-from nlp_retrieval.errors import ConfigurationError, SourceError
+from nlp_retrieval.errors import ConfigurationError
 
 
 @pytest.fixture
@@ -85,11 +85,6 @@ def test_a_tag_that_would_make_an_object_is_refused_with_its_line(read, text, tm
 def test_broken_yaml_is_a_configuration_error_that_names_the_file(read, text):
     with pytest.raises(ConfigurationError, match=r"sweep\.yaml"):
         read(text)
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(SourceError, match=r"no configuration file at .*none\.yaml"):
-        read_yaml(tmp_path / "none.yaml")
 
 
 def test_an_unknown_key_lists_the_nearest():
