@@ -388,8 +388,9 @@ def check_parameter(cls: type[Component], parameter: str, value: Any) -> Any:
 
 def _default(cls: type[Component], parameter: str, value: Any) -> Any:
     """A default converted like a given value; a default that its own type does not allow is left unchanged."""
-    with suppress(ConfigurationError):
-        return check_parameter(cls, parameter, value)
+    if isinstance(value, int | list | tuple | dict):
+        with suppress(ConfigurationError):
+            return check_parameter(cls, parameter, value)
     return value
 
 

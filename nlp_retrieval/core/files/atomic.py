@@ -42,14 +42,9 @@ def explained_writes(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        target = Path(os.fsdecode(error.filename or path)).absolute()
-        own = path.absolute()
-        # another file is one that an engine could not read
-        if (
-            isinstance(error, IndexWriteError)
-            or error.errno is None
-            or not {own, target} & {*own.parents, own, *target.parents}
-        ):
+        target, own = Path(str(error.filename or path)).absolute(), path.absolute()
+        elsewhere = not (target.is_relative_to(own) or own.is_relative_to(target))  # a file that an engine could not read
+        if isinstance(error, IndexWriteError) or error.errno is None or elsewhere:
             raise
         raise IndexWriteError(f"cannot write to {target}: {_reason(error)}. What was there before is unchanged.") from error
 

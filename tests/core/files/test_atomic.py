@@ -58,3 +58,10 @@ def test_other_errors_pass_as_they_are(tmp_path):
     assert not isinstance(caught.value, IndexWriteError)
     with pytest.raises(KeyError), explained_writes(tmp_path):
         raise KeyError("x")
+    with pytest.raises(FileNotFoundError), explained_writes(tmp_path / "index"):
+        (tmp_path / "model").read_bytes()
+    with (
+        pytest.raises(IndexWriteError, match=r"cannot write to .*index/file: No such file"),
+        explained_writes(tmp_path / "index"),
+    ):
+        (tmp_path / "index" / "file").touch()
