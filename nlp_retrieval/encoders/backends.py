@@ -86,13 +86,11 @@ def require_device(device: str | None) -> None:
     import torch
 
     try:
-        wanted = torch.device(device)
-    except RuntimeError:
-        raise ConfigurationError(f"device={device!r} is not a torch device; usual ones are cpu, cuda, cuda:1 and mps") from None
-    n_devices = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
-    if wanted.type in n_devices and (wanted.index or 0) >= n_devices[wanted.type]:
-        found = ", ".join(f"{n} of {kind}" for kind, n in n_devices.items() if n)
-        raise ConfigurationError(f"there is no device {device!r} here (found: {found}); leave device out for the best")
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ConfigurationError(
+            f"there is no device {device!r} here ({first_line(error)}); leave device out for the best, or name cpu, cuda or mps"
+        ) from None
 
 
 def on_cpu(device: str | None) -> bool:

@@ -284,7 +284,7 @@ class BaseSparseEncoder(_Encoder):
 
 def checked_terms(encoded: TermWeights, texts: list[str], encoder: BaseSparseEncoder) -> TermWeights:
     """Return the weights as int64, int32 and float32, after checking that they can be searched."""
-    columns = list(encoded) if isinstance(encoded, tuple) else []
+    columns: list[NDArray[Any]] = list(encoded) if isinstance(encoded, tuple) else []
     if len(columns) != 3 or not all(isinstance(column, np.ndarray) and column.ndim == 1 for column in columns):
         raise ModelError(f"{encoder!r} returned {type(encoded).__name__}; TermWeights(offsets, terms, weights) were expected")
     offsets, terms, weights = columns

@@ -110,10 +110,6 @@ class KeptVectors:
 #
 # A key is named by its environment variable and never stored: it is in no configuration, ``repr``, file or message.
 
-_RULES = ENDPOINT_RULES | may_set(
-    *("dimension", "query_prompt", "passage_prompt", "normalize", "max_characters", "batch_size"),
-    cache_dir=given("keep vectors in"),
-)
 OPENAI = "https://api.openai.com/v1"
 
 
@@ -145,7 +141,11 @@ class HttpEncoder(BaseEncoder):
     """
 
     name = "http"
-    manifest_may_set = _RULES | may_set("model", base_url=given("send texts to the server"))
+    manifest_may_set = ENDPOINT_RULES | may_set(
+        *("model", "dimension", "query_prompt", "passage_prompt", "normalize", "max_characters", "batch_size"),
+        cache_dir=given("keep vectors in"),
+        base_url=given("send texts to the server"),
+    )
     search_only = frozenset({"query_prompt", "batch_size", "api_key_env", "cache_dir", "endpoint"})
     in_workers = False
 
@@ -271,9 +271,6 @@ class OpenAIEncoder(HttpEncoder):
         model: its name, such as ``text-embedding-3-small``.
         dimension: requested if the model can shorten its vectors (Matryoshka), and checked; by default the model's own.
         api_key_env: the environment variable that holds the key; by default ``OPENAI_API_KEY``.
-        query_prompt: put before every query.
-        passage_prompt: put before every passage.
-        normalize: scale vectors to length 1, so that scores are cosines.
         max_characters: most characters of a text that are sent; the rest is left out. OpenAI refuses texts of more than 8,192
             tokens.
         batch_size: the most texts in a request.
@@ -289,16 +286,18 @@ class OpenAIEncoder(HttpEncoder):
     """
 
     name = "openai"
-    manifest_may_set = _RULES | may_set(model=given("send texts to the embedding model"))
+    manifest_may_set = ENDPOINT_RULES | may_set(
+        *("dimension", "max_characters", "batch_size"),
+        cache_dir=given("keep vectors in"),
+        model=given("send texts to the embedding model"),
+    )
+    search_only = frozenset({"batch_size", "api_key_env", "cache_dir", "endpoint"})
 
     def __init__(
         self,
         model: Annotated[str, Field(min_length=1)],
         dimension: Annotated[int, Field(ge=1)] | None = None,
         api_key_env: str | None = None,
-        query_prompt: str = "",
-        passage_prompt: str = "",
-        normalize: bool = True,
         max_characters: Annotated[int, Field(ge=1)] | None = None,
         batch_size: Annotated[int, Field(ge=1, le=2048)] = 128,
         endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
@@ -309,13 +308,10 @@ class OpenAIEncoder(HttpEncoder):
             model,
             api_key_env,
             dimension,
-            query_prompt,
-            passage_prompt,
-            normalize,
-            max_characters,
-            batch_size,
-            endpoint,
-            cache_dir,
+            max_characters=max_characters,
+            batch_size=batch_size,
+            endpoint=endpoint,
+            cache_dir=cache_dir,
         )
 
     @property

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import importlib.util
 import multiprocessing
 import os
 import platform
@@ -29,7 +30,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache, partial
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from itertools import chain
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
@@ -199,14 +200,8 @@ def _lost() -> WorkerError:
 def _begin() -> None:
     """End with the parent, and leave Ctrl-C to it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    if (parent := multiprocessing.parent_process()) is not None:
+        threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
 
 
 _environment_lock = Lock()
@@ -371,13 +366,8 @@ class PassageTask:
 @cache
 def _computed_by() -> dict[str, str]:
     """Versions of the packages that compute vectors."""
-    versions = {"machine": platform.machine()}
-    for package in _COMPUTING:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return versions
+    installed = (package for package in _COMPUTING if importlib.util.find_spec(package.replace("-", "_")))
+    return {"machine": platform.machine()} | {package: version(package) for package in installed}
 
 
 def encoded_by(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -47,17 +48,10 @@ class Vocabulary:
     tokens: list[str]
     counts: NDArray[np.int64]
 
-    def spoken(self) -> NDArray[np.bool_]:
-        """Return which tokens are text, and not markers in a model's input."""
-        return np.array([not (token.startswith("[") and token.endswith("]") and len(token) > 2) for token in self.tokens])
-
-    def as_texts(self) -> list[str]:
-        """Return the text to encode for each token: a piece from within a word without its mark."""
-        return [token.removeprefix(_JOINED) or token for token in self.tokens]
-
-    def digest(self) -> str:
-        """Checksum of the tokens in their order, and of their counts in the corpus."""
-        return hashlib.sha256(canonical_json([self.tokens, self.counts.tolist()]).encode()).hexdigest()
+    def spoken(self) -> dict[int, str]:
+        """Return the tokens that are text, and not markers in a model's input: a piece from within a word without its mark."""
+        is_marker = re.compile(r"\[.+\]").fullmatch
+        return {n: token.removeprefix(_JOINED) or token for n, token in enumerate(self.tokens) if not is_marker(token)}
 
 
 def vocabulary_of(texts: Iterable[str], encoder: BaseEncoder, most_words: int, min_count: int) -> Vocabulary:
@@ -238,7 +232,8 @@ def distill_static(
     def write(scratch: Path) -> None:
         _write(source, vocabulary, dimension, smoothing, scratch)
 
-    settings = {"dimension": dimension, "smoothing": smoothing, "vocabulary": vocabulary.digest()}
+    words = hashlib.sha256(canonical_json([vocabulary.tokens, vocabulary.counts.tolist()]).encode()).hexdigest()
+    settings = {"dimension": dimension, "smoothing": smoothing, "vocabulary": words}
     made = kept_model("static", {"encoder": source.identity} | settings, write)
     if folder is None:
         return made
@@ -272,8 +267,8 @@ def _write(encoder: BaseEncoder, vocabulary: Vocabulary, dimension: int, smoothi
 
 def _vectors_of(encoder: BaseEncoder, vocabulary: Vocabulary, dimension: int) -> NDArray[np.float64]:
     """``[tokens, dimension]``: centred and reduced to the principal axes; zeros for tokens that are not text."""
-    spoken = np.flatnonzero(vocabulary.spoken())
-    texts = [text for text, speaks in zip(vocabulary.as_texts(), vocabulary.spoken(), strict=True) if speaks]
+    spoken = vocabulary.spoken()
+    texts = list(spoken.values())
     batches = [texts[first : first + _DISTILLING_BATCH] for first in range(0, len(texts), _DISTILLING_BATCH)]
     encoded: list[NDArray[np.float32]] = []
     for batch in tracked("static: encoding tokens", batches, len(texts)):
@@ -285,5 +280,5 @@ def _vectors_of(encoder: BaseEncoder, vocabulary: Vocabulary, dimension: int) ->
     axes = axes[:, ::-1][:, :dimension]
     largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
     table = np.zeros((len(vocabulary.tokens), axes.shape[1]))
-    table[spoken] = vectors @ (axes * np.where(largest < 0, -1.0, 1.0))
+    table[list(spoken)] = vectors @ (axes * np.where(largest < 0, -1.0, 1.0))
     return table

@@ -8,18 +8,15 @@ import string
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 import pytest
 from colbert_checkpoints import by_hand, carried_folder, save_bert, save_pylate, save_stanford
-from hashed_words import items_of, rows_of
 
 from nlp_retrieval.encoders import models
 from nlp_retrieval.encoders.colbert import ColbertEncoder, is_multi_vector
 from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
-from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 
 NAME = "sentence-transformers/all-MiniLM-L6-v2"
 PASSAGES = [
@@ -137,20 +134,6 @@ def test_a_projection_that_is_handed_back_is_used(plain: ColbertEncoder) -> None
         quietly(projection=None).with_projection(given)
 
 
-def test_a_query_has_the_same_vectors_alone_and_beside_others_in_bfloat16() -> None:
-    short = quietly(precision="bfloat16")
-    alone = [short.encode_queries([text])[0] for text in PASSAGES]
-    for order in ([0, 1, 2, 3], [3, 0], [1, 3, 1]):
-        for place, vectors in zip(order, short.encode_queries([PASSAGES[place] for place in order]), strict=True):
-            assert np.array_equal(vectors, alone[place])
-
-
-def test_prompts_are_put_before_texts(plain: ColbertEncoder) -> None:
-    prompted = quietly(query_prompt="query: ", passage_prompt="passage: ")
-    np.testing.assert_allclose(prompted.encode_queries(["fox"])[0], plain.encode_queries(["query: fox"])[0], atol=1e-5)
-    np.testing.assert_allclose(prompted.encode_passages(["fox"])[0], plain.encode_passages(["passage: fox"])[0], atol=1e-5)
-
-
 def test_the_projection_belongs_to_the_index_where_there_is_one(plain: ColbertEncoder, stanford: Path) -> None:
     assert quietly(projection=64).index_identity() != plain.index_identity()
     assert encoder(stanford, projection=64, seed=3).index_identity() == encoder(stanford).index_identity()
@@ -204,14 +187,3 @@ def test_a_checkpoint_of_stanford_without_its_projection_is_refused(stanford: Pa
 
 
 # under a retriever
-
-
-@pytest.mark.parametrize("bits", [None, 4])
-def test_empty_passages_are_indexed_and_long_ones_counted_and_said_once(stanford: Path, tmp_path: Path, bits: Any) -> None:
-    retriever = ColbertRetriever(encoder(stanford), bits=bits)
-    texts = ["", *PASSAGES[:2], " \n", "word " * 30, "", "fox " * 17]
-    with pytest.warns(RetrievalWarning, match="colbert: 1 of 7 passages are longer than the encoder reads") as caught:
-        retriever.index(items_of(texts), tmp_path)
-    assert len(caught) == 1
-    (hits,) = retriever.retrieve([["red fox"]], tmp_path, 9)
-    assert sorted(rows_of(hits)) == [1, 2, 4, 6]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from hashed_words import HashedWords, items_of
 
 from nlp_retrieval import FaissRetriever, HttpEncoder, OpenAIEncoder, Searcher
 from nlp_retrieval.encoders import endpoint as servers
-from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError
+from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.lm import endpoint as calls
 from nlp_retrieval.lm.counting import CallCounts, record_calls
 
@@ -108,12 +107,6 @@ def test_a_key_goes_to_the_server_and_into_nothing_else(make, server, key, tmp_p
     assert key not in f"{error.value} {encoder!r} {encoder.config} {encoder.identity} {vars(encoder)}"
     written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     assert all(key.encode() not in content for content in written)
-
-
-def test_without_a_variable_no_key_is_sent(make, server, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    make().encode_passages(TEXTS[:1])
-    assert "Authorization" not in server.headers[0]
 
 
 def test_a_redirect_is_not_followed(make, server, key):
@@ -222,12 +215,6 @@ def test_what_may_be_temporary_is_tried_again_later_and_later(make, server, wait
     assert 1 <= waits[0] <= 2 <= waits[1] <= 4
 
 
-def test_after_the_last_retry_the_error_says_how_often_it_was_tried(make, server):
-    failing(server, *[503] * 9)
-    with pytest.raises(ModelError, match=r"HTTP 503: .* \(3 attempts\)"):
-        make(retries=2).encode_passages(TEXTS)
-
-
 @pytest.mark.parametrize(
     "reply", [Raw(b"{}", dripping=True, length=2**20), Raw(b'{"data": [' + b" " * 2000, dripping=True, length=4000)]
 )
@@ -243,12 +230,6 @@ def test_the_limit_of_requests_is_an_error_and_what_came_before_is_kept(make, se
         make(max_calls=2, batch_size=2, calls_at_once=1).encode_passages(TEXTS)
     make().encode_passages(TEXTS)
     assert sorted(server.texts) == sorted(TEXTS)
-
-
-def test_without_httpx_the_error_says_what_to_install(make, monkeypatch):
-    monkeypatch.setitem(sys.modules, "httpx2", None)
-    with pytest.raises(DependencyError, match=r"pip install 'nlp_retrieval\[endpoint\]'"):
-        make().encode_passages(TEXTS)
 
 
 # as a part

@@ -9,13 +9,14 @@ from weakref import WeakValueDictionary
 
 import pytest
 from named_models import NAMED, PEOPLE, Named
+from soaking import mostly_soaked
 
 from nlp_retrieval import FaissRetriever, SearchableItem
 from nlp_retrieval.encoders import models
 from nlp_retrieval.errors import IndexMismatchError, ModelError
 
 
-@pytest.fixture(params=NAMED)
+@pytest.fixture(params=mostly_soaked(list(NAMED), ["encoder", "pylate", "splade"]))
 def kind(request: pytest.FixtureRequest) -> Named:
     return NAMED[request.param]
 

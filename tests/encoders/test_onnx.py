@@ -102,15 +102,6 @@ def test_an_export_is_made_once_and_read_without_torch_afterwards(
     assert exports(own_cache) == made
 
 
-def test_an_export_that_is_not_whole_is_made_again(model: Path, own_cache: Path) -> None:
-    wanted = by_onnx(model, precision="float32").encode_queries(TEXTS)
-    (made,) = exports(own_cache)
-    for name in ("model.onnx", "made.json"):
-        models._open.clear()
-        (made / name).write_bytes((made / name).read_bytes()[:-9])
-        np.testing.assert_array_equal(by_onnx(model, precision="float32").encode_queries(TEXTS), wanted)
-
-
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_an_export_that_does_not_match_its_model_is_refused_and_not_kept(
     model: Path, own_cache: Path, precision: str, monkeypatch: pytest.MonkeyPatch
@@ -166,8 +157,6 @@ def test_what_does_not_go_together_is_refused_at_once(subtests: pytest.Subtests)
         ({"backend": "torch", "precision": "int8"}, "precision='int8' is for backend='onnx'"),
         ({"backend": "onnx", "precision": "bfloat16"}, "precision='bfloat16' is for backend='torch'"),
         ({"backend": "onnx", "device": "cuda"}, "device='cuda': backend='onnx' runs on the CPU"),
-        ({"backend": "openvino"}, "backend"),
-        ({"precision": "int4"}, "precision"),
     ]:
         with subtests.test(settings=settings, message=message), pytest.raises(ConfigurationError, match=message):
             SentenceTransformerEncoder(**settings)  # type: ignore[arg-type]

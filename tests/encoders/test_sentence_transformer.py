@@ -83,15 +83,6 @@ def test_a_query_has_the_same_vector_alone_and_beside_any_others_where_precision
                 assert np.array_equal(short.encode_queries([TEXTS[place] for place in order]), alone[order])
 
 
-def test_prompts_are_put_before_queries_and_before_passages(by_hand: SentenceTransformer) -> None:
-    encoder = SentenceTransformerEncoder(
-        NAME, query_prompt="query: ", passage_prompt="passage: ", precision="float32", device="cpu"
-    )
-    texts = TEXTS[:2]
-    assert (cosines(encoder.encode_queries(texts), by_hand.encode([f"query: {t}" for t in texts])) > 0.9999).all()
-    assert (cosines(encoder.encode_passages(texts), by_hand.encode([f"passage: {t}" for t in texts])) > 0.9999).all()
-
-
 @pytest.mark.parametrize("passages", ["document", "passage"])
 def test_prompts_that_the_model_defines_are_applied_unless_others_are_given(
     tmp_path: Path, by_hand: SentenceTransformer, passages: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 from string import ascii_lowercase
 
@@ -21,11 +20,9 @@ from nlp_retrieval.cli.app import app
 from nlp_retrieval.encoders import distill_static
 from nlp_retrieval.errors import (
     ConfigurationError,
-    DependencyError,
     ItemError,
     ModelError,
     OutputError,
-    RetrievalWarning,
 )
 
 TEXTS = [
@@ -76,15 +73,6 @@ def test_a_word_is_its_vector_centred_and_turned_and_weighed_by_how_rare_it_is(f
     wanted = [[centred[a] @ centred[b] * weights[a] * weights[b] for a in words] for b in words]
     rows = table[[tokens[word] for word in words]]
     np.testing.assert_allclose(rows @ rows.T, wanted, rtol=1e-3, atol=1e-5)
-
-
-def test_a_text_without_a_known_token_has_a_vector_of_zeros_and_finds_nothing(folder: Path, tmp_path: Path) -> None:
-    retriever = FaissRetriever(StaticEncoder(folder))
-    retriever.index(items_of(TEXTS), tmp_path / "index")
-    with pytest.warns(RetrievalWarning, match="found nothing for 1 of 2 queries"):
-        found = retriever.retrieve([["🦊🦊"], ["blue whale"]], tmp_path / "index", 2)
-    assert found[0] == []
-    assert found[1][0].item.item_id == "d1"
 
 
 def test_the_pieces_of_a_model_of_wordpiece_are_kept_and_the_words_of_the_corpus_join_them(tmp_path: Path) -> None:
@@ -164,13 +152,6 @@ def test_what_cannot_be_distilled_is_said(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="is a file"):
         distill_static(HashedWords(), items_of(TEXTS), tmp_path / "notes.txt" / "static")
     assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
-
-
-def test_without_model2vec_the_error_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "model2vec", None)
-    for call in (lambda: StaticEncoder(folder).encode_queries(["fox"]), lambda: distill_static(HashedWords(), items_of(TEXTS))):
-        with pytest.raises(DependencyError, match=r"pip install 'nlp_retrieval\[static\]'"):
-            call()
 
 
 @pytest.mark.filterwarnings("ignore:word_vectors.* have no word with a vector")

@@ -65,11 +65,6 @@ def test_a_text_is_the_mean_of_its_words_by_how_rare_they_are(source):
     assert plain == pytest.approx(np.array([0, 2, 3]) / math.sqrt(13), abs=1e-6)
 
 
-def test_words_of_other_scripts_and_accents_are_found(source):
-    (vector,) = WordVectorEncoder(str(source)).encode_passages(["Łódź"])
-    assert vector == pytest.approx(np.ones(3) / math.sqrt(3), abs=1e-6)
-
-
 def test_a_text_without_a_known_word_has_no_vector_and_that_is_said_once(source):
     encoder = WordVectorEncoder(str(source))
     with pytest.warns(RetrievalWarning, match=r"1 of 3 texts have no word with a vector, .*the first: 'qwertz'"):

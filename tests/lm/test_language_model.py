@@ -99,14 +99,6 @@ def test_other_sampling_is_another_question(server, model, other):
     assert server.calls == 2
 
 
-def test_another_program_and_another_claim_are_other_questions(server, model):
-    lm, program = model(), Decomposer()
-    ask(lm, "a claim")
-    program.decompose.signature = program.decompose.signature.with_instructions("Split it.")
-    ask_all(lm, program, [{"claim": "a claim"}, {"claim": "b claim"}], "phrases", lambda q, answer: answer, "test")
-    assert server.calls == 3
-
-
 def test_an_answer_that_its_reader_refuses_is_asked_for_again(server, model):
     for _ in range(2):
         with pytest.warns(RetrievalWarning, match="1 of 1 queries"):
@@ -267,17 +259,6 @@ assert "litellm" not in sys.modules
     environment = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
     subprocess.run([sys.executable, "-c", program], check=True, timeout=300, env=environment)
     assert list(home.rglob("*")) == []
-
-
-def test_settings_can_be_made_without_dspy_being_imported():
-    program = """
-import sys
-from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.processors.with_model import ClaimPhrases
-ClaimPhrases(LanguageModel("openai/small", base_url="http://localhost/v1"))
-assert "dspy" not in sys.modules
-"""
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
 
 
 def test_without_dspy_the_error_says_what_to_install(model, monkeypatch):

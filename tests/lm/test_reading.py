@@ -65,11 +65,6 @@ def test_quotation_marks_brackets_and_asterisks_of_a_text_stay():
         assert read_passage(f" {text}\n", CLAIM, 32) == read_line(f" {text}\n", 32) == unwrapped(text) == text
 
 
-def test_phrases_are_few_and_short():
-    found = read_phrases([f"w{n} " * 100 for n in range(10)], CLAIM, 3, 5)
-    assert found == [" ".join([f"w{n}"] * 5) for n in range(3)]
-
-
 @given(answer=st.recursive(st.none() | st.integers() | st.text(max_size=40), lambda inner: st.lists(inner, max_size=5)))
 def test_whatever_comes_phrases_are_distinct_lines_with_a_word(answer):
     for form in (answer, json.dumps(answer), json.dumps({"phrases": answer}, ensure_ascii=False)):
