@@ -15,16 +15,6 @@ from hashed_words import HashedWords
 from nlp_retrieval.encoders.base import Vectors
 
 
-class Surroundings:
-    """A task that tells what variables of the environment say in a worker."""
-
-    def facts(self) -> dict[str, str]:
-        return {}
-
-    def do(self, name: str) -> str | None:
-        return os.environ.get(name)
-
-
 class Placed(HashedWords):
     """Is told where to compute, as encoders that torch runs, and writes the process where it does.
 

@@ -63,8 +63,8 @@ class BaseAnswerer(Component, ABC):
         for answer, passages in zip(answers, passages_read, strict=True):
             if not isinstance(answer, Answer):
                 raise EngineError(f"{name} returned {answer!r:.80}, which is no Answer; an abstention is Answer(text='')")
-            cited = {*answer.passages, *(title for title, _ in answer.facts)}
-            foreign = cited - {item.item_id for item in passages} - {title_of(item) for item in passages}
+            foreign = {*answer.passages} - {item.item_id for item in passages}
+            foreign |= {title for title, _ in answer.facts} - {title_of(item) for item in passages}
             if foreign:
                 raise EngineError(f"{name} cites {min(foreign)!r}, which it was not given; drop and count such citations")
         return answers

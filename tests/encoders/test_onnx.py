@@ -13,11 +13,10 @@ from hashed_words import items_of, rows_of
 from named_models import NAMED
 
 from nlp_retrieval import FaissRetriever, RetrievalWarning, Searcher, SentenceTransformerEncoder
-from nlp_retrieval.encoders import backends as export
 from nlp_retrieval.encoders import models
 from nlp_retrieval.encoders.backends import OnnxModel
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, ModelError
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError
 
 TEXTS = [
     "who wrote the novel that Kubrick filmed",
@@ -100,30 +99,6 @@ def test_an_export_is_made_once_and_read_without_torch_afterwards(
     np.testing.assert_array_equal(again.encode_queries(TEXTS), wanted)
     assert isinstance(again.open_model(), OnnxModel)
     assert exports(own_cache) == made
-
-
-@pytest.mark.parametrize("precision", ["float32", "int8"])
-def test_an_export_that_does_not_match_its_model_is_refused_and_not_kept(
-    model: Path, own_cache: Path, precision: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Turned(OnnxModel):
-        """As where the exporter or the quantiser changed what is computed."""
-
-        wrong = 0
-
-        def __init__(self, folder: Path, max_length: int | None = None) -> None:
-            super().__init__(folder, max_length)
-            Turned.wrong += 1
-            self.turned = precision == "float32" or Turned.wrong == 3
-
-        def encode(self, texts: list[str]) -> Vectors:  # type: ignore[override]
-            vectors = super().encode(texts)
-            return vectors[:, ::-1] if self.turned else vectors
-
-    monkeypatch.setattr(export, "OnnxModel", Turned)
-    with pytest.raises(ModelError, match=rf"the {precision} export does not match its model: .* cosine .*; pass "):
-        by_onnx(model, precision=precision).encode_queries(TEXTS)
-    assert len(exports(own_cache)) == (precision == "int8")
 
 
 def test_a_vector_does_not_depend_on_the_rest_of_the_batch_and_threads_share_a_model(

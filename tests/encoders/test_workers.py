@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords, items_of
-from worker_encoders import Placed, Projecting, Surroundings, Unlucky
+from worker_encoders import Placed, Projecting, Unlucky
 
 from nlp_retrieval import ColbertRetriever, FaissRetriever, Searcher
 from nlp_retrieval.core.processes import threads_of
@@ -129,19 +129,6 @@ def test_an_encoder_that_holds_a_secret_is_not_sent(tmp_path):
     searcher = Searcher([FaissRetriever(HashedWords(api_key="sk-abcdefghijklmnopqrstuvwxyz123456"))])
     with pytest.raises(ConfigurationError, match=r"api_key holds what looks like a secret, and is not pickled"):
         searcher.index(items_of(TEXTS), tmp_path / "index", workers=2)
-
-
-def test_every_worker_is_started_with_one_core_and_without_gpus(monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    pool = LocalPool(2)
-    told = dict(pool.results(Surroundings(), ["CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS"]))
-    started = [set(Path(f"/proc/{pid}/environ").read_text().split("\0")) for pid in workers_of(os.getpid())]
-    pool.close()
-    assert told == {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-    assert [{"CUDA_VISIBLE_DEVICES=", "OMP_NUM_THREADS=1"} <= variables for variables in started] == [True, True]
-    assert os.environ["CUDA_VISIBLE_DEVICES"] == "0,1"
-    assert "OMP_NUM_THREADS" not in os.environ
 
 
 @pytest.mark.parametrize(("device", "here"), [(None, False), ("cpu", False), ("cuda:1", True)])
