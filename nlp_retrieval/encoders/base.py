@@ -284,20 +284,16 @@ class BaseSparseEncoder(_Encoder):
 
 def checked_terms(encoded: TermWeights, texts: list[str], encoder: BaseSparseEncoder) -> TermWeights:
     """Return the weights as int64, int32 and float32, after checking that they can be searched."""
-    columns: list[NDArray[Any]] = list(encoded) if isinstance(encoded, tuple) else []
-    if len(columns) != 3 or not all(isinstance(column, np.ndarray) and column.ndim == 1 for column in columns):
+    columns = encoded if isinstance(encoded, tuple) else ()
+    flat = [column.dtype.kind for column in columns if isinstance(column, np.ndarray) and column.ndim == 1]
+    if "".join(flat).replace("u", "i") != "iif":
         raise ModelError(f"{encoder!r} returned {type(encoded).__name__}; TermWeights(offsets, terms, weights) were expected")
-    offsets, terms, weights = columns
-    if (
-        [column.dtype.kind.replace("u", "i") for column in columns] != ["i", "i", "f"]
-        or len(offsets) != len(texts) + 1
-        or offsets[0] != 0
-        or (np.diff(offsets) < 0).any()
-        or not len(terms) == len(weights) == offsets[-1]
-    ):
+    offsets, terms, weights = encoded
+    fits = len(offsets) == len(texts) + 1 and offsets[0] == 0 and (np.diff(offsets) >= 0).all()
+    if not fits or not len(terms) == len(weights) == offsets[-1]:
         raise ModelError(
-            f"{encoder!r} returned {len(offsets) - 1} texts with {len(terms)} terms of {terms.dtype} and {len(weights)} "
-            f"weights of {weights.dtype} for {len(texts)} texts; one whole and one real number per entry were expected"
+            f"{encoder!r} returned {len(offsets) - 1} texts with {len(terms)} terms and {len(weights)} weights for "
+            f"{len(texts)} texts; one number of a term and one weight per entry were expected"
         )
     if len(terms) and not 0 <= terms.min() <= terms.max() < min(encoder.dimension, MOST_TERMS):
         raise ModelError(f"{encoder!r} gave the terms {terms.min()}..{terms.max()}; it has {encoder.dimension}")

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import importlib.util
 import multiprocessing
 import os
 import platform
@@ -27,10 +26,10 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache, partial
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
@@ -366,8 +365,11 @@ class PassageTask:
 @cache
 def _computed_by() -> dict[str, str]:
     """Versions of the packages that compute vectors."""
-    installed = (package for package in _COMPUTING if importlib.util.find_spec(package.replace("-", "_")))
-    return {"machine": platform.machine()} | {package: version(package) for package in installed}
+    versions = {"machine": platform.machine()}
+    for package in _COMPUTING:
+        with suppress(PackageNotFoundError):
+            versions[package] = version(package)
+    return versions
 
 
 def encoded_by(
