@@ -77,6 +77,19 @@ def figures(audit: Audited) -> dict[str, Figure]:
     return found
 
 
+def words(audit: Audited) -> dict[str, dict[str, float]]:
+    """The share of right and of wrong citations, among those whose source is indexed, that are supported, weak, and neither."""
+    shares = {}
+    for name, is_right in (("right", True), ("wrong", False)):
+        own = [
+            row["status"]
+            for one, row in zip(audit.truth, audit.rows, strict=True)
+            if (one["truth"] == "supported") is is_right and row["status"] != "SOURCE_NOT_INDEXED"
+        ]
+        shares[name] = {status: own.count(status) / len(own) for status in ("PASS", "WEAK", "REVIEW")}
+    return shares
+
+
 def reasons(audit: Audited) -> dict[str, dict[str, int]]:
     """How often each reason was given, by what was planted."""
     counts: dict[str, dict[str, int]] = {}
@@ -100,4 +113,4 @@ def without(audit: Audited, origins: Sequence[str]) -> Audited:
 
 
 def _flagged(row: dict[str, Any]) -> bool:
-    return bool(row["status"] != "PASS")
+    return row["status"] not in ("PASS", "WEAK")

@@ -23,7 +23,7 @@ from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, read_pairs
 
 SETS = ("healthver", "scifact", "fever")
-STATUSES = ("VERIFIED", "SUPPORTED", "DISPUTED", "REFUTED", "UNVERIFIED")
+STATUSES = ("VERIFIED", "SUPPORTED", "WEAK", "DISPUTED", "REFUTED", "UNVERIFIED")
 _LABELS = {"support": "true", "contradict": "false"}
 
 

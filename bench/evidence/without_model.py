@@ -41,7 +41,7 @@ def ablation(data: Path, work: Path) -> dict[str, object]:
     """Return tables of the audit and of the pairs by hand with each family of lookups off, and of the audit by kind."""
     rows: dict[str, list[str]] = {}
     kinds: dict[str, list[str]] = {}
-    told = ""
+    told, words = "", dict[str, list[str]]()
     known: dict[tuple[str, str, str, bool], LookedUp] = {}
     for off in ((), *((family,) for family in FAMILIES), FAMILIES):
         name = "all" if not off else "none" if len(off) > 1 else f"without {off[0]}"
@@ -56,8 +56,11 @@ def ablation(data: Path, work: Path) -> dict[str, object]:
         if not off:
             kinds[name] = [with_interval(figures[kind], found.families).split(" ")[0] for kind in audit.KINDS]
             told = json.dumps(audit.reasons(found))
+            words = {name: [f"{share:.3f}" for share in shares.values()] for name, shares in audit.words(found).items()}
     heads = ["lookups", "precision", "recall", "false alarms", "wrong pairs flagged", "swapped ones", "right ones flagged"]
-    return {"ablation": table(heads, rows), "kinds": table(["lookups", *audit.KINDS], kinds), "reasons": told}
+    return {"ablation": table(heads, rows), "kinds": table(["lookups", *audit.KINDS], kinds), "reasons": told} | {
+        "words": table(["citations", "supported", "weak", "neither"], words)
+    }
 
 
 @contextmanager

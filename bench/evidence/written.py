@@ -25,7 +25,7 @@ def _flagged() -> tuple[list[dict[str, str]], NDArray[np.float64]]:
     verifier = LexicalVerifier()
     questions = [Question(row["claim"], row["source"], row["source"]) for row in rows]
     decisions = Decider(verifier, verifier.threshold).decide(questions)
-    return rows, np.array([not decision.supports for decision in decisions], dtype=float)
+    return rows, np.array([not decision.holds for decision in decisions], dtype=float)
 
 
 def flagged_pairs() -> tuple[float, float, float]:

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import ClassVar, Literal
 
 from nlp_retrieval.core import ByKey
-from nlp_retrieval.errors import ConfigurationError, InputError, QueryError
+from nlp_retrieval.errors import InputError, QueryError
 from nlp_retrieval.reports import listed
 from nlp_retrieval.systems.evidence.citations.report import Citation, CitedReport, cited_claims, read_report
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
@@ -30,7 +30,7 @@ from nlp_retrieval.text import words_of
 
 # Rows of an audit, and their summary.
 
-AuditStatus = Literal["PASS", "REVIEW", "SOURCE_NOT_INDEXED"]
+AuditStatus = Literal["PASS", "WEAK", "REVIEW", "SOURCE_NOT_INDEXED"]
 AuditReason = Literal[
     "",
     "contradicted",
@@ -54,14 +54,14 @@ class AuditRow(ByKey):
 
     Args:
         citation: that was audited.
-        status: PASS if its source supports the sentence, SOURCE_NOT_INDEXED if the source is not in the index, else REVIEW.
-        reason: why it did not pass; empty if it did.
+        status: PASS if its source supports the sentence, WEAK if nothing is against it and the verifier is not sure,
+            SOURCE_NOT_INDEXED if the source is not in the index, else REVIEW.
+        reason: why it is to be reviewed; empty for PASS and WEAK.
         support_score: 0 to 1, the calibrated probability that the source supports the sentence.
         passage: the passage of the cited source that is nearest to the sentence; None if the source is not in the index.
         sentence: where the deciding sentence begins and ends in the passage's content, in characters.
         other_source: URL of another indexed source that supports the sentence, if the reason is "another source".
         detail: one sentence for people: which number or name, and what the source says instead.
-        is_weak: whether it passed on thin evidence: near the threshold, or without a name of the sentence in the source.
         decided_by: "lookups" if the verifier was not needed, "both" if numbers, names or quotations were found and it judged
             the rest, "verifier" if it judged alone; empty if nothing was read.
         review: what people decided about it; None if the audit did not ask the project.
@@ -76,7 +76,6 @@ class AuditRow(ByKey):
     sentence: tuple[int, int]
     other_source: str
     detail: str
-    is_weak: bool = False
     decided_by: DecidedBy = ""
     review: CitationReview | None = None
     part: str = ""
@@ -106,8 +105,21 @@ class AuditRow(ByKey):
     @property
     def passes(self) -> bool:
         """Return whether it passed and nobody rejected it, or a reviewer accepted it."""
-        decision = "" if self.review is None else self.review.decision
-        return decision == "accepted" or (self.status == "PASS" and decision != "rejected")
+        return self._decision == "accepted" or (self.status == "PASS" and not self.is_rejected)
+
+    @property
+    def is_rejected(self) -> bool:
+        """Return whether a reviewer rejected it."""
+        return self._decision == "rejected"
+
+    @property
+    def to_review(self) -> bool:
+        """Return whether it neither passes nor is weak, as reviewers left it."""
+        return not self.passes and (self.status != "WEAK" or self.is_rejected)
+
+    @property
+    def _decision(self) -> str:
+        return "" if self.review is None else self.review.decision
 
 
 @dataclass(frozen=True)
@@ -119,10 +131,10 @@ class AuditSummary:
         passed: number whose source supports the sentence.
         review: number that a person should check.
         not_indexed: number whose source is not in the index.
-        reasons: number that did not pass for each reason, most frequent first.
+        reasons: number to review for each reason, most frequent first.
         accepted: number that did not pass, and that a reviewer accepted.
-        rejected: number that passed, and that a reviewer rejected.
-        weak: number that passed on thin evidence.
+        rejected: number that passed or were weak, and that a reviewer rejected.
+        weak: number whose source supports the sentence weakly.
         decided_by: number that lookups alone decided, and number that the verifier judged, alone or after what was looked up.
     """
 
@@ -141,16 +153,15 @@ def summary_of(rows: Sequence[AuditRow]) -> AuditSummary:
     """Count the rows of an audit."""
     statuses = Counter(row.status for row in rows)
     reasons = Counter(row.reason for row in rows if row.reason)
-    passed = [row.status == "PASS" for row in rows]
     return AuditSummary(
         len(rows),
         statuses["PASS"],
         statuses["REVIEW"],
         statuses["SOURCE_NOT_INDEXED"],
         dict(reasons.most_common()),
-        accepted=sum(row.passes and not by_itself for row, by_itself in zip(rows, passed, strict=True)),
-        rejected=sum(by_itself and not row.passes for row, by_itself in zip(rows, passed, strict=True)),
-        weak=sum(row.is_weak for row in rows),
+        accepted=sum(row.passes and row.status != "PASS" for row in rows),
+        rejected=sum(row.is_rejected and row.status in ("PASS", "WEAK") for row in rows),
+        weak=statuses["WEAK"],
         decided_by=dict(Counter(row.decided_by for row in rows if row.decided_by)),
     )
 
@@ -163,7 +174,7 @@ def summary_of(rows: Sequence[AuditRow]) -> AuditSummary:
 # - ``summary``: ``citations``, ``passed``, ``review``, ``not_indexed``, ``reasons``, ``accepted``, ``rejected``, ``weak``,
 #   ``decided_by``
 # - ``citations``: of each ``number``, ``mark``, ``sentence``, ``line``, ``url``, ``title``, ``status``, ``reason``, ``detail``,
-#   ``support_score``, ``weak``, ``decided_by``, ``part``, ``other_source``, and ``passage``: null, or ``content``, ``url``,
+#   ``support_score``, ``decided_by``, ``part``, ``other_source``, and ``passage``: null, or ``content``, ``url``,
 #   ``title``, ``quality``, ``fetch_date``,
 #   ``key``, ``start``, ``end``, ``deciding``, the span of the deciding sentence in ``content``, and ``page``, its page in a PDF
 #   ("p. 12"); ``review``: null, or
@@ -213,7 +224,6 @@ def _row(row: AuditRow) -> dict[str, object]:
         "reason": row.reason,
         "detail": row.detail,
         "support_score": row.support_score,
-        "weak": row.is_weak,
         "decided_by": row.decided_by,
         "part": row.part,
         "other_source": row.other_source,
@@ -275,7 +285,7 @@ class CitationAudit:
         return len(self.rows)
 
     def count(self, status: str) -> int:
-        """Return how many rows have a status: "PASS", "REVIEW" or "SOURCE_NOT_INDEXED"."""
+        """Return how many rows have a status: "PASS", "WEAK", "REVIEW" or "SOURCE_NOT_INDEXED"."""
         return sum(row.status == status for row in self.rows)
 
 
@@ -290,15 +300,16 @@ class _Text:
 class CitationAuditor:
     """Audits the citations of reports.
 
-    A citation passes if the verifier's probability of support reaches the threshold, every number, date and quotation of the
-    sentence is in the source, no number only for something else, and no sentence of the source says the same except for a
-    negation, an opposite word, or a name that the source lacks: what can be looked up overrules the verifier. Where a sentence
-    has several sources, each passes that supports a part of it, if together they support all of it.
+    What can be looked up overrules the verifier: every number, date and quotation of the sentence has to be in the source, no
+    number only for something else, and no sentence of the source may say the same except for a negation, an opposite word, or a
+    name that the source lacks. Where nothing is against a citation, it passes if the source says it word for word, or if the
+    verifier is sure; it is weak from the threshold on. Where a sentence has several sources, each counts that supports a part
+    of it, if together they support all of it.
 
     Args:
         index: of the sources.
         verifier: judges a sentence by the text of a source.
-        threshold: the least probability of support that passes; by default that of the verifier's calibration.
+        threshold: the least probability of support of a weak citation; by default that of the verifier's calibration.
 
     Raises:
         ConfigurationError: the threshold is not between 0 and 1.
@@ -310,20 +321,18 @@ class CitationAuditor:
     """
 
     def __init__(self, index: EvidenceIndex, verifier: BaseVerifier, threshold: float | None = None) -> None:
-        if threshold is not None and not 0 < threshold < 1:
-            raise ConfigurationError(f"threshold={threshold}; it must be between 0 and 1")
         self.index, self.verifier, self.reviews = index, verifier, Reviews(index)
-        self.threshold = verifier.threshold if threshold is None else threshold
-        self._decider = Decider(verifier, self.threshold)
+        self._decider = Decider(verifier, threshold)
 
     @property
     def rule(self) -> str:
         """Return the rule for passing, as a sentence for people."""
-        half = " (half of that with a figure of the source)" if self._decider.by_words else ""
+        weak, half = self._decider.threshold, " (half of that with a figure of the source)" if self._decider.by_words else ""
         return (
-            f"Judged by {self.verifier.name}: a citation passes with a support of at least {self.threshold:.2f}{half} if its "
-            "numbers, dates and quotations are in the source and no negation, opposite word or other name separates claim and "
-            f"source. {self.verifier.cannot_see}"
+            f"Judged by {self.verifier.name}: a citation passes word for word, or with a support of at least "
+            f"{max(self.verifier.sure, weak):.2f}, and is weak from {weak:.2f}{half}, if its numbers, dates and quotations are "
+            "in the source and no negation, opposite word or other name separates claim and source. A weak one may be wrong: "
+            f"read it, or use a better verifier. {self.verifier.cannot_see}"
         ).strip()
 
     def audit(
@@ -413,24 +422,26 @@ class CitationAuditor:
         read, decision = self._decided(citation, source)
         passage, span = _passage_at(read, decision.judgement.sentence)
         support = decision.judgement.support
-        if decision.supports:
-            weak, by = decision.is_weak, decision.decided_by
-            return AuditRow(citation, "PASS", "", support, passage, span, "", decision.detail, weak, by)
+        if decision.holds:
+            status: AuditStatus = "PASS" if decision.verdict == "supported" else "WEAK"
+            return AuditRow(citation, status, "", support, passage, span, "", decision.detail, decision.decided_by)
         reason: AuditReason = decision.reason
         other, detail = "", decision.detail
         since = self._supporting_version(citation)
         if since:
             reason, detail = "changed source", f"{since} supports this, the newest does not: {detail}"
-        elif decision.may_be_elsewhere and not citation.quoted and (other := self._other_source(citation.sentence, source)):
+        elif (
+            decision.verdict == "not found" and not citation.quoted and (other := self._other_source(citation.sentence, source))
+        ):
             reason, detail = "another source", "another indexed source supports this"
-        return AuditRow(citation, "REVIEW", reason, support, passage, span, other, detail, decided_by=decision.decided_by)
+        return AuditRow(citation, "REVIEW", reason, support, passage, span, other, detail, decision.decided_by)
 
     def _together(self, rows: list[AuditRow]) -> list[AuditRow]:
-        """Return the rows of a sentence, those that do not pass alone judged by all its sources together."""
+        """Return the rows of a sentence, those that no source supports alone judged by all its sources together."""
         judged = [number for number, row in enumerate(rows) if row.passage is not None]
         citations = [rows[number].citation for number in judged]
         sources = [source for citation in citations if (source := self._source(citation.url)) is not None]
-        passed = all(rows[number].status == "PASS" for number in judged)
+        passed = all(rows[number].status in ("PASS", "WEAK") for number in judged)
         if passed or len({source.key for source in sources}) < 2 or len(sources) < len(judged):
             return rows
         citation = citations[0]
@@ -439,7 +450,7 @@ class CitationAuditor:
         result = judged_together(self._decider, citation.sentence, cited, quoted=citation.quoted)
         done = list(rows)
         for at, number in enumerate(judged):
-            if rows[number].status != "PASS":
+            if rows[number].status not in ("PASS", "WEAK"):
                 others = listed([_mark(rows[other].citation) for other in judged if other != number])
                 passage, span = _passage_at(texts[at][0], result.spans[at])
                 done[number] = _as_part(rows[number], result, at, others, passage, span)
@@ -456,9 +467,9 @@ class CitationAuditor:
         return self._text(citation, source, whole, newest=newest), f"{source.title}\n\n{whole}"
 
     def _supporting_version(self, citation: Citation) -> str:
-        """Return the earlier version of a source with which its citation would have passed, in words; empty if none."""
+        """Return the earlier version of a source that would have supported its citation, in words; empty if none."""
         for version in reversed(self.index.versions(citation.url)[:-1][-_EARLIER_VERSIONS:]):
-            if self._decided(citation, version, newest=False)[1].supports:
+            if self._decided(citation, version, newest=False)[1].holds:
                 return f"the version fetched {version.fetch_date}" if version.fetch_date else "an earlier version"
         return ""
 
@@ -499,7 +510,7 @@ class CitationAuditor:
         others = [candidate for candidate in self.index.search(claim, _OTHER_SOURCES) if candidate.key != source.key]
         judged = judge_passages(self._decider, self.index, [claim] * len(others), others)
         judged.sort(key=lambda candidate: -candidate.judgement.support)
-        return next((candidate.passage.url for candidate in judged if candidate.decision.supports), "")
+        return next((candidate.passage.url for candidate in judged if candidate.decision.holds), "")
 
 
 def _as_part(
@@ -515,14 +526,13 @@ def _as_part(
         return replace(row, reason="not found", detail=f"beside {others}, this source adds nothing", other_source="")
     return replace(
         row,
-        status="PASS",
+        status="PASS" if joined.verdict == "supported" else "WEAK",
         reason="",
         support_score=joined.judgement.support,
         passage=passage,
         sentence=span,
         other_source="",
         detail=f"with {others}: this source supports \u201c{part}\u201d",
-        is_weak=joined.is_weak or not joined.supports,
         decided_by=joined.decided_by,
         part=part,
     )

@@ -25,7 +25,12 @@ from nlp_retrieval.systems.evidence.audit import AuditRow, AuditStatus, summary_
 from nlp_retrieval.systems.evidence.citations.report import CitedReport
 from nlp_retrieval.text import Number, agreeing, compare_numbers, numbers_of, spreadsheet_cell, visible
 
-STATUSES: dict[AuditStatus, str] = {"PASS": "passed", "REVIEW": "to review", "SOURCE_NOT_INDEXED": "not indexed"}
+STATUSES: dict[AuditStatus, str] = {
+    "PASS": "passed",
+    "WEAK": "weak",
+    "REVIEW": "to review",
+    "SOURCE_NOT_INDEXED": "not indexed",
+}
 
 _SEVERITY = (
     "rejected",
@@ -54,11 +59,11 @@ def result_of(row: AuditRow) -> str:
     decision = "" if row.review is None else row.review.decision
     if decision in ("accepted", "rejected"):
         return decision
-    return row.reason or ("weak" if row.is_weak and row.status == "PASS" else STATUSES[row.status])
+    return row.reason or STATUSES[row.status]
 
 
 def by_severity(rows: Sequence[AuditRow]) -> list[AuditRow]:
-    """Return rows in the order in which a reviewer should see them: those that do not pass first, the gravest foremost."""
+    """Return rows in the order in which a reviewer should see them: the gravest first, then weak ones, then those that pass."""
     return sorted(rows, key=lambda row: (_severity(result_of(row)), row.citation.number))
 
 
@@ -67,14 +72,16 @@ def _severity(result: str) -> int:
 
 
 def summary_sentence(rows: Sequence[AuditRow]) -> str:
-    """Return a summary: ``"7 of 15 citations pass (2 weak); 6 to review: 4 other number and 2 not found; 2 not indexed."``."""
+    """Return a summary: ``"5 of 15 citations pass; 2 weak; 6 to review: 4 other number and 2 not found; 2 not indexed."``."""
     if not rows:
         return "The report has no citations."
     passing = [row for row in rows if row.passes]
-    apart = Counter(result_of(row) for row in passing)
-    among = [f"{apart[each]:,} {word}" for each, word in _AMONG_PASSING.items() if apart[each]]
-    parts = [f"{len(passing):,} of {counted(len(rows), 'citation')} pass" + (f" ({', '.join(among)})" if among else "")]
-    found = Counter(result_of(row) for row in by_severity(rows) if not row.passes)
+    accepted = sum(result_of(row) == "accepted" for row in passing)
+    among = f" ({accepted:,} accepted by a reviewer)" if accepted else ""
+    parts = [f"{len(passing):,} of {counted(len(rows), 'citation')} pass{among}"]
+    weak = len(rows) - len(passing) - sum(row.to_review for row in rows)
+    parts += [f"{weak:,} weak"] if weak else []
+    found = Counter(result_of(row) for row in by_severity(rows) if row.to_review)
     apart_too = {words: found.pop(result, 0) for result, words in _AMONG_OTHERS.items()}
     if found:
         listed_results = listed([f"{count:,} {result}" for result, count in found.items()])
@@ -90,7 +97,6 @@ def share_sentence(rows: Sequence[AuditRow]) -> str:
     return f"Lookups decided {by_lookups:,} of {total:,}, the verifier {total - by_lookups:,}." if total else ""
 
 
-_AMONG_PASSING = {"weak": "weak", "accepted": "accepted by a reviewer"}
 _AMONG_OTHERS = {"rejected": "rejected by a reviewer", "not indexed": "not indexed"}
 
 
@@ -112,7 +118,8 @@ def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "", 
         web_address=web_address,
         rows=rows,
         groups=[
-            ("open", "To review", [row for row in ordered if not row.passes]),
+            ("open", "To review", [row for row in ordered if row.to_review]),
+            ("weak", "Weak", [row for row in ordered if not row.passes and not row.to_review]),
             ("passed", "Passed", [row for row in ordered if row.passes]),
         ],
         report=report,
@@ -142,7 +149,9 @@ def _history(row: AuditRow) -> str:
 
 
 def _tone(row: AuditRow) -> str:
-    return "fine" if row.passes else "absent" if row.status == "SOURCE_NOT_INDEXED" else ""
+    if row.passes:
+        return "fine"
+    return "" if row.is_rejected else {"WEAK": "weak", "SOURCE_NOT_INDEXED": "absent"}.get(row.status, "")
 
 
 _ABOUT_NUMBERS = ("other number", "unclear number")
@@ -250,7 +259,7 @@ class AuditTable:
         table.add_column("claim", ratio=1, overflow="fold")
         for row in by_severity(self.rows if self.shown is None else self.shown):
             result = result_of(row)
-            style = "green" if row.passes else "dim" if result == "not indexed" else "yellow"
+            style = "green" if row.passes else {"not indexed": "dim", "weak": "cyan"}.get(result, "yellow")
             cells: list[RenderableType] = [Text(str(row.citation.number)), Text(result, style=style), _claim(row, dim)]
             if options.max_width >= _VERY_NARROW:
                 cells.insert(1, Text(str(row.citation.line)))
@@ -263,7 +272,7 @@ class AuditTable:
 def _claim(row: AuditRow, dim: str) -> Group:
     """Return the claim, and below it the detail, the source and the review."""
     below = [(row.detail, ""), (f"see {row.other_source}" if row.other_source else "", dim)]
-    if row.status != "PASS" or not row.passes:
+    if not row.passes or row.status != "PASS":
         said = "" if row.other_source else " ".join(decisive(row)[:_LONGEST_QUOTE].split())
         address = row.citation.url.removeprefix("https://").removeprefix("http://") or row.citation.title
         below += [(f"\u201c{said}\u201d" if said else "", dim), (f"{address}, {row.page}" if row.page else address, dim)]
@@ -425,10 +434,11 @@ def decisive(row: AuditRow) -> str:
 
 
 def _recommendations(rows: Sequence[AuditRow], unit: str) -> list[str]:
-    open_rows = [row for row in rows if not row.passes]
+    open_rows = [row for row in rows if row.to_review]
     absent = [row.citation.url for row in open_rows if row.status == "SOURCE_NOT_INDEXED" and row.citation.url]
     doubtful = [row for row in open_rows if row.status != "SOURCE_NOT_INDEXED" or not row.citation.url]
     accepted = [row for row in rows if result_of(row) == "accepted"]
+    weak = [row for row in rows if not row.passes and not row.to_review]
     return [
         "### Sources to re-fetch",
         "",
@@ -437,6 +447,7 @@ def _recommendations(rows: Sequence[AuditRow], unit: str) -> list[str]:
         "### Claims needing manual verification",
         "",
         *([_doubt(row, unit) for row in doubtful] or ["None."]),
+        *(["", "### Claims that are weakly supported", "", *(_doubt(row, unit) for row in weak)] if weak else []),
         *(["", "### Claims accepted by a reviewer", "", *(_doubt(row, unit) for row in accepted)] if accepted else []),
     ]
 
@@ -445,7 +456,7 @@ def _doubt(row: AuditRow, unit: str) -> str:
     mark = f" {_text(f'[{row.citation.mark}]')}" if row.citation.mark else ""
     parts = [
         f"- {unit.capitalize()} {row.citation.line}{mark}: {_text(row.citation.sentence) or 'no sentence'}",
-        row.reason,
+        row.reason or ("weak" if row.status == "WEAK" else ""),
         _text(row.detail),
     ]
     other = f"See {_address(row.other_source)}" if row.other_source else ""

@@ -52,7 +52,6 @@ COLUMNS = (
     "claim",
     "type",
     "status",
-    "strength",
     "rule",
     "supporting_quote",
     "supporting_url",
@@ -64,6 +63,7 @@ COLUMNS = (
     "contradicting_origins",
     "supporting_passages",
     "contradicting_passages",
+    "weak_passages",
     "neutral_passages",
 )
 """Columns of the table, before those of the file of claims."""
@@ -264,7 +264,7 @@ def row_of(each: FiledClaim, verdict: Mapping[str, Any], fields: Sequence[str]) 
         "claim": each.claim,
         "type": each.claim_type,
         "status": verdict["verification_status"],
-        "strength": verdict.get("strength", ""),
+        "weak_passages": len(verdict["weak_evidence"]),
         "rule": verdict["rule"],
         "neutral_passages": len(verdict["neutral_evidence"]),
     }

@@ -182,7 +182,6 @@ class EvidenceFound(BaseModel):
     contradict: float
     neutral: float
     verdict: Verdict
-    strength: Literal["", "weak", "strong"]
     reason: Reason
     detail: str
     decided_by: DecidedBy
@@ -195,6 +194,7 @@ class VerifyAnswer(BaseModel):
     claim_type: str
     min_quality: str
     supporting_evidence: list[EvidenceFound]
+    weak_evidence: list[EvidenceFound]
     contradicting_evidence: list[EvidenceFound]
     neutral_evidence: list[EvidenceFound]
     independence_count: int
@@ -204,7 +204,6 @@ class VerifyAnswer(BaseModel):
     verification_status: ClaimStatus
     rule: str
     not_judged: int
-    strength: Literal["", "weak", "strong"]
     decided_by: dict[str, int]
     cannot_see: str
 
@@ -332,7 +331,6 @@ class AuditedCitation(BaseModel):
     reason: AuditReason
     detail: str
     support_score: float
-    weak: bool
     decided_by: DecidedBy
     part: str
     other_source: str

@@ -9,11 +9,10 @@ from typing import Literal
 import numpy as np
 
 from nlp_retrieval.agents import Trajectory, TrajectoryCitation, trajectory_citations
-from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.systems.evidence.verdict.deciding import Decider, Question
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 
-TrajectoryStatus = Literal["supports", "contradicts", "neutral", "no text"]
+TrajectoryStatus = Literal["supported", "weak", "contradicted", "not found", "no text"]
 
 _MOST_CALLS = (2, 5, 10, 20, 50, 100)
 """Largest numbers of calls of the rows of :func:`accuracy_by_calls`; the last row is for more."""
@@ -27,8 +26,7 @@ class JudgedCitation:
         citation: the sentence, and when its source came back and was opened.
         status: what the source does to the sentence; "no text" if the corpus does not have it.
         support: the probability that it supports it; 0 without a text.
-        is_weak: whether it supports it on thin evidence.
-        detail: why it does not support it, or how weakly.
+        detail: why it does not support it.
 
     Examples:
         >>> read = Trajectory(question_id="q", steps=(AgentStep(kind="open", item_id="b1"),), answer="It has six arches [b1].")
@@ -40,13 +38,12 @@ class JudgedCitation:
     citation: TrajectoryCitation
     status: TrajectoryStatus
     support: float
-    is_weak: bool
     detail: str
 
     @property
     def passes(self) -> bool:
         """Return whether the agent had retrieved the source, and it supports the sentence."""
-        return self.citation.came is not None and self.status == "supports"
+        return self.citation.came is not None and self.status == "supported"
 
 
 @dataclass(frozen=True)
@@ -83,7 +80,7 @@ def audit_trajectories(
         trajectories: of one or several agents.
         texts: of items, by id.
         verifier: judges what cannot be looked up.
-        threshold: the least probability of support that passes; by default that of the verifier.
+        threshold: the least probability of support of a weak verdict; by default that of the verifier.
 
     Raises:
         ConfigurationError: the threshold is not between 0 and 1.
@@ -93,13 +90,11 @@ def audit_trajectories(
         >>> found = Trajectory(question_id="q", steps=(step,), answer="The Long Bridge was opened in 1935 [b1].")
         >>> (row,) = audit_trajectories([found], {"b1": "The Long Bridge was opened in 1932."}, LexicalVerifier())
         >>> row.status, row.detail, row.citation.came
-        ('contradicts', 'the source does not have 1935', 1)
+        ('contradicted', 'the source does not have 1935', 1)
     """
-    if threshold is not None and not 0 < threshold < 1:
-        raise ConfigurationError(f"threshold={threshold}; it must be between 0 and 1")
     cited = [citation for trajectory in trajectories for citation in trajectory_citations(trajectory)]
     known = [citation for citation in cited if citation.item_id in texts]
-    decider = Decider(verifier, verifier.threshold if threshold is None else threshold)
+    decider = Decider(verifier, threshold)
     asked = dict.fromkeys((citation.claim, citation.item_id) for citation in known)
     decisions = decider.decide([Question(claim, texts[item_id], texts[item_id]) for claim, item_id in asked])
     by_question = dict(zip(asked, decisions, strict=True))
@@ -107,10 +102,10 @@ def audit_trajectories(
     for citation in cited:
         decision = by_question.get((citation.claim, citation.item_id))
         if decision is None:
-            rows.append(JudgedCitation(citation, "no text", 0.0, False, "the corpus has no such item"))
+            rows.append(JudgedCitation(citation, "no text", 0.0, "the corpus has no such item"))
             continue
-        support = decision.judgement.support if decision.verdict == "supports" or not decision.reason else 0.0
-        rows.append(JudgedCitation(citation, decision.verdict, support, decision.is_weak, decision.detail))
+        support = 0.0 if decision.reason else decision.judgement.support
+        rows.append(JudgedCitation(citation, decision.verdict, support, decision.detail))
     return rows
 
 
@@ -137,7 +132,7 @@ def accuracy_by_calls(rows: Sequence[JudgedCitation]) -> list[CallsRow]:
                     len(own),
                     came=float(np.mean([row.citation.came is not None for row in own])),
                     opened=float(np.mean([row.citation.opened is not None for row in own])),
-                    supported=float(np.mean([row.status == "supports" for row in own])),
+                    supported=float(np.mean([row.status == "supported" for row in own])),
                     passed=float(np.mean([row.passes for row in own])),
                     interval=_interval(own),
                 )

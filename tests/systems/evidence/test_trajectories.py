@@ -30,9 +30,9 @@ def test_a_citation_passes_if_its_source_came_back_and_says_so() -> None:
     ]
     rows = audit_trajectories(asked, TEXTS, LexicalVerifier())
     assert [(row.citation.question_id, row.status, row.passes) for row in rows] == [
-        ("right", "supports", True),
-        ("wrong", "contradicts", False),
-        ("unseen", "supports", False),
+        ("right", "supported", True),
+        ("wrong", "contradicted", False),
+        ("unseen", "supported", False),
         ("unknown", "no text", False),
     ]
     assert rows[1].detail == "the source does not have 1935"
@@ -66,10 +66,10 @@ def test_the_command_prints_shares_by_calls_or_every_citation(tmp_path: Path, as
     if as_json:
         rows = [json.loads(line) for line in done.stdout.splitlines()]
         assert [(row["question_id"], row["status"], row["came"]) for row in rows] == [
-            ("one", "supports", 1),
-            ("two", "contradicts", 1),
+            ("one", "supported", 1),
+            ("two", "contradicted", 1),
         ]
     else:
         assert "1 of 2 citations had been retrieved and are supported" in done.output
         assert "0 to 2" in done.output
-        assert "two, [bridge]: contradicts: the source does not have 1935" in done.output
+        assert "two, [bridge]: contradicted: the source does not have 1935" in done.output

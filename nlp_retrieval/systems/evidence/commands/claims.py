@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from contextlib import ExitStack
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,7 +49,7 @@ class ClaimFailOn(StrEnum):
 _FAILING = {
     ClaimFailOn.refuted: {"REFUTED"},
     ClaimFailOn.disputed: {"REFUTED", "DISPUTED"},
-    ClaimFailOn.unverified: {"REFUTED", "DISPUTED", "UNVERIFIED"},
+    ClaimFailOn.unverified: {"REFUTED", "DISPUTED", "WEAK", "UNVERIFIED"},
     ClaimFailOn.never: set[str](),
 }
 
@@ -67,8 +68,8 @@ def verify(
     ] = ClaimType.C2,
     verifier: VerifierOption = "lexical",
     threshold: Annotated[
-        float, typer.Option(help="Lowest probability at which a passage counts as for or against the claim.")
-    ] = 0.6,
+        float | None, typer.Option(help="Lowest probability of weak support; by default that of the verifier's calibration.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON; of a file of claims, one line each.")] = False,
     csv_file: Annotated[
         Path | None, typer.Option("--csv", help="Of a file of claims: write a row for each as soon as it is verified.")
@@ -85,8 +86,8 @@ def verify(
 ) -> None:
     """Verify a claim, or a file of claims, by the sources.
 
-    VERIFIED: at least two independent origins support it and none contradicts it; SUPPORTED: one; DISPUTED: both; REFUTED:
-    only against it; UNVERIFIED: neither.
+    VERIFIED: at least two independent origins support it and none contradicts it; SUPPORTED: one; WEAK: only passages that the
+    verifier is not sure of; DISPUTED: both; REFUTED: only against it; UNVERIFIED: neither.
 
     A file is read to its end before the first claim is verified; one that stands there twice is verified once. Columns id and
     type (C1, C2, C3) are optional, others are copied. After an interruption, --csv FILE --resume goes on.
@@ -166,7 +167,8 @@ def _print_filed_verdict(each: FiledClaim, verdict: dict[str, Any], *, as_json: 
         print_json_line({"id": each.id} | verdict | {"fields": each.fields})
         return
     against = verdict["contradicting_evidence"] if verdict["verification_status"] == "REFUTED" else []
-    best: dict[str, Any] = next(iter(against or verdict["supporting_evidence"] or verdict["contradicting_evidence"]), {})
+    sides = (verdict[f"{side}_evidence"] for side in ("supporting", "contradicting", "weak"))
+    best: dict[str, Any] = next(chain(against, *sides), {})
     source = visible(best.get("url", "")).removeprefix("https://").removeprefix("http://")
     status, claim = f"{verdict['verification_status']:<10}  ", visible(" ".join(each.claim.split()))
     console().print(Text.assemble((status, "bold"), claim, (f"  {source}" if source else "", "dim")))
@@ -183,9 +185,11 @@ def _print_verdict(verdict: ClaimVerdict) -> None:
     to.print(Text.assemble((verdict.verification_status, "bold"), f"  {verdict.rule}"))
     for item in verdict.supporting_evidence:
         print_passage(to, f"  supports ({item.judgement.support:.2f})  ", item.passage, item.quote)
+    for item in verdict.weak_evidence[: None if verdict.verification_status == "WEAK" else 0]:
+        print_passage(to, f"  weakly supports ({item.judgement.support:.2f})  ", item.passage, item.quote)
     for item in verdict.contradicting_evidence:
         print_passage(to, f"  contradicts ({item.judgement.contradict:.2f})  ", item.passage, item.quote)
-    if not verdict.supporting_evidence and not verdict.contradicting_evidence:
+    if verdict.verification_status == "UNVERIFIED":
         for item in verdict.neutral_evidence[:1]:
             scores = f"support {item.judgement.support:.2f}, contradict {item.judgement.contradict:.2f}"
             print_passage(to, f"  inconclusive, the nearest of {read} ({scores})  ", item.passage, item.quote)

@@ -71,14 +71,16 @@ def demonstrate(folder: Path) -> None:
 def outcome(citations: Sequence[dict[str, Any]], wrong: Sequence[dict[str, Any]]) -> list[str]:
     """Return how many wrong citations an audit found, in sentences."""
     ways = {row["number"]: row["way"] for row in wrong}
-    missed = [row for row in citations if row["number"] in ways and row["status"] == "PASS"]
-    flagged = [row for row in citations if row["number"] not in ways and row["status"] != "PASS"]
+    missed = [row for row in citations if row["number"] in ways and row["status"] in ("PASS", "WEAK")]
+    flagged = [row for row in citations if row["number"] not in ways and row["status"] not in ("PASS", "WEAK")]
     right = len(citations) - len(ways)
     lines = [
         f"the audit found {len(ways) - len(missed)} of the {len(ways)} citations that are wrong, and flagged {len(flagged)} of "
         f"the {right} that are right"
     ]
-    lines += [f"  missed, {ways[row['number']]}, line {row['line']}: {row['sentence']}" for row in missed]
+    lines += [
+        f"  missed ({row['status'].lower()}), {ways[row['number']]}, line {row['line']}: {row['sentence']}" for row in missed
+    ]
     lines += [f"  flagged though right ({row['reason']}), line {row['line']}: {row['sentence']}" for row in flagged]
     if missed or flagged:
         lines.append(

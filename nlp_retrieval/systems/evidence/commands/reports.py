@@ -31,6 +31,7 @@ from nlp_retrieval.systems.evidence.commands.project import (
 class FailOn(StrEnum):
     """Results of an audit that make it end with exit code 1."""
 
+    weak = "weak"
     review = "review"
     not_indexed = "not-indexed"
     never = "never"
@@ -43,7 +44,7 @@ def audit(
     verifier: VerifierOption = "lexical",
     threshold: Annotated[
         float | None,
-        typer.Option(help="Lowest probability of support that passes; by default that of the verifier's calibration."),
+        typer.Option(help="Lowest probability of weak support; by default that of the verifier's calibration."),
     ] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page with each claim beside its source.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all rows as JSON.")] = None,
@@ -52,8 +53,8 @@ def audit(
         FailOn,
         typer.Option(
             "--fail-on",
-            help="Exit with code 1 if citations need review, or only if sources are not indexed; either way also if a mark "
-            "has no reference, or if no citation could be read.",
+            help="Exit with code 1 if citations are weak or need review, only if they need review, or only if sources are not "
+            "indexed; in each case also if a mark has no reference, or if no citation could be read.",
         ),
     ] = FailOn.never,
     retriever: Retrievers = None,
@@ -61,7 +62,8 @@ def audit(
     """Audit every citation of a report.
 
     Writes 09_qa/retrieval_audit.md in the project if that is writable. A citation passes where its own source
-    supports the sentence; the others are to be reviewed, with the reason, or their source is not indexed.
+    supports the sentence, and is weak where nothing is against it and the verifier is not sure; the others are to be reviewed,
+    with the reason, or their source is not indexed.
     """
     from rich.console import Console
 
@@ -105,9 +107,9 @@ def _fails(done: CitationAudit, fail_on: FailOn) -> bool:
         return False
     missing = {citation.number for citation in done.report.missing}
     return not done.rows or any(
-        fail_on is FailOn.review or row.status == "SOURCE_NOT_INDEXED" or row.citation.number in missing
+        fail_on in (FailOn.weak, FailOn.review) or row.status == "SOURCE_NOT_INDEXED" or row.citation.number in missing
         for row in done.rows
-        if not row.passes
+        if row.to_review or (fail_on is FailOn.weak and not row.passes)
     )
 
 

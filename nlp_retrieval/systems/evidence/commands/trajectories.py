@@ -20,7 +20,7 @@ def trajectories(
     loader: Loader = None,
     option: LoaderOptions = None,
     verifier: VerifierOption = "lexical",
-    threshold: Annotated[float | None, typer.Option(help="Lowest probability of support; by default the verifier's.")] = None,
+    threshold: Annotated[float | None, typer.Option(help="Lowest probability of weak support; else the verifier's.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print every citation as a line of JSON instead.")] = False,
 ) -> None:
     """Audit what agents cite, by the number of their calls.
@@ -37,7 +37,7 @@ def trajectories(
     rows = audit_trajectories(read, texts, chosen_verifier(verifier), threshold)
     if as_json:
         for row in rows:
-            judged = {"status": row.status, "support": row.support, "weak": row.is_weak, "detail": row.detail}
+            judged = {"status": row.status, "support": row.support, "detail": row.detail}
             print_json_line(asdict(row.citation) | judged)
         return
     if not rows:

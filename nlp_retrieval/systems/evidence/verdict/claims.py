@@ -215,34 +215,28 @@ def stored_text(index: EvidenceIndex, key: str) -> str:
 
 # The status of a claim, by rules that are returned with it.
 
-ClaimStatus = Literal["VERIFIED", "SUPPORTED", "DISPUTED", "REFUTED", "UNVERIFIED"]
+ClaimStatus = Literal["VERIFIED", "SUPPORTED", "WEAK", "DISPUTED", "REFUTED", "UNVERIFIED"]
 
 
 def status_of(supporting: int, contradicting: int, weak: int = 0) -> tuple[ClaimStatus, str]:
     """Return the status of a claim, and the rule that gave it.
 
     Args:
-        supporting: number of independent origins for it.
-        contradicting: number against it.
-        weak: number of those for it with weak evidence only.
+        supporting: number of independent origins that support it.
+        contradicting: number that contradict it.
+        weak: number that support it weakly.
     """
     if supporting and contradicting:
         return "DISPUTED", f"supported by {_origins(supporting)}, contradicted by {_origins(contradicting)}"
     if contradicting:
         return "REFUTED", f"contradicted by {_origins(contradicting)}, supported by none"
-    strong = supporting - weak
-    if strong > 1:
-        return "VERIFIED", f"supported by {_origins(strong)}, contradicted by none"
     if supporting > 1:
-        how = (
-            f"weakly supported by {_origins(supporting)}"
-            if not strong
-            else f"supported by one independent origin, and weakly by {_origins(weak)}"
-        )
-        return "SUPPORTED", f"{how}, contradicted by none; VERIFIED needs two whose evidence is not weak"
+        return "VERIFIED", f"supported by {_origins(supporting)}, contradicted by none"
     if supporting:
-        weakly = "weakly " if weak else ""
-        return "SUPPORTED", f"{weakly}supported by one independent origin, contradicted by none; VERIFIED needs two"
+        also = f", weakly by {_origins(weak)}" if weak else ""
+        return "SUPPORTED", f"supported by one independent origin{also}, contradicted by none; VERIFIED needs two"
+    if weak:
+        return "WEAK", f"weakly supported by {_origins(weak)}, contradicted by none; another verifier may be surer"
     return "UNVERIFIED", "neither supported nor contradicted by what is indexed"
 
 
@@ -264,15 +258,14 @@ class ClaimVerdict(ByKey):
         claim_type: "C1", "C2" or "C3".
         min_quality: the lowest grade of sources that counts.
         supporting_evidence: passages that support it, most likely ones first.
+        weak_evidence: passages that support it weakly: nothing is against it, and the verifier is not sure.
         contradicting_evidence: passages that contradict it, most likely ones first.
-        neutral_evidence: passages that do neither, or not clearly enough; least neutral ones first.
+        neutral_evidence: passages that do neither; least neutral ones first.
         supporting_origins: the independent origins of the supporting passages, as numbers of passages in that list.
         contradicting_origins: those of the contradicting passages.
         verification_status: follows from the numbers of origins alone.
         rule: the rule that gave it, in words, with the numbers of passages, if any, that the verifier did not judge, or that do
             not count because something in the claim was looked up and not found.
-        strength: "strong"; "weak" if the evidence on the side of the status, or on one of both sides, is all weak; empty if
-            there is none.
         decided_by: number of passages that lookups alone decided ("lookups"), that the verifier judged after figures or names
             were found ("both"), and that it judged alone ("verifier").
         cannot_see: kinds of error that the verifier cannot see, for people.
@@ -284,6 +277,7 @@ class ClaimVerdict(ByKey):
     claim_type: str
     min_quality: str
     supporting_evidence: list[JudgedPassage]
+    weak_evidence: list[JudgedPassage]
     contradicting_evidence: list[JudgedPassage]
     neutral_evidence: list[JudgedPassage]
     supporting_origins: list[Origin]
@@ -291,7 +285,6 @@ class ClaimVerdict(ByKey):
     verification_status: ClaimStatus
     rule: str
     not_judged: int = 0
-    strength: Literal["", "weak", "strong"] = ""
     decided_by: dict[str, int] = field(default_factory=dict)
     cannot_see: str = ""
 
@@ -309,6 +302,7 @@ class ClaimVerdict(ByKey):
             "claim_type": self.claim_type,
             "min_quality": self.min_quality,
             "supporting_evidence": [_plain(item) for item in self.supporting_evidence],
+            "weak_evidence": [_plain(item) for item in self.weak_evidence],
             "contradicting_evidence": [_plain(item) for item in self.contradicting_evidence],
             "neutral_evidence": [_plain(item) for item in self.neutral_evidence],
             "independence_count": self.independence_count,
@@ -318,7 +312,6 @@ class ClaimVerdict(ByKey):
             "verification_status": self.verification_status,
             "rule": self.rule,
             "not_judged": self.not_judged,
-            "strength": self.strength,
             "decided_by": self.decided_by,
             "cannot_see": self.cannot_see,
         }
@@ -331,11 +324,11 @@ class ClaimVerifier:
         index: of sources.
         verifier: judges passages.
         k: number of passages that are judged for a claim.
-        threshold: the least probability from the verifier with which a passage supports or contradicts the claim; below it,
-            the passage counts as neutral. What can be looked up overrules the verifier.
+        threshold: the least probability of support of a weak verdict; by default that of the verifier. What can be looked up
+            overrules the verifier.
 
     Raises:
-        ConfigurationError: ``k`` is less than 1, or the threshold is not above 0.33 and at most 1.
+        ConfigurationError: ``k`` is less than 1, or the threshold is not between 0 and 1.
 
     Examples:
         >>> verdict = ClaimVerifier(index, LexicalVerifier()).verify("The blue whale eats krill.")
@@ -345,14 +338,10 @@ class ClaimVerifier:
         ['https://example.org/whale']
     """
 
-    def __init__(self, index: EvidenceIndex, verifier: BaseVerifier, k: int = 20, threshold: float = 0.6) -> None:
+    def __init__(self, index: EvidenceIndex, verifier: BaseVerifier, k: int = 20, threshold: float | None = None) -> None:
         if k < 1:
             raise ConfigurationError(f"k={k}; read at least one passage")
-        if not 1 / 3 < threshold <= 1:
-            raise ConfigurationError(
-                f"threshold={threshold}; it must be above 0.33, where three labels are equal, and at most 1"
-            )
-        self.index, self.verifier, self.k, self.threshold = index, verifier, k, threshold
+        self.index, self.verifier, self.k = index, verifier, k
         self._decider = Decider(verifier, threshold)
 
     def verify(self, claim: str, claim_type: Literal["C1", "C2", "C3"] = "C2") -> ClaimVerdict:
@@ -395,33 +384,33 @@ class ClaimVerifier:
     def _verdict(self, claim: str, claim_type: Literal["C1", "C2", "C3"], judged: list[JudgedPassage]) -> ClaimVerdict:
         texts = {key: stored_text(self.index, key) for key in {item.passage.key for item in judged}}
         judged = [item for item in judged if _matches_stored_text(item, texts[item.passage.key])]
-        supporting = [item for item in judged if item.decision.supports]
-        agreeing = {item.passage.key for item in supporting}
-        against = [item for item in judged if item.decision.verdict == "contradicts"]
-        contradicting = [item for item in against if item.passage.key not in agreeing]
-        neutral = [item for item in judged if item not in supporting and item not in contradicting]
-        neutral.sort(key=lambda item: item.judgement.neutral)
-        supporting.sort(key=lambda item: (item.decision.is_weak, -item.judgement.support))
-        contradicting.sort(key=lambda item: (item.decision.is_weak, -item.judgement.contradict))
-        for_it, against_it = (_passage_origins(self.index, items, texts) for items in (supporting, contradicting))
-        weak = sum(_is_weak(origin, supporting) for origin in for_it)
-        status, rule = status_of(len(for_it), len(against_it), weak)
-        thin = [
-            all(_is_weak(origin, items) for origin in origins)
-            for origins, items in ((for_it, supporting), (against_it, contradicting))
-            if origins
+        judged.sort(key=lambda item: -item.judgement.support)
+        supporting, weak = ([item for item in judged if item.decision.verdict == word] for word in ("supported", "weak"))
+        nearest_of = {item.passage.key: item.judgement.support for item in reversed(judged) if item.decision.holds}
+        contradicting = [
+            item
+            for item in judged
+            if item.decision.verdict == "contradicted"
+            and item.judgement.support >= nearest_of.get(item.passage.key, 0.0)  # else another passage of it says the claim
         ]
+        contradicting.sort(key=lambda item: -item.judgement.contradict)
+        neutral = [item for item in judged if not item.decision.holds and item not in contradicting]
+        neutral.sort(key=lambda item: item.judgement.neutral)
+        sides = (supporting, contradicting, weak)
+        for_it, against_it, weakly = (_passage_origins(self.index, items, texts) for items in sides)
+        status, rule = status_of(len(for_it), len(against_it), len(weakly))
         silent = [item.judgement for item in judged if not item.judgement.was_judged]
         if silent:
             why = "the claim is longer than it reads" if silent[0].unread else "there was no usable answer"
             rule += f"; {len(silent)} of {len(judged)} passages were not judged by {self.verifier.name}: {why}"
-        if lacks := _lacking(judged, self.threshold):
+        if lacks := _lacking(judged, self.verifier.sure):
             rule += f"; {len(lacks)} of {len(judged)} passages do not support it: {lacks[0].decision.detail}"
         return ClaimVerdict(
             claim,
             claim_type,
             _QUALITY[claim_type],
             supporting,
+            weak,
             contradicting,
             neutral,
             for_it,
@@ -429,23 +418,19 @@ class ClaimVerifier:
             status,
             rule,
             len(silent),
-            "" if not thin else "weak" if any(thin) else "strong",
             dict(Counter(item.decision.decided_by for item in judged)),
             self.verifier.cannot_see,
         )
 
 
-def _is_weak(origin: Origin, items: Sequence[JudgedPassage]) -> bool:
-    """Return whether all evidence of an origin is weak."""
-    return all(items[member].decision.is_weak for member in origin.members)
-
-
 def _lacking(items: Sequence[JudgedPassage], threshold: float) -> list[JudgedPassage]:
-    """Return the neutral passages that are alike enough to support the claim, had everything in it been found."""
+    """Return the passages that are alike enough to support the claim, had everything in it been found."""
     return [
         item
         for item in items
-        if item.decision.verdict == "neutral" and item.decision.decided_by == "lookups" and item.judgement.support >= threshold
+        if item.decision.verdict == "not found"
+        and item.decision.decided_by == "lookups"
+        and item.judgement.support >= threshold
     ]
 
 
@@ -479,7 +464,6 @@ def _plain(judged: JudgedPassage) -> dict[str, Any]:
         "contradict": judgement.contradict,
         "neutral": judgement.neutral,
         "verdict": judged.decision.verdict,
-        "strength": judged.decision.strength,
         "reason": judged.decision.reason,
         "detail": judged.decision.detail,
         "decided_by": judged.decision.decided_by,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.systems.evidence.lookups.checks import LookedUp, Reason, listed, looked_up
 from nlp_retrieval.systems.evidence.lookups.computed import is_year
 from nlp_retrieval.systems.evidence.lookups.names import names_of
@@ -17,14 +18,12 @@ from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgemen
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.text import numbers_of
 
-Verdict = Literal["supports", "contradicts", "neutral"]
+Verdict = Literal["supported", "weak", "contradicted", "not found"]
 DecidedBy = Literal["", "lookups", "verifier", "both"]
 
-_NEAR_THRESHOLD = 0.05
-"""A probability up to this far above the threshold is weak: of held-out passes there, .47 (threshold .36) to .67 (.6) were
-right, of those above .74 or more."""
+_SURE = 0.7
+"""The least probability with which a model contradicts a claim."""
 
-_LEAST_CONTRADICT = 0.5
 _LARGE = 100
 _WITH_FIGURE = 0.5
 """Share of the threshold that is enough for ``lexical`` if the source has a figure of the claim: of pairs of training parts
@@ -53,10 +52,10 @@ class Decision:
     """What a source does to a claim.
 
     Args:
-        verdict: "supports", "contradicts" or "neutral".
-        is_weak: whether a verdict other than neutral is thin: the verifier's probability is near the threshold, or in a range
-            where its passes are often wrong, or the source lacks a name of the claim.
-        reason: why the source does not support the claim; empty if it does.
+        verdict: "supported" if the source says it word for word, or the verifier is sure of it (of held-out pairs at least 7 of
+            10 were right there) and every name of the claim is there; "weak" if nothing is against it, and the verifier is less
+            sure; "contradicted" if the source says otherwise; else "not found".
+        reason: why the source does not support the claim; empty if it is supported or weak.
         detail: one sentence for people: which number or name, what the source says instead, or how it was computed.
         decided_by: "lookups" if the verifier was not needed, "both" if numbers, names or quotations were found and it judged
             the rest, else "verifier".
@@ -65,7 +64,6 @@ class Decision:
     """
 
     verdict: Verdict
-    is_weak: bool
     reason: Reason
     detail: str
     decided_by: DecidedBy
@@ -73,21 +71,9 @@ class Decision:
     there: LookedUp
 
     @property
-    def supports(self) -> bool:
-        """Return whether the source supports the claim."""
-        return self.verdict == "supports"
-
-    @property
-    def may_be_elsewhere(self) -> bool:
-        """Return whether another source may support the claim: this one does not say otherwise."""
-        return self.verdict == "neutral"
-
-    @property
-    def strength(self) -> Literal["", "weak", "strong"]:
-        """Return how good the evidence is; empty for a neutral source."""
-        if self.verdict == "neutral":
-            return ""
-        return "weak" if self.is_weak else "strong"
+    def holds(self) -> bool:
+        """Return whether the source supports the claim, if weakly."""
+        return self.verdict in ("supported", "weak")
 
 
 class Decider:
@@ -95,23 +81,27 @@ class Decider:
 
     Args:
         verifier: judges what cannot be looked up.
-        threshold: the least probability of support with which a source supports a claim. It contradicts a claim with the same
-            probability, but at least 0.5.
+        threshold: the least probability of support of a weak verdict; by default that of the verifier.
 
     Attributes:
         by_words: whether the verifier is ``lexical``, which reads the checks that lookups make.
 
     Examples:
-        >>> decider = Decider(LexicalVerifier(), threshold=0.5)
+        >>> decider = Decider(LexicalVerifier())
         >>> source = "The Long Bridge was opened in 1932."
         >>> claims = [f"The Long Bridge was opened in {year}." for year in (1932, 1935)]
         >>> decisions = decider.decide([Question(claim, source, source) for claim in claims])
         >>> [(decision.verdict, decision.detail) for decision in decisions]
-        [('supports', ''), ('neutral', 'the source does not have 1935')]
+        [('supported', ''), ('not found', 'the source does not have 1935')]
+
+    Raises:
+        ConfigurationError: the threshold is not between 0 and 1.
     """
 
-    def __init__(self, verifier: BaseVerifier, threshold: float) -> None:
-        self.verifier, self.threshold = verifier, threshold
+    def __init__(self, verifier: BaseVerifier, threshold: float | None = None) -> None:
+        if threshold is not None and not 0 < threshold < 1:
+            raise ConfigurationError(f"threshold={threshold}; it must be between 0 and 1")
+        self.verifier, self.threshold = verifier, verifier.threshold if threshold is None else threshold
         self.by_words = isinstance(verifier, LexicalVerifier)
         self._lexical = verifier if isinstance(verifier, LexicalVerifier) else LexicalVerifier()
 
@@ -131,26 +121,21 @@ class Decider:
 
     def _decision(self, question: Question, there: LookedUp, judgement: Judgement) -> Decision:
         if there.findings:
-            verdict: Verdict = "contradicts" if there.is_against else "neutral"
+            verdict: Verdict = "contradicted" if there.is_against else "not found"
             first = there.findings[0]
-            return Decision(verdict, False, first.reason, first.detail, "lookups", judgement, there)
+            return Decision(verdict, first.reason, first.detail, "lookups", judgement, there)
         names = there.missing_names
         has_figure = self.by_words and (bool(there.computed) or _has_figure(question.claim))
         if judgement.support >= self.threshold * (_WITH_FIGURE if has_figure else 1):
-            sure = max(self.verifier.sure, self.threshold + _NEAR_THRESHOLD)
-            verbatim = judgement.signals.get("verbatim") == 1
-            weak = bool(names) or not (verbatim or judgement.support >= sure)
+            is_sure = judgement.signals.get("verbatim") == 1 or judgement.support >= max(self.verifier.sure, self.threshold)
+            verdict = "supported" if is_sure and not names else "weak"
             detail = f"the source does not name {listed(names)}" if names else "; ".join(there.computed)
-            return Decision(
-                "supports", weak, "", detail, "both" if _has_found(question, there) else "verifier", judgement, there
-            )
-        contradicts = max(self.threshold, _LEAST_CONTRADICT)
-        if self.verifier.sees_contradictions and judgement.contradict >= contradicts and _names_subject(question.claim, there):
-            weak = judgement.contradict < contradicts + _NEAR_THRESHOLD
-            return Decision("contradicts", weak, "contradicted", "the source says otherwise", "verifier", judgement, there)
-        return Decision("neutral", False, *self._why_neutral(there, judgement), "verifier", judgement, there)
+            return Decision(verdict, "", detail, "both" if _has_found(question, there) else "verifier", judgement, there)
+        if self.verifier.sees_contradictions and judgement.contradict >= _SURE and _names_subject(question.claim, there):
+            return Decision("contradicted", "contradicted", "the source says otherwise", "verifier", judgement, there)
+        return Decision("not found", *self._why_not(there, judgement), "verifier", judgement, there)
 
-    def _why_neutral(self, there: LookedUp, judgement: Judgement) -> tuple[Reason, str]:
+    def _why_not(self, there: LookedUp, judgement: Judgement) -> tuple[Reason, str]:
         if there.missing_names:
             return "other entity", f"the source does not name {listed(there.missing_names)}"
         if not judgement.was_judged:

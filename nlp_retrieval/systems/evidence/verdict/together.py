@@ -68,10 +68,10 @@ def judged_together(decider: Decider, sentence: str, sources: Sequence[CitedText
     questions = [Question(text, source.read, source.whole) for _, text in parts for source in sources]
     joined, *by_part = decider.decide([Question(sentence, read, whole, quoted), *questions])
     rows = [by_part[number * len(sources) : (number + 1) * len(sources)] for number in range(len(parts))]
-    holds = [[decision.supports for decision in row] for row in rows]
-    if joined.supports:
+    holds = [[decision.holds for decision in row] for row in rows]
+    if joined.holds:
         holds = [row if any(row) else _adds(text, sources) for row, (_, text) in zip(holds, parts, strict=True)]
-    supports = joined.supports or (not joined.there.findings and all(map(any, holds)))
+    supports = joined.holds or (not joined.there.findings and all(map(any, holds)))
     own = [_own_parts(parts, places, source.place) for source in sources]
     supported = [[part for part in own[number] if holds[part][number]] for number in range(len(sources))]
     first = [next(iter(held), own[number][0]) for number, held in enumerate(supported)]

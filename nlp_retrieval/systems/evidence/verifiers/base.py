@@ -89,13 +89,13 @@ class BaseVerifier(Component, ABC):
 
     @property
     def threshold(self) -> float:
-        """Return the least probability of support at which a claim counts as supported by default."""
+        """Return the least probability of support at which a source that says nothing against a claim weakly supports it."""
         return 0.5
 
     @property
     def sure(self) -> float:
         """Return the probability of support below which support counts as weak."""
-        return self.threshold
+        return 0.7
 
     @abstractmethod
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:

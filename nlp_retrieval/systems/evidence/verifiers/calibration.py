@@ -34,8 +34,8 @@ class Calibration(BaseModel):
         weights: ``[2, signals]``, for support and for contradict.
         intercepts: ``[2]``.
         threshold: the probability of support that best separates supported claims from others, on pairs outside the fit.
-        sure: the probability of support below which fewer than half of the pairs outside the fit that reach the threshold are
-            supported; None if it was not measured.
+        sure: the least probability of support from which 7 of 10 pairs outside the fit are supported, if no lookup is against
+            them; None if it was not measured.
         fitted_on: description of the pairs and their number, for people.
     """
 

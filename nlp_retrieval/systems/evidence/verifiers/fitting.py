@@ -18,7 +18,8 @@ from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
 
 _FOLDS = 5
 _AT_ONCE = 64
-_STEP, _AS_WELL = 0.05, 0.005
+_STEP, _AS_WELL = 0.01, 0.005
+_RIGHT, _SUREST = 0.7, 0.99
 
 
 def fit_verifier(
@@ -66,7 +67,7 @@ def fit_verifier(
     supported = np.array([label == "support" for label in labels])
     support = open_support(used, outside)
     threshold = best_threshold(support, supported, weights)
-    calibration = whole.model_copy(update={"threshold": threshold, "sure": _sure(support, supported, threshold)})
+    calibration = whole.model_copy(update={"threshold": threshold, "sure": sure_from(support, supported, threshold)})
     return calibration, {name: auc(outside[of == name], supported[of == name]) for name in collections}
 
 
@@ -110,15 +111,13 @@ def best_threshold(
     return float(cuts[int(np.argmax(balanced >= balanced.max() - _AS_WELL))])
 
 
-def _sure(support: NDArray[np.float64], supported: NDArray[np.bool_], threshold: float) -> float:
-    """Return the lowest probability from the threshold up, in steps of 0.05, from which half of the pairs are supported."""
-    begin = threshold
-    while begin < 1 - _STEP:
-        band = supported[(support >= begin) & (support < begin + _STEP)]
-        if len(band) and band.mean() >= 0.5:
-            break
-        begin += _STEP
-    return begin
+def sure_from(support: NDArray[np.float64], supported: NDArray[np.bool_], threshold: float) -> float:
+    """Return the lowest probability, from the threshold up, from which 7 of 10 pairs are supported; 1 less a bit if none is."""
+    for begin in np.arange(threshold, _SUREST, _STEP).tolist():
+        above = supported[support >= begin]
+        if len(above) and above.mean() >= _RIGHT:
+            return float(begin)
+    return _SUREST
 
 
 def auc(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:

@@ -8,6 +8,7 @@ import pytest
 
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import ConfigurationError, QueryError
+from nlp_retrieval.systems.evidence.audit import CitationAuditor
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerdict, ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.base import ABSTAINED, UNREAD, BaseVerifier, Judgement
@@ -120,6 +121,26 @@ def test_below_the_threshold_the_verifier_abstains(index: EvidenceIndex) -> None
     assert len(verdict.neutral_evidence) > 1
 
 
+@pytest.mark.parametrize(
+    ("claim", "status", "word"),
+    [
+        ("The Long Bridge was opened in 1932.", "PASS", "supported"),
+        ("The Long Bridge carries trams across the harbour.", "WEAK", "weak"),
+        ("The Long Bridge was not opened in 1932.", "REVIEW", "contradicted"),
+        ("The Long Bridge was opened in 1733.", "REVIEW", "contradicted"),
+    ],
+)
+def test_a_sentence_and_its_source_are_decided_alike_in_an_audit_and_in_a_verdict(
+    index: EvidenceIndex, claim: str, status: str, word: str
+) -> None:
+    url = SOURCES[0][1]
+    (row,) = CitationAuditor(index, LexicalVerifier()).audit([{"text": claim, "cited_url": url}])
+    verdict = ClaimVerifier(index, LexicalVerifier()).verify(claim)
+    sides = (verdict.supporting_evidence, verdict.weak_evidence, verdict.contradicting_evidence, verdict.neutral_evidence)
+    found = {each.decision.verdict for side in sides for each in side if each.passage.url == url}
+    assert (row.status, found) == (status, {word})
+
+
 def test_a_verdict_as_plain_values_has_the_keys_that_programs_read(index: EvidenceIndex) -> None:
     plain = verified(index, "1932").as_dict()
     assert plain.keys() >= {
@@ -165,8 +186,8 @@ def test_a_claim_of_ten_thousand_characters_and_one_in_another_script_are_read(i
 def test_what_cannot_be_used_is_named(index: EvidenceIndex) -> None:
     with pytest.raises(ConfigurationError, match=r"claim_type='C4'; .*C1, C2"):
         ClaimVerifier(index, LexicalVerifier()).verify("x", "C4")  # type: ignore[arg-type]
-    with pytest.raises(ConfigurationError, match=r"threshold=0\.2"):
-        ClaimVerifier(index, LexicalVerifier(), threshold=0.2)
+    with pytest.raises(ConfigurationError, match=r"threshold=1\.2"):
+        ClaimVerifier(index, LexicalVerifier(), threshold=1.2)
     with pytest.raises(ConfigurationError, match="k=0"):
         ClaimVerifier(index, LexicalVerifier(), k=0)
     with pytest.raises(QueryError):

@@ -43,7 +43,7 @@ SUBSIDIES = "The town of Aldra got 31 million crowns, more than Berik with 12 mi
 def test_a_model_is_not_asked_what_can_be_looked_up(claim: str, source: str) -> None:
     believer = _Believer()
     decision = _decided(claim, source, believer)
-    assert not decision.supports
+    assert not decision.holds
     assert decision.decided_by == "lookups"
     assert decision.detail
     assert believer.asked == []
@@ -55,14 +55,14 @@ def test_with_a_figure_that_the_source_has_fewer_words_are_enough_for_lexical(cl
     lexical = LexicalVerifier()
     (judged,) = lexical.judge([claim], [source])
     (decision,) = Decider(lexical, 1.5 * judged.support).decide([Question(claim, source, source)])
-    assert (decision.supports, decision.strength) == (passes, "weak" if passes else "")
+    assert decision.verdict == ("weak" if passes else "not found")
 
 
 @pytest.mark.parametrize("claim", ["Aldra got 31 million crowns.", "Aldra got 19 million crowns more than Berik."])
 def test_a_model_is_asked_about_the_rest(claim: str) -> None:
     believer = _Believer()
     decision = _decided(claim, SUBSIDIES, believer)
-    assert decision.supports
+    assert decision.verdict == "supported"
     assert decision.decided_by == "both"
     assert believer.asked == [claim]
 
@@ -73,12 +73,12 @@ def test_a_computed_number_says_how() -> None:
     assert "12 million" in detail
 
 
-def test_support_near_the_threshold_is_weak() -> None:
+def test_support_of_which_the_verifier_is_not_sure_is_weak() -> None:
     claim, source = "The choir sings in the old mill.", "In the old mill, songs are practised by the choir."
-    assert _decided(claim, source, _Believer(0.52)).strength == "weak"
-    assert _decided(claim, source, _Believer(0.95)).strength == "strong"
+    words = [_decided(claim, source, _Believer(support)).verdict for support in (0.45, 0.52, 0.69, 0.7, 0.95)]
+    assert words == ["not found", "weak", "weak", "supported", "supported"]
 
 
 def test_words_alone_make_no_contradiction() -> None:
     decision = _decided("The trams of Orsk closed in 1962.", "The tram museum of Orsk opened in 1974.", LexicalVerifier())
-    assert decision.verdict == "neutral"
+    assert decision.verdict == "not found"

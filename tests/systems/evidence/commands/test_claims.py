@@ -206,8 +206,7 @@ def test_a_calibration_that_is_not_there_is_told(world: Path) -> None:
     ("words", "said"),
     [
         (("  ",), "the claim is empty"),
-        ((CLAIM, "--threshold", "0.2"), "must be above 0.33"),
-        ((CLAIM, "--threshold", "1.5"), "must be above 0.33"),
+        ((CLAIM, "--threshold", "1.5"), "must be between 0 and 1"),
         ((CLAIM, "--type", "C4"), "'C4' is not one of"),
         ((CLAIM, "--verifier", "pair_modle"), "did you mean 'pair_model'"),
     ],

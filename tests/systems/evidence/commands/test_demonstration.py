@@ -112,6 +112,6 @@ def test_what_was_missed_and_what_was_flagged_for_nothing_is_named() -> None:
     wrong = [{"number": 2, "way": "negated"}]
     first, missed, flagged, why = outcome([row(1, "SOURCE_NOT_INDEXED"), row(2, "PASS")], wrong)
     assert first == "the audit found 0 of the 1 citations that are wrong, and flagged 1 of the 1 that are right"
-    assert missed == "  missed, negated, line 2: Sentence 2."
+    assert missed == "  missed (pass), negated, line 2: Sentence 2."
     assert flagged == "  flagged though right (not found), line 1: Sentence 1."
     assert "pair_model" in why

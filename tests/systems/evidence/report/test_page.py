@@ -105,12 +105,14 @@ def test_the_page_says_how_many_are_what():
     assert set(filters[3:]) == {row.reason for row in tram_audit()[0]} - {""}
 
 
-def test_a_weak_pass_is_called_weak():
+def test_weak_citations_are_called_weak_and_have_a_part_and_a_filter_of_their_own():
     rows, report = tram_audit()
-    weak = [replace(row, is_weak=row.citation.number in (1, 3)) for row in rows]
-    assert summary_sentence(weak).startswith("7 of 16 citations pass (2 weak); 8 to review")
+    weak = [replace(row, status="WEAK") if row.citation.number in (1, 3) else row for row in rows]
+    assert summary_sentence(weak).startswith("5 of 16 citations pass; 2 weak; 8 to review")
     page = Page(render_audit(weak, report))
     assert [text for text in page.texts("span") if text == "weak"] == ["weak", "weak"]
+    assert page.texts("h2")[:3] == ["To review", "Weak", "Passed"]
+    assert [button["value"] for button in page.of("button") if "value" in button][:2] == ["PASS", "WEAK"]
 
 
 def test_what_is_lacking_has_sections():
