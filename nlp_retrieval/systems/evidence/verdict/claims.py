@@ -386,13 +386,9 @@ class ClaimVerifier:
         judged = [item for item in judged if _matches_stored_text(item, texts[item.passage.key])]
         judged.sort(key=lambda item: -item.judgement.support)
         supporting, weak = ([item for item in judged if item.decision.verdict == word] for word in ("supported", "weak"))
-        nearest_of = {item.passage.key: item.judgement.support for item in reversed(judged) if item.decision.holds}
-        contradicting = [
-            item
-            for item in judged
-            if item.decision.verdict == "contradicted"
-            and item.judgement.support >= nearest_of.get(item.passage.key, 0.0)  # else another passage of it says the claim
-        ]
+        agreeing = {item.passage.key for item in supporting}
+        against = [item for item in judged if item.decision.verdict == "contradicted"]
+        contradicting = [item for item in against if item.passage.key not in agreeing]
         contradicting.sort(key=lambda item: -item.judgement.contradict)
         neutral = [item for item in judged if not item.decision.holds and item not in contradicting]
         neutral.sort(key=lambda item: item.judgement.neutral)
